@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
         match target {
             Target::Wide { address, offset, generic } => {
                 let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
-                    return self.unsupported(instr, "with this operation and type on this target");
+                    return self.unsupported(instr, "this operation and type on the target");
                 };
                 let srcs = [address, self.descriptor_of(instr)?, value];
                 let atom = Op::Atom { op, ty, order, offset, generic };
@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
                     this.update_until(instr, word, dst, atomic, value)
                 }),
             },
-            _ => self.unsupported(instr, "in this state space"),
+            _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
     }
 
@@ -222,10 +222,10 @@ impl<'a> Lowering<'a> {
             return self.malformed("an atomic operation without its name");
         };
         let Some(kind) = vector(ty, values.len()).filter(|kind| self.has_atomic(op, *kind)) else {
-            return self.unsupported(instr, "of vectors on this target");
+            return self.unsupported(instr, "vectors on this target");
         };
         let Target::Wide { address, offset, generic } = target else {
-            return self.unsupported(instr, "of a vector in this state space");
+            return self.unsupported(instr, "a vector in this state space");
         };
         self.release_before(instr);
         let value = self.stored(values, ty)?;
@@ -321,7 +321,7 @@ impl<'a> Lowering<'a> {
                 let descriptor = self.descriptor_of(instr)?;
                 let op = Op::AtomCas { size, order, offset, generic };
                 if !self.encodes(&op) {
-                    return self.unsupported(instr, "of this type on this target");
+                    return self.unsupported(instr, "this type on the target");
                 }
                 self.returning(dst, width, op, &[address, descriptor, compare, swap])
             }
@@ -330,7 +330,7 @@ impl<'a> Lowering<'a> {
                 let srcs = [address, Src::ZERO, compare, swap];
                 self.returning(dst, width, Op::AtomsCas { size, order, offset }, &srcs)
             }
-            _ => self.unsupported(instr, "in this state space"),
+            _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
     }
 }

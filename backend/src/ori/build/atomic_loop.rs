@@ -84,11 +84,11 @@ impl<'a> Lowering<'a> {
         let bf16 = match (atomic.op, atomic.ty) {
             (AtomOp::Add, ScalarType::F16) => false,
             (AtomOp::Add, ScalarType::Bf16) => true,
-            _ => return self.unsupported(instr, "with this operation and type"),
+            _ => return self.unsupported(instr, "this operation and type"),
         };
         let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
         if !self.encodes(&add) {
-            return self.unsupported(instr, "of `.bf16` on this target");
+            return self.unsupported(instr, "the type .bf16 on this target");
         }
         let value = self.halves_of(value, value);
         let half = self.half_word(instr, target, order)?;
@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
                 let address = self.based(address, base);
                 (self.add(address, Src::imm(offset as u32)), None, WordPlace::Shared)
             }
-            _ => return self.unsupported(instr, "in this state space"),
+            _ => return self.unsupported(instr, "an atomic operation in this state space"),
         };
         let byte = self.lop3(lut::A & lut::B, low, Src::imm(2), Src::ZERO);
         let aligned = self.lop3(lut::A & lut::B, low, Src::imm(!3), Src::ZERO);
@@ -249,7 +249,7 @@ impl<'a> Lowering<'a> {
                 let bf16 = ty == ScalarType::Bf16x2;
                 let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
                 if !self.encodes(&add) {
-                    return self.unsupported(instr, "of `.bf16x2` on this target");
+                    return self.unsupported(instr, "the type .bf16x2 on this target");
                 }
                 self.reg(add, &[old, value])
             }
@@ -270,11 +270,11 @@ impl<'a> Lowering<'a> {
                         };
                         [0, 1].map(|i| self.lop3(lut, old[i], value[i], Src::ZERO))
                     }
-                    _ => return self.unsupported(instr, "with this operation and type"),
+                    _ => return self.unsupported(instr, "this operation and type"),
                 };
                 self.pack(&new)
             }
-            _ => return self.unsupported(instr, "with this operation and type"),
+            _ => return self.unsupported(instr, "this operation and type"),
         })
     }
 }

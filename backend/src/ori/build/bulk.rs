@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
         let reduces = matches!(form, F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore);
         let operation = if reduces { Some(self.bulk_reduction(instr)?) } else { None };
         if !self.encodes(&Op::BulkPrefetch) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "copies of blocks on this target");
         }
         if form == F::CpAsyncBulkPrefetch {
             let from = self.global_address(instr, 0)?;
@@ -79,7 +79,7 @@ impl<'a> Lowering<'a> {
             },
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "of this kind on this target");
+            return self.unsupported(instr, "this copy on the target");
         }
         self.one_by_one(|this, chosen| {
             let destination = this.uniform_pack(&destination, chosen);
@@ -211,7 +211,7 @@ impl<'a> Lowering<'a> {
             op => op,
         };
         if !self.encodes(&like) {
-            return self.unsupported(instr, "with this way of reading on this target");
+            return self.unsupported(instr, "this way of reading on the target");
         }
         self.one_by_one(|this, chosen| {
             let tile = match tile[..] {
@@ -235,7 +235,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("a tensor without coordinates");
         };
         let [map, coordinates] = &parts[..] else {
-            return self.unsupported(instr, "with properties beside a tensor map");
+            return self.unsupported(instr, "properties beside a tensor map");
         };
         let map = self.read(map, ScalarType::U64)?;
         let coordinates = match coordinates {
@@ -278,7 +278,7 @@ impl<'a> Lowering<'a> {
     /// `cp.async.bulk.commit_group`.
     pub(super) fn end_bulk_group(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::BulkFlush) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "copies of blocks on this target");
         }
         self.branch_around(|this| {
             this.effect(Op::BulkFlush, &[]);

@@ -187,7 +187,7 @@ impl<'a> Lowering<'a> {
             Target::Wide { address, offset, .. } => self.effect(Op::Line { op, offset }, &[address]),
             // The thread's own memory: nothing that a thread can observe.
             Target::Local { .. } => {}
-            _ => return self.unsupported(instr, "in this state space"),
+            _ => return self.unsupported(instr, "this state space"),
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
         let window = match space {
             None | Some(Mod::Global) => None,
             Some(space @ (Mod::Const | Mod::Param | Mod::ParamEntry)) => Some(self.window(instr, space)?),
-            Some(_) => return self.unsupported(instr, "in this state space"),
+            Some(_) => return self.unsupported(instr, "this state space"),
         };
         let address = self.address(instr, 0)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, space.is_none())? else {

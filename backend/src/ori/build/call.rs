@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
         let prototype = match rest {
             [] => None,
             [Operand::Prototype(prototype)] => Some(&**prototype),
-            _ => return self.unsupported(instr, "with a list of targets"),
+            _ => return self.unsupported(instr, "a call with a list of targets"),
         };
         Ok(Parts { returns, target, arguments, prototype })
     }
@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
             },
             _ => match parts.prototype {
                 Some(prototype) => (prototype, None),
-                None => return self.unsupported(instr, "by address without a prototype"),
+                None => return self.unsupported(instr, "a call by address without a prototype"),
             },
         };
         let convention = self.convention(&signature.params, &signature.returns)?;

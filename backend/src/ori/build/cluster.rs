@@ -22,7 +22,7 @@ impl<'a> Lowering<'a> {
     /// own threads.
     pub(super) fn cluster_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(word) = self.target.driver.explicit_cluster else {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "clusters on this target");
         };
         // What each of the two does unless it says otherwise.
         instr.ignore(&[Mod::Acquire, Mod::Release]);
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
         let address = self.source(instr, 1, ty)?;
         let rank = self.source(instr, 2, ScalarType::U32)?;
         if !self.target.clusters {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "clusters on this target");
         }
         if ty.bits() == 32 {
             let there = self.reg(Op::Prmt, &[rank, RANKED, address]);
@@ -88,7 +88,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn block_of_address(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::SharedCluster]);
         if !self.target.clusters {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "clusters on this target");
         }
         let ty = self.type_of(instr, 0)?;
         let address = self.source(instr, 1, ty)?;
@@ -100,7 +100,7 @@ impl<'a> Lowering<'a> {
     /// An access of any block's shared memory is one by a generic address.
     pub(super) fn cluster_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         if !self.target.clusters {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "clusters on this target");
         }
         let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
             return self.malformed("a shared address in another space");
@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "without a barrier object");
         }
         if !self.encodes(&Op::Stas { size: MemSize::B32 }) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "clusters on this target");
         }
         let ty = self.type_of(instr, 0)?;
         let address = self.shared_address(instr, 0)?;
@@ -161,7 +161,7 @@ impl<'a> Lowering<'a> {
             (AtomOp::Min | AtomOp::Max, 32, true) => AtomType::S32,
             (_, 32, _) => AtomType::U32,
             (AtomOp::Add, 64, _) => AtomType::U64,
-            _ => return self.unsupported(instr, "with this operation and type"),
+            _ => return self.unsupported(instr, "this operation and type"),
         };
         let data = self.stored(values, ty)?;
         self.effect(Op::Redas { op, ty: ty_of }, &[to, Src::ZERO, data]);

@@ -62,22 +62,20 @@ impl<'a> Lowering<'a> {
         match (c.ty, c.ty.kind()) {
             (ScalarType::F32, _) => {
                 let Some(cmp) = c.float else {
-                    return self.unsupported(instr, "with an unsigned comparison of floats");
+                    return self.unsupported(instr, "an unsigned comparison of floats");
                 };
                 let (a, b) = (self.source(instr, 1, c.ty)?, self.source(instr, 2, c.ty)?);
                 Ok(self.pred(Op::Fsetp { cmp, ftz: instr.has(Mod::Ftz), bool_: c.bool_ }, &[a, b, with]))
             }
             (ScalarType::F64, _) => {
                 let Some(cmp) = c.float else {
-                    return self.unsupported(instr, "with an unsigned comparison of floats");
+                    return self.unsupported(instr, "an unsigned comparison of floats");
                 };
                 let (a, b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
                 Ok(self.pred(Op::Dsetp { cmp, bool_: c.bool_ }, &[a, b, with]))
             }
             (_, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
-                let Some(cmp) = c.integer else {
-                    return self.unsupported(instr, "with an unordered comparison");
-                };
+                let Some(cmp) = c.integer else { return self.unsupported(instr, "an unordered comparison") };
                 if c.ty.bits() == 64 {
                     let (a, b) = (self.source_pair(instr, 1, c.ty)?, self.source_pair(instr, 2, c.ty)?);
                     return Ok(self.compare_pair_with(cmp, !c.unsigned, a, b, c.bool_, with));

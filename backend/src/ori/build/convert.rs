@@ -147,7 +147,7 @@ impl<'a> Lowering<'a> {
         let width = if to == FloatType::F64 { 2 } else { 1 };
         let op = Op::I2f { to, from: kind, round: rounding(instr) };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "from an integer to `.bf16` on this target");
+            return self.unsupported(instr, "from an integer to .bf16 on this target");
         }
         let result = self.wide(width, op, &[src]);
         match (instr.has(Mod::Sat), to) {
@@ -155,7 +155,7 @@ impl<'a> Lowering<'a> {
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
             (true, FloatType::F16) => Ok(self.saturate_half(result)),
             (true, FloatType::F64) => Ok(self.saturate_double(result)),
-            _ => self.unsupported(instr, "with `.sat` on this type"),
+            _ => self.unsupported(instr, ".sat of this type"),
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a> Lowering<'a> {
         let ntz = from != FloatType::F64 && to.bits() < 64;
         let op = Op::F2i { to: kind, from, round, ftz: instr.has(Mod::Ftz), ntz };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "from `.bf16` to an integer on this target");
+            return self.unsupported(instr, "from .bf16 to an integer on this target");
         }
         let result = self.wide(registers(wide), op, &[src]);
         Ok(if wide == to { result } else { self.clamp(result, to, wide) })
@@ -311,7 +311,7 @@ impl<'a> Lowering<'a> {
     /// An operation on a float that not every target has.
     fn narrow_float(&mut self, instr: &Statement<'_>, op: Op, src: Src) -> Result<Src> {
         if !self.encodes(&op) {
-            return self.unsupported(instr, "between these float types on this target");
+            return self.unsupported(instr, "between these float types on the target");
         }
         Ok(match op {
             Op::F2f { to: FloatType::F64, .. } => self.wide(2, op, &[src]),
@@ -325,11 +325,11 @@ impl<'a> Lowering<'a> {
         let pack = Op::F2fp { bf16, round, relu, sat };
         match round {
             Round::Rn | Round::Rz if self.encodes(&pack) => Ok(self.reg(pack, &[Src::ZERO, src])),
-            _ if relu || sat => self.unsupported(instr, "with this rounding on this target"),
+            _ if relu || sat => self.unsupported(instr, "this rounding on the target"),
             _ => {
                 let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
                 if !self.encodes(&op) {
-                    return self.unsupported(instr, "with this rounding on this target");
+                    return self.unsupported(instr, "this rounding on the target");
                 }
                 Ok(self.reg(op, &[src]))
             }
@@ -350,7 +350,7 @@ impl<'a> Lowering<'a> {
             false => Op::F2fp { bf16, round: rounding(instr), relu, sat },
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "of packed values on this target");
+            return self.unsupported(instr, "packed conversions on this target");
         }
         self.one_of(instr, ScalarType::F32, op, if random { ABC } else { AB })
     }

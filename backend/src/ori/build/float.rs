@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
             [Mod::Finite, Mod::Infinite, Mod::Number, Mod::NotANumber, Mod::Normal, Mod::Subnormal];
         let ty = self.type_of(instr, 0)?;
         let Some(test) = instr.any_of(&TESTS) else {
-            return self.unsupported(instr, "with `testp` without a property");
+            return self.unsupported(instr, "`testp` without a property");
         };
         let double = ty.bits() == 64;
         let a =
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
         }
         let two = Op::Fmnmx { ftz, nan, xor };
         if !self.encodes(&two) {
-            return self.unsupported(instr, "in this mode on this target");
+            return self.unsupported(instr, "this mode on the target");
         }
         let result = match srcs[..] {
             [a, b] => self.ordered(two, a, b, choose),
@@ -271,7 +271,7 @@ impl<'a> Lowering<'a> {
         let fused = instr.form() == FormId::FmaMixed;
         let op = if fused { Op::Fhfma { bf16, round, sat } } else { Op::Fhadd { bf16, round, sat } };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with mixed precision on this target");
+            return self.unsupported(instr, "mixed precision on the target");
         }
         let last = if fused { 3 } else { 2 };
         let mut srcs = Vec::new();

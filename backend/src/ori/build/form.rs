@@ -17,7 +17,7 @@ impl<'a> Lowering<'a> {
     /// Lowers one statement that does not end its block.
     pub(super) fn instruction(&mut self, instr: &Statement<'a>) -> Result<()> {
         if self.puts_predicates_into_vectors(instr) {
-            return self.unsupported(instr, "with a predicate in a vector");
+            return self.unsupported(instr, "a predicate in a vector");
         }
         let ty = || instr.ty(0).unwrap_or(ScalarType::B32);
         let integer = || matches!(ty().kind(), TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits);
@@ -184,12 +184,12 @@ impl<'a> Lowering<'a> {
             F::CvtToNarrow4 => self.convert_to_four(instr),
             F::CvtToScale => self.convert_to_scale(instr),
             F::CvtFromScale => self.convert_from_scale(instr),
-            F::CvtToScale4 => self.unsupported(instr, "with four scale factors"),
+            F::CvtToScale4 => self.unsupported(instr, "four scale factors"),
             F::CvtPack | F::CvtPackInto => self.convert_and_pack(instr),
             F::ApplypriorityBulk | F::ApplypriorityBulkTensor => {
-                self.unsupported(instr, "with asynchronous changes of priority")
+                self.unsupported(instr, "asynchronous changes of priority")
             }
-            F::Spcompress | F::Spdecompress => self.unsupported(instr, "of sparse vectors"),
+            F::Spcompress | F::Spdecompress => self.unsupported(instr, "sparse vectors"),
             F::Discard => self.discard(instr),
             F::CreatepolicyFractional => self.create_policy(instr),
             F::CreatepolicyCvt => {
@@ -209,11 +209,11 @@ impl<'a> Lowering<'a> {
             }
             F::FenceProxyTensormap => self.branch_around(|this| this.fence_maps(instr)),
             F::MembarProxy => self.fence_aliases(instr),
-            F::FenceProxyAlias | F::FenceProxyFabric => self.unsupported(instr, "between proxies"),
+            F::FenceProxyAlias | F::FenceProxyFabric => self.unsupported(instr, "fences between proxies"),
             F::BarrierCluster => self.branch_around(|this| this.cluster_barrier(instr)),
-            F::Clmad => self.unsupported(instr, "with products without carries"),
-            F::SetPacked => self.unsupported(instr, "of packed integers"),
-            F::MbarrierCheckLayout => self.unsupported(instr, "on barrier objects"),
+            F::Clmad => self.unsupported(instr, "products without carries"),
+            F::SetPacked => self.unsupported(instr, "comparison of packed integers"),
+            F::MbarrierCheckLayout => self.unsupported(instr, "barrier objects"),
             F::MultimemCpAsyncBulk
             | F::MultimemCpReduceAsyncBulk
             | F::MultimemStAsync
@@ -227,7 +227,7 @@ impl<'a> Lowering<'a> {
             | F::FabricTryAtom
             | F::FabricTryGetTensor
             | F::FabricTryPutTensor
-            | F::FabricTryRedTensor => self.unsupported(instr, "on memory of several GPUs"),
+            | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
             F::Griddepcontrol => self.depend(instr),
             // Every thread keeps the registers that it was launched with, which code is allocated for.
             F::Setmaxnreg => self.hint(instr),
@@ -330,7 +330,7 @@ impl<'a> Lowering<'a> {
             | F::Vmax4
             | F::Vset4 => self.compute_lanes(instr),
 
-            F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "of matrices"),
+            F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma | F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.branch_around(|this| this.multiply_group(instr))
             }
@@ -351,7 +351,7 @@ impl<'a> Lowering<'a> {
             // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
             F::Tcgen05Fence => self.hint(instr),
             F::Tcgen05LdRed => self.branch_around(|this| this.load_tensor_reduced(instr)),
-            F::Tcgen05LdSpcompress => self.unsupported(instr, "with compression"),
+            F::Tcgen05LdSpcompress => self.unsupported(instr, "loads that compress"),
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),
@@ -371,7 +371,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("griddepcontrol without what it does");
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "dependent grids on this target");
         }
         self.branch_around(|this| {
             this.effect(op, &[]);

@@ -142,10 +142,10 @@ impl<'a> Lowering<'a> {
         let product =
             Product { sum, eighths, registers, in_registers, selector: sparse.then_some(selector), factors };
         let Some(op) = product.operation(a, b, sat) else {
-            return self.unsupported(instr, "with factors of these types");
+            return self.unsupported(instr, "factors of these types");
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "warp group products on this target");
         }
         let Operand::Vector(places) = self.operand(instr, 0)? else {
             return self.malformed("a sum that is not a vector");
@@ -199,7 +199,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn end_product_group(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         if !self.encodes(&Op::EndGroup) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "warp group products on this target");
         }
         self.effect(Op::EndGroup, &[]);
         Ok(())
@@ -214,7 +214,7 @@ impl<'a> Lowering<'a> {
         };
         let op = Op::AwaitGroup { but: u8::try_from(*but).unwrap_or(MOST_LEFT).min(MOST_LEFT) };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "warp group products on this target");
         }
         self.effect(op, &[]);
         let Around { over, left, .. } = self.products.remove(&self.src).unwrap_or_default();

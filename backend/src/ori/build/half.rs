@@ -15,7 +15,7 @@ impl<'a> Lowering<'a> {
             ty => return self.unsupported(instr, &format!("the type .{}", ty.text())),
         };
         if bf16 && !self.encodes(&Op::Hfma2 { bf16, ftz: false, sat: false, relu: false }) {
-            return self.unsupported(instr, "of `.bf16` on this target");
+            return self.unsupported(instr, "bfloat16 on this target");
         }
         Ok(bf16)
     }
@@ -24,7 +24,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn half_sum_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = self.half_type(instr)?;
         if bf16 && !self.encodes(&Op::Hmul2 { bf16, ftz: false, sat: false }) {
-            return self.unsupported(instr, "of `.bf16` on this target");
+            return self.unsupported(instr, "bfloat16 other than fma on this target");
         }
         Ok(bf16)
     }
@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
         let bf16 = matches!(ty, ScalarType::Bf16 | ScalarType::Bf16x2);
         let op = |high| Op::MufuHalf { func, bf16, high };
         if !self.encodes(&op(false)) {
-            return self.unsupported(instr, "of `.bf16` on this target");
+            return self.unsupported(instr, "bfloat16 on this target");
         }
         let src = self.source(instr, 1, ty)?;
         let low = self.reg(op(false), &[src]);
@@ -87,9 +87,9 @@ impl<'a> Lowering<'a> {
         cmp: Option<FCmp>,
     ) -> Result<(bool, FCmp, [Src; 2])> {
         let bf16 = matches!(ty, ScalarType::Bf16 | ScalarType::Bf16x2);
-        let Some(cmp) = cmp else { return self.unsupported(instr, "with an unsigned comparison of floats") };
+        let Some(cmp) = cmp else { return self.unsupported(instr, "an unsigned comparison of floats") };
         if !self.encodes(&Op::Hsetp2 { cmp, bf16, ftz: false, bool_: Bool::And }) {
-            return self.unsupported(instr, "of `.bf16` on this target");
+            return self.unsupported(instr, "bfloat16 on this target");
         }
         Ok((bf16, cmp, [self.source_half_as(instr, 1, ty)?, self.source_half_as(instr, 2, ty)?]))
     }

@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
-            _ => return self.unsupported(instr, "with a separate sampler in unified texture mode"),
+            _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
         };
         if self.target.uniform_handles {
             let mut words = vec![self.handle_word(instr, texture)?];
@@ -133,9 +133,9 @@ impl<'a> Lowering<'a> {
             Operand::Reg(reg) => *reg,
             Operand::Address(address) if address.offset == 0 => match address.base {
                 AddressBase::Reg(reg) => reg,
-                _ => return self.unsupported(instr, "on a texture or surface without a handle"),
+                _ => return self.unsupported(instr, "a texture or surface without a handle"),
             },
-            _ => return self.unsupported(instr, "on a texture or surface without a handle"),
+            _ => return self.unsupported(instr, "a texture or surface without a handle"),
         };
         let handle = self.read(&Operand::Reg(register), ScalarType::U64)?;
         Ok(self.part(handle, 0))

@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         if let ScalarType::U16x2 | ScalarType::S16x2 = self.type_of(instr, 0)? {
             let op = Op::Viadd2 { ty: PairType::B16 };
             if !self.encodes(&op) {
-                return self.unsupported(instr, "of pairs on this target");
+                return self.unsupported(instr, "pairs on this target");
             }
             return self.one(instr, op, AB);
         }
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
             return self.result(instr, sum);
         }
         if ty != ScalarType::S32 {
-            return self.unsupported(instr, "with `.sat` on a type other than `.s32`");
+            return self.unsupported(instr, ".sat of a type other than .s32");
         }
         let result = self.saturated(a, b, sum, minus);
         self.result(instr, result)
@@ -368,7 +368,7 @@ impl<'a> Lowering<'a> {
         if let Some(ty) = pair {
             let op = Op::Vimnmx2 { ty, relu: instr.has(Mod::Relu) };
             if !self.encodes(&op) {
-                return self.unsupported(instr, "of pairs on this target");
+                return self.unsupported(instr, "pairs on this target");
             }
             return self.one(instr, op, if instr.form() == FormId::MinInt { SMALLER } else { LARGER });
         }
@@ -543,10 +543,8 @@ impl<'a> Lowering<'a> {
         let form = instr.form();
         if ty.bits() == 16 && (instr.has(Mod::Cc) || form == FormId::Madc && instr.has(Mod::Hi)) {
             // ptxas takes the upper half of a product of 32 bits, which is the sign.
-            return self.unsupported(
-                instr,
-                "with carries out of 16-bit integers, and upper halves of their products",
-            );
+            return self
+                .unsupported(instr, "carries out of 16-bit integers, and upper halves of their products");
         }
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);

@@ -31,12 +31,12 @@ impl<'a> Lowering<'a> {
             (FormId::LdmatrixBytes, ..) => ByteFormat::Bytes,
             (_, _, Some(ScalarType::B4x16P64)) => ByteFormat::Nibbles,
             (_, _, Some(ScalarType::B6x16P32)) => ByteFormat::Sextets,
-            _ => return self.unsupported(instr, "of this format"),
+            _ => return self.unsupported(instr, "this format"),
         };
         let (address, base, offset) = self.matrix_address(instr, 1)?;
         let op = Op::LdsmBytes { format, layout, count, offset };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with matrices of bytes on this target");
+            return self.unsupported(instr, "matrices of bytes on this target");
         }
         self.product(instr, op, &[address, base])
     }
@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
         let (address, base, offset) = self.matrix_address(instr, 0)?;
         let op = Op::StsmBytes { format: StoreFormat::Bytes, layout: StoreLayout::Columns, count, offset };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with matrices of bytes on this target");
+            return self.unsupported(instr, "matrices of bytes on this target");
         }
         let stored = self.operand(instr, 1)?;
         let data = self.stored(elements(instr, stored), ScalarType::B32)?;
@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
         instr.ignore(&[Mod::M8n8]);
         let counts = [(Mod::X1, MatrixCount::One), (Mod::X2, MatrixCount::Two), (Mod::X4, MatrixCount::Four)];
         let Some(count) = instr.take(&counts) else {
-            return self.unsupported(instr, "of this number of matrices");
+            return self.unsupported(instr, "this number of matrices");
         };
         let layout = if instr.has(Mod::Trans) { MatrixLayout::Columns } else { MatrixLayout::Rows };
         Ok((layout, count))
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a> {
         // The form has one layout of each factor.
         instr.ignore(&[Mod::Row, Mod::Col]);
         let Some(op) = self.product_operation(instr)? else {
-            return self.unsupported(instr, "of this shape and type");
+            return self.unsupported(instr, "this shape and type");
         };
         let mut words = Vec::new();
         for i in 1..=3 {
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let (f32, c) = (to == ScalarType::F32, self.type_of(instr, 3)?);
         if c != to {
-            return self.unsupported(instr, "with an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator of another type than the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let sat = instr.has(Mod::Satfinite);

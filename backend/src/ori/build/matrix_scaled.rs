@@ -18,7 +18,7 @@ impl<'a> Lowering<'a> {
         let sparse = instr.form() == FormId::MmaSpBlockScale;
         let selector = if sparse { self.immediate(instr, 5)? as u8 } else { 0 };
         let Some(op) = self.scaled_operation(instr, sparse, selector)? else {
-            return self.unsupported(instr, "of this kind and type");
+            return self.unsupported(instr, "this kind and type");
         };
         if !self.encodes(&op) {
             return self.unsupported(instr, "on this target");

@@ -35,7 +35,7 @@ impl<'a> Lowering<'a> {
         let ordered = instr.any_of(&[Mod::Sp, Mod::SpOrderedMetadata]) == Some(Mod::SpOrderedMetadata);
         let selector = self.immediate(instr, 5)? as u8;
         let Some(op) = self.sparse_operation(instr, selector)? else {
-            return self.unsupported(instr, "of this shape and type");
+            return self.unsupported(instr, "this shape and type");
         };
         let mut words = Vec::new();
         for i in 1..=3 {
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let f32 = to == ScalarType::F32;
         if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "with an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator of another type than the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let half = |this: &Statement<'_>| {
@@ -151,7 +151,7 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(sums)
             }
-            _ => self.unsupported(instr, "of this shape and type on this target"),
+            _ => self.unsupported(instr, "this shape and type on the target"),
         }
     }
 

@@ -191,7 +191,7 @@ impl<'a> Lowering<'a> {
                 Ok(Address { base: AddressBase::Symbol(*symbol), offset: *offset })
             }
             Operand::Int(address) => Ok(Address { base: AddressBase::Absolute, offset: *address }),
-            _ => self.unsupported(instr, "with something other than an address in its place"),
+            _ => self.unsupported(instr, "something other than an address in its place"),
         }
     }
 
@@ -252,10 +252,10 @@ impl<'a> Lowering<'a> {
             AddressBase::Symbol(symbol) if self.linked => {
                 let Place::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) = self.place(symbol)?
                 else {
-                    return self.unsupported(instr, "on a variable of another state space");
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
                 if !self.is_in(symbol, ptx_isa::Space::Shared) {
-                    return self.unsupported(instr, "on a variable of another state space");
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
                 }
                 let base = self.shared_base_uniform().unwrap_or(Src::ZERO);
                 let address = self.shared_link(symbol, address.offset);
@@ -263,13 +263,13 @@ impl<'a> Lowering<'a> {
             }
             AddressBase::Symbol(symbol) => {
                 let Place::Shared(at) = self.place(symbol)? else {
-                    return self.unsupported(instr, "on a variable of another state space");
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
                 let at = i64::from(at).saturating_add(address.offset);
                 let base = self.shared_base_uniform();
                 let at = if base.is_some() { at - i64::from(self.target.shared_base) } else { at };
                 if !OFFSETS.contains(&at) {
-                    return self.unsupported(instr, "with an offset of more than 24 bits");
+                    return self.unsupported(instr, "an offset of more than 24 bits");
                 }
                 Ok(Target::Shared { address: Src::ZERO, base: base.unwrap_or(Src::ZERO), offset: at as i32 })
             }
@@ -308,12 +308,13 @@ impl<'a> Lowering<'a> {
                     Place::Local(at) => (STACK, at),
                     Place::Incoming(at) => (self.incoming(), at),
                     _ => {
-                        return self.unsupported(instr, "on a variable of another state space");
+                        return self
+                            .unsupported(instr, "a local access that names a variable of another space");
                     }
                 };
                 let at = i64::from(at).saturating_add(address.offset);
                 if !OFFSETS.contains(&at) {
-                    return self.unsupported(instr, "with an offset of more than 24 bits");
+                    return self.unsupported(instr, "an offset of more than 24 bits");
                 }
                 (base, at as i32)
             }
@@ -346,7 +347,7 @@ impl<'a> Lowering<'a> {
                 Place::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
                     (self.locate(symbol, address.offset, false), 0)
                 }
-                _ => return self.unsupported(instr, "on a variable of another state space"),
+                _ => return self.unsupported(instr, "an access that names a variable of another space"),
             },
             AddressBase::Reg(reg) => {
                 let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
@@ -360,7 +361,7 @@ impl<'a> Lowering<'a> {
         if index == Src::ZERO {
             return match u16::try_from(offset) {
                 Ok(offset) => Ok(Target::Constant { bank, offset }),
-                Err(_) => self.unsupported(instr, "with an offset outside the constant bank"),
+                Err(_) => self.unsupported(instr, "an offset outside the constant bank"),
             };
         }
         if (0..0x8000).contains(&offset) {
@@ -434,12 +435,12 @@ impl<'a> Lowering<'a> {
     /// A load of 32 bytes, which is of global memory also where no space is named.
     fn load_wide(&mut self, instr: &Statement<'a>, dsts: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
-            return self.unsupported(instr, "of 32 bytes in this state space");
+            return self.unsupported(instr, "32 bytes of this state space");
         };
         let level_two = second_level(instr);
         let op = Op::LdgWide { access: access(instr, MemSize::B32, offset), level_two };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "of 32 bytes on this target");
+            return self.unsupported(instr, "32 bytes on this target");
         }
         let halves = [self.new_value(File::R, 4), self.new_value(File::R, 4)];
         let srcs = [address, self.descriptor()];
@@ -453,12 +454,12 @@ impl<'a> Lowering<'a> {
 
     fn store_wide(&mut self, instr: &Statement<'a>, srcs: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 0)? else {
-            return self.unsupported(instr, "of 32 bytes in this state space");
+            return self.unsupported(instr, "32 bytes of this state space");
         };
         let level_two = second_level(instr);
         let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "of 32 bytes on this target");
+            return self.unsupported(instr, "32 bytes on this target");
         }
         let (low, high) = srcs.split_at(srcs.len() / 2);
         let (low, high) = (self.stored(low, ty)?, self.stored(high, ty)?);
@@ -617,7 +618,7 @@ impl<'a> Lowering<'a> {
                 self.effect(Op::Stl { size, offset }, &[address, data]);
             }
             Target::Constant { .. } | Target::Indexed { .. } | Target::Parameter { .. } => {
-                return self.unsupported(instr, "to constant memory");
+                return self.unsupported(instr, "a store to constant memory");
             }
         }
         Ok(())
@@ -693,7 +694,7 @@ impl<'a> Lowering<'a> {
 
     /// `membar` and `fence`.
     pub(super) fn fence(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let Some(scope) = scope(instr) else { return self.unsupported(instr, "without a scope") };
+        let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
         // `.sc`, as `membar` and a fence without a name. Those of one direction are served by both.
         let weak = matches!(
             instr.any_of(&[Mod::Sc, Mod::AcqRel, Mod::Acquire, Mod::Release]),

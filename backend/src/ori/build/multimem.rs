@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
             }
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with this reduction on this target");
+            return self.unsupported(instr, "this reduction on the target");
         }
         let Width::Exactly(width) = signature(&op).dsts[0].width else {
             return self.malformed("a reduction of no size");
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         let wider = [ManyOp::AddF32, ManyOp::AddWide].map(|op| Op::LdgmcFloat { op, ty, order, offset });
         match wider.into_iter().find(|op| self.encodes(op)) {
             Some(op) => Ok(op),
-            None => self.unsupported(instr, "with this accumulation precision on this target"),
+            None => self.unsupported(instr, "this accumulation precision on the target"),
         }
     }
 }

@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
             round: rounding(instr),
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with this rounding to .tf32 on this target");
+            return self.unsupported(instr, "this rounding to .tf32 on the target");
         }
         let a = self.source(instr, 1, ScalarType::F32)?;
         let result = self.reg(op, &[a]);
@@ -110,11 +110,11 @@ impl<'a> Lowering<'a> {
         let (sat, relu) = (instr.has(Mod::Satfinite), instr.has(Mod::Relu));
         let op = Op::F2fpNarrowRandom { sat, relu, to, round: RandomRound::Rs };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with random rounding on this target");
+            return self.unsupported(instr, "random rounding on the target");
         }
         let floats = match self.operand(instr, 1)? {
             Operand::Vector(floats) if floats.len() == 4 => floats,
-            _ => return self.unsupported(instr, "with another number of floats than four"),
+            _ => return self.unsupported(instr, "another number of floats than four"),
         };
         let floats =
             floats.iter().map(|float| self.read(float, ScalarType::F32)).collect::<Result<Vec<Src>>>()?;
@@ -138,7 +138,7 @@ impl<'a> Lowering<'a> {
             _ => return self.unsupported(instr, &format!("from .{}", from.text())),
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "with scale factors on this target");
+            return self.unsupported(instr, "scale factors on the target");
         }
         self.narrow_pair(instr, op, count, from)
     }
@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
         // Nothing is rounded.
         instr.ignore(&[Mod::Rn]);
         if !self.encodes(&Op::F2fpUnpackScale) {
-            return self.unsupported(instr, "with scale factors on this target");
+            return self.unsupported(instr, "scale factors on the target");
         }
         let pair = self.source(instr, 1, ScalarType::Ue8m0x2)?;
         let result = self.reg(Op::F2fpUnpackScale, &[pair]);

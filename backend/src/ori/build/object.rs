@@ -49,7 +49,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn object(&mut self, instr: &Statement<'a>, i: usize) -> Result<At> {
         let named = instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_some();
         if !self.has_unit() && !self.encodes(&Op::AtomsArrive { offset: 0 }) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "barrier objects on this target");
         }
         let address = self.address(instr, i)?;
         let generic = !named && matches!(address.base, AddressBase::Reg(_));
@@ -192,7 +192,7 @@ impl<'a> Lowering<'a> {
         let drop = instr.form() == FormId::MbarrierArriveDrop;
         let alone = instr.has(Mod::NoComplete);
         if !alone && (count.is_some() || instr.has(Mod::ExpectTx)) {
-            return self.unsupported(instr, "with counts on this target");
+            return self.unsupported(instr, "counts on this target");
         }
         let state = self.operand(instr, 0)?;
         let order = Order::Relaxed(Scope::Cta);

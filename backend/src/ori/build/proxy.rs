@@ -13,7 +13,7 @@ impl<'a> Lowering<'a> {
             return self.fence_aliases(instr);
         }
         if !self.encodes(&Op::FenceView { of: ViewOf::Shared }) {
-            return self.unsupported(instr, "between proxies on this target");
+            return self.unsupported(instr, "fences between proxies on this target");
         }
         instr.ignore(&[Mod::Async]);
         let of = instr.any_of(&[

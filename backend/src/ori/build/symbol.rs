@@ -282,7 +282,7 @@ impl<'a> Lowering<'a> {
     /// `cvta` and `cvta.to`.
     pub(super) fn cvta(&mut self, instr: &Statement<'a>) -> Result<()> {
         if instr.ty(0).is_none_or(|t| t.bits() != 64) {
-            return self.unsupported(instr, "with 32-bit addresses");
+            return self.unsupported(instr, "32-bit addresses");
         }
         let Some(space) = instr.any_of(&SPACES) else {
             return self.malformed("cvta without a state space");
@@ -328,10 +328,10 @@ impl<'a> Lowering<'a> {
             (Mod::SharedCta, QuerySpace::Shared),
             (Mod::SharedCluster, QuerySpace::Cluster),
         ]);
-        let Some(space) = space else { return self.unsupported(instr, "in this state space") };
+        let Some(space) = space else { return self.unsupported(instr, "this state space") };
         let op = Op::Qspc { space };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "in this state space on this target");
+            return self.unsupported(instr, "this state space on the target");
         }
         let mut within = self.pred(op, &[address]);
         if space == QuerySpace::Global {
@@ -345,7 +345,7 @@ impl<'a> Lowering<'a> {
     /// Whether a generic address is that of a kernel's parameter.
     fn is_in_parameters(&mut self, instr: &Statement<'a>, address: Src) -> Result<Src> {
         if !self.func.entry {
-            return self.unsupported(instr, "with parameters of the kernel in a function");
+            return self.unsupported(instr, "parameters of the kernel in a function");
         }
         let driver = self.target.driver;
         let first = self.window(instr, Mod::Param)?;

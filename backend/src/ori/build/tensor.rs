@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn has_tensor_memory(&self, instr: &Statement<'a>, op: &Op) -> Result<()> {
-        if self.encodes(op) { Ok(()) } else { self.unsupported(instr, "on this target") }
+        if self.encodes(op) { Ok(()) } else { self.unsupported(instr, "tensor memory on this target") }
     }
 
     /// The reserved words of the block.
@@ -329,14 +329,12 @@ impl<'a> Lowering<'a> {
             return self.malformed("an address in tensor memory that is none");
         };
         let Ok(offset) = i32::try_from(address.offset) else {
-            return self.unsupported(instr, "with an offset of more than 32 bits");
+            return self.unsupported(instr, "an offset of more than 32 bits");
         };
         match address.base {
             AddressBase::Reg(reg) => Ok((self.read(&Operand::Reg(reg), ScalarType::U32)?, offset)),
             AddressBase::Absolute => Ok((Src::imm(offset as u32), 0)),
-            AddressBase::Symbol(_) => {
-                self.unsupported(instr, "with the address of a symbol in tensor memory")
-            }
+            AddressBase::Symbol(_) => self.unsupported(instr, "a symbol's address in tensor memory"),
         }
     }
 
@@ -422,7 +420,7 @@ impl<'a> Lowering<'a> {
         };
         let (place, offset) = self.tensor_place(instr, 2)?;
         let Some(lanes) = lanes else {
-            return self.unsupported(instr, "with a reduction with .16x32bx2");
+            return self.unsupported(instr, "a reduction with .16x32bx2");
         };
         let op = Op::TmemLoadStat { lanes, count, op, ty, nan, offset };
         self.has_tensor_memory(instr, &op)?;
@@ -512,7 +510,7 @@ impl<'a> Lowering<'a> {
             (None, None) => TensorFormat::Bytes,
             (Some(ScalarType::B8x16), Some(ScalarType::B4x16P64)) => TensorFormat::Nibbles,
             (Some(ScalarType::B8x16), Some(ScalarType::B6x16P32)) => TensorFormat::Sextets,
-            _ => return self.unsupported(instr, "of this format"),
+            _ => return self.unsupported(instr, "this format"),
         };
         let (place, offset) = self.tensor_place(instr, 0)?;
         let source = self.source_pair(instr, 1, ScalarType::U64)?;
@@ -627,7 +625,7 @@ impl<'a> Lowering<'a> {
             (Mod::KindI8, TensorKind::Integer),
             (Mod::KindF8f6f4, TensorKind::Quarter),
         ]);
-        let Some(kind) = kind else { return self.unsupported(instr, "of this kind") };
+        let Some(kind) = kind else { return self.unsupported(instr, "this kind of product") };
         let sparse = self.is_sparse(instr);
         let (collect, buffer) =
             if weights { (TensorCollect::Discard, Self::buffers(instr)) } else { (Self::collects(instr), 0) };
@@ -655,7 +653,7 @@ impl<'a> Lowering<'a> {
             } else if kind == TensorKind::Half {
                 scale = self.immediate(instr, next)? as u8 & 0xf;
             } else {
-                return self.unsupported(instr, "with a scaled accumulator");
+                return self.unsupported(instr, "a scaled accumulator");
             }
         }
         let op = Op::TmemProduct {

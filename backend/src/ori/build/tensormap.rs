@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
         }
         let i = match self.operand(instr, 1)? {
             Operand::Int(i) if (0..i64::from(DIMENSIONS)).contains(i) => *i as u32,
-            _ => return self.unsupported(instr, "with a dimension that no map has"),
+            _ => return self.unsupported(instr, "a dimension that no map has"),
         };
         let value = self.source(instr, 2, ty)?;
         if instr.has(Mod::GlobalStride) {
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
             () if instr.has(Mod::ElementStride) => {
                 self.put_field(instr, map, Field { at: 0x34, low: 3 * i, bits: 3 }, last)
             }
-            () => self.unsupported(instr, "with this field"),
+            () => self.unsupported(instr, "this field"),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a> {
                 };
                 (op, vec![address, base])
             }
-            _ => return self.unsupported(instr, "of a map in this state space"),
+            _ => return self.unsupported(instr, "a map in this state space"),
         };
         srcs.extend(data);
         Ok((op, srcs))

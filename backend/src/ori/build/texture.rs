@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
     fn spot(&mut self, instr: &Statement<'a>, words: Vec<Src>) -> Result<Spot> {
         let has_samples = instr.any_of(&[Mod::D2dms, Mod::A2dms]).is_some();
         let Some((dims, count, has_layer)) = instr.take(&GEOMETRIES) else {
-            return self.unsupported(instr, "of this geometry");
+            return self.unsupported(instr, "this geometry");
         };
         let before = usize::from(has_samples) + usize::from(has_layer);
         if words.len() < before + count {
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
                 let vector = self.operand(instr, i)?;
                 let words = self.words_of(vector)?;
                 if words.len() < dims {
-                    return self.unsupported(instr, "with fewer derivatives than coordinates");
+                    return self.unsupported(instr, "fewer derivatives than coordinates");
                 }
                 both.push(words);
             }
@@ -208,10 +208,8 @@ impl<'a> Lowering<'a> {
         };
         if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
             if !matches!(read, TexRead::Sample) || extras.level.is_some() {
-                return self.unsupported(
-                    instr,
-                    "with a level or derivatives with integer coordinates and a sampler",
-                );
+                return self
+                    .unsupported(instr, "a level or derivatives with integer coordinates and a sampler");
             }
             let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
             spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
@@ -231,7 +229,7 @@ impl<'a> Lowering<'a> {
             || !extras.derivatives.is_empty()
                 && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
         {
-            return self.unsupported(instr, "with derivatives with three coordinates or a depth comparison");
+            return self.unsupported(instr, "derivatives with three coordinates or a depth comparison");
         }
         if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
             // A line is a plane of which nothing but the first row is read.
@@ -339,7 +337,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
         let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
         let Some(mask) = instr.take(&extents) else {
-            return self.unsupported(instr, "of anything but extents");
+            return self.unsupported(instr, "other than extents");
         };
         let operand = self.operand(instr, 1)?;
         let level = match instr.has(Mod::Level) {
@@ -365,7 +363,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
         let Some(bits) = super::handle::kind_bits(kind) else {
-            return self.unsupported(instr, "with a handle of another kind");
+            return self.unsupported(instr, "a handle of another kind");
         };
         let handle = self.source_pair(instr, 1, ScalarType::U64)?;
         let masked = self.reg(Op::Lop3 { lut: 0xc0 }, &[handle[1], Src::imm(bits), Src::ZERO]);
@@ -390,7 +388,7 @@ impl<'a> Lowering<'a> {
             4 => MemSize::B32,
             8 => MemSize::B64,
             16 => MemSize::B128,
-            _ => return self.unsupported(instr, "of a vector of this size"),
+            _ => return self.unsupported(instr, "a vector of this size"),
         })
     }
 
@@ -418,7 +416,7 @@ impl<'a> Lowering<'a> {
             (Mod::A2d, (SurfDims::A2, 3)),
         ];
         let Some((dims, used)) = instr.take(&geometries) else {
-            return self.unsupported(instr, "of this geometry");
+            return self.unsupported(instr, "this geometry");
         };
         let (handles, mut words) = self.sampled(instr, i)?;
         if words.len() < used {
@@ -496,7 +494,7 @@ impl<'a> Lowering<'a> {
             ScalarType::S32 => SurfType::S32,
             ScalarType::U64 | ScalarType::B64 => SurfType::U64,
             ScalarType::S64 => SurfType::S64,
-            _ => return self.unsupported(instr, "of this type"),
+            _ => return self.unsupported(instr, "this type"),
         };
         let clamp = self.surface_clamp(instr)?;
         let (dims, handles, place) = self.surface_place(instr, 0)?;

@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
     /// The matrix that a load or store moves.
     fn wmma_fragment(&self, instr: &Statement<'a>) -> Result<Fragment> {
         let ty = self.type_of(instr, 0)?;
-        let Some(shape) = Shape::of(instr) else { return self.unsupported(instr, "of this shape") };
+        let Some(shape) = Shape::of(instr) else { return self.unsupported(instr, "this shape") };
         let by_row = instr.any_of(&[Mod::Row, Mod::Col]) == Some(Mod::Row);
         Ok(match (instr.form(), instr.any_of(&[Mod::A, Mod::B])) {
             (FormId::WmmaLoad, Some(Mod::A)) if shape.turned => shape.second(ty, by_row),
@@ -224,7 +224,7 @@ impl<'a> Lowering<'a> {
                 let address = self.multiply_add(line, stride, start);
                 Target::Shared { address, base, offset }
             }
-            _ => return self.unsupported(instr, "of a matrix in this state space"),
+            _ => return self.unsupported(instr, "a matrix in this state space"),
         };
         Ok(Places { base, stride })
     }
@@ -330,7 +330,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn multiply_fragments(&mut self, instr: &Statement<'a>) -> Result<()> {
         // The layouts of the factors are forgotten once they are in registers.
         instr.ignore(&[Mod::Row, Mod::Col, Mod::Popc]);
-        let Some(shape) = Shape::of(instr) else { return self.unsupported(instr, "of this shape") };
+        let Some(shape) = Shape::of(instr) else { return self.unsupported(instr, "this shape") };
         let halves = instr.form() == FormId::WmmaMmaF16;
         let ty = |i| if halves { Ok(ScalarType::F16) } else { self.type_of(instr, i) };
         let (to, a, b) = (self.type_of(instr, 0)?, ty(1)?, ty(2)?);
@@ -356,7 +356,7 @@ impl<'a> Lowering<'a> {
         let signs =
             if shape.turned { (b.is_signed(), a.is_signed()) } else { (a.is_signed(), b.is_signed()) };
         let Some(op) = wmma_operation(instr, a, &shape, f32, signs) else {
-            return self.unsupported(instr, "of this type");
+            return self.unsupported(instr, "this type");
         };
         self.join_all();
         let sums = self.multiply_tiles(instr, op, &shape, a, [&x, &y, &z])?;
