@@ -26,7 +26,7 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Inlin
 }
 
 /// A function that may be inlined.
-fn inlinable<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Option<&'db Function> {
+fn inlinable(db: &dyn Db, file: SourceFile, index: u32) -> Option<&Function> {
     let module = module(db, file);
     let signature = module.env.functions.get(index as usize)?;
     if signature.entry || aliasee(module, index).is_some() {
