@@ -55,7 +55,7 @@ pub(super) fn textmate() -> Value {
             { "name": "constant.numeric.float.ptx-sass", "match": r"(?<![\w.])[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|INF|QNAN)\b" },
             { "name": "constant.numeric.ptx-sass", "match": r"(?<![\w.])-?\d+\b" },
             { "name": "storage.modifier.ptx-sass", "match": r"\.[A-Za-z0-9]\w*" },
-            { "name": "support.constant.geometry.ptx-sass", "match": r"\b(?:[1-3]D|[A-Z][A-Z0-9_]+)\b" }
+            { "name": "support.constant.geometry.ptx-sass", "match": r"\b(?:[1-3]D|gsb\d|[A-Z][A-Z0-9_]+)\b" }
         ]
     })
 }
