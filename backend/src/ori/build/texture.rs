@@ -337,7 +337,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
         let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
         let Some(mask) = instr.take(&extents) else {
-            return self.unsupported(instr, "other than extents");
+            return self.unsupported(instr, "attributes other than width, height and depth");
         };
         let operand = self.operand(instr, 1)?;
         let level = match instr.has(Mod::Level) {

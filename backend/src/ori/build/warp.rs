@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
 
     fn reduce_by(&mut self, instr: &Statement<'a>, redux: Op, ty: ScalarType) -> Result<()> {
         if !self.encodes(&redux) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         let a = self.source(instr, 1, ty)?;
         self.join_warp(instr, 2)?;
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
     /// `elect.sync`.
     pub(super) fn elect(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::Elect) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         self.join_warp(instr, 1)?;
         let (lane, chosen) = self.destinations(instr)?;
