@@ -129,7 +129,7 @@ impl<'a> Lowering<'a> {
             words.push(self.fragment_words(operands, bits)?);
         }
         if matches!(op, Op::Qmma { shape: QuarterShape::M16n8k16, .. }) {
-            // Registers behind the factor's own are allowed, and not read.
+            // Registers after those of the factor are allowed, but not read.
             words[1].truncate(1);
         }
         self.join_all();

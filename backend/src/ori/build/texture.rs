@@ -167,8 +167,8 @@ impl<'a> Lowering<'a> {
             extras.offsets = Some(self.packed_offsets(&offsets[..dims], format));
             compared += 1;
         }
-        // The vendor's assembler takes one register or float for the reference value, whether or not it stands in the
-        // place of offsets without braces, and nothing behind it. Of integers it makes nothing.
+        // ptxas takes the first register or float here as the reference value, even where offsets without braces could
+        // be meant. It ignores the operands after it, and an integer.
         if let Some(Operand::Reg(_) | Operand::F32(_) | Operand::F64(_)) = instr.peek_operands().get(compared)
         {
             extras.compared = Some(self.source(instr, compared, ScalarType::F32)?);

@@ -16,7 +16,7 @@ use ptx_isa::{FormId, Mod, ScalarType};
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &Statement<'a>, mask: usize) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
-        // Of no threads: nobody waits, and what they compute is anything.
+        // With an empty member mask no thread waits, and the result is undefined.
         if known(mask) == Some(0) {
             return Ok(());
         }
