@@ -34,7 +34,7 @@ pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hi
 pub use sass::{sass_view, sass_view_at};
 pub use signature_help::signature_help;
 pub use symbols::document_symbols;
-pub use tokens::semantic_tokens;
+pub use tokens::{ItemTokens, item_tokens, semantic_tokens};
 
 pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 

@@ -31,8 +31,8 @@ pub struct Item<'db> {
     #[returns(copy)]
     pub ordinal: u32,
     #[tracked]
-    #[returns(deref)]
-    pub text: Text,
+    #[returns(ref)]
+    pub contents: Text,
     /// Where the item starts in the file.
     #[tracked]
     #[returns(copy)]
@@ -40,6 +40,10 @@ pub struct Item<'db> {
 }
 
 impl<'db> Item<'db> {
+    pub fn text(self, db: &'db dyn Db) -> &'db str {
+        self.contents(db)
+    }
+
     /// The item's range in the file.
     pub fn range(self, db: &'db dyn Db) -> TextRange {
         TextRange::at(self.offset(db), TextSize::of(self.text(db)))

@@ -19,7 +19,7 @@ mod walker;
 use std::iter;
 use std::sync::Arc;
 
-use ptx_backend::input::{Function, Stmt};
+use ptx_backend::input::{Function, Stmt, Variable};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use ptx_syntax::flat::FlatTree;
@@ -127,6 +127,29 @@ pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item =
 /// Where things stand in an item with findings.
 pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMap {
     findings(db, item).map.as_ref().unwrap_or_else(|| &lower(db, item).map)
+}
+
+/// An item whose names are resolved. Nothing of it is kept.
+pub(crate) struct Resolved<'w> {
+    pub(crate) tree: &'w FlatTree,
+    pub(crate) map: &'w SourceMap,
+    /// The variables that the body declares.
+    pub(crate) locals: &'w [Variable],
+}
+
+/// Resolves the names of an item for `read`. Features that look at all items of a file use this and keep what they
+/// read: what [`lower`] keeps for good is several times the size of the text.
+pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOnce(&Resolved<'_>) -> T) -> T {
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walk(part);
+        if part.kind(db) == ItemKind::Trivia {
+            session.tree.parse(part.text(db));
+        }
+        session.walker.finish_map();
+        let Session { walker, tree } = session;
+        read(&Resolved { tree, map: &walker.map, locals: &walker.function.locals })
+    })
 }
 
 /// A part of [`Lowered`].

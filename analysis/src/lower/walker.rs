@@ -241,12 +241,7 @@ impl<'db> Walker<'db> {
         let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
         self.function.regs.extend(registers);
         self.function.labels = self.names.labels.len() as u32;
-        let start = |occurrence: &Occurrence| occurrence.range.start();
-        // Sorting would take memory first; only trees give names out of order, and few of them.
-        if !self.map.occurrences.is_sorted_by_key(start) {
-            self.map.occurrences.sort_by_key(start);
-        }
-        self.swap_declared();
+        self.finish_map();
         if self.has_body {
             let (function, map) = (&self.function, &self.map);
             let is_understood = !self.incomplete && !has_errors;
@@ -258,6 +253,16 @@ impl<'db> Walker<'db> {
             }
         }
         is_complete
+    }
+
+    /// Completes the map of the item, without checking its body as a whole.
+    pub(super) fn finish_map(&mut self) {
+        let start = |occurrence: &Occurrence| occurrence.range.start();
+        // Sorting allocates; few items have names out of order.
+        if !self.map.occurrences.is_sorted_by_key(start) {
+            self.map.occurrences.sort_by_key(start);
+        }
+        self.swap_declared();
     }
 
     /// Moves what is declared from the names to the map, or back.
