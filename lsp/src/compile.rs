@@ -337,8 +337,10 @@ impl Task<'_> {
     }
 }
 
-/// Whether both are one file.
+/// Whether both are one file. `-` is what standard input comes from.
 fn is_same(input: &Path, output: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    let input = if input.as_os_str() == "-" { Path::new("/proc/self/fd/0") } else { input };
     let (input, output) = (fs::canonicalize(input), fs::canonicalize(output));
     matches!((input, output), (Ok(input), Ok(output)) if input == output && input.is_file())
 }
