@@ -1,6 +1,6 @@
 //! What the command prints.
 
-#[path = "../../backend/sass/tests/files/mod.rs"]
+#[path = "../../backend/files/tests/files/mod.rs"]
 mod files;
 
 #[path = "../../backend/sass/tests/recorded/mod.rs"]

@@ -5,9 +5,9 @@ mod labels;
 pub(crate) mod lines;
 mod listing;
 
-use sass::cubin::{Cubin, Function};
-use sass::image::{self, Container, ImageKind};
-use sass::{INST_BYTES, Sm, cubin};
+use gpu_files::cubin::{self, Cubin, Function};
+use gpu_files::image::{self, Container, ImageKind};
+use sass::{INST_BYTES, Sm};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
