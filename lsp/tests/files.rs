@@ -60,7 +60,7 @@ fn fifo(path: &Path) {
 fn is_restricted(folder: &Path) -> bool {
     let path = folder.join("probe");
     fs::write(&path, "").expect("a file");
-    fs::set_permissions(&path, Permissions::from_mode(0)).expect("permissions");
+    fs::set_permissions(&path, Permissions::from_mode(0o000)).expect("permissions");
     let is_restricted = File::open(&path).is_err();
     fs::remove_file(path).expect("it goes");
     is_restricted
@@ -98,7 +98,7 @@ fn what_cannot_be_read_is_named() {
     ];
     if is_restricted(path) {
         fs::write(path.join("closed.ptx"), TEXT).expect("a file");
-        fs::set_permissions(path.join("closed.ptx"), Permissions::from_mode(0)).expect("permissions");
+        fs::set_permissions(path.join("closed.ptx"), Permissions::from_mode(0o000)).expect("permissions");
         cases.push(("closed.ptx", "ermission denied"));
     }
     for (name, message) in cases {
@@ -163,7 +163,7 @@ fn folders_are_searched_whatever_is_in_them() {
     // The rest is checked, but the run did not read all that it should.
     if is_restricted(path) {
         fs::create_dir(path.join("closed")).expect("a folder");
-        fs::set_permissions(path.join("closed"), Permissions::from_mode(0)).expect("permissions");
+        fs::set_permissions(path.join("closed"), Permissions::from_mode(0o000)).expect("permissions");
         fs::write(path.join("wrong.ptx"), TEXT.replace("ret", "rot")).expect("a file");
         let (status, text) = run(CHECK, path, &["."]);
         assert!(status == 2 && text.contains("closed: Permission denied") && text.contains("rot"), "{text}");
