@@ -1,7 +1,6 @@
 //! What a walk over items collects, and what comes of it.
 
 use std::mem::{swap, take};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol};
@@ -37,6 +36,35 @@ pub(super) enum Resolution {
     Wrong,
 }
 
+/// What is known of instructions in a module with this header. It is kept from one walk to the next.
+pub(super) struct Known {
+    header: Header,
+    gates: Gates,
+    pub(super) resolutions: FxHashMap<SmolStr, Resolution>,
+    /// What the operands of the opcodes must be.
+    pub(super) signatures: Vec<Arc<ptx_isa::Signature>>,
+    pub(super) passed: Passed,
+}
+
+impl Known {
+    /// Most names of instructions that are kept. The largest programs have some hundreds.
+    const MOST: usize = 1 << 13;
+
+    /// What an earlier walk over the file knew, if the header says the same.
+    fn of(db: &dyn Db, file: SourceFile, header: &Header, gates: Gates) -> Box<Self> {
+        let last = file.spare(db).take::<Self>();
+        last.filter(|known| known.header == *header && known.gates == gates).unwrap_or_else(|| {
+            Box::new(Self {
+                header: header.clone(),
+                gates,
+                resolutions: FxHashMap::default(),
+                signatures: Vec::new(),
+                passed: Passed::default(),
+            })
+        })
+    }
+}
+
 /// The walk over items of a file, one after the other. Its collections serve all of them.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
@@ -45,10 +73,7 @@ pub(super) struct Walker<'db> {
     pub(super) gates: Gates,
     extras: check::Extras,
     pub(super) module_registers: &'db [RegisterDecl],
-    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
-    /// What the operands of the opcodes must be.
-    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
-    pub(super) passed: Passed,
+    pub(super) known: Box<Known>,
 
     // What follows is about one item.
     pub(super) part: Option<Part<'db>>,
@@ -104,11 +129,9 @@ impl<'db> Walker<'db> {
             file,
             header,
             gates,
+            known: Known::of(db, file, header, gates),
             extras: check::extras(db),
             module_registers: module::module_registers(db, file),
-            resolutions: FxHashMap::default(),
-            signatures: Vec::new(),
-            passed: Passed::default(),
             part: None,
             text: "",
             variables: FxHashMap::default(),
@@ -132,6 +155,13 @@ impl<'db> Walker<'db> {
             incomplete: false,
             not_understood: None,
             steps: 0,
+        }
+    }
+
+    /// Ends the walk. What it knows of instructions serves the next one.
+    pub(super) fn end(self) {
+        if self.known.passed.remembers() && self.known.resolutions.len() <= Known::MOST {
+            self.file.spare(self.db).put(self.known);
         }
     }
 
