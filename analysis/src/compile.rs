@@ -1,4 +1,4 @@
-//! The compiler behind queries.
+//! The compiler as queries.
 //!
 //! A function is compiled from its own [`Function`] and from what it mentions of the module, so an edit
 //! elsewhere compiles nothing again. The fan-out over functions happens outside queries, one database handle per

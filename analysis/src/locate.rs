@@ -30,12 +30,12 @@ pub(crate) struct Spot<'db> {
 pub(crate) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
     let item = item_at(db, file, offset)?;
     let text = item.text(db);
-    // Offsets behind the end or inside a character are those of the place before.
+    // Offsets after the end or inside a character are those of the place before.
     let inside = text.floor_char_boundary(usize::from(offset - item.offset(db)));
     Some(Spot { item, offset: TextSize::new(inside as u32) })
 }
 
-/// What stands at an offset.
+/// What appears at an offset.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
     Name(Occurrence),

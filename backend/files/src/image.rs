@@ -25,8 +25,8 @@ enum Packing {
     Zstandard(u64),
 }
 
-/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can stand
-/// for very many.
+/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can
+/// unpack to very many.
 pub const UNPACK_LIMIT: u64 = 256 << 20;
 
 impl<'a> Image<'a> {

@@ -231,7 +231,7 @@ fn end(word: u128) -> &'static str {
     if word & ISSUE_AND_WAIT == 0 { ";" } else { " ;" }
 }
 
-/// From the position to the mnemonic. Guards stand in between, but those of the uniform datapath do not.
+/// From the position to the mnemonic. Guards appear in between, but those of the uniform datapath do not.
 const TO_MNEMONIC: usize = 19;
 
 /// Bytes of `        /*0040*/`.

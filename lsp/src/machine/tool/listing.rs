@@ -47,7 +47,7 @@ struct Texts {
     text: String,
     /// Where each text ends, and its bits without a meaning.
     ends: Vec<(usize, u128)>,
-    /// The most bytes before the word of a line whose guard stood behind the place where mnemonics begin.
+    /// The most bytes before the word of a line whose guard stood after the place where mnemonics begin.
     width: usize,
 }
 
