@@ -38,7 +38,7 @@ struct Writer {
     ahead: Vec<String>,
     /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
     jumps: bool,
-    /// Whether threads may enter loops in the middle, and meet in different turns of a loop.
+    /// Whether threads may enter loops in the middle, meet in different turns of a loop, and jump through tables.
     ragged: bool,
     statements: usize,
     /// Functions that may be called.
@@ -55,7 +55,8 @@ pub fn case(seed: u64) -> Case {
 }
 
 /// The case of a seed without loops that threads enter in the middle or meet in at different turns: ptxas counts trips in
-/// registers that the warp shares, even where threads come at different times.
+/// registers that the warp shares, even where threads come at different times. Nor has it jump tables: in loops with them
+/// ptxas takes a predicate that an earlier turn wrote for false.
 pub fn case_of_plain_loops(seed: u64) -> Case {
     write(seed, false)
 }
@@ -309,7 +310,7 @@ impl Writer {
             19 => self.choice(),
             20..=22 => self.arithmetic(64),
             23 => self.arithmetic(16),
-            24..=25 if structured => self.switch(depth),
+            24..=25 if structured && self.ragged => self.switch(depth),
             26 => self.shared_word(),
             27..=28 => self.floats(),
             29 => self.doubles(),

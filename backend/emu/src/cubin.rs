@@ -53,7 +53,8 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let data = |index: Option<usize>| index.map(|i| sections[i].data.to_vec()).unwrap_or_default();
     let bank4 = find(&format!(".nv.constant4.{name}")).or(find(".nv.constant4"));
     let initial = find(".nv.global.init");
-    let texts = texts(text, initial, &sections, &symbols, &relocations);
+    let bank3 = find(".nv.constant3");
+    let texts = texts(text, [initial, bank3], &sections, &symbols, &relocations);
     let mut code = Vec::new();
     let mut starts = Vec::with_capacity(texts.len());
     for &section in &texts {
@@ -61,7 +62,6 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         code.extend(gpu_files::cubin::words(sections[section].data));
     }
     let start = |section: usize| texts.iter().position(|&t| t == section).map(|i| starts[i]);
-    let bank3 = find(".nv.constant3");
     let (bank2, tables) = tables(&texts, &sections);
     let used = relocations.iter().filter(|relocation| texts.contains(&relocation.section));
     let (shared, shared_bytes) = link::place_shared(&sections, &symbols, used.map(|used| used.symbol))?;
@@ -123,7 +123,9 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
                 field.copy_from_slice(&address.to_le_bytes());
             }
-            (link::ADDRESS64 | link::GENERIC64, Some(Place::Address(address))) if Some(section) == bank3 => {
+            (link::ADDRESS64 | link::GENERIC64 | link::FUNCTION64, Some(Place::Address(address)))
+                if Some(section) == bank3 =>
+            {
                 let field = kernel.bank3.get_mut(offset..offset + 8).ok_or_else(broken)?;
                 // Relocations without addends have them in the field.
                 let address = number(field).wrapping_add(address);
@@ -215,10 +217,10 @@ fn places(bytes: &[u8]) -> Vec<u32> {
     places.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The section of a kernel, and those of the functions that it may call.
+/// The section of a kernel, and those of the functions that it may call: by name, or by an address in `data`.
 fn texts(
     kernel: usize,
-    initial: Option<usize>,
+    data: [Option<usize>; 2],
     sections: &[Section<'_>],
     symbols: &[Symbol<'_>],
     relocations: &[Relocation],
@@ -230,7 +232,7 @@ fn texts(
             let from = relocation.section;
             let to = symbols[relocation.symbol].section;
             let is_text = sections.get(to).is_some_and(|section| section.name.starts_with(".text."));
-            if is_text && (from == texts[next] || Some(from) == initial) && !texts.contains(&to) {
+            if is_text && (from == texts[next] || data.contains(&Some(from))) && !texts.contains(&to) {
                 texts.push(to);
             }
         }
