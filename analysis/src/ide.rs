@@ -24,7 +24,7 @@ pub use crate::findings::{diagnostics, diagnostics_for};
 pub use crate::locate::Target;
 pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
-pub use completion::completions;
+pub use completion::{completion_documentation, completions};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use hover::hover;
@@ -213,16 +213,33 @@ pub enum CompletionKind {
     Snippet,
 }
 
+impl CompletionKind {
+    pub const ALL: &'static [CompletionKind] = &[
+        Self::Mnemonic,
+        Self::Modifier,
+        Self::Type,
+        Self::Register,
+        Self::SpecialRegister,
+        Self::Variable,
+        Self::Parameter,
+        Self::Function,
+        Self::Label,
+        Self::Directive,
+        Self::Target,
+        Self::Snippet,
+    ];
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
     pub label: String,
     pub kind: CompletionKind,
     /// One line beside the label.
     pub detail: String,
-    /// Markdown.
-    pub documentation: String,
-    /// What to replace, and by what.
+    /// What to replace, and by what; for a snippet in the snippet syntax of the protocol.
     pub edit: TextEdit,
+    /// The version and the target of the file have it.
+    pub is_available: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
 //! Tests that look at the whole: queries executed after edits, and the documentation of lints.
 
+mod completion;
 mod declarations;
 mod features;
 mod fixes;

@@ -37,6 +37,7 @@ pub struct Backend {
     /// The client tells when files change, if it is asked to.
     tells_about_files: AtomicBool,
     creates_files: AtomicBool,
+    takes_snippets: AtomicBool,
 }
 
 /// Serves one client over the given streams until it exits, disconnects or dies.
@@ -52,6 +53,7 @@ pub async fn serve(
         settings: Arc::new(Settings::new(client.clone(), events.clone())),
         tells_about_files: AtomicBool::new(false),
         creates_files: AtomicBool::new(false),
+        takes_snippets: AtomicBool::new(false),
         client,
         events: events.clone(),
         queue: Mutex::new(Some(queue)),
@@ -187,6 +189,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
         hover_provider: Some(true.into()),
         completion_provider: Some(CompletionOptions {
             trigger_characters: Some([".", "%", "@", "["].map(String::from).into()),
+            resolve_provider: Some(true),
             ..Default::default()
         }),
         signature_help_provider: Some(SignatureHelpOptions {
@@ -243,6 +246,12 @@ fn creates_files(capabilities: &ClientCapabilities) -> bool {
     })
 }
 
+fn takes_snippets(capabilities: &ClientCapabilities) -> bool {
+    let completion = capabilities.text_document.as_ref().and_then(|text| text.completion.as_ref());
+    let item = completion.and_then(|completion| completion.completion_item.as_ref());
+    item.is_some_and(|item| item.snippet_support == Some(true))
+}
+
 /// The folder that the client works in.
 #[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
 fn root(params: &InitializeParams) -> Option<PathBuf> {
@@ -257,6 +266,7 @@ impl LanguageServer for Backend {
         let client = abilities(&params.capabilities);
         self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
+        self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
@@ -322,7 +332,12 @@ impl LanguageServer for Backend {
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let p = params.text_document_position;
-        self.read(p.text_document.uri, move |s| handlers::completion::handle(s, p.position)).await
+        let snippets = self.takes_snippets.load(Ordering::Relaxed);
+        self.read(p.text_document.uri, move |s| handlers::completion::handle(s, p.position, snippets)).await
+    }
+
+    async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
+        Ok(handlers::completion::resolve(item))
     }
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {

@@ -137,7 +137,7 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
 }
 
 /// The text of the declaration of a name, up to what ends or initialises it.
-fn as_written(text: &str, name: TextRange) -> &str {
+pub(super) fn as_written(text: &str, name: TextRange) -> &str {
     let start = text[..usize::from(name.start())].rfind([';', '{', '}', '(', ',']).map_or(0, |at| at + 1);
     let end = text[usize::from(name.end())..].find([';', ',', ')', '=', '}', '\n']);
     let end = end.map_or(text.len(), |at| usize::from(name.end()) + at);
