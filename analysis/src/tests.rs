@@ -8,6 +8,7 @@ mod incremental;
 mod instruction_docs;
 mod lint_docs;
 mod operands;
+mod rename;
 mod versions;
 
 use crate::db::Database;

@@ -1,6 +1,7 @@
 //! Declarations, uses and renaming.
 
 use ptx_backend::input::Symbol;
+use ptx_isa::SpecialReg;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
@@ -19,6 +20,16 @@ enum Subject<'db> {
     /// A declaration with all its registers.
     Declared(Item<'db>, DeclId),
     Module(Symbol),
+}
+
+impl<'db> Subject<'db> {
+    /// The item that declares it, unless it is a name of the module.
+    fn item(self) -> Option<Item<'db>> {
+        match self {
+            Subject::Local(item, _) | Subject::Declared(item, _) => Some(item),
+            Subject::Module(_) => None,
+        }
+    }
 }
 
 fn subject<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<(Subject<'db>, TextRange)> {
@@ -104,7 +115,15 @@ fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Refere
 /// The name that a rename at this offset would change.
 pub fn prepare_rename(db: &Database, file: SourceFile, offset: TextSize) -> Option<TextRange> {
     let (subject, range) = subject(db, file, offset)?;
-    one_of_range(db, subject).is_none().then_some(range)
+    (!is_of_module_scope(db, subject)).then_some(range)
+}
+
+/// Whether the name is a register of module scope, whose declaration is in another item.
+fn is_of_module_scope(db: &dyn Db, subject: Subject<'_>) -> bool {
+    let Subject::Local(item, entity) = subject else { return false };
+    let map = &lower(db, item).map;
+    let declaration = map.declaration_of(entity).and_then(|id| map.declarations.get(id.0 as usize));
+    declaration.is_some_and(|declaration| declaration.range.is_empty())
 }
 
 /// The declaration `%r<10>` to which a register belongs, if it has no declaration of its own.
@@ -115,10 +134,10 @@ fn one_of_range(db: &dyn Db, subject: Subject<'_>) -> Option<DeclId> {
     matches!(map.declarations[id.0 as usize].kind, DeclKind::Register { count: Some(_), .. }).then_some(id)
 }
 
-/// The edits that rename the name at an offset.
+/// The edits that rename the name at an offset. A member of a range of registers gets a declaration of its own.
 ///
 /// # Errors
-/// Says why the name cannot be changed, or not to this.
+/// States why the name cannot be changed, or not to this.
 pub fn rename(
     db: &Database,
     file: SourceFile,
@@ -126,30 +145,95 @@ pub fn rename(
     new_name: &str,
 ) -> Result<Vec<TextEdit>, String> {
     let (subject, range) = subject(db, file, offset).ok_or("no name at this position")?;
-    if one_of_range(db, subject).is_some() {
-        return Err("this register belongs to a range; rename the declaration of the range".to_owned());
+    if is_of_module_scope(db, subject) {
+        return Err("a register of module scope cannot be renamed".to_owned());
     }
     if !is_identifier(new_name) {
         return Err(format!("`{new_name}` is not a valid PTX name"));
     }
     let text = file.text(db);
     let old_name = &text[range];
-    let taken = match subject {
-        Subject::Local(item, _) | Subject::Declared(item, _) => {
-            let (map, text) = (&lower(db, item).map, item.text(db));
-            map.declarations.iter().any(|declaration| &text[declaration.range] == new_name)
-        }
-        Subject::Module(_) => crate::module::module(db, file).names.contains_key(new_name),
-    };
-    if taken {
-        return Err(format!("`{new_name}` is already declared"));
+    if new_name == old_name {
+        return Ok(Vec::new());
     }
-    let edits = uses(db, file, subject).into_iter().map(|reference| {
+    if let Some(conflict) = conflict(db, file, subject, new_name) {
+        return Err(conflict);
+    }
+    let all = uses(db, file, subject).into_iter();
+    if let Some((item, id)) = one_of_range(db, subject).and_then(|id| Some((subject.item()?, id))) {
+        let mentions = all.filter(|reference| reference.access != Usage::Declaration);
+        let mut edits: Vec<TextEdit> = mentions
+            .map(|reference| TextEdit { range: reference.range, text: new_name.to_owned() })
+            .collect();
+        let end = end_of_range(db, item, id).ok_or("the declaration of the range is not complete")?;
+        edits.insert(0, TextEdit { range: TextRange::empty(end), text: format!(", {new_name}") });
+        return Ok(edits);
+    }
+    let edits = all.map(|reference| {
         // A member of a range keeps its number.
         let number = text[reference.range].strip_prefix(old_name).unwrap_or_default();
         TextEdit { range: reference.range, text: format!("{new_name}{number}") }
     });
     Ok(edits.collect())
+}
+
+/// The place in the file after `%r<10>`.
+fn end_of_range(db: &dyn Db, item: Item<'_>, id: DeclId) -> Option<TextSize> {
+    let name = lower(db, item).map.declarations.get(id.0 as usize)?.range;
+    let behind = &item.text(db)[usize::from(name.end())..];
+    // A declaration without its `>` has no members.
+    let length = behind.find('>')? + 1;
+    Some(name.end() + TextSize::new(length as u32) + item.offset(db))
+}
+
+/// Why a name is not free.
+fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str) -> Option<String> {
+    if SpecialReg::parse(new_name).is_some() || SpecialReg::parse(&format!("{new_name}.x")).is_some() {
+        return Some(format!("`{new_name}` is a special register"));
+    }
+    if crate::module::module(db, file).names.contains_key(new_name) {
+        return Some(format!("`{new_name}` is already declared in the module"));
+    }
+    let Some(item) = subject.item() else {
+        // A local name would hide the new one.
+        let hides = |item: &&Item<'_>| {
+            let (map, text) = (&lower(db, **item).map, item.text(db));
+            map.declarations.iter().any(|declaration| &text[declaration.range] == new_name)
+        };
+        let item = items(db, file).iter().find(hides)?;
+        return Some(format!("`{new_name}` is already declared in `{}`", item.name(db)));
+    };
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    // The range that is being renamed makes `new_name0` to `new_name9`.
+    let count = match subject {
+        Subject::Declared(_, id) => range_count(&map.declarations[id.0 as usize].kind),
+        _ => None,
+    };
+    map.declarations.iter().find_map(|declaration| {
+        let name = &text[declaration.range];
+        if name == new_name {
+            return Some(format!("`{new_name}` is already declared"));
+        }
+        // A number may have leading zeros.
+        let is_member = |range: &str, count: u32, name: &str| {
+            let number = name.strip_prefix(range).and_then(|number| number.parse::<u32>().ok());
+            number.is_some_and(|number| number < count)
+        };
+        if let Some(count) = range_count(&declaration.kind)
+            && is_member(name, count, new_name)
+        {
+            return Some(format!("`{new_name}` is already declared by `{name}<{count}>`"));
+        }
+        let count = count.filter(|&count| is_member(new_name, count, name))?;
+        Some(format!("`{name}` is already declared, and `{new_name}<{count}>` would declare it again"))
+    })
+}
+
+fn range_count(kind: &DeclKind) -> Option<u32> {
+    match kind {
+        DeclKind::Register { count, .. } => *count,
+        _ => None,
+    }
 }
 
 /// `[a-zA-Z][a-zA-Z0-9_$]*` or `[_$%][a-zA-Z0-9_$]+`, as the manual has it.
