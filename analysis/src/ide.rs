@@ -9,6 +9,7 @@ mod completion;
 mod fix_all;
 mod folding;
 mod hover;
+mod layout;
 mod navigation;
 mod operands;
 mod reference;
