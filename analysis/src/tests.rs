@@ -4,6 +4,7 @@ mod completion;
 mod declarations;
 mod features;
 mod fixes;
+mod format;
 mod incremental;
 mod instruction_docs;
 mod lint_docs;

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod document_symbol;
 pub mod explain;
 pub mod folding_range;
+pub mod formatting;
 pub mod highlight;
 pub mod hover;
 pub mod inlay_hint;

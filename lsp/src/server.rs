@@ -213,6 +213,14 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             commands: vec![explain::COMMAND.to_owned()],
             ..Default::default()
         }),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
+        document_on_type_formatting_provider: Some(DocumentOnTypeFormattingOptions {
+            first_trigger_character: handlers::formatting::TRIGGERS[0].to_owned(),
+            more_trigger_character: Some(
+                handlers::formatting::TRIGGERS[1..].iter().map(|&c| c.to_owned()).collect(),
+            ),
+        }),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
@@ -387,6 +395,24 @@ impl LanguageServer for Backend {
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
         self.read(params.text_document.uri, handlers::folding_range::handle).await
+    }
+
+    async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        self.read(params.text_document.uri, |s| handlers::formatting::handle(s, None)).await
+    }
+
+    async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let range = params.range;
+        self.read(params.text_document.uri, move |s| handlers::formatting::handle(s, Some(range))).await
+    }
+
+    async fn on_type_formatting(
+        &self,
+        params: DocumentOnTypeFormattingParams,
+    ) -> Result<Option<Vec<TextEdit>>> {
+        let p = params.text_document_position;
+        let typed = params.ch;
+        self.read(p.text_document.uri, move |s| handlers::formatting::on_type(s, p.position, &typed)).await
     }
 
     async fn prepare_rename(
