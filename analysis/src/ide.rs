@@ -5,6 +5,7 @@
 //! file at the end.
 
 mod actions;
+mod calls;
 mod completion;
 mod fix_all;
 mod folding;
@@ -16,7 +17,9 @@ mod operands;
 mod reference;
 mod resources;
 mod sass;
+mod selection;
 mod signature_help;
+mod source;
 mod symbols;
 mod tokens;
 mod words;
@@ -26,16 +29,21 @@ pub use crate::findings::{diagnostics, diagnostics_for};
 pub use crate::locate::Target;
 pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
+pub use calls::{CallNode, Calls, call_node, callees, callers};
 pub use completion::{completion_documentation, completions};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use format::{format, format_on_type, formatted};
 pub use hover::hover;
-pub use navigation::{definition, highlights, prepare_rename, references, rename};
+pub use navigation::{
+    definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
+};
 pub use reference::{Page, instruction_page, pages};
 pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints};
 pub use sass::{sass_view, sass_view_at};
+pub use selection::selection_ranges;
 pub use signature_help::signature_help;
+pub use source::{SourcePlace, file_links, source_place};
 pub use symbols::document_symbols;
 pub use tokens::semantic_tokens;
 

@@ -8,6 +8,7 @@ mod format;
 mod incremental;
 mod instruction_docs;
 mod lint_docs;
+mod navigation;
 mod operands;
 mod rename;
 mod versions;

@@ -197,6 +197,15 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             ..Default::default()
         }),
         definition_provider: Some(OneOf::Left(true)),
+        type_definition_provider: Some(TypeDefinitionProviderCapability::Simple(true)),
+        call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
+        document_link_provider: Some(DocumentLinkOptions {
+            resolve_provider: Some(false),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        }),
+        linked_editing_range_provider: Some(LinkedEditingRangeServerCapabilities::Simple(true)),
+        selection_range_provider: Some(SelectionRangeProviderCapability::Simple(true)),
+        workspace_symbol_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
         document_highlight_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
@@ -356,6 +365,66 @@ impl LanguageServer for Backend {
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
         let p = params.text_document_position_params;
         self.read(p.text_document.uri, move |s| handlers::definition::handle(s, p.position)).await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: request::GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::definition::of_type(s, p.position)).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::call_hierarchy::prepare(s, p.position)).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let CallHierarchyItem { uri, name, .. } = params.item;
+        self.read(uri, move |s| handlers::call_hierarchy::incoming(s, &name)).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let CallHierarchyItem { uri, name, .. } = params.item;
+        self.read(uri, move |s| handlers::call_hierarchy::outgoing(s, &name)).await
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        self.read(params.text_document.uri, handlers::source::links).await
+    }
+
+    async fn linked_editing_range(
+        &self,
+        params: LinkedEditingRangeParams,
+    ) -> Result<Option<LinkedEditingRanges>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::linked_editing_range::handle(s, p.position)).await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        let positions = params.positions;
+        self.read(params.text_document.uri, move |s| handlers::selection_range::handle(s, &positions)).await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        let (reply, documents) = oneshot::channel();
+        self.events.send(Event::List { reply }).map_err(|_| Error::internal_error())?;
+        let mut all = Vec::new();
+        for uri in documents.await.map_err(|_| Error::internal_error())? {
+            let query = params.query.clone();
+            all.extend(self.read(uri, move |s| handlers::workspace_symbol::handle(s, &query)).await?);
+        }
+        Ok(Some(all))
     }
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {

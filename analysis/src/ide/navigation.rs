@@ -1,14 +1,15 @@
 //! Declarations, uses and renaming.
 
 use ptx_backend::input::Symbol;
-use ptx_isa::SpecialReg;
+use ptx_isa::{ScalarType, SpecialReg};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::{Reference, Target, Usage};
-use crate::items::{Item, items};
-use crate::locate::{Found, module_target, name_at};
+use crate::items::{Item, items, parse};
+use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
@@ -110,6 +111,32 @@ fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Refere
         let at = all.partition_point(|other| other.range.start() < reference.range.start());
         all.insert(at, reference);
     }
+}
+
+/// The type or the prototype of the name at an offset, where it is declared.
+pub fn type_definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
+    let name = definition(db, file, offset)?.focus;
+    let spot = spot(db, file, name.start())?;
+    let root = parse(db, spot.item).syntax();
+    let token = root.token_at_offset(spot.offset).right_biased()?;
+    let declares = |node: &SyntaxNode| matches!(node.kind(), SyntaxKind::VARIABLE | SyntaxKind::PARAM);
+    let declaration = token.parent_ancestors().find(declares)?;
+    let is_type = |token: &SyntaxToken| {
+        let name = token.text().strip_prefix('.');
+        token.kind() == SyntaxKind::DOT_WORD && name.is_some_and(|name| ScalarType::parse(name).is_some())
+    };
+    let tokens = declaration.children_with_tokens().filter_map(NodeOrToken::into_token);
+    let focus = tokens.into_iter().find(is_type)?.text_range() + spot.item.offset(db);
+    Some(Target { full: declaration.text_range() + spot.item.offset(db), focus })
+}
+
+/// The places of the label at an offset, which change together while one of them is edited.
+pub fn linked_ranges(db: &Database, file: SourceFile, offset: TextSize) -> Option<Vec<TextRange>> {
+    let (subject, _) = subject(db, file, offset)?;
+    matches!(subject, Subject::Local(_, Entity::Label(_))).then(|| {
+        let all = uses(db, file, subject);
+        all.into_iter().map(|reference| reference.range).collect()
+    })
 }
 
 /// The name that a rename at this offset would change.

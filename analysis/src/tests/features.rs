@@ -269,7 +269,8 @@ fn outline_and_folds() {
 
 #[test]
 fn tokens_know_their_names() {
-    let (db, file, _) = open(".reg .pred %p<2>;\n@%p1 bra L;\nL:\nmov.u32 %x, %tid.x;$0");
+    let (db, file, _) =
+        open(".reg .pred %p<2>;\n@%p1 bra L;\nL:\nmov.u32 %x, %tid.x;\nvadd.u32.u32.u32 %x, %y.b1, %z;$0");
     let tokens = ide::semantic_tokens(&db, file, None);
     let body: Vec<String> = tokens
         .iter()
@@ -289,7 +290,12 @@ fn tokens_know_their_names() {
         mov Mnemonic
         .u32 Type
         %tid SpecialRegister
-        .x SpecialRegister"#]]
+        .x SpecialRegister
+        vadd Mnemonic
+        .u32 Type
+        .u32 Type
+        .u32 Type
+        .b1 Register"#]]
     .assert_eq(&body.join("\n"));
 }
 

@@ -1,6 +1,7 @@
 //! The server as an editor sees it.
 
 mod client;
+mod features;
 mod hostile;
 mod session;
 mod settings;
