@@ -26,7 +26,7 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
     if !is_in_comment(before) {
         collect(&mut out, db, file, offset, before);
     }
-    out.items.sort_by(|a, b| a.0.cmp(&b.0));
+    out.items.sort_by_key(|(rank, _)| *rank);
     out.items.into_iter().map(|(_, item)| item).collect()
 }
 

@@ -72,7 +72,8 @@ fn token_kind(token: &SyntaxToken, text: &str) -> Option<TokenKind> {
         SyntaxKind::INT if text == WARP_SIZE => TokenKind::SpecialRegister,
         SyntaxKind::INT | SyntaxKind::FLOAT => TokenKind::Number,
         SyntaxKind::DOT_WORD => match parent() {
-            Some(SyntaxKind::COMPONENT) => component_kind(token),
+            // `.b1` of a register is not the type of that name.
+            Some(SyntaxKind::COMPONENT) => TokenKind::SpecialRegister,
             _ if text.get(1..).is_some_and(|name| ScalarType::parse(name).is_some()) => TokenKind::Type,
             Some(SyntaxKind::INSTRUCTION) => TokenKind::Modifier,
             _ => TokenKind::Directive,
@@ -86,15 +87,6 @@ fn token_kind(token: &SyntaxToken, text: &str) -> Option<TokenKind> {
         },
         _ => return None,
     })
-}
-
-/// `.x` of a vector, or `.b1` of a register: part of its name.
-fn component_kind(token: &SyntaxToken) -> TokenKind {
-    let is_of_special = token.parent().is_some_and(|node| {
-        let whole: String = node.text().to_string().split_whitespace().collect();
-        SpecialReg::parse(&whole).is_some()
-    });
-    if is_of_special { TokenKind::SpecialRegister } else { TokenKind::Register }
 }
 
 fn is_special(text: &str) -> bool {

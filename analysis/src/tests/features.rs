@@ -295,7 +295,7 @@ fn tokens_know_their_names() {
         .u32 Type
         .u32 Type
         .u32 Type
-        .b1 Register"#]]
+        .b1 SpecialRegister"#]]
     .assert_eq(&body.join("\n"));
 }
 
