@@ -190,10 +190,10 @@ const parts = {
             const use = lines.findIndex(line => line.includes('%rd6, %rd3'));
             await w.go(use + 1, lines[use].indexOf('%rd6') + 2);
             await w.press('F2');
-            await w.page.waitForSelector('.rename-box input:visible', { timeout: 20000 });
-            await w.press('Control+A');
-            await w.page.keyboard.type('%address');
-            await w.press('Enter');
+            const name = w.page.locator('.rename-box input').first();
+            await name.waitFor({ timeout: 20000 });
+            await name.fill('%address');
+            await name.press('Enter');
             await until('renamed register', async () => { const text = await w.text(); return text.includes('[%address]') && text.includes('%rd<8>, %address;'); });
             saw('renamed %rd6 of %rd<8>');
 
