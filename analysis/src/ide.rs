@@ -36,7 +36,7 @@ pub use folding::folding_ranges;
 pub use format::{format, format_on_type, formatted};
 pub use hover::hover;
 pub use navigation::{
-    definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
+    declaration, definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
 };
 pub use reference::{Page, instruction_page, pages};
 pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints};

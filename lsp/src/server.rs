@@ -197,6 +197,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             ..Default::default()
         }),
         definition_provider: Some(OneOf::Left(true)),
+        declaration_provider: Some(DeclarationCapability::Simple(true)),
         type_definition_provider: Some(TypeDefinitionProviderCapability::Simple(true)),
         call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
         document_link_provider: Some(DocumentLinkOptions {
@@ -365,6 +366,14 @@ impl LanguageServer for Backend {
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
         let p = params.text_document_position_params;
         self.read(p.text_document.uri, move |s| handlers::definition::handle(s, p.position)).await
+    }
+
+    async fn goto_declaration(
+        &self,
+        params: request::GotoDeclarationParams,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::definition::declaration(s, p.position)).await
     }
 
     async fn goto_type_definition(

@@ -60,6 +60,17 @@ pub fn definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<T
     (!focus.is_empty()).then(|| Target { full: focus + item.offset(db), focus: focus + item.offset(db) })
 }
 
+/// Where the name at an offset is first declared: for a function the prototype, if there is one.
+pub fn declaration(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
+    let (subject, _) = subject(db, file, offset)?;
+    if !matches!(subject, Subject::Module(_)) {
+        return definition(db, file, offset);
+    }
+    let first =
+        uses(db, file, subject).into_iter().find(|reference| reference.access == Usage::Declaration)?;
+    Some(Target { full: first.range, focus: first.range })
+}
+
 /// Every use of the name at an offset, its declaration included, in text order.
 pub fn references(db: &Database, file: SourceFile, offset: TextSize) -> Option<Vec<Reference>> {
     let (subject, _) = subject(db, file, offset)?;

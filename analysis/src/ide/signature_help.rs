@@ -26,7 +26,7 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     let (label, parameters) = label(name, form);
     let active = commas(rest) as u32;
     let active = ((active as usize) < parameters.len()).then_some(active);
-    // What the operand at hand may be, before the page.
+    // The page of the instruction would hide the text; hovers show it.
     let operand = resolved.ok().zip(active).and_then(|(opcode, active)| {
         let name = form.operands[active as usize].name;
         let expected = ptx_isa::signature(&opcode).operands;
@@ -35,12 +35,7 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
             .find(|operand| operand.name == name)
             .map(|operand| operands::list(std::slice::from_ref(operand)) + "\n")
     });
-    Some(SignatureHelp {
-        label,
-        documentation: operand.unwrap_or_default() + ptx_isa::doc(mnemonic).unwrap_or_default(),
-        parameters,
-        active,
-    })
+    Some(SignatureHelp { label, documentation: operand.unwrap_or_default(), parameters, active })
 }
 
 /// The commas between the operands in a text.

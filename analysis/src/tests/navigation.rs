@@ -81,6 +81,15 @@ fn calls_up_and_down() {
 }
 
 #[test]
+fn prototypes_are_declarations() {
+    let text = ".version 8.0\n.target sm_80\n.func f(.param .b32 a);\n.entry k()\n{\n{ .param .b32 p; call f$0, (p); }\nret;\n}\n.func f(.param .b32 a) { ret; }\n";
+    let (db, file, offset) = file(text);
+    let found = [ide::declaration(&db, file, offset), ide::definition(&db, file, offset)];
+    let lines = found.map(|target| target.map(|target| shown(&db, file, target.focus)));
+    expect![[r#"[Some("3:6 f"), Some("9:6 f")]"#]].assert_eq(&format!("{lines:?}"));
+}
+
+#[test]
 fn source_of_instructions() {
     let text = ".version 8.0\n.target sm_80\n.file 1 \"a.cu\"\n.file 2 \"/src/b.cuh\"\n.entry k()\n{\nmov.b32 x, 1;\n.loc 1 7 3\nmov.b32 x, 2;\n.loc 2 40 1\nmov.b32 x, 3;\nret;\n}\n";
     let db = Database::default();

@@ -1,4 +1,4 @@
-//! `textDocument/definition` and `textDocument/typeDefinition`. An instruction is defined where it comes from.
+//! `textDocument/definition`, `declaration` and `typeDefinition`. An instruction is defined where it comes from.
 
 use crate::handlers::source;
 use crate::owner::Snapshot;
@@ -10,6 +10,12 @@ pub fn handle(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse
     let own = ide::definition(&s.db, s.file, lines.offset(position))
         .map(|target| Location::new(s.uri.clone(), lines.range(target.focus)));
     own.or_else(|| source::place(s, position)).map(GotoDefinitionResponse::Scalar)
+}
+
+pub fn declaration(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
+    let lines = s.lines();
+    let target = ide::declaration(&s.db, s.file, lines.offset(position))?;
+    Some(GotoDefinitionResponse::Scalar(Location::new(s.uri.clone(), lines.range(target.focus))))
 }
 
 pub fn of_type(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
