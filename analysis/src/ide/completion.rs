@@ -23,9 +23,7 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
     let mut out = Collector { edit: word_before(text, offset), items: Vec::new() };
-    if !is_in_comment(before) {
-        collect(&mut out, db, file, offset, before);
-    }
+    collect(&mut out, db, file, offset, before);
     out.items.sort_by_key(|(rank, _)| *rank);
     out.items.into_iter().map(|(_, item)| item).collect()
 }
@@ -55,11 +53,15 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
     }
     let spot = spot(db, file, offset)
         .or_else(|| (offset > TextSize::new(0)).then(|| spot(db, file, offset - TextSize::new(1))).flatten());
+    let start = spot.map_or(TextSize::new(0), |spot| spot.item.offset(db));
+    let of_item = &before[usize::from(start).min(before.len())..];
+    if is_in_comment(of_item) {
+        return;
+    }
     let dotted = before[..usize::from(out.edit.start())].ends_with('.');
     let body = spot.map(|spot| spot.item).filter(|&item| {
-        let inside = usize::from(offset.checked_sub(item.offset(db)).unwrap_or_default());
-        // What opens a body is the first brace of a function.
-        lower(db, item).has_body && item.text(db).get(..inside).is_some_and(is_in_braces)
+        let is_at_end = of_item.len() == item.text(db).len();
+        lower(db, item).has_body && is_in_body(of_item, is_at_end)
     });
     let Some(item) = body else {
         return outside(out, &setting, before, dotted);
@@ -261,7 +263,11 @@ fn is_guard(before: &str) -> bool {
     name.ends_with('@') || name.ends_with("@!")
 }
 
-/// Whether more braces are open than closed.
-fn is_in_braces(text: &str) -> bool {
-    text.matches('{').count() > text.matches('}').count()
+/// Whether the text of a function up to a place ends in its body.
+fn is_in_body(before: &str, is_at_end: bool) -> bool {
+    // The last brace of a function ends it.
+    if is_at_end && before.ends_with('}') {
+        return before.matches('{').count() > before.matches('}').count();
+    }
+    before.contains('{')
 }

@@ -10,8 +10,8 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, SourceFile};
 use crate::diagnostic::TextEdit;
-use crate::items::{items, parse};
-use crate::locate::spot;
+use crate::items::{Item, parse};
+use crate::locate::{items_in, spot};
 
 /// Columns of a level.
 const INDENT: usize = 4;
@@ -19,15 +19,27 @@ const INDENT: usize = 4;
 /// The edits that lay out a file, or the part of it in `range`, in text order.
 pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<TextEdit> {
     let text = file.text(db);
+    let all: Vec<Item<'_>> = items_in(db, file, range).collect();
+    let from = all.first().map_or(TextSize::new(0), |item| item.offset(db));
     let mut formatter = Formatter::new(text);
-    for &item in items(db, file) {
-        let root = parse(db, item).syntax();
-        formatter.start(0);
-        formatter.node(&root, item.offset(db), Context::default());
+    if from > TextSize::new(0) {
+        // What stands before does not matter.
+        formatter.previous =
+            Some(Previous { end: from, kind: SyntaxKind::SEMICOLON, parent: SyntaxKind::VARIABLE });
     }
-    formatter.end();
+    for item in all {
+        formatter.start(0);
+        formatter.node(&parse(db, item).syntax(), item.offset(db), Context::default());
+    }
+    let to = match range {
+        None => {
+            formatter.end();
+            TextSize::of(&**text)
+        }
+        Some(_) => formatter.previous.map_or(from, |previous| previous.end),
+    };
     let mut edits = formatter.edits;
-    if !keeps_tokens(text, &edits) {
+    if !keeps_tokens(text, TextRange::new(from, to), &edits) {
         return Vec::new();
     }
     edits.retain(|edit| range.is_none_or(|range| range.contains_range(edit.range)));
@@ -66,10 +78,15 @@ fn depth(db: &Database, file: SourceFile, offset: TextSize) -> usize {
     let Some(spot) = spot(db, file, offset) else { return 0 };
     let root = parse(db, spot.item).syntax();
     let Some(token) = root.token_at_offset(spot.offset).left_biased() else { return 0 };
+    let is_closed = |node: &SyntaxNode| {
+        let last = node.last_token();
+        last.is_some_and(|token| {
+            token.kind() == SyntaxKind::R_BRACE && token.text_range().end() <= spot.offset
+        })
+    };
     let is_around = |node: &SyntaxNode| {
-        node.kind() == SyntaxKind::BLOCK
-            && node.text_range().start() < spot.offset
-            && (node.text_range().end() > spot.offset || !node.text().to_string().ends_with('}'))
+        let range = node.text_range();
+        node.kind() == SyntaxKind::BLOCK && range.start() < spot.offset && !is_closed(node)
     };
     token.parent_ancestors().filter(is_around).count()
 }
@@ -84,26 +101,28 @@ fn tokens(text: &str) -> impl Iterator<Item = (SyntaxKind, &str)> {
     })
 }
 
-/// Whether the edits leave the tokens as they are.
-fn keeps_tokens(text: &str, edits: &[TextEdit]) -> bool {
-    let after = applied(text, edits);
-    tokens(text).eq(tokens(&after))
+/// Whether the edits of a part of the text leave its tokens as they are.
+fn keeps_tokens(text: &str, part: TextRange, edits: &[TextEdit]) -> bool {
+    let after = applied(text, part, edits);
+    tokens(&text[part]).eq(tokens(&after))
 }
 
-fn applied(text: &str, edits: &[TextEdit]) -> String {
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+fn applied(text: &str, part: TextRange, edits: &[TextEdit]) -> String {
+    let mut out = String::with_capacity(usize::from(part.len()));
+    let mut at = part.start();
     for edit in edits {
-        out.push_str(&text[at..usize::from(edit.range.start())]);
+        out.push_str(&text[TextRange::new(at, edit.range.start())]);
         out.push_str(&edit.text);
-        at = usize::from(edit.range.end());
+        at = edit.range.end();
     }
-    out.push_str(&text[at..]);
+    out.push_str(&text[TextRange::new(at, part.end())]);
     out
 }
 
 /// The text laid out.
 pub fn formatted(db: &Database, file: SourceFile) -> String {
-    applied(file.text(db), &format(db, file, None))
+    let text = file.text(db);
+    applied(text, TextRange::up_to(TextSize::of(&**text)), &format(db, file, None))
 }
 
 /// Where a token is.
@@ -505,7 +524,9 @@ mod tests {
             let offset = text.find("$0").expect("the fixture has a cursor");
             let db = Database::default();
             let file = db.add_file(text.replacen("$0", "", 1));
-            applied(file.text(&db), &format_on_type(&db, file, TextSize::new(offset as u32), typed))
+            let text = file.text(&db);
+            let edits = format_on_type(&db, file, TextSize::new(offset as u32), typed);
+            applied(text, TextRange::up_to(TextSize::of(&**text)), &edits)
         };
         let head = ".version 8.0\n.target sm_80\n.entry k()\n{\n";
         let rest = "  ret;\n}\n";

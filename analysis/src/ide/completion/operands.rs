@@ -211,20 +211,20 @@ fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, p
             *known = Some(known.map_or(distance, |known| known.min(distance)));
         }
     }
-    let mut mentioned: Vec<(u32, usize)> = Vec::new();
+    let mut mentioned: Vec<(u32, usize, u32)> = Vec::new();
     for (index, register) in map.registers.iter().enumerate() {
         if let Some(distance) = nearest[index]
             && register.lane == 0
+            && let Some(fit) = place.register(register.ty)
             && is_visible(register.declaration.0 as usize)
         {
-            mentioned.push((distance, index));
+            mentioned.push((distance, index, fit));
         }
     }
     mentioned.sort_unstable();
     let is_written = place.is_written();
-    for (order, &(_, index)) in mentioned.iter().take(MENTIONED).enumerate() {
+    for (order, &(_, index, fit)) in mentioned.iter().take(MENTIONED).enumerate() {
         let register = &map.registers[index];
-        let Some(fit) = place.register(register.ty) else { continue };
         let name = &text[map.declarations[register.declaration.0 as usize].range];
         let number = register.number.map_or(String::new(), |number| number.to_string());
         // What is written is most often new.
@@ -235,25 +235,32 @@ fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, p
     for (id, declaration) in map.declarations.iter().enumerate() {
         let DeclKind::Register { ty, count, .. } = declaration.kind else { continue };
         let Some(fit) = place.register(ty).filter(|_| is_visible(id)) else { continue };
-        let numbers = || {
-            let own = mentioned.iter().map(|&(_, index)| &map.registers[index]);
-            own.filter(|register| register.declaration.0 as usize == id).map(|register| register.number)
-        };
+        let of_declaration = mentioned.iter().map(|&(_, index, _)| &map.registers[index]);
+        let mut own = of_declaration.filter(|register| register.declaration.0 as usize == id);
         let name = &text[declaration.range];
-        let taken: std::collections::BTreeSet<Option<u32>> = numbers().collect();
-        let all = count.map_or_else(|| vec![None], |count| (0..count.min(1 << 16)).map(Some).collect());
-        let unused = all.into_iter().filter(|number| !taken.contains(number)).take(UNUSED);
-        for (order, number) in unused.enumerate() {
-            // `%r0` is a member as good as others, but compilers count from one.
-            let order = if number == Some(0) { UNUSED } else { order };
-            let is_next = is_written && (order == 0 || order == 1 && !taken.contains(&Some(0)));
-            let within = if is_next { 0 } else { 1 << 16 | order as u32 };
-            let number = number.map_or(String::new(), |number| number.to_string());
+        let unused = match count {
+            None if own.next().is_some() => Vec::new(),
+            None => vec![String::new()],
+            Some(count) => unused(own.filter_map(|register| register.number).collect(), count),
+        };
+        for (order, number) in unused.into_iter().enumerate() {
+            let within = if is_written && order == 0 { 0 } else { 1 << 16 | order as u32 };
             let detail = format!(".{}, not used yet", ty.text());
             let rank = Rank::legal(true, FITTING + fit, within);
             out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
         }
     }
+}
+
+/// The first numbers of a range that are not taken. Zero is a number like any other, but compilers count from one.
+fn unused(mut taken: Vec<u32>, count: u32) -> Vec<String> {
+    taken.sort_unstable();
+    let has_zero = taken.first() == Some(&0);
+    let mut taken = taken.into_iter().skip(usize::from(has_zero)).peekable();
+    let mut free: Vec<u32> =
+        (1..count).filter(|number| taken.next_if_eq(number).is_none()).take(UNUSED).collect();
+    free.extend((!has_zero && count > 0).then_some(0));
+    free.into_iter().map(|number| number.to_string()).collect()
 }
 
 /// Labels, parameters, local variables and lists.
@@ -304,7 +311,7 @@ fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &Oper
     let env = &module(db, file).env;
     for variable in &env.variables {
         if let Some(group) = of_space(place, Some(variable.space)) {
-            let rank = Rank::legal(true, if is_call { OTHER } else { group }, 1 << 16);
+            let rank = Rank::legal(true, if is_call { OTHER } else { group }, 1 << 15);
             out.add(rank, &variable.name, CompletionKind::Variable, describe_variable(variable));
         }
     }
