@@ -151,7 +151,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     let mut inliner = Inliner {
         callees,
         shared: FxHashMap::default(),
-        registers: shared_registers(function),
+        registers: shared_registers(function).collect(),
         sizes: FxHashMap::default(),
         locals: FxHashMap::default(),
         out: Inlined {
@@ -179,9 +179,9 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     Ok((has_local || !out.frames.is_empty()).then_some(out))
 }
 
-fn shared_registers(function: &Function) -> FxHashMap<u32, RegId> {
-    let numbered = (0..).map(RegId).zip(&function.regs);
-    numbered.filter_map(|(reg, register)| Some((register.shared?, reg))).collect()
+/// The registers of the module that a function uses, behind their numbers.
+fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
+    (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
 }
 
 /// Makes local variables of the module the function's own.
