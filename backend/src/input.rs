@@ -201,6 +201,8 @@ pub struct Launch {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Register {
     pub ty: ScalarType,
+    /// The number of the module-scope register that it is: a thread has one of that number, in whatever function.
+    pub shared: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
