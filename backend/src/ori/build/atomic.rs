@@ -106,8 +106,15 @@ fn order(instr: &Statement<'_>) -> Order {
 }
 
 impl<'a> Lowering<'a> {
-    /// `atom` and `red`.
+    /// `atom` and `red`. The invalidation after an acquiring one stays with it, behind one branch.
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
+        match instr.any_of(&[Mod::Acquire, Mod::AcqRel]) {
+            Some(_) => self.branch_around(|this| this.ordered_atomic(instr)),
+            None => self.ordered_atomic(instr),
+        }
+    }
+
+    fn ordered_atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if !matches!(ty.bits(), 16 | 32 | 64 | 128) {
             return self.unsupported(instr, &format!("the type `.{}`", ty.text()));
@@ -241,10 +248,11 @@ impl<'a> Lowering<'a> {
                 let old = this.wide(width, atom, &srcs);
                 let words: Vec<Src> =
                     if width == 1 { vec![old] } else { (0..width).map(|i| this.part(old, i)).collect() };
-                this.write_elements(dsts, &words, ty)
+                this.write_elements(dsts, &words, ty)?;
+                this.acquire_after(instr);
+                Ok(())
             })?;
         }
-        self.acquire_after(instr);
         Ok(())
     }
 

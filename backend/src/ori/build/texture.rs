@@ -333,32 +333,6 @@ impl<'a> Lowering<'a> {
         self.halves_of(low, high)
     }
 
-    /// `txq` and `suq`.
-    pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
-        let Some(mask) = instr.take(&extents) else {
-            return self.unsupported(instr, "attributes other than width, height and depth");
-        };
-        let operand = self.operand(instr, 1)?;
-        let level = match instr.has(Mod::Level) {
-            true => self.source(instr, 2, ScalarType::B32)?,
-            false => Src::ZERO,
-        };
-        let extent = self.with_handle(instr, std::slice::from_ref(operand), |this, handle, matched| {
-            let (at, place) = match handle.register {
-                Some(register) => (HandleAt::Register, this.pack(&[register, level])),
-                None if level == Src::ZERO => (HandleAt::Shared, level),
-                None => (HandleAt::Shared, this.in_register(level)),
-            };
-            let extent = this.new_value(File::R, 1);
-            let op = Op::Txq { mask, handle: at, word: handle.word };
-            let inst = Inst::new(op, &[Dst::Value(extent)], &[place, handle.uniform], this.src);
-            this.push_for(matched, inst);
-            Ok(extent)
-        })?;
-        self.result(instr, extent.into())
-    }
-
     /// `istypep`: the upper word of a handle has its kind.
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
@@ -510,7 +484,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Emits an operation for the threads whose predicate is true.
-    fn push_for(&mut self, matched: Src, mut inst: Inst) {
+    pub(super) fn push_for(&mut self, matched: Src, mut inst: Inst) {
         if !matched.is_true() {
             inst.guard = matched;
             inst.old.extend(inst.dsts.iter().map(|_| Src::UNDEF));
