@@ -202,7 +202,9 @@ impl Block<'_> {
         let [handle, vector] = &parts[..] else { return unsupported(instr) };
         let data = elements(&instr.operands[data]);
         let size = t.bytes() as usize;
-        let total = (size * data.len()) as u32;
+        // Without `.v2` or `.v4` one element is moved, from the first register or to all.
+        let count = if op.has(Mod::V2) || op.has(Mod::V4) { data.len() } else { 1 };
+        let total = (size * count) as u32;
         for lane in each(mask) {
             let object = self.texture_object(w, lane, handle)?;
             let (layer, words) = self.coordinates(w, lane, vector, geometry)?;
@@ -222,7 +224,7 @@ impl Block<'_> {
             if let Some(address) = address {
                 bytes.copy_from_slice(self.view(w, lane).read(Space::Global, address, total)?);
             }
-            for (bytes, part) in bytes.chunks(size).zip(data) {
+            for (bytes, part) in bytes.chunks(size).cycle().zip(data) {
                 self.put(w, lane, part, t, number(bytes))?;
             }
         }

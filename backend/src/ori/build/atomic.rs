@@ -168,11 +168,14 @@ impl<'a> Lowering<'a> {
                 let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
                     return self.unsupported(instr, "this operation and type on this target");
                 };
-                let srcs = [address, self.descriptor_of(instr)?, value];
                 let atom = Op::Atom { op, ty, order, offset, generic };
                 if generic && atomic.shared().is_none() {
-                    return self.branch_around(|this| this.update_generic(instr, atom, &srcs, dst, atomic));
+                    return self.branch_around(|this| {
+                        let srcs = [address, this.descriptor_of(instr)?, value];
+                        this.update_generic(instr, atom, &srcs, dst, atomic)
+                    });
                 }
+                let srcs = [address, self.descriptor_of(instr)?, value];
                 self.update(dst, op, ty, atom, &srcs)
             }
             Target::Shared { address, base, offset } => match atomic.shared() {

@@ -408,7 +408,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn load_surface(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
-        let size = self.surface_size(instr, dsts.len() as u32 * ty.bytes())?;
+        let size = self.surface_size(instr, surface_elements(instr, dsts) * ty.bytes())?;
         let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
         let (dims, handles, place) = self.surface_place(instr, 1)?;
         let count = size_registers(size);
@@ -422,13 +422,17 @@ impl<'a> Lowering<'a> {
         })?;
         let words: Vec<Src> =
             if count == 1 { vec![value] } else { (0..count).map(|i| self.part(value, i)).collect() };
-        self.write_elements(dsts, &words, ty)
+        match surface_elements(instr, dsts) {
+            1 => dsts.iter().try_for_each(|dst| self.write_elements(std::slice::from_ref(dst), &words, ty)),
+            _ => self.write_elements(dsts, &words, ty),
+        }
     }
 
     /// `sust.b`, and `sust.p`, which converts to the format of the surface.
     pub(super) fn store_surface(&mut self, instr: &Statement<'a>, formatted: bool) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let srcs = elements(instr, self.operand(instr, 1)?);
+        let srcs = &srcs[..surface_elements(instr, srcs) as usize];
         let size = self.surface_size(instr, srcs.len() as u32 * ty.bytes())?;
         let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
         let (dims, handles, place) = self.surface_place(instr, 0)?;
@@ -491,6 +495,13 @@ impl<'a> Lowering<'a> {
         }
         self.push(inst);
     }
+}
+
+/// The elements that a surface access moves. Without `.v2` or `.v4` it is one: all registers of a vector receive what is
+/// loaded, and the first has what is stored.
+fn surface_elements(instr: &Statement<'_>, registers: &[Operand]) -> u32 {
+    let is_vector = instr.any_of(&[Mod::V2, Mod::V4]).is_some();
+    if is_vector { registers.len() as u32 } else { 1 }
 }
 
 impl Handle {
