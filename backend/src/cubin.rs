@@ -193,6 +193,10 @@ impl<'a> Linker<'a> {
         for (name, relocs) in &handles {
             pending.extend(self.relocation_sections(name, relocs));
         }
+        let entry_sizes = self.entry_size_relocations();
+        for (name, relocs) in &entry_sizes {
+            pending.extend(self.relocation_sections(name, relocs));
+        }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
         let loaded = self.loaded_sections(slots, constants, globals);
         let names = self.name_all(&about, &loaded, &code_bytes);

@@ -91,6 +91,8 @@ pub struct DriverWords {
     pub sm_count: u16,
     /// Shared memory of the block that is not the kernel's; where it is missing there is none.
     pub reserved_shared: Option<u16>,
+    /// The addresses of the tables with what textures, samplers and surfaces are, one after the other.
+    pub descriptors: u16,
     /// `%is_explicit_cluster`.
     pub explicit_cluster: Option<u16>,
     pub launch: LaunchWords,
@@ -196,6 +198,7 @@ const TURING_WORDS: DriverWords = DriverWords {
     graph_exec: 0x120,
     sm_count: 0x10c,
     reserved_shared: None,
+    descriptors: 0x70,
     explicit_cluster: None,
     launch: LaunchWords {
         stride: 0,
@@ -225,6 +228,7 @@ const HOPPER_WORDS: DriverWords = DriverWords {
     param_window: ParamWindow::Parameters(0x198),
     param_end: 0x1a0,
     graph_exec: 0x190,
+    descriptors: 0xf0,
     explicit_cluster: Some(0x140),
     launch: LaunchWords {
         stride: 0,
@@ -259,6 +263,7 @@ const BLACKWELL_WORDS: DriverWords = DriverWords {
     graph_exec: 0x2e8,
     sm_count: 0x2d0,
     reserved_shared: Some(0x16c),
+    descriptors: 0x150,
     explicit_cluster: Some(0x36c),
     launch: LaunchWords {
         stride: 0xa0,

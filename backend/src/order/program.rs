@@ -203,6 +203,8 @@ impl Statement {
             FormId::Suld | FormId::Sust | FormId::SustFormatted | FormId::Sured => {
                 return Some(Statement { what: What::Image, ..other });
             }
+            // The driver's tables, which nothing writes while a kernel runs.
+            FormId::Txq | FormId::Suq => return None,
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {

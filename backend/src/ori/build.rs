@@ -41,6 +41,7 @@ mod nth_bit;
 mod object;
 mod operand;
 mod proxy;
+mod query;
 mod rewrite;
 mod row;
 mod special;

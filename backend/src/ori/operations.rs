@@ -63,6 +63,8 @@ operations! {
     CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"] } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
     /// A number that is known when the kernel is linked.
     Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
+    /// Bytes of an entry of a table of the driver, which the driver fills in.
+    EntrySize "ENTRYSIZE" { table: Descriptors } [R] <- [] I, as &["MOV"];
     /// The stack pointer before the function's frame: where its caller passes what is not in registers.
     FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];
 
