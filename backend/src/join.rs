@@ -290,6 +290,7 @@ impl Whole<'_, '_> {
         if !self.pieces[0].function.code.links.iter().all(places_nothing) {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
         }
+        kernel.copies = Default::default();
         (kernel.code, kernel.lines, kernel.live_registers) = (code.into(), lines.into(), live.into());
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
         let targets = kernel.tables.iter().flat_map(|table| &table.targets);

@@ -11,6 +11,7 @@
 pub mod abi;
 pub mod assemble;
 pub mod compile;
+pub mod copies;
 pub mod cubin;
 pub mod emit;
 pub mod hazard;
@@ -71,6 +72,16 @@ impl CodegenError {
         Self::Internal { at, phase, what: what.into() }
     }
 
+    /// The error at another statement.
+    pub(crate) fn moved(mut self, to: impl Fn(SrcId) -> SrcId) -> Self {
+        match &mut self {
+            Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => {
+                *at = to(*at)
+            }
+        }
+        self
+    }
+
     pub fn at(&self) -> SrcId {
         match self {
             Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => *at,
@@ -114,6 +125,7 @@ pub struct CompiledFunction {
     pub code: Box<[u128]>,
     /// The statement of each instruction, parallel to `code`; `None` for padding.
     pub lines: Box<[Option<SrcId>]>,
+    pub copies: Copies,
     /// Whether each instruction loads or stores a spilled value, parallel to `code`.
     pub spills: Box<[bool]>,
     /// General registers live before each instruction, parallel to `code`.
@@ -124,6 +136,14 @@ pub struct CompiledFunction {
     pub links: Vec<assemble::CodeLink>,
     /// Targets of indirect branches, in the order of these.
     pub tables: Vec<assemble::JumpTable>,
+}
+
+/// What unrolling copied.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Copies {
+    /// The copy of a statement that each instruction is of, parallel to the code.
+    pub lines: Box<[Option<SrcId>]>,
+    pub unrolled: Vec<copies::Unrolled>,
 }
 
 /// Byte offsets and facts for `.nv.info`.

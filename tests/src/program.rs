@@ -1,6 +1,7 @@
 //! Random kernels that end: typed registers, nested conditions, switches and loops, jumps forwards, memory of the
 //! thread's own, numbers that stay finite.
 
+mod counted;
 mod together;
 
 use crate::case::{Argument, Case, Compare};
@@ -250,7 +251,8 @@ impl Writer {
         let structured = depth < 4 && self.statements > 0;
         match self.random.below(42) {
             0..=2 if structured => self.condition(depth, mask),
-            3..=4 if structured => self.repeat(depth, mask),
+            3 if structured => self.repeat(depth, mask),
+            4 if structured => self.counted(mask),
             5 if structured && self.jumps && self.ragged => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();

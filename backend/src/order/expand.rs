@@ -1,0 +1,180 @@
+//! The input as unrolling left it: the iterations of a loop as often as there is code for them.
+//!
+//! The compiler claims which loops it unrolled and how the copies of their iterations follow one another. The loops
+//! themselves are found here, in the control flow of the input. A copy has all statements of an iteration and leads where
+//! they lead, but that the claimed branch repeats or leaves the loop only at the end of a piece. So each copy of each statement
+//! has a place of its own in program order, and needs instructions of its own.
+
+use super::program::switch;
+use crate::copies::{Piece, Statements, Unrolled};
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::dominators;
+use crate::ori::ir::{self, Block, BlockId};
+use crate::ori::loops::Loops;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Statements of the input without a jump into or out of their middle, or a copy of them.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// The index of the statements' run.
+    pub(super) run: usize,
+    /// The number of the copy.
+    pub(super) copy: u32,
+}
+
+/// The control flow of the input and its copies.
+pub(super) struct Expansion<'a> {
+    pub(super) graph: ir::Function,
+    /// Indexed by block.
+    pub(super) nodes: Vec<Node>,
+    /// Statements, or copies, that are claimed never to execute.
+    pub(super) gone: FxHashSet<SrcId>,
+    statements: Statements,
+    /// The statements of each run, in ascending order.
+    sources: &'a [Vec<SrcId>],
+}
+
+/// What the compiler says that the control flow contradicts.
+pub(super) type Wrong = (SrcId, &'static str);
+
+impl<'a> Expansion<'a> {
+    pub(super) fn new(graph: ir::Function, statements: Statements, sources: &'a [Vec<SrcId>]) -> Self {
+        let nodes = (0..graph.blocks.len()).map(|run| Node { run, copy: 0 }).collect();
+        Expansion { graph, nodes, gone: FxHashSet::default(), statements, sources }
+    }
+
+    /// Copies what is claimed to be unrolled. `never` are the statements that are claimed never to execute.
+    pub(super) fn expand(&mut self, unrolled: &[Unrolled], never: &[SrcId]) -> Result<(), Wrong> {
+        let mut known = 0;
+        for round in unrolled.chunk_by(|a, b| a.round == b.round) {
+            let cfg = Cfg::new(&self.graph);
+            let tree = dominators(&cfg, &self.graph);
+            let loops = Loops::new(&self.graph, &cfg, &tree);
+            let places: FxHashMap<(usize, u32), BlockId> = self
+                .nodes
+                .iter()
+                .enumerate()
+                .map(|(i, node)| ((node.run, node.copy), BlockId(i as u32)))
+                .collect();
+            let mut taken = FxHashSet::default();
+            for one in round {
+                let known_now = one.never.clamp(known, never.len());
+                self.gone.extend(&never[known..known_now]);
+                known = known_now;
+                let wrong = |what: &'static str| (one.branch, what);
+                let run = self.run_of(self.statements.original(one.branch));
+                let copy = self.statements.copy_number(one.branch);
+                let branch = run.and_then(|run| places.get(&(run, copy)).copied());
+                let around = branch.and_then(|branch| Some((branch, loops.innermost(branch)?)));
+                let (branch, id) = around.ok_or_else(|| wrong("is unrolled, but is in no loop"))?;
+                let body = loops.blocks_outside(id, |_| false);
+                if !body.iter().all(|b| taken.insert(*b)) {
+                    return Err(wrong("is unrolled twice"));
+                }
+                let fits = body.iter().all(|b| self.nodes[b.index()].copy < one.copies.max(1));
+                if one.pieces.iter().any(|piece| piece.iterations == 0) || one.pieces.is_empty() || !fits {
+                    return Err(wrong("is unrolled, but not into pieces"));
+                }
+                self.copy(one, branch, loops.get(id).header, &body, &cfg);
+            }
+        }
+        self.gone.extend(&never[known..]);
+        Ok(())
+    }
+
+    /// The run that has a statement.
+    fn run_of(&self, src: SrcId) -> Option<usize> {
+        let after = self.sources.partition_point(|run| run.first().is_none_or(|first| *first <= src));
+        (0..after).rev().find(|&run| self.sources[run].binary_search(&src).is_ok())
+    }
+
+    /// Copies a loop.
+    fn copy(&mut self, one: &Unrolled, branch: BlockId, header: BlockId, body: &[BlockId], cfg: &Cfg) {
+        let index: FxHashMap<BlockId, usize> = body.iter().enumerate().map(|(i, b)| (*b, i)).collect();
+        let base = self.nodes.len();
+        // The first iteration keeps the blocks.
+        let block_of = |iteration: usize, b: BlockId| match (iteration, index.get(&b)) {
+            (0, _) | (_, None) => b,
+            (_, Some(i)) => BlockId((base + (iteration - 1) * body.len() + i) as u32),
+        };
+        let mut starts = Vec::new();
+        let mut next = 0;
+        for piece in &one.pieces {
+            starts.push(next);
+            next += piece.iterations as usize;
+        }
+        let heads: Vec<BlockId> = starts.iter().map(|&start| block_of(start, header)).collect();
+        let ways: Vec<Vec<BlockId>> =
+            body.iter().map(|b| self.graph.block(*b).term.successors().to_vec()).collect();
+        let sources: Vec<Node> = body.iter().map(|b| self.nodes[b.index()].clone()).collect();
+        for (p, (piece, &start)) in one.pieces.iter().zip(&starts).enumerate() {
+            for within in 0..piece.iterations as usize {
+                let iteration = start + within;
+                let last = within + 1 == piece.iterations as usize;
+                let again = repetition(piece, p, last, &heads, || block_of(iteration + 1, header));
+                for ((&b, ways), node) in body.iter().zip(&ways).zip(&sources) {
+                    let mut to = Vec::new();
+                    for &way in ways {
+                        match index.contains_key(&way) {
+                            _ if way == header => to.extend(&again),
+                            true => to.push(block_of(iteration, way)),
+                            // The branch does not leave here.
+                            false if b == branch && !last => {}
+                            false => to.push(way),
+                        }
+                    }
+                    let copy = node.copy + iteration as u32 * one.copies.max(1);
+                    self.set(block_of(iteration, b), Node { run: node.run, copy }, switch(to));
+                    self.copy_gone(node, copy);
+                }
+            }
+        }
+        if let [_, _, ..] = heads[..] {
+            for &b in cfg.preds(header).iter().filter(|b| !index.contains_key(b)) {
+                let mut ways = self.graph.block(b).term.successors().to_vec();
+                ways.extend(&heads[1..]);
+                self.graph.block_mut(b).term = switch(ways);
+            }
+        }
+    }
+
+    fn set(&mut self, b: BlockId, node: Node, term: ir::Term) {
+        if b.index() == self.nodes.len() {
+            self.nodes.push(node);
+            self.graph.blocks.push(Block::default());
+            self.graph.layout.push(b);
+        } else {
+            self.nodes[b.index()] = node;
+        }
+        self.graph.block_mut(b).term = term;
+    }
+
+    /// What never executes in the loop does not in its copies.
+    fn copy_gone(&mut self, node: &Node, copy: u32) {
+        if self.gone.is_empty() || copy == node.copy {
+            return;
+        }
+        for src in &self.sources[node.run] {
+            let of = |copy| self.statements.in_iteration(*src, copy, 1);
+            if self.gone.contains(&of(node.copy)) {
+                self.gone.insert(of(copy));
+            }
+        }
+    }
+}
+
+/// Where the iteration of a piece leads instead of back to the header.
+fn repetition(
+    piece: &Piece,
+    index: usize,
+    last: bool,
+    heads: &[BlockId],
+    next: impl Fn() -> BlockId,
+) -> Vec<BlockId> {
+    if !last {
+        return vec![next()];
+    }
+    let again = piece.repeats.then_some(heads[index]);
+    again.into_iter().chain(heads[index + 1..].iter().copied()).collect()
+}
