@@ -26,8 +26,8 @@
 //! keep the loop around it from being unrolled.
 //!
 //! Before and after: SSA. Loops with `.pragma "nounroll"` are left alone, and so are those that call functions. Loops
-//! with convergent operations are unrolled where threads that go through an iteration together go through the same copy of
-//! it: the trip count is known, or the threads of a warp leave the loop together.
+//! with convergent operations are unrolled where threads that act together go through the same copy of an iteration: they
+//! act in every iteration, and the trip count is known, or the threads of a warp leave the loop together.
 //! Copies of instructions are of copies of their statements ([`crate::copies`]).
 
 use crate::CodegenError;
@@ -35,7 +35,7 @@ use crate::copies::{Piece, Statements, Unrolled};
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Divergence;
-use crate::ori::dominators::{dominators, post_dominators};
+use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{Block, BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Bool, ICmp, Op, Sign};
@@ -90,7 +90,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 /// The innermost loops that are unrolled, and the pieces of each.
 fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
     let cfg = Cfg::new(func);
-    let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
+    let tree = dominators(&cfg, func);
+    let loops = Loops::new(func, &cfg, &tree);
     let mut inner = vec![true; loops.loops.len()];
     for one in &loops.loops {
         if let Some(parent) = one.parent {
@@ -110,7 +111,7 @@ fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
         }
         let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
         body.sort_unstable_by_key(|b| cfg.place(*b));
-        let Some(counted) = Counted::of(func, &cfg, &defs, one.header, body) else { continue };
+        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, one.header, body) else { continue };
         let agree = || !divergence.branch_diverges(counted.last());
         let Some(pieces) = counted.pieces(func, agree) else { continue };
         let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
@@ -173,7 +174,14 @@ struct Counted {
 type Map = FxHashMap<Value, Src>;
 
 impl Counted {
-    fn of(func: &Function, cfg: &Cfg, defs: &Defs, header: BlockId, body: Vec<BlockId>) -> Option<Counted> {
+    fn of(
+        func: &Function,
+        cfg: &Cfg,
+        tree: &Tree,
+        defs: &Defs,
+        header: BlockId,
+        body: Vec<BlockId>,
+    ) -> Option<Counted> {
         let last = *body.last()?;
         let Term::Branch { cond, then, els, .. } = func.block(last).term else { return None };
         if *body.first()? != header || !cfg.preds(header).contains(&last) || cfg.preds(header).len() < 2 {
@@ -200,6 +208,15 @@ impl Counted {
         };
         let insts = || body.iter().flat_map(|&b| &func.block(b).insts);
         if !insts().all(can_copy) {
+            return None;
+        }
+        // Threads may do together in one iteration what others do in another, unless each does it in every iteration.
+        let in_all = |b: BlockId| b == header || b == last || tree.dominates(b, last);
+        let is_convergent = |inst: &&Inst| facts(&inst.op).convergent;
+        let meets_elsewhere = |&b: &BlockId| {
+            func.block(b).insts.iter().filter(is_convergent).any(|i| !i.guard.is_true() || !in_all(b))
+        };
+        if body.iter().any(meets_elsewhere) {
             return None;
         }
         let convergent = insts().any(|inst| facts(&inst.op).convergent);
@@ -451,6 +468,9 @@ impl Counted {
                     if let Dst::Value(v) = dst {
                         rename(&map, v);
                     }
+                }
+                if inst.guard.is_true() {
+                    inst.old.clear();
                 }
                 signature::fold_modifiers(inst);
             }
