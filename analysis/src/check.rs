@@ -24,7 +24,7 @@ pub(crate) mod spelling;
 pub(crate) mod suppressions;
 pub(crate) mod textures;
 pub(crate) mod types;
-mod unassigned;
+pub(crate) mod unassigned;
 mod unreachable;
 pub(crate) mod unused;
 pub mod vectors;

@@ -9,7 +9,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use ptx_backend::abi::Known;
+use ptx_backend::calls::{self, leads_back};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
+use ptx_backend::inline::{self, Inlined};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
@@ -18,11 +21,12 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
+use crate::callees::{body_of, inlined, is_private, serves_known_callers};
 use crate::check::lints;
 use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
@@ -32,9 +36,11 @@ use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
 pub use crate::lower::functions;
+pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{architecture, header, module, module_registers};
 use crate::reach::{aliasee, uses, wanted};
+use crate::scope::RegisterName;
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -51,7 +57,7 @@ pub struct Mentions<'db> {
 /// of a large module mention none or the same few.
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
-    let whole = &module(db, file).env;
+    let whole = whole_env(db, file);
     let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
@@ -59,6 +65,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         {
             slot.clone_from(signature);
             slot.waits = may_wait(db, file, index);
+            slot.known = known(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -91,6 +98,7 @@ fn blank() -> Signature {
         external: false,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }
 
@@ -119,6 +127,14 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         pending.extend(uses(db, item).functions());
     }
     false
+}
+
+/// What a call of a function overwrites, where its callers may rely on that.
+fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
+    if !is_private(db, file, index) {
+        return None;
+    }
+    compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
 /// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
@@ -202,8 +218,44 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
-    let env = function_env(db, item.file(db), input);
-    Some(Arc::new(compile(db, env, input, &options)))
+    let file = item.file(db);
+    if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
+        let what = "module-scope registers that carry values between functions".into();
+        return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
+    }
+    let is_private = !input.entry && *serves_known_callers(db, item);
+    if let Some(inlined) = inlined(db, item) {
+        let env = function_env(db, file, &inlined.function);
+        if let Ok(mut code) = compile(db, env, &inlined.function, &options, is_private) {
+            inlined.restore(&mut code);
+            return Some(Arc::new(Ok(code)));
+        }
+        // It may be that a callee is to blame, or that inlining asks for too much.
+    }
+    let env = function_env(db, file, input);
+    let code = compile(db, env, input, &options, is_private);
+    Some(Arc::new(match code {
+        Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
+        code => code,
+    }))
+}
+
+/// Whether a body uses module-scope registers. Their declarations are outside of the item, with an empty range.
+fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
+    if module_registers(db, item.file(db)).is_empty() {
+        return false;
+    }
+    let map = &lower(db, item).map;
+    let is_outside = |register: &RegisterName| {
+        map.declarations.get(register.declaration.0 as usize).is_some_and(|found| found.range.is_empty())
+    };
+    map.registers.iter().any(is_outside)
+}
+
+/// Whether module-scope registers carry values between functions. If only kernels use them, each kernel has its own.
+#[salsa::tracked]
+fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
+    functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -225,9 +277,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     }
     // No statement is to blame.
     let at = SrcId(u32::MAX);
-    let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile");
-    Some(CodegenError::Unsupported { at, what })
+    Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
 /// Whether a function has no code because it is too large to be compiled while its file is edited.
@@ -236,11 +286,20 @@ pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
 }
 
 /// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
-fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Options) -> Compiled {
+fn compile(
+    db: &dyn Db,
+    env: &Env,
+    input: &Function,
+    options: &ptx_backend::Options,
+    is_private: bool,
+) -> Compiled {
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        ptx_backend::compile(env, input, options, &mut session)
+        match is_private {
+            true => ptx_backend::compile_private(env, input, options, &mut session),
+            false => ptx_backend::compile(env, input, options, &mut session),
+        }
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -290,6 +349,25 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
+/// instruction is the reason: the whole name of the instruction is shown.
+fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    if is_too_large(db, item) {
+        let name = item.name(db);
+        return format!(
+            "`{name}` is too large to compile while typing ({what}); save the file to compile it"
+        );
+    }
+    let name = || {
+        let statement = &item.text(db)[lower(db, item).map.statement(at)?];
+        let (mnemonic, reason) = what.split_once(": ")?;
+        let words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+        let name = words.into_iter().find(|word| word.split('.').next() == Some(mnemonic))?;
+        Some(format!("`{name}` is not supported yet: {reason}"))
+    };
+    name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
+}
+
 /// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
@@ -299,17 +377,22 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "a statement that is not understood yet"),
-        None if lowered.function.is_some() => (name, "the module has no target"),
-        None => (name, "a declaration that is not understood yet"),
+        Some(statement) => (statement, "cannot be compiled yet: unsupported statement"),
+        None if lowered.function.is_some() => (name, "is not compiled: the module has no target"),
+        None => (name, "cannot be compiled yet: unsupported declaration"),
     };
-    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
+    let message = format!("`{}` {what}", item.name(db));
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+    Diagnostic::new(
+        &lints::NOT_COMPILED,
+        range,
+        format!("`{}` is not compiled: it has errors", item.name(db)),
+    )
 }
 
 /// What the compiler says about an item, relative to it.
@@ -319,14 +402,15 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
     Some(match error {
-        CodegenError::Unsupported { what, .. } => {
-            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        CodegenError::Unsupported { at, what } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, unsupported(db, item, *at, what))
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
-                "this is a defect of the compiler, not of the program; the function has no machine code",
-            )
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}"))
+                .note(
+                    "this is a defect of the compiler, not of the program; the function has no machine code",
+                )
         }
     })
 }
@@ -458,16 +542,17 @@ pub fn link_watched(
     let module = module(db, file);
     let aliases: Vec<(String, String)> =
         module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    let program = Program::new(&module.env, &linked, &aliases);
+    let env = whole_env(db, file);
+    let program = Program::new(env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
     };
     let text = file.text(db);
     if target.relocatable
         && let Some((range, what)) = not_in_objects(text)
     {
-        let message = format!("not compiled: `{what}` in an object");
+        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
@@ -480,6 +565,10 @@ pub fn link_watched(
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
     let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    let positions = positions.map(|mut positions| {
+        positions.has_debug_data = has_debug;
+        positions
+    });
     // `places`: the section and offset of each function's code.
     let debug = |places: Vec<Option<(usize, u64)>>| {
         let pieces = linked.iter().zip(&compiled_items).zip(places);
@@ -491,14 +580,14 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        let read = || debug_data::read(db, file, env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
     let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+                positions.add_code(db, std::iter::once((item, function.code, 0)));
             }
             positions.finish()
         });
@@ -540,7 +629,7 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, file, pieces);
+            positions.add_code(db, pieces);
         }
         positions.finish()
     });

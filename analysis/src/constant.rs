@@ -63,7 +63,7 @@ pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     match node.kind() {
         SyntaxKind::LITERAL => {
-            literal_value(&text[node.text_range()]).map_or_else(|| fail("not a number"), Ok)
+            literal_value(&text[node.text_range()]).map_or_else(|| fail("expected a number"), Ok)
         }
         SyntaxKind::NAME_REF => Ok(Value::Address { name: node.text_range(), addend: 0, generic: false }),
         SyntaxKind::PAREN_EXPR => match node.first_child() {
@@ -82,7 +82,7 @@ pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
                 (Value::Int { value, .. }, yes @ Value::Int { .. }, no @ Value::Int { .. }) => {
                     Ok(if value == 0 { no } else { yes })
                 }
-                _ => fail("the condition and what it chooses from are integers"),
+                _ => fail("the condition and both values must be integers"),
             }
         }
         SyntaxKind::CAST_EXPR => {
@@ -90,11 +90,11 @@ pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
             let unsigned = match word(node, text, SyntaxKind::DOT_WORD) {
                 Some(".u64") => true,
                 Some(".s64") => false,
-                _ => return fail("constants are converted to `.s64` and `.u64` only"),
+                _ => return fail("constants can be converted only to `.s64` and `.u64`"),
             };
             match evaluate(inner, text)? {
                 Value::Int { value, .. } => Ok(Value::Int { value, unsigned }),
-                _ => fail("only integers can be converted"),
+                _ => fail("only integer constants can be converted"),
             }
         }
         SyntaxKind::CALL_EXPR => {
@@ -143,7 +143,7 @@ fn prefix(node: Node<'_>, text: &str) -> Result<Value> {
     let Some(inner) = node.last_child() else { return fail("expected an expression") };
     let value = evaluate(inner, text)?;
     if matches!(value, Value::F32(_)) && inner.kind() == SyntaxKind::LITERAL {
-        return fail("a number written as `0f` and its bits has its sign in them");
+        return fail("the bits of `0f…` include the sign; `-` is not allowed");
     }
     Ok(match (operator(node), value) {
         (Some(SyntaxKind::PLUS), value) => value,
@@ -154,7 +154,7 @@ fn prefix(node: Node<'_>, text: &str) -> Result<Value> {
         (Some(SyntaxKind::MINUS), Value::F32(bits)) => Value::F32(bits ^ 1 << 31),
         (Some(SyntaxKind::TILDE), Value::Int { value, unsigned }) => Value::Int { value: !value, unsigned },
         (Some(SyntaxKind::BANG), Value::Int { value, .. }) => Value::int(i64::from(value == 0)),
-        _ => return fail("this operator does not apply to this value"),
+        _ => return fail("operator cannot be applied to this value"),
     })
 }
 
@@ -176,19 +176,19 @@ fn binary(node: Node<'_>, text: &str) -> Result<Value> {
         (Value::F64(_), Value::F64(0.0)) if operator == SyntaxKind::SLASH => fail("division by zero"),
         (Value::F64(a), Value::F64(b)) => match float(operator, a, b) {
             Some(value) => Ok(value),
-            None => fail("this operator does not apply to floating-point numbers"),
+            None => fail("operator cannot be applied to floating-point constants"),
         },
         (Value::Address { name, addend, generic }, Value::Int { value, .. }) => match operator {
             SyntaxKind::PLUS => Ok(Value::Address { name, addend: addend.wrapping_add(value), generic }),
             SyntaxKind::MINUS => Ok(Value::Address { name, addend: addend.wrapping_sub(value), generic }),
-            _ => fail("only `+` and `-` apply to an address"),
+            _ => fail("only `+` and `-` can be applied to an address"),
         },
         (Value::Int { value, .. }, Value::Address { name, addend, generic })
             if operator == SyntaxKind::PLUS =>
         {
             Ok(Value::Address { name, addend: addend.wrapping_add(value), generic })
         }
-        _ => fail("these operands do not go together"),
+        _ => fail("operator cannot be applied to these two operands"),
     }
 }
 
@@ -270,6 +270,6 @@ fn mask(node: Node<'_>, text: &str) -> Result<Value> {
         Value::Int { value, .. } if bits != 0 && bits >> shift == 0xFF => {
             Ok(Value::int((value >> shift) & 0xFF))
         }
-        _ => fail("the mask selects one byte of an address"),
+        _ => fail("the mask must select exactly one byte of the address"),
     }
 }

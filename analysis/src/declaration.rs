@@ -15,22 +15,22 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A declaration lacks a part, has one twice, or has parts that exclude each other.
+    /// A declaration is incomplete, has a duplicate part, or combines parts that exclude each other.
     pub BAD_DECLARATION = "E0101" "bad-declaration", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// Two directives of a function exclude each other.
+    /// Two directives of a function cannot be combined.
     pub CONFLICTING_DIRECTIVES = "E0108" "conflicting-directives", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A size, an alignment or a dimension is not a sensible constant.
+    /// A size, alignment or dimension is not a valid constant.
     pub BAD_SIZE = "E0102" "bad-size", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A constant expression has no value.
+    /// A constant expression is invalid or has no value.
     pub BAD_CONSTANT = "E0103" "bad-constant", Error, since "0.1.0"
 }
 
@@ -271,7 +271,8 @@ impl<'t> HeadReader<'t> {
         let word = Word::parse(text);
         let rank = word.rank();
         if rank < self.rank || (rank == self.rank && matches!(word, Word::Linkage(_) | Word::Lanes(_))) {
-            let message = format!("`{text}` does not stand here: linkage, space, vector, type is the order");
+            let message =
+                format!("`{text}` is out of order; the order is linkage, state space, vector size, type");
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         self.rank = self.rank.max(rank);
@@ -285,7 +286,7 @@ impl<'t> HeadReader<'t> {
                 if text == ".tex" {
                     words.texture = Some(range);
                 }
-                self.space.replace(space).map(|_| "a declaration has one state space")
+                self.space.replace(space).map(|_| "duplicate state space in declaration")
             }
             Word::Lanes(lanes) => {
                 (self.head.lanes, words.lanes) = (lanes, Some(range));
@@ -293,10 +294,10 @@ impl<'t> HeadReader<'t> {
             }
             Word::Type(ty) => {
                 words.ty = Some(range);
-                self.ty.replace(ty).map(|_| "a declaration has one type")
+                self.ty.replace(ty).map(|_| "duplicate type in declaration")
             }
             Word::Unknown => {
-                let message = format!("`{text}` is neither a state space nor a type");
+                let message = format!("`{text}` is not a state space or type");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
                 return None;
             }
@@ -315,7 +316,7 @@ impl<'t> HeadReader<'t> {
     /// Reports what stands at `range` behind the vector or the type.
     fn precedes_vector(&self, range: TextRange, out: &mut Findings) {
         if self.rank >= Word::Lanes(2).rank() {
-            let message = "alignment and attributes stand in front of the vector and the type";
+            let message = "alignment and attributes must precede the vector size and the type";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
     }
@@ -329,7 +330,7 @@ impl<'t> HeadReader<'t> {
         out: &mut Findings,
     ) {
         if self.ty.is_none() || self.head.words.pointer.replace(range).is_some() {
-            let message = "`.ptr` stands once, behind the type of a parameter";
+            let message = "`.ptr` must appear once, after the type of a parameter";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         let align = align.and_then(|(range, value)| alignment(value, range, out));
@@ -379,7 +380,7 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
                     let align = child.child(SyntaxKind::ALIGN);
                     let align = align.and_then(|node| Some((node.text_range(), integer_in(node, text)?)));
                     if node.kind() == SyntaxKind::VARIABLE {
-                        let message = "`.ptr` describes parameters, not variables";
+                        let message = "`.ptr` applies only to parameters, not to variables";
                         out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
                     }
                     let space = child.tokens(SyntaxKind::DOT_WORD).nth(1).map(|word| &text[word]);
@@ -400,7 +401,7 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
         Err(missing) => {
             if !declarators.is_empty() {
                 let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
-                let message = format!("this declaration has no {missing}");
+                let message = format!("declaration has no {missing}");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             None
@@ -419,11 +420,11 @@ fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings)
             (".managed", 0) => words.managed = Some(range),
             (".unified", 2) => words.unified = Some(range),
             (".managed" | ".unified", _) => {
-                let message = "`.managed` has no arguments, `.unified` has two integers";
+                let message = "`.managed` takes no arguments, `.unified` takes two integers";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             _ => {
-                let message = format!("`{word}` is no attribute, expected `.managed` or `.unified`");
+                let message = format!("unknown attribute `{word}`, expected `.managed` or `.unified`");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
         }
@@ -436,36 +437,27 @@ pub fn integer_in(node: Node<'_>, text: &str) -> Option<i64> {
     constant::literal_value(&text[number])?.as_int()
 }
 
-/// The value of the expression below `node`.
-pub fn integer_below(node: Node<'_>, text: &str, out: &mut Findings) -> Option<i64> {
-    let expression = node.first_child()?;
-    match constant::evaluate(expression, text) {
-        Ok(Value::Int { value, .. }) => Some(value),
-        Ok(_) => {
-            out.push(Diagnostic::new(&BAD_CONSTANT, expression.text_range(), "expected an integer constant"));
-            None
-        }
-        Err(error) => {
-            out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
-            None
-        }
-    }
-}
-
 fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     match constant::narrow(value) {
         Some(bytes) if bytes.is_power_of_two() => Some(bytes),
         _ => {
-            let message = format!("an alignment is a power of two, not {value}");
+            let message = format!("alignment must be a power of two, found {value}");
             out.push(Diagnostic::new(&BAD_SIZE, range, message));
             None
         }
     }
 }
 
+/// The number of elements. The assembler lets pass what no memory holds.
 fn dimension(node: Node<'_>, text: &str, out: &mut Findings) -> Option<u64> {
-    // The assembler lets pass what no memory holds.
-    Some((integer_below(node, text, out)? as u64).min(MAX_BYTES))
+    let expression = node.first_child()?;
+    let (range, message) = match constant::evaluate(expression, text) {
+        Ok(Value::Int { value, .. }) => return Some((value as u64).min(MAX_BYTES)),
+        Ok(_) => (expression.text_range(), "expected an integer constant"),
+        Err(error) => (error.range, error.message),
+    };
+    out.push(Diagnostic::new(&BAD_CONSTANT, range, message));
+    None
 }
 
 fn declarator<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Declarator<'t> {
@@ -477,7 +469,7 @@ fn declarator<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Declarator<
                 if let Some(value) = integer_in(child, text) {
                     result.count = constant::narrow(value).filter(|&count| count <= MAX_RANGE);
                     if result.count.is_none() {
-                        let message = format!("{value} is no number of registers");
+                        let message = format!("{value} is not a valid number of registers");
                         out.push(Diagnostic::new(&BAD_SIZE, child.text_range(), message));
                         result.count = Some(0);
                     }

@@ -161,7 +161,7 @@ impl Findings {
         if *count < Self::LIMIT {
             self.kept.push(diagnostic);
         } else if *count == Self::LIMIT {
-            self.kept.push(diagnostic.note("more of these are not reported"));
+            self.kept.push(diagnostic.note("further findings of this kind are not shown"));
         }
     }
 

@@ -6,6 +6,7 @@ use ptx_backend::compile::stages;
 use ptx_backend::input::Stmt;
 use ptx_backend::session::{Session, Times};
 
+use crate::callees::inlined;
 use crate::compile::{backend_options, function_env};
 use crate::db::{Database, SourceFile};
 use crate::items::{Item, items, parse};
@@ -97,7 +98,7 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
     if out.is_empty()
         && let Some(name) = only
     {
-        return Err(format!("nothing to show of `{name}` at this stage"));
+        return Err(format!("`{name}` has no output at this stage"));
     }
     Ok(out)
 }
@@ -114,12 +115,14 @@ pub fn of_compiler(db: &Database, file: SourceFile, stage: &str) -> Result<Strin
 fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str) -> Result<String, String> {
     let Some(stage) = stages().find(|known| *known == stage) else {
         let known: Vec<&str> = stages().collect();
-        return Err(format!("unknown stage `{stage}` of the compiler; the stages are {}", known.join(", ")));
+        return Err(format!("unknown compiler stage `{stage}`; the stages are {}", known.join(", ")));
     };
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
         return Ok(String::new());
     };
     let mut session = Session { shown: Some(stage), ..Session::default() };
+    let inlined = inlined(db, item);
+    let input = inlined.as_ref().map_or(&**input, |inlined| &inlined.function);
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let mut out: String = session.dumps.concat();
     if let Err(error) = result {
@@ -132,6 +135,8 @@ fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str
 fn times(db: &Database, file: SourceFile, item: Item<'_>, out: &mut String) {
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else { return };
     let mut session = Session { times: Some(Times::new()), ..Session::default() };
+    let inlined = inlined(db, item);
+    let input = inlined.as_ref().map_or(&**input, |inlined| &inlined.function);
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let _ = writeln!(out, "{}", input.name);
     for (stage, time) in session.times.into_iter().flat_map(|times| times.stages) {

@@ -6,7 +6,7 @@ use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 
 declare_lint! {
-    /// A part of a program is compiled as if it were all of it.
+    /// The module uses a symbol of another module but is compiled as a whole program.
     pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
 }
 
@@ -18,10 +18,11 @@ fn is_provided(name: &str) -> bool {
 
 /// An `.extern` function is called or its address taken.
 pub(crate) fn function(name: &str, range: TextRange) -> Option<Diagnostic> {
-    (!is_provided(name)).then(|| report(range, format!("nothing defines the `.extern` function `{name}`")))
+    (!is_provided(name))
+        .then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
 }
 
-pub(crate) const WAY_OUT: &str = "a module that is linked with others is compiled with `--compile-only`";
+pub(crate) const WAY_OUT: &str = "if the module is linked with others, compile it with `--compile-only`";
 
 /// A finding with the way out of it.
 pub(crate) fn report(range: TextRange, message: String) -> Diagnostic {

@@ -150,7 +150,7 @@ impl<'t> FunctionDirective<'t> {
             let value = match constant::evaluate(child, text) {
                 Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value),
                 Ok(_) => {
-                    let message = "expected an integer, written as a number";
+                    let message = "expected an integer literal";
                     out.push(Diagnostic::new(&BAD_CONSTANT, range, message));
                     None
                 }

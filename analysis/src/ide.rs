@@ -23,7 +23,7 @@ pub use crate::compile::{check_all, compile_diagnostics};
 pub use crate::findings::{diagnostics, diagnostics_for};
 pub use crate::locate::Target;
 pub use crate::source_map::Usage;
-pub use actions::code_actions;
+pub use actions::{code_actions, ignorable};
 pub use completion::completions;
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;

@@ -14,12 +14,12 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// An initial value does not fit the variable's type.
+    /// An initializer does not match the type of the variable.
     pub INITIAL_VALUE = "E0105" "initial-value", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// An initialiser has more elements than the array.
+    /// An initializer has more elements than the array.
     pub TOO_MANY_VALUES = "E0106" "too-many-values", Error, since "0.1.0"
 }
 
@@ -74,7 +74,7 @@ pub fn read(
     let lanes = u64::from(head.lanes);
     if let Some(value) = node.first_child() {
         if head.ty == ScalarType::F16 {
-            let message = "a `.f16` variable has no initial value, declare it `.b16`";
+            let message = "a `.f16` variable cannot have an initializer; declare it as `.b16`";
             reader.out.push(Diagnostic::new(&INITIAL_VALUE, value.text_range(), message));
             return reader.result;
         }
@@ -115,7 +115,7 @@ impl Reader<'_> {
         let mut next = at;
         for (index, child) in node.children().enumerate() {
             if count.is_some_and(|count| index as u64 >= count) {
-                let message = "more values than the variable has elements";
+                let message = "too many values: the array has fewer elements";
                 self.out.push(Diagnostic::new(&TOO_MANY_VALUES, child.text_range(), message));
                 break;
             }
@@ -132,7 +132,7 @@ impl Reader<'_> {
     fn vector(&mut self, node: Node<'_>, at: u64) {
         let lanes = usize::from(self.head.lanes);
         if node.children().count() != lanes {
-            let message = format!("a `.v{lanes}` has {lanes} values");
+            let message = format!("expected {lanes} values for an element of type `.v{lanes}`");
             self.out.push(Diagnostic::new(&INITIAL_VALUE, node.text_range(), message));
             return;
         }
@@ -157,7 +157,7 @@ impl Reader<'_> {
             if child.kind() == SyntaxKind::FIELD_INITIALIZER {
                 opaque::field(child, self.head.ty, self.text, self.out);
             } else {
-                let message = "the fields of textures, samplers and surfaces are named";
+                let message = "expected `field = value` in the initializer of a texture, sampler or surface";
                 self.out.push(Diagnostic::new(&INITIAL_VALUE, child.text_range(), message));
             }
         }
@@ -167,7 +167,11 @@ impl Reader<'_> {
         let size = u64::from(self.head.ty.bytes());
         let offset = at.saturating_mul(size);
         if offset >= MAX_BYTES {
-            self.out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), "this value is beyond any variable"));
+            self.out.push(Diagnostic::new(
+                &BAD_SIZE,
+                node.text_range(),
+                "initializer exceeds the maximum size of a variable",
+            ));
             return;
         }
         let value = match constant::evaluate(node, self.text) {
@@ -180,7 +184,7 @@ impl Reader<'_> {
         match value {
             Value::Address { name, addend, generic } => {
                 if !is_address(node) {
-                    let message = "an address is `name`, `generic(name)`, or one of them plus a constant";
+                    let message = "expected `name` or `generic(name)`, optionally plus a constant";
                     self.out.push(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
                 }
                 self.result.names.push(NameUse { range: name, generic, masked: false, addend });
@@ -214,7 +218,7 @@ impl Reader<'_> {
                 Some(bytes) => self.store(offset, &bytes.to_le_bytes()[..size.min(16) as usize]),
                 None => {
                     let what =
-                        if number.as_int().is_some() { "an integer" } else { "a floating-point number" };
+                        if number.as_int().is_some() { "an integer" } else { "a floating-point constant" };
                     self.mismatch(node, what);
                 }
             },
@@ -226,7 +230,7 @@ impl Reader<'_> {
         self.out.push(Diagnostic::new(
             &INITIAL_VALUE,
             node.text_range(),
-            format!("{what} cannot initialise a `.{ty}`"),
+            format!("{what} cannot initialize a `.{ty}`"),
         ));
     }
 

@@ -3,6 +3,7 @@
 //! Protocol-neutral: offsets in, plain data out. Inside an item all ranges are relative to the item; only
 //! [`ide`] speaks in file offsets.
 
+mod callees;
 pub mod check;
 pub mod compile;
 pub mod constant;

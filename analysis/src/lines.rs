@@ -4,21 +4,31 @@
 //! is in effect there. So code stays valid while only positions change.
 
 use ptx_backend::CompiledFunction;
-use ptx_backend::cubin::{File, Inlined, Lines, Place, Row};
+use ptx_backend::cubin::{File, Inlined as InlinedAt, Lines, Place, Row};
+use ptx_backend::inline::{Frame, Inlined};
 use ptx_backend::input::SrcId;
 use ptx_syntax::{SyntaxKind, lex};
 use rustc_hash::FxHashMap;
 
+use crate::callees::{body_of, inlined};
 use crate::db::{Database, SourceFile};
 use crate::items::Item;
 use crate::items::line_index;
 use crate::lower::lower;
+use crate::module::module;
 
 /// What a text says of its source.
+#[derive(Default)]
 pub(crate) struct Positions {
     lines: Lines,
     /// Where each place is given, by its index.
     starts: Vec<u32>,
+    /// Places of functions that are inlined: by the caller's start, the call as the compiler numbers it, and the place.
+    moved: FxHashMap<(u32, u32, u32), u32>,
+    /// The strings are those of debug data, to which no names are added.
+    pub(crate) has_debug_data: bool,
+    /// Names of functions that are inlined, in the strings.
+    names: FxHashMap<u32, u32>,
 }
 
 /// A word and where it starts.
@@ -35,7 +45,7 @@ impl Positions {
             }
             at = end;
         }
-        let mut positions = Positions { lines: Lines::default(), starts: Vec::new() };
+        let mut positions = Positions::default();
         let labels = positions.strings(&words);
         // The last position of each call.
         let mut known: FxHashMap<[u32; 3], u32> = FxHashMap::default();
@@ -80,47 +90,44 @@ impl Positions {
     pub(crate) fn add_code<'db, 'c>(
         &mut self,
         db: &'db Database,
-        file: SourceFile,
         pieces: impl Iterator<Item = (Item<'db>, &'c CompiledFunction, u64)>,
     ) {
         let mut rows = Vec::new();
         for (item, code, start) in pieces {
-            self.add_function(db, file, item, code, start, &mut rows);
+            self.add_function(db, item, code, start, &mut rows);
         }
         self.lines.kernels.push(rows);
     }
 
     fn add_function(
-        &self,
+        &mut self,
         db: &Database,
-        file: SourceFile,
         item: Item<'_>,
         code: &CompiledFunction,
         start: u64,
         rows: &mut Vec<Row>,
     ) {
-        let (lowered, offset) = (lower(db, item), u32::from(item.offset(db)));
-        let index = line_index(db, file);
-        let line = |at: u32| index.line_col(at.into()).line + 1;
-        let given = |at: u32| self.starts.partition_point(|&start| start <= at);
-        let first = given(offset);
-        let of = |src: SrcId| -> Option<(Option<u32>, u32)> {
-            let at = offset + u32::from(lowered.map.statement(src)?.start());
-            let place = given(at).checked_sub(1).filter(|&place| place >= first);
-            Some((place.map(|place| place as u32), line(at)))
-        };
+        let offset = u32::from(item.offset(db));
+        let first = self.given(offset);
         let end = offset + item.text(db).len() as u32;
         let own = self.starts.get(first).is_some_and(|&start| start < end).then_some(first as u32);
         // What precedes the first statement's code stands for the opening of the body.
         let body = item.text(db).find('{').map_or(offset, |brace| offset + brace as u32);
-        let mut last = (own, line(body));
+        let line = line_index(db, item.file(db)).line_col(body.into()).line + 1;
+        let mut last = (own, line);
         rows.push(Row { at: start, place: last.0, ptx_line: last.1 });
+        let inlined = code.inlined.as_ref().and_then(|lines| Some((lines, inlined(db, item).as_ref()?)));
+        let lines = inlined.map_or(&code.lines, |(lines, _)| lines);
         let mut known: Option<(SrcId, (Option<u32>, u32))> = None;
-        for (i, src) in (0u64..).zip(code.lines.iter()) {
+        for (i, src) in (0u64..).zip(lines.iter()) {
             let Some(src) = *src else { continue };
             let found = match known {
                 Some((before, found)) if before == src => found,
-                _ => of(src).unwrap_or(last),
+                _ => match inlined {
+                    Some((_, inlined)) => self.origin(db, item, inlined, src),
+                    None => self.position(db, item, src),
+                }
+                .unwrap_or(last),
             };
             known = Some((src, found));
             let found = (found.0.or(last.0), found.1);
@@ -129,6 +136,92 @@ impl Positions {
                 rows.push(Row { at: start + i * INST_BYTES, place: last.0, ptx_line: last.1 });
             }
         }
+    }
+
+    /// How many places the text gives up to here.
+    fn given(&self, at: u32) -> usize {
+        self.starts.partition_point(|&start| start <= at)
+    }
+
+    /// The place that is in effect at a statement, and the line of the text.
+    fn position(&self, db: &Database, item: Item<'_>, src: SrcId) -> Option<(Option<u32>, u32)> {
+        let offset = u32::from(item.offset(db));
+        let at = offset + u32::from(lower(db, item).map.statement(src)?.start());
+        let place = self.given(at).checked_sub(1).filter(|&place| place >= self.given(offset));
+        let line = line_index(db, item.file(db)).line_col(at.into()).line + 1;
+        Some((place.map(|place| place as u32), line))
+    }
+
+    /// The same for a statement of a function with others in place of calls of them.
+    fn origin(
+        &mut self,
+        db: &Database,
+        item: Item<'_>,
+        inlined: &Inlined,
+        src: SrcId,
+    ) -> Option<(Option<u32>, u32)> {
+        let &(own, frame) = inlined.origins.get(src.0 as usize)?;
+        let Some(frame) = frame else { return self.position(db, item, own) };
+        let function = inlined.frames.get(frame as usize)?.function;
+        let (place, line) = self.position(db, body_of(db, item.file(db), function)?, own)?;
+        if self.has_debug_data {
+            return Some((place, line));
+        }
+        Some((self.inside(db, item, inlined, frame, place), line))
+    }
+
+    /// A place of an inlined function where it stands for one of its calls.
+    fn inside(
+        &mut self,
+        db: &Database,
+        item: Item<'_>,
+        inlined: &Inlined,
+        frame: u32,
+        place: Option<u32>,
+    ) -> Option<u32> {
+        let place = place?;
+        let known = (item.offset(db).into(), frame, place);
+        if let Some(&known) = self.moved.get(&known) {
+            return Some(known);
+        }
+        let Frame { function, call, parent } = *inlined.frames.get(frame as usize)?;
+        // The text may say that the place is inlined already.
+        let Place { file, line, inlined: within } = *self.lines.places.get(place as usize)?;
+        let at = match within {
+            Some(within) => self.inside(db, item, inlined, frame, Some(within.at)),
+            None => {
+                let caller = match parent {
+                    Some(parent) => {
+                        let function = inlined.frames.get(parent as usize)?.function;
+                        body_of(db, item.file(db), function)?
+                    }
+                    None => item,
+                };
+                let (call, _) = self.position(db, caller, call)?;
+                match parent {
+                    Some(parent) => self.inside(db, item, inlined, parent, call),
+                    None => call,
+                }
+            }
+        };
+        let Some(at) = at else { return Some(place) };
+        let name = within.map_or_else(|| self.name(db, item.file(db), function), |within| within.name);
+        self.lines.places.push(Place { file, line, inlined: Some(InlinedAt { name, at }) });
+        let new = self.lines.places.len() as u32 - 1;
+        self.moved.insert(known, new);
+        Some(new)
+    }
+
+    /// Where the strings have the name of a function.
+    fn name(&mut self, db: &Database, file: SourceFile, function: u32) -> u32 {
+        if let Some(&known) = self.names.get(&function) {
+            return known;
+        }
+        let start = self.lines.strings.len() as u32;
+        let name = module(db, file).env.functions.get(function as usize).map_or("", |f| &f.name);
+        self.lines.strings.extend(name.bytes().chain([0]));
+        self.names.insert(function, start);
+        start
     }
 
     /// Whether there is any.
@@ -175,7 +268,7 @@ fn location(
     words: &[Word<'_>],
     labels: &FxHashMap<&str, u32>,
     known: &FxHashMap<[u32; 3], u32>,
-) -> Option<([u32; 3], Option<Inlined>)> {
+) -> Option<([u32; 3], Option<InlinedAt>)> {
     let number = |i: usize| u32::try_from(integer(words.get(i)?.1)?).ok();
     let position = |i: usize| Some([number(i)?, number(i + 1)?, number(i + 2)?]);
     let own = position(0)?;
@@ -190,7 +283,7 @@ fn location(
     }
     let name = labels.get(label).copied().unwrap_or(0).saturating_add(more);
     let at = position(next + 2).and_then(|call| known.get(&call)).copied();
-    Some((own, at.map(|at| Inlined { name, at })))
+    Some((own, at.map(|at| InlinedAt { name, at })))
 }
 
 /// The text of the debug section: its lines as strings, without indentation. Lines of comments, positions and data are
@@ -223,7 +316,7 @@ mod tests {
         let file = |number, name: &str, time, size| File { number, name: name.into(), time, size };
         assert_eq!(files, [file(1, "/a/b.cu", 0, 0), file(2, "c", 17, 16)]);
         let place = |file, line, inlined| Place { file, line, inlined };
-        let inlined = Some(Inlined { name: 5, at: 0 });
+        let inlined = Some(InlinedAt { name: 5, at: 0 });
         assert_eq!(
             places,
             [place(1, 10, None), place(2, 20, inlined), place(1, 10, None), place(1, 4, None)]

@@ -11,6 +11,8 @@ mod instruction;
 mod operand;
 mod parameters;
 mod passed;
+mod rename;
+pub(crate) mod statics;
 mod variable;
 mod walker;
 
@@ -35,7 +37,7 @@ pub struct Lowered {
     /// For functions with a body and without errors.
     pub function: Option<Arc<Function>>,
     pub has_body: bool,
-    /// What the body declares in `.shared` and `.const`.
+    /// What the body declares in `.shared`, `.const` and `.global`.
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
     /// The first statement that keeps it from having a [`Function`]: wrong, or not understood.
     pub not_understood: Option<TextRange>,
@@ -194,12 +196,16 @@ pub fn function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Function>> 
     let same_launch = !function.entry || launch == function.launch;
     let has_old_parameters =
         parameters::are_in_body(&function, crate::module::header(db, item.file(db)).version);
-    if same_launch && caches == CacheModifiers::default() && !has_old_parameters {
+    let has_statics = statics::any_in(&function);
+    if same_launch && caches == CacheModifiers::default() && !has_old_parameters && !has_statics {
         return Some(function);
     }
     let mut function = Function::clone(&function);
     if has_old_parameters {
         parameters::leave_body(&mut function);
+    }
+    if has_statics {
+        statics::leave_body(db, item, &mut function);
     }
     if function.entry {
         function.launch = launch;

@@ -29,57 +29,57 @@ use crate::signature::{
 };
 
 declare_lint! {
-    /// The module does not start with a readable `.version`.
+    /// The module does not start with a valid `.version`.
     pub MISSING_VERSION = "E0104" "missing-version", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// The module has no readable `.target` behind its `.version`.
+    /// The module has no valid `.target` after `.version`.
     pub MISSING_TARGET = "E0107" "missing-target", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A name is defined more than once in its scope.
+    /// A name is defined more than once in the same scope.
     pub REDEFINITION = "E0201" "redefinition", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// Two declarations of a function differ in their parameters.
+    /// Two declarations of a function or variable have different types.
     pub PROTOTYPE_MISMATCH = "E0205" "prototype-mismatch", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// An `.alias` does not name two functions that can be one.
+    /// An `.alias` is invalid.
     pub BAD_ALIAS = "E0206" "bad-alias", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A function of this module is declared and nowhere defined.
+    /// A function is declared but not defined.
     pub UNDEFINED_FUNCTION = "E0207" "undefined-function", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// The instruction needs a newer `.version` than the module has.
+    /// The instruction requires a newer `.version`.
     pub(crate) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// The language version or the target is none that exists, or they do not go together.
+    /// The PTX ISA version or the target does not exist, or the two do not match.
     pub UNKNOWN_TARGET = "E0403" "unknown-target", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// The target is taken for another one than its name says, or by a name that it no longer has.
+    /// The name of the target is deprecated or has an ignored suffix.
     pub TARGET_NAME = "W0520" "target-name", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// The module's target does not run on the architecture that it is assembled for.
+    /// Code for the target of the module does not run on the selected architecture.
     pub ARCHITECTURE = "E0405" "architecture", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// Code for 32-bit addresses is no longer assembled.
+    /// 32-bit addresses are no longer supported.
     pub ADDRESS_SIZE = "E0404" "address-size", Error, since "0.1.0"
 }
 
@@ -283,14 +283,15 @@ impl Builder {
     fn file(&mut self, item: u32, number: u64) {
         let at = DeclaredName { item, declarator: 0 };
         if let Some(earlier) = self.files.insert(number, at) {
-            let finding = self.find(&REDEFINITION, Some(at), format!("file {number} is named twice"));
-            finding.related = Some((earlier, "first named here"));
+            let finding =
+                self.find(&REDEFINITION, Some(at), format!("file index {number} is defined more than once"));
+            finding.related = Some((earlier, "first defined here"));
             finding.noticed = Noticed::NextItem;
         }
     }
 
     fn redefinition(&mut self, at: DeclaredName, earlier: DeclaredName, name: &str) {
-        let finding = self.find(&REDEFINITION, Some(at), format!("`{name}` is defined twice"));
+        let finding = self.find(&REDEFINITION, Some(at), format!("`{name}` is defined more than once"));
         finding.related = Some((earlier, "first defined here"));
     }
 
@@ -309,10 +310,12 @@ impl Builder {
                 let is_extern = variable.linkage == Linkage::Extern;
                 if !self.variable_shapes[index].is_same_type(&shape) {
                     let (was, is) = (&self.variable_shapes[index], &shape);
-                    let message = format!("`{name}` is `{is}` here, it was declared `{was}`");
+                    let message =
+                        format!("conflicting types for `{name}`: `{is}`, previously declared as `{was}`");
                     self.mismatch(at, place, message);
                 } else if was_extern && variable.linkage == Linkage::Internal {
-                    let message = format!("`{name}` is `.extern`, its definition is `.visible`");
+                    let message =
+                        format!("`{name}` was declared `.extern`, so its definition must be `.visible`");
                     self.mismatch(at, place, message);
                 } else if !was_extern && !is_extern {
                     self.redefinition(at, place, name);
@@ -351,7 +354,10 @@ impl Builder {
                 } else if let Some(difference) =
                     linking::redeclaration(&self.functions[index], &self.shapes[index], &decl)
                 {
-                    let message = format!("`{}` was declared {difference}", signature.name);
+                    let message = format!(
+                        "conflicting declaration of `{}`: previously declared {difference}",
+                        signature.name
+                    );
                     self.mismatch(at, place, message);
                     self.findings.last_mut().expect("just pushed").noticed = Noticed::Parameters;
                 }
@@ -389,12 +395,12 @@ impl Builder {
         let found = [name, aliasee].map(|name| self.symbol(name));
         for (name, symbol) in [name, aliasee].into_iter().zip(found) {
             let message = match symbol {
-                None => format!("there is no function `{name}` above"),
+                None => format!("function `{name}` is not declared before this alias"),
                 Some(Symbol::Function(index)) if self.functions[index as usize].entry => {
-                    format!("`{name}` is a kernel, only device functions have aliases")
+                    format!("`{name}` is a kernel; only device functions can have aliases")
                 }
                 Some(Symbol::Function(_)) => continue,
-                Some(_) => format!("`{name}` is a variable, only device functions have aliases"),
+                Some(_) => format!("`{name}` is a variable; only device functions can have aliases"),
             };
             self.find(&BAD_ALIAS, Some(at), message);
             return;
@@ -403,16 +409,16 @@ impl Builder {
         let (alias, function) = (alias as usize, function as usize);
         let linkage = self.functions[function].linkage;
         let message = if alias == function {
-            format!("`{name}` stands for itself")
+            format!("`{name}` is an alias of itself")
         } else if self.has_body[alias] {
-            format!("`{name}` has a body of its own")
+            format!("alias `{name}` already has a body")
         } else if matches!(linkage, Linkage::Extern | Linkage::Weak) {
             let word = if linkage == Linkage::Weak { ".weak" } else { ".extern" };
-            format!("`{aliasee}` is `{word}`, which has no aliases")
+            format!("`{aliasee}` is `{word}` and cannot have an alias")
         } else if let Some(difference) = linking::difference(&self.shapes[alias], &self.shapes[function]) {
-            format!("`{name}` and `{aliasee}` differ: {difference}")
+            format!("`{name}` and `{aliasee}` have different types: {difference}")
         } else if self.functions[alias].noreturn != self.functions[function].noreturn {
-            format!("of `{name}` and `{aliasee}` only one is `.noreturn`")
+            format!("only one of `{name}` and `{aliasee}` is `.noreturn`")
         } else {
             self.aliases.push((name.clone(), aliasee.clone()));
             let alias = &mut self.functions[alias];
@@ -433,9 +439,9 @@ impl Builder {
             let name = &function.name;
             let is_missing = !self.has_body[index] && function.linkage != Linkage::Extern;
             if is_missing && self.aliases.iter().all(|(alias, _)| alias != name) {
-                let message = format!("`{name}` is declared and has no body");
+                let message = format!("function `{name}` is declared but not defined");
                 let finding = self.find(&UNDEFINED_FUNCTION, Some(self.function_items[index]), message);
-                finding.note = Some("a function of another module is declared `.extern`".to_owned());
+                finding.note = Some("declare it `.extern` if another module defines it".to_owned());
             }
         }
     }
@@ -447,7 +453,7 @@ impl Builder {
             let is_open = matches!(self.variable_shapes[index].dimensions.first(), Some(None | Some(0)));
             if is_open && *linkage == Linkage::Extern && matches!(space, Space::Global | Space::Const) {
                 let message =
-                    format!("nothing defines the `.extern` array `{name}`, so its size is not known");
+                    format!("`.extern` array `{name}` is not defined in this module, so its size is unknown");
                 let place = self.variable_items[index];
                 let finding = self.find(&SEPARATE_COMPILATION, Some(place), message);
                 finding.note = Some(externals::WAY_OUT.to_owned());

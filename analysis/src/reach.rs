@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::check::limits::Block;
 use crate::db::{Db, SourceFile};
 use crate::items::{Item, item};
+use crate::lower::statics::whole_env;
 use crate::lower::{functions, lower};
 use crate::module::{Module, module};
 use crate::scope::Entity;
@@ -23,7 +24,7 @@ pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec
         function.entry && entries.contains(&function.name)
     };
     let mut pending: Vec<u32> = (0..module.env.functions.len() as u32).filter(is_chosen).collect();
-    pending.extend(module.env.variables.iter().flat_map(pointed_to));
+    pending.extend(whole_env(db, file).variables.iter().flat_map(pointed_to));
     let mut seen = FxHashSet::default();
     let mut reached = FxHashSet::default();
     while let Some(index) = pending.pop() {
@@ -142,6 +143,9 @@ mod tests {
         assert_eq!(reached(TEXT, &["b"]), "held b");
         assert_eq!(reached(TEXT, &["b", "a"]), "last middle held a b");
         assert_eq!(reached(&TEXT.replace("{ held }", "{ 0 }"), &["b"]), "b");
+        // A variable of a body is there with or without its function.
+        let kept = TEXT.replace("unused() {", "unused() { .global .u64 kept = last;");
+        assert_eq!(reached(&kept, &["b"]), "last held b");
         // Functions that call each other.
         assert_eq!(reached(&TEXT.replace("last() {", "last() { call other;"), &["a"]), "last middle held a");
     }

@@ -252,10 +252,6 @@ impl<'t> Names<'t> {
         self.recent.clear();
     }
 
-    pub fn depth(&self) -> usize {
-        self.scopes.len()
-    }
-
     /// Declares `name` in the innermost scope. Gives the earlier declaration of the same name there, if any;
     /// the later one then wins.
     pub fn declare(&mut self, name: &'t str, declaration: Declaration) -> (DeclId, Option<DeclId>) {

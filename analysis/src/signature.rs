@@ -8,7 +8,7 @@ use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ast::literal;
 use ptx_syntax::flat::{FlatTree, Node};
-use ptx_syntax::{ItemKind, SyntaxKind, is_word};
+use ptx_syntax::{ItemKind, SyntaxKind};
 use smol_str::SmolStr;
 
 use crate::db::Db;
@@ -105,7 +105,6 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTr
             let is_info = name.starts_with(".debug_info");
             return if is_info { ItemDecl::DebugInfo } else { ItemDecl::None };
         }
-        ItemKind::File => return ItemDecl::File(file_number(text)),
         _ => {}
     }
     // A body says nothing to others.
@@ -149,6 +148,10 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
         SyntaxKind::VARIABLE => declaration::read(node, text, &mut Findings::default())
             .map_or(ItemDecl::None, |declaration| variables(declaration, text)),
         SyntaxKind::FUNCTION => function(&Heading::read(node, text, &mut Findings::default()), text),
+        SyntaxKind::FILE_DIRECTIVE => {
+            let number = words(SyntaxKind::INT).next().and_then(|word| literal::integer(word).ok());
+            ItemDecl::File(number.map(|number| number.value))
+        }
         SyntaxKind::ALIAS => {
             let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
             match (names.next(), names.next()) {
@@ -158,13 +161,6 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
         }
         _ => ItemDecl::None,
     }
-}
-
-/// The number of the file that a `.file` item names.
-fn file_number(text: &str) -> Option<u64> {
-    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
-    let digits = rest.bytes().take_while(|&byte| is_word(byte) || byte == b'%').count();
-    Some(literal::integer(&rest[..digits]).ok()?.value)
 }
 
 /// Reads `8.0`.
@@ -241,6 +237,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         external: !has_body,
         noreturn: heading.is_noreturn(),
         waits: true,
+        known: None,
     };
     let shapes = Shapes { returns: return_shapes, params: param_shapes };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))

@@ -1,5 +1,7 @@
 //! Syntax errors as findings.
 
+mod braces;
+
 use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
 use text_size::{TextRange, TextSize};
 
@@ -7,19 +9,19 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Lint};
 
 declare_lint! {
-    /// The text holds a character that PTX does not use.
+    /// The file contains a character that is not allowed in PTX.
     pub(crate) BAD_CHARACTER = "E0001" "bad-character", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A comment or string is not closed.
+    /// A comment or string is not terminated.
     pub(crate) UNTERMINATED = "E0002" "unterminated", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A number has bad digits or too many of them.
+    /// A number is malformed.
     pub(crate) BAD_NUMBER = "E0003" "bad-number", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The grammar wants something else here.
+    /// A token is not allowed at this position.
     pub(crate) UNEXPECTED = "E0004" "unexpected", Error, since "0.1.0"
 }
 declare_lint! {
@@ -27,11 +29,11 @@ declare_lint! {
     pub(crate) MISSING_SEMICOLON = "E0005" "missing-semicolon", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A bracket has no partner.
+    /// A brace, bracket or parenthesis is unmatched.
     pub(crate) UNBALANCED = "E0006" "unbalanced", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Nesting or the number of errors is beyond the limit.
+    /// The nesting depth or the number of errors exceeds a limit.
     pub(crate) LIMIT = "E0007" "limit", Error, since "0.1.0"
 }
 
@@ -41,21 +43,33 @@ pub(crate) fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
     diagnostic.reported = place(error, text);
     match &error.remedy {
         _ if error.code == ErrorCode::MissingSemicolon => {
-            diagnostic.sure_fix("add `;`", TextRange::empty(error.range.start()), ";")
+            diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
         }
         None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
-            let end = TextRange::empty(TextSize::of(text.trim_end()));
-            diagnostic.fix("close it with `}`", end, "\n}")
+            match braces::inside(text, error.range) {
+                Some(unclosed) => {
+                    diagnostic.range = unclosed.open;
+                    let indent = " ".repeat(braces::indent(text, unclosed.open.start()));
+                    let before = TextRange::empty(unclosed.before);
+                    diagnostic.fix("insert the closing `}`", before, format!("{indent}}}\n"))
+                }
+                None => {
+                    let end = TextRange::empty(TextSize::of(text.trim_end()));
+                    diagnostic.fix("insert the closing `}`", end, "\n}")
+                }
+            }
         }
         Some(Remedy::Insert(missing)) => {
             let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
             let at = TextRange::empty(TextSize::of(before));
-            diagnostic.sure_fix(format!("add `{missing}`"), at, *missing)
+            diagnostic.sure_fix(format!("insert `{missing}`"), at, *missing)
         }
         Some(Remedy::Replace(new)) if new.is_empty() => {
             diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
         }
-        Some(Remedy::Replace(new)) => diagnostic.sure_fix(format!("write `{new}`"), error.range, new.clone()),
+        Some(Remedy::Replace(new)) => {
+            diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())
+        }
         None => diagnostic,
     }
 }
@@ -73,11 +87,11 @@ fn lint_of(code: ErrorCode) -> &'static Lint {
     }
 }
 
-/// Where the assembler notices a syntax error, when that is behind the place where it is: at the next token.
+/// Where the assembler notices a syntax error, where that is after the error: at the next token.
 fn place(error: &SyntaxError, text: &str) -> Option<TextSize> {
     match error.code {
         ErrorCode::Unbalanced if text[error.range] == *"{" => Some(TextSize::of(text)),
-        // Something is missing behind the last token.
+        // Something is missing after the last token.
         _ if error.range.is_empty() => Some(error.range.end()),
         _ => None,
     }

@@ -1,8 +1,9 @@
 //! The calling convention of device functions: where parameters and results are, and what a call leaves as it was.
 //!
 //! By observation of ptxas 13.0.88, the same on all targets. ptxas uses it wherever caller and callee do not know each
-//! other; calls inside a module may have registers of their own there. Here every call keeps the convention, so that a
-//! function's code depends on nothing but the declarations of what it calls.
+//! other; calls inside a module may have registers of their own there. Here parameters and results are where the
+//! convention has them in every call. What a call leaves as it was depends on the callee: [`Known`] tells it for functions
+//! whose code is made before their callers'.
 
 use crate::input::Param;
 use crate::ori::ir::{File, Reg};
@@ -30,6 +31,37 @@ pub const fn is_preserved(reg: Reg) -> bool {
         File::UR => reg.index >= 36 && reg.index < 64,
         File::B => reg.index >= 6,
         File::P | File::UP => false,
+    }
+}
+
+/// What a call of a function overwrites whose code is made before its callers'. Such a function takes and gives words as
+/// the convention has it, and preserves nothing but R1 and R2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Known {
+    /// The first register of the pair with the address where it returns to.
+    pub return_address: u8,
+    /// A bit for each register that it overwrites, the return address not counted.
+    pub general: [u128; 2],
+}
+
+impl Known {
+    /// One that overwrites no general register, and of the other files what any function may.
+    pub const fn new(return_address: u8) -> Known {
+        Known { return_address, general: [0; 2] }
+    }
+
+    pub const fn has(&self, reg: Reg) -> bool {
+        match reg.file {
+            File::R => self.general[(reg.index >> 7) as usize] >> (reg.index & 127) & 1 == 1,
+            File::P | File::B | File::UR | File::UP => !is_preserved(reg),
+        }
+    }
+
+    /// The stack pointer is as it was when a function returns.
+    pub fn add(&mut self, index: u8) {
+        if index != 1 {
+            self.general[usize::from(index >> 7)] |= 1 << (index & 127);
+        }
     }
 }
 

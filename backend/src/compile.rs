@@ -1,5 +1,6 @@
 //! One function, from input to machine code: the whole backend on one screen.
 
+use crate::abi::{self, Known, RETURN_ADDRESS};
 use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
@@ -10,7 +11,7 @@ use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resourc
 use crate::{assemble, emit, order, phases, registers, sched};
 use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
-use sass::Sm;
+use sass::{RegFile, Sm};
 
 /// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
 ///
@@ -25,11 +26,37 @@ pub fn compile(
     options: &Options,
     session: &mut Session<'_>,
 ) -> Result<CompiledFunction, CodegenError> {
+    compile_as(env, func, options, false, session)
+}
+
+/// As [`compile()`]; a private function preserves nothing for its callers, which find what it overwrites in
+/// [`CompiledFunction::known`].
+///
+/// # Errors
+/// As there.
+pub fn compile_private(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<CompiledFunction, CodegenError> {
+    compile_as(env, func, options, true, session)
+}
+
+fn compile_as(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    private: bool,
+    session: &mut Session<'_>,
+) -> Result<CompiledFunction, CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let sm = Sm(options.sm.number as u8);
 
     let mut ori = build::build(env, func, options, session.checkpoint)?;
+    // What takes memory from the stack as it runs has words of its own for its calls.
+    ori.facts.private = private && !func.entry && !ori.frame.moving;
     session.over(BUILD, || text::print(&ori));
     phases::run(&mut ori, options, session)?;
     let limit = registers::limit(&func.launch, options);
@@ -68,6 +95,8 @@ pub fn compile(
         entry: func.entry,
         code: assembled.code,
         lines,
+        inlined: None,
+        known: overwritten(&ori, sm, &insts)?,
         copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
@@ -97,6 +126,32 @@ pub fn compile(
             handles,
         },
     })
+}
+
+/// What a call of a private function overwrites, by its code.
+fn overwritten(func: &ir::Function, sm: Sm, insts: &[sass::Inst]) -> Result<Option<Known>, CodegenError> {
+    let Some(return_address) = func.facts.return_address else { return Ok(None) };
+    let general = |index| ir::Reg { file: ir::File::R, index };
+    let mut known = Known::new(return_address);
+    let written = insts.iter().flat_map(|inst| inst.writes(sm)).filter(|used| used.file == RegFile::R);
+    for used in written {
+        (0..used.count).for_each(|i| known.add(used.index.saturating_add(i)));
+    }
+    for inst in func.blocks.iter().flat_map(|block| &block.insts).filter(|inst| inst.op.calls_function()) {
+        let more = func.known(&inst.op);
+        let address = more.map_or(RETURN_ADDRESS, |known| known.return_address);
+        for reg in (0..=254).map(general) {
+            let is_address = (address..address + 2).contains(&reg.index);
+            if is_address || more.map_or(!abi::is_preserved(reg), |known| known.has(reg)) {
+                known.add(reg.index);
+            }
+        }
+    }
+    let is_own = |index| known.has(general(index));
+    if is_own(return_address) || is_own(return_address + 1) || is_own(abi::FRAME) {
+        return Err(CodegenError::internal(SrcId(0), "calls", "the return address is overwritten"));
+    }
+    Ok(Some(known))
 }
 
 /// Bytes of an instruction.
@@ -152,6 +207,7 @@ pub fn generate(
     let registers = registers::assign(ori, target, limit, options, session)?.registers;
     session.over(alloc, || text::print(ori));
     let mut code = emit::emit(ori, sm, target)?;
+    ori.facts.never.clone_from(&code.facts.never);
     session.over(mach, || code.to_string());
     sched::schedule(&mut code, sched::Options { reorder: options.opt_level > 0 }, session.checkpoint);
     session.over(scheduled, || code.to_string());

@@ -323,6 +323,8 @@ mod tests {
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
             copies: Default::default(),
+            inlined: None,
+            known: None,
             spills: vec![false; 8].into(),
             live_registers: vec![0; 8].into(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },

@@ -51,7 +51,11 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         plan: &plan,
         frame: func.frame,
         frame_bytes: size_of_frame(&func.frame),
-        return_address: func.routine.map_or(abi::RETURN_ADDRESS, runtime::return_address),
+        return_address: match (func.routine, func.facts.return_address) {
+            (Some(routine), _) => runtime::return_address(routine),
+            (None, own) => own.unwrap_or(abi::RETURN_ADDRESS),
+        },
+        known: &func.facts.known,
         moving: func.frame.moving,
         relocatable: func.facts.relocatable,
         out: Vec::new(),
@@ -116,6 +120,7 @@ struct Emitter<'a> {
     frame_bytes: u32,
     /// The first register of the address where the function returns to.
     return_address: u8,
+    known: &'a [(u32, abi::Known)],
     /// Calls are told where the stack ends.
     moving: bool,
     /// A linker fills in addresses.

@@ -6,6 +6,7 @@
 //! malformed one (an operand of the wrong class, a register that does not exist) gives
 //! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
 
+use crate::abi::Known;
 use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg};
 use smallvec::SmallVec;
 
@@ -42,6 +43,8 @@ pub struct Signature {
     pub noreturn: bool,
     /// Whether it, or a function that it calls, may wait for other threads of its warp; true if unknown.
     pub waits: bool,
+    /// What a call of it overwrites, where its code is known; otherwise it keeps the calling convention.
+    pub known: Option<Known>,
 }
 
 impl Signature {

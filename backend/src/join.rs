@@ -1,6 +1,6 @@
 //! A kernel and the functions that it may call as one piece of code, as ptxas has them in a kernel's section.
 //!
-//! Functions are compiled one by one and know of each other the declarations alone. Here each kernel gets its copies of
+//! Functions are compiled one by one and know of each other the declarations, and at most what they overwrite. Here each kernel gets its copies of
 //! those it reaches, one after the other, and what they have of each other is filled in: targets of calls, where to
 //! return to, places of shared variables, and what stands for the address of a function. That is its offset in the
 //! kernel's constant bank 2, where the kernel has the function's start: so the number is the same in all kernels.
@@ -246,13 +246,14 @@ impl Whole<'_, '_> {
         kernel.links.clear();
         kernel.tables.clear();
         let mut code = Vec::new();
-        let (mut lines, mut live) = (Vec::new(), Vec::new());
+        let (mut lines, mut live, mut spills) = (Vec::new(), Vec::new(), Vec::new());
         for (i, piece) in self.pieces.iter().enumerate() {
             let own = piece.function.code;
             let base = (piece.start as u64 * WORD) as u32;
             code.extend_from_slice(&own.code);
             lines.extend(own.lines.iter().map(|line| line.filter(|_| i == 0)));
             live.extend_from_slice(&own.live_registers);
+            spills.extend_from_slice(&own.spills);
             for link in &own.links {
                 self.fill(i, link, &mut code)?;
             }
@@ -291,7 +292,8 @@ impl Whole<'_, '_> {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
         }
         kernel.copies = Default::default();
-        (kernel.code, kernel.lines, kernel.live_registers) = (code.into(), lines.into(), live.into());
+        (kernel.code, kernel.lines) = (code.into(), lines.into());
+        (kernel.live_registers, kernel.spills) = (live.into(), spills.into());
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
         let targets = kernel.tables.iter().flat_map(|table| &table.targets);
         constants.extend(targets.flat_map(|target| (target * WORD as u32).to_le_bytes()));
@@ -355,23 +357,44 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// The most stack that calls from a piece take. What comes back to a function on the way is not counted: nothing
-    /// tells how often it does.
+    /// The most stack that a piece takes with its calls. What calls itself counts as nothing, and what it calls with it,
+    /// as in ptxas: nothing tells how often it does.
     fn stack_bytes(&self, piece: usize, known: &mut Vec<Option<u32>>) -> u32 {
         if let Some(bytes) = known[piece] {
             return bytes;
         }
-        let code = self.pieces[piece].function.code;
         known[piece] = Some(0);
+        if self.calls_itself(piece) {
+            return 0;
+        }
+        let deepest = self.callees(piece).map(|callee| self.stack_bytes(callee, known)).max().unwrap_or(0);
+        let bytes = self.pieces[piece].function.code.resources.stack_bytes.saturating_add(deepest);
+        known[piece] = Some(bytes);
+        bytes
+    }
+
+    fn calls_itself(&self, piece: usize) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut pending: Vec<usize> = self.callees(piece).collect();
+        while let Some(next) = pending.pop() {
+            if next == piece {
+                return true;
+            }
+            if seen.insert(next) {
+                pending.extend(self.callees(next));
+            }
+        }
+        false
+    }
+
+    /// The pieces that a piece may call.
+    fn callees(&self, piece: usize) -> impl Iterator<Item = usize> {
+        let code = self.pieces[piece].function.code;
         let direct = code.links.iter().filter_map(|link| match link.to {
             LinkTo::Function(i) => Some(i),
             _ => None,
         });
         let taken = if takes_addresses(self.sm, code) { &self.program.taken[..] } else { &[] };
-        let callees = direct.chain(taken.iter().copied()).filter_map(|i| self.places.get(&i));
-        let deepest = callees.map(|&callee| self.stack_bytes(callee, known)).max().unwrap_or(0);
-        let bytes = code.resources.stack_bytes.saturating_add(deepest);
-        known[piece] = Some(bytes);
-        bytes
+        direct.chain(taken.iter().copied()).filter_map(|i| self.places.get(&i).copied())
     }
 }

@@ -10,11 +10,13 @@
 
 pub mod abi;
 pub mod assemble;
+pub mod calls;
 pub mod compile;
 pub mod copies;
 pub mod cubin;
 pub mod emit;
 pub mod hazard;
+pub mod inline;
 pub mod input;
 pub mod join;
 pub mod layout;
@@ -32,7 +34,7 @@ pub mod sched;
 pub mod session;
 pub mod target;
 
-pub use compile::compile;
+pub use compile::{compile, compile_private};
 pub use cubin::{LinkFunction, link, object};
 pub use registers::limit as register_limit;
 pub use session::Session;
@@ -126,12 +128,16 @@ pub struct CompiledFunction {
     /// The statement of each instruction, parallel to `code`; `None` for padding.
     pub lines: Box<[Option<SrcId>]>,
     pub copies: Copies,
+    /// Where functions are inlined: the same by the numbers of the function with all bodies in it.
+    pub inlined: Option<Box<[Option<SrcId>]>>,
     /// Whether each instruction loads or stores a spilled value, parallel to `code`.
     pub spills: Box<[bool]>,
     /// General registers live before each instruction, parallel to `code`.
     pub live_registers: Box<[u16]>,
     pub resources: Resources,
     pub attributes: Attributes,
+    /// What a call of it overwrites, if its callers have to know.
+    pub known: Option<abi::Known>,
     /// What is filled in when the function is linked into a kernel; see [`join`].
     pub links: Vec<assemble::CodeLink>,
     /// Targets of indirect branches, in the order of these.

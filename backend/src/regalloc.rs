@@ -120,13 +120,15 @@ fn run(
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
                 convention::save(&mut draft, &mut counts, target)?;
+                let back = convention::place_return_address(draft.func, target)?;
                 let (stores, loads) = spill::traffic(&draft);
                 draft.func.frame.spill_stores = stores;
                 draft.func.frame.spill_loads = loads;
                 let called = convention::most_overwritten(draft.func, target)?;
+                let called = called.max(back.map_or(0, |first| u16::from(first) + 2));
                 let general = used[File::R as usize].max(called).max(u16::from(STACK_POINTER.index) + 1);
                 let mut registers = u32::from(general) + HIDDEN_REGISTERS;
-                if draft.func.has_calls() || !draft.func.entry && draft.func.routine.is_none() {
+                if draft.func.follows_convention() {
                     registers = registers.max(crate::abi::FEWEST_REGISTERS);
                 }
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
@@ -247,7 +249,7 @@ fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
             file: File::R,
             count: general,
             reserved: Some(STACK_POINTER.index),
-            saves: !func.entry && func.routine.is_none(),
+            saves: !func.entry && func.routine.is_none() && !func.facts.private,
         },
     ]
 }

@@ -81,6 +81,9 @@ pub struct DriverWords {
     pub const_window: u16,
     /// The parameters themselves, or the start of the bank.
     pub param_window: ParamWindow,
+    /// Where they end: the generic address of the last byte, or, where the window is the bank's, its distance from
+    /// that.
+    pub param_end: u16,
     pub grid_id: u16,
     pub graph_exec: u16,
     pub sm_count: u16,
@@ -186,6 +189,7 @@ const TURING_WORDS: DriverWords = DriverWords {
     local_window: 0x20,
     const_window: 0x50,
     param_window: ParamWindow::Bank(0x40),
+    param_end: 0x114,
     grid_id: 0x30,
     graph_exec: 0x120,
     sm_count: 0x10c,
@@ -203,6 +207,7 @@ const TURING_WORDS: DriverWords = DriverWords {
 
 const AMPERE_WORDS: DriverWords = DriverWords {
     descriptor: Some(0x118),
+    param_end: 0x12c,
     graph_exec: 0x130,
     reserved_shared: Some(0x114),
     launch: LaunchWords { reserved_end: Some(0x120), ..TURING_WORDS.launch },
@@ -216,6 +221,7 @@ const HOPPER_WORDS: DriverWords = DriverWords {
     shared_window: None,
     const_window: 0xd0,
     param_window: ParamWindow::Parameters(0x198),
+    param_end: 0x1a0,
     graph_exec: 0x190,
     explicit_cluster: Some(0x140),
     launch: LaunchWords {
@@ -246,6 +252,7 @@ const BLACKWELL_WORDS: DriverWords = DriverWords {
     local_window: 0x2f8,
     const_window: 0x120,
     param_window: ParamWindow::Parameters(0x348),
+    param_end: 0x350,
     grid_id: 0x140,
     graph_exec: 0x2e8,
     sm_count: 0x2d0,

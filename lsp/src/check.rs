@@ -38,76 +38,77 @@ const FINDINGS: u8 = 1;
 const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 
-const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for wrong usage and for files that cannot be \
-read or written, 3 for a defect of ptx-check.";
+const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be \
+read or written, 3 for internal errors of ptx-check.";
 
 /// Files in flight at once: bounds memory when a folder holds thousands.
 const BATCH: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
-    /// Excerpts with the ranges underlined.
+    /// Source excerpts with underlined ranges.
     Human,
-    /// An object per finding and line.
+    /// One JSON object per finding and line.
     Json,
     /// One SARIF document.
     Sarif,
-    /// Annotations of GitHub's workflows.
+    /// GitHub workflow annotations.
     Github,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Emit {
-    /// The lowered machine code of every function.
+    /// Machine code of every function.
     Sass,
     /// Registers, spills, memory and occupancy of every function.
     Resources,
 }
 
-/// Checks PTX files as ptxas would, with exact ranges and fixes.
+/// Check PTX files as ptxas does, with exact source ranges and fixes.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
-struct Arguments {
-    /// Files, folders (searched for .ptx), or - for standard input.
+pub struct Arguments {
+    /// Files, folders (searched for .ptx files), or `-` for standard input.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
+    /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
-    /// Check and compile for this target instead of each file's own.
+    /// Check and compile for this target instead of the target of each file.
     #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
-    /// Report modules that cannot be assembled for this architecture, as `ptxas -arch` does.
+    /// Report modules that cannot be assembled for this architecture, like `ptxas -arch`.
     #[arg(long, value_parser = Sm::known)]
     arch: Option<Sm>,
-    /// Make the fixes that leave no doubt, in the files, and report what remains. Standard input goes to
-    /// standard output.
+    /// Apply all safe fixes to the files and report the remaining findings. Fixed standard input is written to standard
+    /// output.
     #[arg(long)]
     fix: bool,
-    /// The files are parts of programs, which other modules complete.
+    /// Allow references to symbols that other modules define (separate compilation).
     #[arg(short = 'c', long)]
     compile_only: bool,
-    /// Refuse files of more MiB, up to 4095.
+    /// Reject larger files (maximum: 4095).
     #[arg(long, value_name = "MIB", default_value_t = input::LARGEST, value_parser = clap::value_parser!(u64).range(1..=input::MOST))]
     max_input_size: u64,
-    /// Also print what the code compiles to.
+    /// Also print the result of compilation.
     #[arg(long, value_enum)]
     emit: Option<Emit>,
-    /// Take the settings of this file instead of the nearest `ptx-check.toml` above each file.
+    /// Use this settings file instead of the nearest `ptx-check.toml` above each file.
     #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
     config: Option<PathBuf>,
-    /// Take no settings from `ptx-check.toml`.
+    /// Ignore `ptx-check.toml` files.
     #[arg(long)]
     no_config: bool,
-    /// Set the level of a lint: CODE=allow|info|warning|error. Errors (E…) have no lower level.
+    /// Set the level of a lint: CODE=allow|info|warning|error. The level of errors (E…) cannot be lowered.
     #[arg(short = 'W', long = "lint", value_parser = parse_level)]
     levels: Vec<(&'static Lint, Severity)>,
-    /// The least severity that counts as a finding: allow, info, warning (if not told) or error.
+    /// Lowest severity that counts as a finding: allow, info, warning (the default) or error.
     #[arg(long, value_parser = parse_severity)]
     fail_on: Option<Severity>,
-    /// Print the documentation of a diagnostic code or an instruction and stop.
+    /// Print the documentation of a diagnostic or instruction and exit.
     #[arg(long, value_name = "CODE|MNEMONIC")]
     explain: Option<String>,
-    /// Write the documentation of all instructions and diagnostics to a folder, as Markdown, and stop.
+    /// Write the documentation of all instructions and diagnostics to a folder as Markdown and exit.
     #[arg(long, value_name = "FOLDER")]
     docs: Option<PathBuf>,
 }
@@ -378,6 +379,7 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
             }
         }
         if emit == Emit::Sass
+            && function.resources.is_ok()
             && let Some(view) = ide::sass_view(db, file, &function.name)
         {
             match arguments.format {

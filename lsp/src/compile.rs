@@ -3,6 +3,7 @@
 //! The output is written only if nothing of the input is missing from it.
 
 mod clock;
+mod definition;
 mod log;
 mod options;
 mod resources;
@@ -19,12 +20,13 @@ use std::process::ExitCode;
 
 use crate::{output, terminal, threads};
 use clock::{Clock, Stage};
+pub use definition::definition;
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
-use ptx_analysis::module::module;
+use ptx_analysis::module::{effective_target, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
 use ptx_isa::PtxVersion;
 use source::Text;
@@ -85,31 +87,33 @@ const VERSION: &str = concat!(
 const USAGE: &str = "\
 Usage  : ptxc [options] <ptx file>,...
 
-The options are those of ptxas 13.0, in its spellings: long names with two dashes, short names with one, values after
-`=` or as the next argument. What the output would lack is warned of or refused, by name. The most used:
+ptxc takes the options of ptxas 13.0: long names with two dashes, short names with one, values after `=` or as the next
+argument. Options that are not supported yet cause a warning or an error. Common options:
 
-  --gpu-name      -arch sm_NN       target (default sm_75); compute_NN and lto_NN check only
-  --output-file   -o FILE           output (default elf.o)
-  --opt-level     -O N              optimisation level, 0 to 3 (default 3)
-  --maxrregcount  -maxrregcount N   most registers per thread
-  --maxntid, --minnctapersm         launch bounds of kernels without; --override-directive-values: of all
-  --entry         -e NAME,...       only these entries and what they call
-  --input-as-string -ias TEXT       an input that is no file
-  --options-file  -optf FILE        more options
-  --split-compile N                 compile functions with so many threads; 0: one for each core
+  --gpu-name      -arch sm_NN       target (default sm_75); with compute_NN or lto_NN, only check
+  --output-file   -o FILE           output file (default elf.o)
+  --opt-level     -O N              optimization level, 0 to 3 (default 3)
+  --maxrregcount  -maxrregcount N   maximum number of registers per thread
+  --maxntid, --minnctapersm         launch bounds of kernels without them, or of all kernels
+                                    with --override-directive-values
+  --entry         -e NAME,...       compile only these entries and the functions they call
+  --input-as-string -ias TEXT       PTX text instead of an input file
+  --options-file  -optf FILE        file with more options
+  --split-compile N                 compile with N threads; 0: one per core
   --verbose       -v                print the resources of each function
   --disable-warnings -w, --warning-as-error -Werror
   --warn-on-spills, --warn-on-local-memory-usage, --warn-on-double-precision-use
   --compiler-stats time,memory,phase-wise
-                                    print times and the peak of memory
-  --fdevice-time-trace FILE         add times to a file of trace events
-  --list-version                    print the versions of PTX
+                                    print times and peak memory usage
+  --fdevice-time-trace FILE         append times to a trace event file
+  --list-version                    print the supported PTX ISA versions
   --help -h, --version -V
-and of its own:
-  -knob DUMPIR=STAGE                print the code after a stage of the compiler; a wrong name lists them
-  --max-input-size MIB              refuse larger files (default 256, at most 4095)
 
-Exit status: 0, or 255 if anything is wrong. The output is then not written, and an older one stays as it was.
+Options of ptxc only:
+  -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
+  --max-input-size MIB              reject larger files (default 256, maximum 4095)
+
+Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.
 ";
 
 /// Compiles; what is to be printed goes to the log.
@@ -159,6 +163,10 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
     let task = Task { options, text, db: &db, file };
     task.run(command_line, clock, log)
 }
+
+const SLOW: &str = "is expected to have substantially reduced performance on some future architectures";
+/// Where `.multicast::cluster` is fast, as ptxas lists it.
+const MULTICAST_TARGETS: &str = "sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f";
 
 /// One compilation.
 struct Task<'a> {
@@ -271,6 +279,23 @@ impl Task<'_> {
         log.say_at(name, line, kind, &d.message);
     }
 
+    /// What ptxas says of a form that is expected to be slow.
+    fn advice(&self, d: &Diagnostic) -> Option<(Kind, String)> {
+        if d.lint.name != "slow-form" {
+            return None;
+        }
+        let word = &self.text.text[d.range];
+        if word == ".sp" {
+            let advice = "Modifier '.sp::ordered_metadata' should be used on instruction 'mma' instead of modifier '.sp' as it";
+            return (!self.options.allows_sparse).then(|| (Kind::Info, advice.to_owned()));
+        }
+        let target = effective_target(self.db, self.file)?;
+        let advice = format!(
+            "'{word}' modifier on instruction 'cp.async.bulk{{.tensor}}' should be used on .target '{MULTICAST_TARGETS}' instead of .target '{target}'"
+        );
+        (!self.options.allows_multicast).then(|| (Kind::Warning, format!("{advice} as this feature")))
+    }
+
     /// Prints errors and warnings. True if any forbids output.
     fn report(&self, found: &[Diagnostic], log: &mut Log) -> bool {
         let options = self.options;
@@ -280,6 +305,15 @@ impl Task<'_> {
         };
         let mut failed = false;
         for d in found {
+            if let Some((kind, advice)) = self.advice(d) {
+                let kind = if kind == Kind::Warning { warning } else { Some(kind) };
+                if let Some(kind) = kind {
+                    failed |= kind == Kind::Error;
+                    let (name, line) = self.text.place(d.range.start().into());
+                    log.say_at(name, line, kind, format_args!("Advisory: {advice} {SLOW}"));
+                }
+                continue;
+            }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
                 Severity::Warning => match warning {

@@ -48,7 +48,7 @@ impl Config {
         let settings = match value.get("ptx").unwrap_or(value) {
             Value::Object(settings) => settings,
             Value::Null => return (self, errors),
-            _ => return (self, vec!["the settings are not an object".to_owned()]),
+            _ => return (self, vec!["settings must be an object".to_owned()]),
         };
         for (name, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
             if let Err(error) = self.set(name, value) {
@@ -77,7 +77,7 @@ impl Config {
             "codeLens" => self.code_lens = flag()?,
             "compile" => self.compile = flag()?,
             "lints" if value.is_object() => {}
-            "lints" => return Err("`lints` must be an object with a level for each code or name".to_owned()),
+            "lints" => return Err("`lints` must be an object that maps codes or names to levels".to_owned()),
             // The client's own: which server to start.
             "server" => {}
             _ => {

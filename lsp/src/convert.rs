@@ -17,7 +17,7 @@ pub fn line_index(text: &str) -> LineIndex {
     while let Some(byte) = rest.next() {
         ends.push(if byte == b'\r' && rest.peek() != Some(&b'\n') { b'\n' } else { byte });
     }
-    LineIndex::new(str::from_utf8(&ends).expect("one ASCII character in place of another"))
+    LineIndex::new(str::from_utf8(&ends).expect("characters must be single ASCII characters"))
 }
 
 /// The lines of one text and how the client counts columns.

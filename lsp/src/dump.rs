@@ -11,15 +11,17 @@ use ptx_isa::Sm;
 
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Of the analysis: tokens, tree, items, lowered, names. Of the compiler: ori, phase:NAME, alloc, mach, sched,
-    /// times, sass.
+    /// Stage of the analysis (tokens, tree, items, lowered, names) or of the compiler (ori, phase:NAME, alloc, mach, sched,
+    /// times, sass).
     #[arg(long)]
     stage: String,
-    /// Only this function.
+    /// Print only this function.
     #[arg(long)]
     function: Option<String>,
+    /// Use this target instead of the target of the file.
     #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
+    /// PTX file, or `-` for standard input.
     file: PathBuf,
 }
 

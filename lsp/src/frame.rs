@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                     Some(length) => return self.body(length).await,
                     // Some clients end bodies with a line break.
                     None if !self.in_headers => continue,
-                    None => "a header without Content-Length".to_owned(),
+                    None => "header without Content-Length".to_owned(),
                 },
                 Line::Length(length) => {
                     self.length = Some(length);
@@ -74,7 +74,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                 }
                 Line::LateLength(length) => {
                     self.length = Some(length);
-                    "bytes outside a message".to_owned()
+                    "unexpected bytes between messages".to_owned()
                 }
             };
             self.in_headers = false;
@@ -121,14 +121,14 @@ fn classify(line: &[u8]) -> Line {
     let Some(at) = line.windows(CONTENT_LENGTH.len()).rposition(is_length) else {
         return match is_header(line) {
             true => Line::Header,
-            false => Line::Fault("bytes outside a message".to_owned()),
+            false => Line::Fault("unexpected bytes between messages".to_owned()),
         };
     };
     let value = line[at + CONTENT_LENGTH.len()..].trim_ascii();
     match str::from_utf8(value).ok().and_then(|value| value.parse::<u64>().ok()) {
         None => Line::Fault(format!("Content-Length is not a number: `{}`", value.escape_ascii())),
         Some(length) if length > MAX_BODY => {
-            Line::Fault(format!("a message of {length} bytes; the limit is {MAX_BODY}"))
+            Line::Fault(format!("message of {length} bytes exceeds the limit of {MAX_BODY}"))
         }
         Some(length) if at == 0 => Line::Length(length),
         Some(length) => Line::LateLength(length),
@@ -171,14 +171,14 @@ mod tests {
     async fn broken_headers_are_reported_once_and_skipped() {
         let good = "Content-Length: 2\r\n\r\nok";
         let cases = [
-            ("X: 1\r\n\r\n{\"a\":1}", "a header without Content-Length"),
+            ("X: 1\r\n\r\n{\"a\":1}", "header without Content-Length"),
             ("Content-Length: -1\r\n\r\n{\"a\":1}\r\n", "Content-Length is not a number: `-1`"),
             ("Content-Length: 1x\r\n\r\n", "Content-Length is not a number: `1x`"),
-            ("noise\r\nmore noise", "bytes outside a message"),
-            ("\u{feff}", "bytes outside a message"),
+            ("noise\r\nmore noise", "unexpected bytes between messages"),
+            ("\u{feff}", "unexpected bytes between messages"),
             (
                 "Content-Length: 268435457\r\n\r\n{\"text\": \"Content-Length: 3\"}",
-                "a message of 268435457 bytes; the limit is 268435456",
+                "message of 268435457 bytes exceeds the limit of 268435456",
             ),
             (
                 "Content-Length: 99999999999999999999\r\n\r\n",

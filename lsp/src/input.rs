@@ -30,7 +30,7 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     if found.is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "this is a folder, not a file"));
+        return Err(io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file"));
     }
     if found.is_file() && found.len() > largest << 20 {
         return Err(too_large(largest));
@@ -48,12 +48,12 @@ fn bounded(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
 
 fn too_large(largest: u64) -> io::Error {
     let way_out = if largest < MOST { "; `--max-input-size MIB` raises the limit" } else { "" };
-    io::Error::new(ErrorKind::FileTooLarge, format!("more than {largest} MiB{way_out}"))
+    io::Error::new(ErrorKind::FileTooLarge, format!("larger than {largest} MiB{way_out}"))
 }
 
 fn text(name: String, bytes: Vec<u8>) -> io::Result<Input> {
     if let Some(kind) = binary(&bytes) {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("this is {kind}, not PTX text")));
+        return Err(io::Error::new(ErrorKind::InvalidData, format!("is {kind}, not PTX text")));
     }
     let (text, replaced) = decode(bytes);
     Ok(Input { name, text, replaced })
@@ -74,8 +74,10 @@ fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const START: usize = 8192;
     match bytes {
-        [0x7f, b'E', b'L', b'F', ..] => return Some("an ELF file such as a cubin (which `sass dis` reads)"),
-        [0x50, 0xed, 0x55, 0xba, ..] => return Some("a fatbin (which `sass dis` reads)"),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            return Some("an ELF file such as a cubin (use `sass dis` to read it)");
+        }
+        [0x50, 0xed, 0x55, 0xba, ..] => return Some("a fatbin (use `sass dis` to read it)"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
         _ => {}
     }
@@ -119,10 +121,10 @@ mod tests {
     fn inputs_are_bounded() {
         let endless = || io::repeat(b' ');
         let error = bounded(endless(), 1).unwrap_err();
-        assert_eq!(error.to_string(), "more than 1 MiB; `--max-input-size MIB` raises the limit");
+        assert_eq!(error.to_string(), "larger than 1 MiB; `--max-input-size MIB` raises the limit");
         assert_eq!(bounded(endless().take(1 << 20), 1).unwrap().len(), 1 << 20);
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR")), 1).unwrap_err();
-        assert_eq!(error.to_string(), "this is a folder, not a file");
+        assert_eq!(error.to_string(), "is a folder, not a file");
         assert_eq!(read(Path::new("no such file"), 1).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

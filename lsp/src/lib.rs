@@ -12,6 +12,8 @@ pub mod frame;
 pub mod handlers;
 pub mod input;
 pub mod lanes;
+pub mod machine;
+pub mod manual;
 pub mod message;
 pub mod notification;
 pub mod outbox;

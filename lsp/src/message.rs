@@ -87,7 +87,7 @@ pub fn parse(body: Vec<u8>) -> Result<Message, Option<Refusal>> {
     match (parts.method, id) {
         (Some(method), id) => call(method, id, &parts),
         (None, Some(id)) if parts.result.is_some() || parts.error.is_some() => reply(id, &parts),
-        (None, _) => Err(Some(Refusal::invalid(parts.id, "not a request or a reply: `method` is missing"))),
+        (None, _) => Err(Some(Refusal::invalid(parts.id, "not a request or response: `method` is missing"))),
     }
 }
 
@@ -133,7 +133,7 @@ fn reply(id: Id, parts: &Envelope<'_>) -> Result<Message, Option<Refusal>> {
     match read {
         Ok(body) => Ok(Message::Reply(Response::from_parts(id, body))),
         Err(error) => {
-            tracing::warn!("reply ignored: {error}");
+            tracing::warn!("response ignored: {error}");
             Err(None)
         }
     }

@@ -50,7 +50,7 @@ impl Outbox {
     pub fn put(&self, message: &impl Serialize) {
         let body = match serde_json::to_vec(message) {
             Ok(body) => body,
-            Err(error) => return tracing::error!("a message that is not JSON: {error}"),
+            Err(error) => return tracing::error!("message is not JSON: {error}"),
         };
         let mut framed = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
         framed.extend_from_slice(&body);

@@ -39,7 +39,7 @@ pub fn rewrite(path: &Path, content: &[u8]) -> io::Result<()> {
     match place(path)? {
         Place::File(path, Some(old)) => replace(&path, Some(&old), content),
         Place::File(..) => Err(ErrorKind::NotFound.into()),
-        Place::Stream(_) => Err(io::Error::new(ErrorKind::InvalidInput, "not a file that can be changed")),
+        Place::Stream(_) => Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
     }
 }
 
@@ -64,7 +64,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
         let Ok(target) = fs::read_link(&path) else { return Ok(path) };
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }
-    Err(io::Error::other("too many symbolic links"))
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
 /// Whether a path names something that is open already, as `/dev/stdout` does in the end.

@@ -350,11 +350,14 @@ impl Owner {
     /// Applies changes to the rope. False for an unknown document or an old version.
     fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) -> bool {
         let Some(open) = self.documents.get_mut(uri) else {
-            tracing::warn!("change of {uri}, which is not open");
+            tracing::warn!("change for {uri} ignored: the document is not open");
             return false;
         };
         if version <= open.document.version() {
-            tracing::warn!("change of {uri} from version {} to {version}", open.document.version());
+            tracing::warn!(
+                "unordered change for {uri}: version {} is followed by {version}",
+                open.document.version()
+            );
         }
         open.document.apply(version, changes);
         true

@@ -11,6 +11,7 @@
 //! W0511 = "allow"
 //! ```
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,10 @@ use ptx_analysis::diagnostic::{Lint, Severity};
 use ptx_isa::Sm;
 use serde::Deserialize;
 use toml::Spanned;
+use tower_lsp::lsp_types::{
+    CreateFile, DocumentChangeOperation, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier,
+    Position, Range, ResourceOp, TextDocumentEdit, TextEdit, Url, WorkspaceEdit,
+};
 
 /// The name of the file.
 pub const NAME: &str = "ptx-check.toml";
@@ -60,7 +65,7 @@ impl Project {
         match fs::read_to_string(path) {
             Ok(text) => Project::parse(&text).map_err(|error| format!("{}:{error}", path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(format!("{}: no such file", path.display()))
+                Err(format!("{}: file does not exist", path.display()))
             }
             Err(error) => Err(format!("{}: {error}", path.display())),
         }
@@ -102,6 +107,70 @@ impl Project {
     }
 }
 
+/// The file that an editor can change for its user.
+#[derive(Clone, Debug)]
+pub struct ProjectFile {
+    path: PathBuf,
+    /// `None`: the client creates it.
+    text: Option<String>,
+}
+
+impl ProjectFile {
+    /// The file that holds for a folder, or the one to be made in it where the client `creates` files.
+    pub fn of(folder: &Path, creates: bool) -> Option<ProjectFile> {
+        match find(folder) {
+            Some(path) => {
+                let text = fs::read_to_string(&path).ok()?;
+                Some(ProjectFile { path, text: Some(text) })
+            }
+            None => creates.then(|| ProjectFile { path: folder.join(NAME), text: None }),
+        }
+    }
+
+    /// The edit that sets the level of a lint to `allow`; `None` where the text is not of the form that it looks for.
+    pub fn allowing(&self, lint: &'static Lint) -> Option<WorkspaceEdit> {
+        let uri = Url::from_file_path(&self.path).ok()?;
+        let (position, new) = allowing(self.text.as_deref().unwrap_or_default(), lint)?;
+        let edit = TextEdit::new(Range::new(position, position), new);
+        if self.text.is_some() {
+            return Some(WorkspaceEdit::new(HashMap::from([(uri, vec![edit])])));
+        }
+        let create = CreateFile { uri: uri.clone(), options: None, annotation_id: None };
+        let document = OptionalVersionedTextDocumentIdentifier { uri, version: None };
+        let edit = TextDocumentEdit { text_document: document, edits: vec![OneOf::Left(edit)] };
+        let operations = vec![
+            DocumentChangeOperation::Op(ResourceOp::Create(create)),
+            DocumentChangeOperation::Edit(edit),
+        ];
+        let document_changes = Some(DocumentChanges::Operations(operations));
+        Some(WorkspaceEdit { document_changes, ..Default::default() })
+    }
+}
+
+/// Where to insert which text. The result is read again: it must set the level and be free of errors.
+fn allowing(text: &str, lint: &'static Lint) -> Option<(Position, String)> {
+    let line = format!("{} = \"allow\"\n", lint.name);
+    let header = text.split_inclusive('\n').position(|line| line.trim() == "[lints]");
+    let (at, position, new) = match header {
+        Some(header) if text.split_inclusive('\n').nth(header)?.ends_with('\n') => {
+            let at = text.split_inclusive('\n').take(header + 1).map(str::len).sum();
+            (at, Position::new(header as u32 + 1, 0), line)
+        }
+        _ => {
+            let last = text.rsplit('\n').next().unwrap_or_default();
+            let row = text.matches('\n').count() as u32;
+            let position = Position::new(row, last.encode_utf16().count() as u32);
+            let end = if last.is_empty() { "" } else { "\n" };
+            let section = if header.is_some() { "" } else { "[lints]\n" };
+            (text.len(), position, format!("{end}{section}{line}"))
+        }
+    };
+    let mut changed = text.to_owned();
+    changed.insert_str(at, &new);
+    let project = Project::parse(&changed).ok()?;
+    project.levels.contains(&(lint, Severity::Allow)).then_some((position, new))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +184,25 @@ mod tests {
         let expected = [("W0511", "allow"), ("unused-label", "warning")];
         assert_eq!(project.levels, expected.map(|(lint, level)| setting(lint, level).unwrap()));
         assert_eq!(Project::parse(""), Ok(Project::default()));
+    }
+
+    #[test]
+    fn a_lint_is_switched_off() {
+        let lint = ptx_analysis::check::lint("W0507").unwrap();
+        let changed = |text: &str| {
+            let (position, new) = allowing(text, lint)?;
+            Some(format!("{}:{} {new:?}", position.line, position.character))
+        };
+        let line = "unassigned-read = \\\"allow\\\"\\n\"";
+        let section = format!("[lints]\\n{line}");
+        assert_eq!(changed(""), Some(format!("0:0 \"{section}")));
+        assert_eq!(changed("compile-only = true"), Some(format!("0:19 \"\\n{section}")));
+        assert_eq!(changed("[lints]"), Some(format!("0:7 \"\\n{line}")));
+        assert_eq!(changed("\n[lints]\nW0511 = \"allow\"\n"), Some(format!("2:0 \"{line}")));
+        // It has a level already, the table is written in another way, or the file has errors.
+        assert_eq!(changed("[lints]\nunassigned-read = \"info\"\n"), None);
+        assert_eq!(changed("lints = {}\n"), None);
+        assert_eq!(changed("x = 1\n"), None);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub struct Backend {
     settings: Arc<Settings>,
     /// The client tells when files change, if it is asked to.
     tells_about_files: AtomicBool,
+    creates_files: AtomicBool,
 }
 
 /// Serves one client over the given streams until it exits, disconnects or dies.
@@ -50,6 +51,7 @@ pub async fn serve(
     let (service, socket) = LspService::build(|client| Backend {
         settings: Arc::new(Settings::new(client.clone(), events.clone())),
         tells_about_files: AtomicBool::new(false),
+        creates_files: AtomicBool::new(false),
         client,
         events: events.clone(),
         queue: Mutex::new(Some(queue)),
@@ -232,6 +234,15 @@ fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
     files.is_some_and(|files| files.dynamic_registration == Some(true))
 }
 
+/// Whether the edits of the server may create files.
+fn creates_files(capabilities: &ClientCapabilities) -> bool {
+    let edits = capabilities.workspace.as_ref().and_then(|w| w.workspace_edit.as_ref());
+    edits.is_some_and(|edits| {
+        let operations = edits.resource_operations.as_deref().unwrap_or_default();
+        edits.document_changes == Some(true) && operations.contains(&ResourceOperationKind::Create)
+    })
+}
+
 /// The folder that the client works in.
 #[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
 fn root(params: &InitializeParams) -> Option<PathBuf> {
@@ -245,6 +256,7 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = abilities(&params.capabilities);
         self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
+        self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
@@ -345,7 +357,13 @@ impl LanguageServer for Backend {
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let uri = params.text_document.uri.clone();
         let only = params.context.only;
-        self.read(uri, move |s| handlers::code_action::handle(s, params.range, only.as_deref())).await
+        let settings = self.settings.clone();
+        let creates = self.creates_files.load(Ordering::Relaxed);
+        let handle = move |s: &Snapshot| {
+            let project = settings.project_file(creates);
+            handlers::code_action::handle(s, params.range, only.as_deref(), project.as_ref())
+        };
+        self.read(uri, handle).await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

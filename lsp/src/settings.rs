@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
 use crate::owner::Event;
-use crate::project::{self, Project};
+use crate::project::{self, Project, ProjectFile};
 use serde_json::{Value, json};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{MessageType, Registration};
@@ -35,6 +35,11 @@ impl Settings {
         }
         self.give(given.unwrap_or_default());
         self.read().await
+    }
+
+    /// The project's file, or the one to be made in the client's folder if it `creates` files.
+    pub fn project_file(&self, creates: bool) -> Option<ProjectFile> {
+        ProjectFile::of(self.root.get()?, creates)
     }
 
     /// The client has other settings.

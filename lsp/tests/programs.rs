@@ -87,6 +87,56 @@ fn no_output_lacks_a_function() {
     assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
 }
 
+/// An unsupported function does not keep the others from being checked and compiled.
+#[test]
+fn one_bad_function_among_many() {
+    let kernel = |n: usize, body: &str| {
+        format!(
+            ".visible .entry k{n}(.param .u64 p)\n{{\n.reg .b32 %r<4>;\n.reg .b16 %h<4>;\n{body}\nret;\n}}\n"
+        )
+    };
+    // Valid for the checks, and not supported by the compiler.
+    const REFUSED: &str = "fma.rz.bf16 %h0, %h1, %h2, %h3;";
+    let text = |bad: &[(usize, &str)]| {
+        let body = |n| bad.iter().find(|(at, _)| *at == n).map_or("mov.u32 %r1, 5;", |(_, body)| body);
+        let kernels: Vec<String> = (0..800).map(|n| kernel(n, body(n))).collect();
+        format!(".version 9.0\n.target sm_90\n.address_size 64\n{}", kernels.concat())
+    };
+    let folder = folder(&[
+        ("good.ptx", &text(&[])),
+        ("bad.ptx", &text(&[(400, REFUSED)])),
+        ("two.ptx", &text(&[(2, REFUSED), (799, REFUSED)])),
+        ("wrong.ptx", &text(&[(400, REFUSED), (700, "add.u32 %r1, %r2, %h1;")])),
+    ]);
+    let compiled = |name: &str| {
+        let (status, said) = run(COMPILE, folder.path(), &["-w", "-arch=sm_90", name, "-o", "out.cubin"]);
+        let written = names(folder.path()).contains(&"out.cubin".to_owned());
+        let refusals =
+            said.lines().filter(|line| line.contains(" is not supported yet: ")).map(|line| line.to_owned());
+        assert_eq!(status == 0, written, "{name}: {said}");
+        assert!(
+            status == 0 || said.ends_with("ptxc fatal   : Ptx assembly aborted due to errors\n"),
+            "{said}"
+        );
+        (status, refusals.collect::<Vec<_>>(), said)
+    };
+    let at = |n: usize, message: &str, name: &str| {
+        let line = 3 + 7 * n + 5;
+        message
+            .starts_with(&format!("ptxc {name}, line {line}; error   : `fma.rz.bf16` is not supported yet: "))
+            && message.ends_with(&format!(" (in function 'k{n}')"))
+    };
+    let (status, refused, said) = compiled("bad.ptx");
+    assert_eq!((status, refused.len(), said.lines().count()), (255, 1, 2), "{said}");
+    assert!(at(400, &refused[0], "bad.ptx"), "{said}");
+    // Every unsupported function is named. Errors of the program come first.
+    let (_, refused, said) = compiled("two.ptx");
+    assert!(refused.len() == 2 && at(2, &refused[0], "two.ptx") && at(799, &refused[1], "two.ptx"), "{said}");
+    let (status, refused, said) = compiled("wrong.ptx");
+    assert!(status == 255 && refused.is_empty() && said.contains("wrong.ptx, line "), "{said}");
+    assert_eq!(compiled("good.ptx").0, 0);
+}
+
 #[test]
 fn entries_bring_what_they_call_and_nothing_else() {
     let large = ".visible .entry large()\n{\n.reg .b32 %r;\n.shared .b8 s[100000];\nld.shared.u32 %r, [s];\nst.shared.u32 [s], %r;\nret;\n}\n";
@@ -173,7 +223,7 @@ fn stages_are_printed() {
         assert!(status == 0 && text.contains(part), "{stage}: {text}");
     }
     let (status, text) = dump("phase:none");
-    let missing = "unknown stage `none` of the compiler; the stages are ori, OriBranchOpt";
+    let missing = "unknown compiler stage `none`; the stages are ori, OriBranchOpt";
     assert!(status == 2 && text.contains(missing), "{text}");
     assert!(dump("none").1.contains("the stages are tokens, tree"));
     let knob = |knob: &str| run(COMPILE, folder.path(), &["-knob", knob, "a.ptx"]);
@@ -193,7 +243,7 @@ fn inputs_that_are_no_text_give_one_message() {
     fs::write(folder.path().join("elf.ptx"), b"\x7fELF\x02\x01\x01").expect("a file");
     fs::create_dir(folder.path().join("empty")).expect("a folder");
     for (name, message) in
-        [("noise.ptx", "this is a binary file"), ("elf.ptx", "`sass dis` reads"), ("none.ptx", "o such file")]
+        [("noise.ptx", "is a binary file"), ("elf.ptx", "use `sass dis`"), ("none.ptx", "o such file")]
     {
         for (program, failed) in [(CHECK, 2), (COMPILE, 255), (SERVER, 2)] {
             let arguments =
@@ -210,8 +260,8 @@ fn inputs_that_are_no_text_give_one_message() {
         }
     }
     let (status, text) = run(CHECK, folder.path(), &["empty"]);
-    assert_eq!((status, &*text), (2, "ptx-check: empty: the folder has no .ptx files\n"));
-    assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("this is a folder, not a file"));
+    assert_eq!((status, &*text), (2, "ptx-check: empty: folder contains no .ptx files\n"));
+    assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("is a folder, not a file"));
 }
 
 #[test]
@@ -229,7 +279,7 @@ fn the_size_of_inputs_is_limited() {
         for name in endless {
             let (status, text) = limited("1", name);
             assert!(
-                status == failed && text.contains("more than 1 MiB; `--max-input-size"),
+                status == failed && text.contains("larger than 1 MiB; `--max-input-size"),
                 "{status} {text}"
             );
         }
@@ -497,7 +547,7 @@ mod unix {
         child.stdin(File::options().read(true).write(true).open(&file).expect("the file"));
         let (status, text) = told(output(child));
         if Path::new("/dev/stdin").exists() {
-            assert!(status == 2 && text.contains("not a file that can be changed"), "{text}");
+            assert!(status == 2 && text.contains("not a regular file"), "{text}");
         }
         assert_eq!(fs::read_to_string(&file).expect("the text"), wrong);
     }

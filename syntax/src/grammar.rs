@@ -29,7 +29,7 @@ pub(crate) fn item(p: &mut Parser<'_>) {
             _ => function::function_or_variable(p),
         },
         R_BRACE => {
-            p.error_at(crate::ErrorCode::Unbalanced, p.current_range(), "`}` without a matching `{`");
+            p.error_at(crate::ErrorCode::Unbalanced, p.current_range(), "unmatched `}`");
             ERROR
         }
         _ => {

@@ -53,15 +53,15 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
     let mut pos = 0;
     // `#` may come here; and the next token is the first of its line.
     let (mut opens_hash_line, mut line_start) = (true, true);
-    while pos < bytes.len() {
-        let (kind, end) = token(bytes, pos, opens_hash_line);
-        if kind == WHITESPACE {
-            let has_break = bytes[pos..end].contains(&b'\n');
+    while let Some(&byte) = bytes.get(pos) {
+        if scan::is_blank(byte) {
+            let has_break = byte == b'\n';
             opens_hash_line |= has_break;
             line_start |= has_break;
-            pos = end;
+            pos += 1;
             continue;
         }
+        let (kind, end) = token(bytes, pos, opens_hash_line);
         opens_hash_line = false;
         faults.check(kind, text, pos, end);
         if kind.is_trivia() {

@@ -168,7 +168,7 @@ impl<'t> Parser<'t> {
             self.error_at(
                 ErrorCode::Limit,
                 self.current_range(),
-                format!("nested more than {MAX_NESTING} levels deep"),
+                format!("nesting exceeds {MAX_NESTING} levels"),
             );
             return false;
         }
@@ -199,7 +199,7 @@ impl<'t> Parser<'t> {
     pub(crate) fn may_grow(&mut self) -> bool {
         let fits = self.height < MAX_NESTING;
         if !fits {
-            let message = format!("more than {MAX_NESTING} operators in one expression");
+            let message = format!("expression has more than {MAX_NESTING} operators");
             self.error_at(ErrorCode::Limit, self.current_range(), message);
         }
         fits
@@ -251,7 +251,7 @@ impl<'t> Parser<'t> {
             return;
         }
         if self.tree.errors.len() == MAX_ERRORS {
-            let message = "too many syntax errors, the rest are not reported".into();
+            let message = "too many syntax errors; further errors in this item are not reported".into();
             self.tree.errors.push(SyntaxError { code: ErrorCode::Limit, range, message, remedy: None });
             return;
         }
@@ -285,7 +285,7 @@ impl<'t> Parser<'t> {
         let text = self.current_text();
         match self.nth(0) {
             SyntaxKind::EOF => "the end of the declaration".to_owned(),
-            SyntaxKind::BAD_CHAR => "a character that PTX does not use".to_owned(),
+            SyntaxKind::BAD_CHAR => "an invalid character".to_owned(),
             SyntaxKind::STRING => "a string".to_owned(),
             _ if text.chars().count() > MAX_SHOWN => {
                 format!("`{}…`", text.chars().take(MAX_SHOWN).collect::<String>())

@@ -185,7 +185,7 @@ fn nesting() {
     let text = format!(".func f() {}{}", "{".repeat(5_000), "}".repeat(5_000));
     let parse = parse_item(&text);
     assert_eq!(parse.errors.len(), 1, "{:?}", parse.errors);
-    assert_eq!(parse.errors[0].message, "nested more than 200 levels deep");
+    assert_eq!(parse.errors[0].message, "nesting exceeds 200 levels");
 }
 
 /// An edit outside an item leaves its tree alone; an error in one item leaves the others alone.

@@ -77,18 +77,14 @@ fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'s
         }
         SyntaxKind::STRING if !scan::string_end(text.as_bytes(), 0).1 => Some((
             ErrorCode::Unterminated,
-            "string is not closed, expected `\"` before the end of the line".into(),
+            "unterminated string, expected `\"` before the end of the line".into(),
         )),
         SyntaxKind::BLOCK_COMMENT if !scan::block_comment_end(text.as_bytes(), 0).1 => {
-            Some((ErrorCode::Unterminated, "comment is not closed, expected `*/`".into()))
+            Some((ErrorCode::Unterminated, "unterminated comment, expected `*/`".into()))
         }
         SyntaxKind::HASH_LINE => hash_line(text),
         SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT | SyntaxKind::STRING if !text.is_ascii() => {
-            Some((
-                ErrorCode::BadCharacter,
-                "found a character that is not ASCII; the vendor's assembler refuses it even in comments"
-                    .into(),
-            ))
+            Some((ErrorCode::BadCharacter, "non-ASCII character; ptxas rejects it even in comments".into()))
         }
         SyntaxKind::BAD_CHAR => Some((ErrorCode::BadCharacter, bad_character(text).into())),
         _ => None,
@@ -119,9 +115,9 @@ fn hash_line(text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> 
     let directive = text[1..].split_ascii_whitespace().next().unwrap_or("");
     let is_number = directive == "line" || directive.bytes().all(|byte| byte.is_ascii_digit());
     let message = match text.starts_with("# ") || is_number {
-        true if is_number => "found `#`, expected a line marker such as `# 1 \"a.cu\"`".to_owned(),
-        true => "found `#`; comments begin with `//`".to_owned(),
-        false => format!("found preprocessor directive `#{directive}`, expected preprocessed text"),
+        true if is_number => "expected a line marker such as `# 1 \"a.cu\"`, found `#`".to_owned(),
+        true => "unexpected `#`; comments start with `//`".to_owned(),
+        false => format!("unexpected preprocessor directive `#{directive}`; PTX must be preprocessed"),
     };
     Some((ErrorCode::Unexpected, message.into()))
 }
@@ -144,14 +140,15 @@ fn bad_character(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some('\0'), _) => {
-            "found a NUL byte; PTX taken out of a binary often ends in one, and it does not belong to the text".to_owned()
+            "unexpected NUL byte; PTX extracted from a binary often ends with one that must be removed"
+                .to_owned()
         }
-        (Some('\u{FEFF}'), _) => "found a byte order mark; PTX is plain ASCII".to_owned(),
+        (Some('\u{FEFF}'), _) => "unexpected byte order mark; PTX must be plain ASCII".to_owned(),
         (Some(first), None) if first.is_ascii_control() => {
-            format!("found control character {:#04x}, expected printable ASCII", first as u32)
+            format!("unexpected control character {:#04x}; PTX allows only printable ASCII", first as u32)
         }
-        (Some(first), None) if first.is_ascii() => format!("found `{first}`, which PTX does not use"),
-        (Some(first), None) => format!("found `{first}`, expected ASCII"),
-        _ => "found text that is not ASCII".to_owned(),
+        (Some(first), None) if first.is_ascii() => format!("unexpected character `{first}`"),
+        (Some(first), None) => format!("unexpected character `{first}`; PTX must be ASCII"),
+        _ => "unexpected non-ASCII text; PTX must be ASCII".to_owned(),
     }
 }

@@ -1,4 +1,17 @@
 -- Opens the example in a real Neovim and checks diagnostics, hover, inlay hints, tokens and the machine-code view.
+local HALVE = [[
+
+.visible .entry halve(.param .u64 a)
+{
+    .reg .b64 %rd<3>;
+    .reg .f32 %f<3>;
+    ld.param.u64 %rd1, [a];
+    ld.global.f32 %f1, [%rd1];
+    mul.rn.f32 %f2, %f1, 0f3F000000;
+    st.global.f32 [%rd1], %f2;
+    ret;
+}]]
+
 local function wait(what, condition)
   assert(vim.wait(20000, condition, 20), 'no ' .. what)
 end
@@ -56,21 +69,103 @@ local ok, failure = pcall(function()
   vim.cmd('silent undo')
   wait('end of the diagnostic', function() return #vim.diagnostic.get(buffer) == 0 end)
 
+  -- A quick fix mends the line.
+  local whole = vim.api.nvim_buf_get_lines(buffer, line, line + 1, false)[1]
+  vim.api.nvim_buf_set_text(buffer, line, #whole - 1, line, #whole, { '' })
+  wait('diagnostic of a missing semicolon', function() return #vim.diagnostic.get(buffer) > 0 end)
+  local at = vim.diagnostic.get(buffer)[1]
+  vim.lsp.buf.code_action({ apply = true, range = { start = { at.lnum + 1, at.col }, ['end'] = { at.end_lnum + 1, at.end_col } },
+    filter = function(action) return action.kind == 'quickfix' and action.title:find(';', 1, true) end })
+  wait('mended line', function()
+    return vim.api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] == whole and #vim.diagnostic.get(buffer) == 0
+  end)
+
+  -- Completion knows where it is.
+  vim.fn.append(line + 1, '    ld.global.')
+  local after = client:request_sync('textDocument/completion', {
+    textDocument = vim.lsp.util.make_text_document_params(buffer), position = { line = line + 1, character = 14 },
+  }, 20000, buffer)
+  local items = after and after.result and (after.result.items or after.result) or {}
+  assert(vim.iter(items):any(function(item) return item.label:find('u32') end), vim.inspect(#items))
+  vim.cmd('silent undo')
+
+  -- Opening marks the machine code of the statement under the cursor.
   vim.api.nvim_win_set_cursor(0, { line + 1, column })
   vim.cmd.PtxSass()
-  wait('machine code', function() return vim.fn.bufnr('ptx-sass://saxpy') >= 0 end)
-  local view = vim.fn.bufnr('ptx-sass://saxpy')
-  line_of(view, 'FFMA')
-  -- The cursor is on the multiplication, so its machine code is marked.
-  local marks = vim.api.nvim_create_namespace('ptx.sass')
-  wait('mark', function()
-    vim.api.nvim_exec_autocmds('CursorMoved', { buffer = buffer })
-    return #vim.api.nvim_buf_get_extmarks(view, marks, 0, -1, {}) > 0
+  wait('machine code', function() return vim.fn.bufnr('ptx-sass://') >= 0 end)
+  local view = vim.fn.bufnr('ptx-sass://')
+  assert(vim.bo[view].filetype == 'ptx-sass', vim.bo[view].filetype)
+  local function marked(target)
+    local found = vim.api.nvim_buf_get_extmarks(target, vim.api.nvim_create_namespace('ptx.sass'), 0, -1, {})
+    return table.concat(vim.tbl_map(function(mark)
+      return vim.api.nvim_buf_get_lines(target, mark[2], mark[2] + 1, false)[1]
+    end, found), '\n')
+  end
+  local function stale()
+    return #vim.api.nvim_buf_get_extmarks(view, vim.api.nvim_create_namespace('ptx.sass.stale'), 0, -1, {}) > 0
+  end
+  wait('mark on opening', function() return marked(view):find('FFMA') end)
+  assert(marked(buffer):find('fma.rn.f32', 1, true), marked(buffer))
+  local row, at = line_of(view, 'FFMA')
+  local group = vim.fn.synIDattr(vim.fn.synID(row + 1, at + 1, 1), 'name')
+  assert(vim.api.nvim_buf_call(view, function()
+    return vim.fn.synIDattr(vim.fn.synID(row + 1, at + 1, 1), 'name')
+  end) == 'ptxSassMnemonic', group)
+
+  -- Moving in either window marks the other's lines.
+  local function move(target, text)
+    vim.api.nvim_set_current_win(vim.fn.bufwinid(target))
+    vim.api.nvim_win_set_cursor(0, { line_of(target, text) + 1, 0 })
+    vim.api.nvim_exec_autocmds('CursorMoved', { buffer = target })
+  end
+  move(view, 'STG.E')
+  wait('mark in the PTX', function() return marked(buffer):find('st.global', 1, true) end)
+  move(buffer, 'mad.lo.s32')
+  wait('mark in the machine code', function() return marked(view):find('IMAD') end)
+
+  -- An edit makes it grey until there is new code, and marks are at their new places.
+  local function edit(act)
+    vim.api.nvim_buf_call(buffer, act)
+    vim.api.nvim_exec_autocmds('TextChanged', { buffer = buffer })
+  end
+  edit(function() vim.fn.append(line + 1, '    add.rn.f32 %f4, %f4, 0f40490FDB;') end)
+  assert(stale(), 'machine code older than the text is not grey')
+  wait('new machine code', function() return not stale() and pcall(line_of, view, 'FADD') end)
+  move(buffer, 'add.rn.f32')
+  wait('mark after an edit', function() return marked(view):find('FADD') end)
+  edit(function() vim.fn.append(line + 1, '    junk;') end)
+  vim.wait(600)
+  assert(stale() and marked(view) == '', 'machine code of a function with errors is not grey')
+  edit(function() vim.cmd('silent undo') end)
+  wait('end of the grey', function() return not stale() end)
+
+  -- It follows the cursor into another function.
+  local halve = vim.split(HALVE, '\n')
+  edit(function() vim.fn.append(vim.fn.line('$'), halve) end)
+  wait('diagnostics of the longer text', function() return not stale() end)
+  move(buffer, 'mul.rn.f32')
+  wait('machine code of the other function', function() return vim.b[view].ptx_function == 'halve' end)
+  wait('its mark', function() return marked(view):find('FMUL') end)
+
+  -- A server that ends says so, and a command starts it again.
+  local told = {}
+  local notify = vim.notify
+  vim.notify = function(text) told[#told + 1] = text end
+  local function pid()
+    return vim.fn.trim(vim.fn.system({ 'pgrep', '-P', tostring(vim.fn.getpid()), '-x', 'ptx-lsp' }))
+  end
+  vim.uv.kill(tonumber(pid()), 'sigkill')
+  wait('message', function() return table.concat(told):find('has ended') end)
+  vim.notify = notify
+  vim.cmd.PtxRestart()
+  wait('new client', function()
+    local again = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
+    return again and again.initialized and again.id ~= client.id
   end)
-  local marked = vim.tbl_map(function(mark)
-    return vim.api.nvim_buf_get_lines(view, mark[2], mark[2] + 1, false)[1]
-  end, vim.api.nvim_buf_get_extmarks(view, marks, 0, -1, {}))
-  assert(table.concat(marked, '\n'):find('FFMA'), vim.inspect(marked))
+
+  vim.cmd('checkhealth ptx')
+  local report = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  assert(report:find('ptx%-lsp` is ptx%-lsp %d') and report:find('running for 1 buffer'), report)
 end)
 if not ok then
   io.stdout:write('FAIL ', tostring(failure), '\n')

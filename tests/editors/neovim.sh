@@ -14,15 +14,30 @@ export XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_
 cp "$root/examples/saxpy.ptx" "$work/saxpy.ptx"
 cat >"$work/init.lua" <<'LUA'
 vim.opt.swapfile = false
-vim.opt.runtimepath:append(vim.env.ROOT .. '/editors/neovim')
+vim.opt.runtimepath:prepend(vim.env.ROOT .. '/editors/neovim')
 vim.lsp.config('ptx', { cmd = { vim.env.SERVER } })
 require('ptx').setup()
 vim.diagnostic.config({ virtual_text = true, signs = true })
 LUA
 cd "$work"
-"$nvim" --headless --clean -u init.lua -c "luafile $root/tests/editors/neovim.lua"
-# Without a server the user is told what to do.
-SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' +'qa!' 2>&1 | grep -q 'not on the PATH'
+"$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
+
+# The colours without a server are those with it.
+FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \
+  "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colours.lua"
+
+# Without a server the user is told what to do, and files are coloured.
+missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
+  +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
+  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
+for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
+  grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
+done
+# The folder on the runtime path is enough for colours.
+plain=$("$nvim" --headless --clean --cmd "set runtimepath^=$root/editors/neovim" saxpy.ptx \
+  +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1)
+[ "$plain" = ptxMnemonic ] || { echo "FAIL without setup: $plain"; exit 1; }
+echo "Neovim $("$nvim" --version | head -1): ok"
 [ -n "${CAPTURE:-}" ] || exit 0
 
 # The whole page would hide the kernel.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a captured terminal screen (`tmux capture-pane -e -p`) as SVG.
 
-  CAPTURE=CAPTURE.ansi tests/editors/neovim.sh && tests/editors/picture.py CAPTURE.ansi > docs/neovim.svg
+  CAPTURE=screen.ansi tests/editors/neovim.sh && tests/editors/picture.py screen.ansi > screen.svg
 """
 import re, sys
 from html import escape

@@ -3,6 +3,9 @@
 use ptx_analysis::Database;
 use ptx_analysis::compile::functions;
 use ptx_analysis::module::module;
+use ptx_backend::abi::Known;
+use ptx_backend::calls;
+use ptx_backend::inline;
 use ptx_backend::input::{Env, Function, SrcId};
 use ptx_backend::join::{Joined, Program};
 use ptx_backend::target::Target;
@@ -12,6 +15,7 @@ use ptx_emu::tensormap::{self, TensorMap};
 use ptx_emu::texture::{self, Texture};
 use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -129,6 +133,8 @@ pub struct Case {
     pub arguments: Vec<Argument>,
     /// Reading what was never written and races are no faults.
     pub unchecked: bool,
+    /// All blocks run at once.
+    pub together: bool,
     /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
     /// The texture, sampler and surface variables of the module: their names and contents.
@@ -147,6 +153,7 @@ impl Case {
             dynamic_shared: 0,
             arguments,
             unchecked: false,
+            together: false,
             except: Vec::new(),
             bound: Vec::new(),
             steps: None,
@@ -169,6 +176,15 @@ pub struct Module {
     aliases: Vec<(String, String)>,
     /// What was found in it.
     messages: Vec<String>,
+}
+
+impl Module {
+    /// The body of a function that is inlined where that is worth it.
+    fn body(&self, index: u32) -> Option<&Function> {
+        let name = &self.env.functions.get(index as usize)?.name;
+        let mut functions = self.functions.iter().map(|(function, _)| &**function);
+        functions.find(|function| !function.entry && function.name == *name)
+    }
 }
 
 impl Input {
@@ -230,7 +246,7 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     Ok(Arc::new(Module {
-        env: module.env.clone(),
+        env: Arc::clone(ptx_analysis::compile::whole_env(&db, file)),
         functions: all.collect(),
         aliases,
         messages: diagnostics.iter().map(|d| d.message.clone()).collect(),
@@ -328,6 +344,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     }
     let mut launch = Launch { strict: !case.unchecked, places, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
+    launch.together = case.together;
     launch.cluster = input.function.launch.reqnctapercluster;
     launch.steps = case.steps.unwrap_or(launch.steps);
     Ok(Prepared { device, launch, buffers, pointers })
@@ -357,21 +374,85 @@ pub enum Outcome {
 /// The compiler's.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
     let options = Options { sm, opt_level: level, max_registers: None, relocatable: false };
-    let compile = |function: &Arc<Function>| {
-        let code = ptx_backend::compile(&input.env, function, &options, &mut Session::default())?;
-        Ok((function.clone(), code))
-    };
-    let mut compiled: Vec<(Arc<Function>, CompiledFunction)> = vec![compile(&input.function)?];
-    if !compiled[0].1.links.is_empty() {
-        let functions = input.module.functions.iter().map(|(function, _)| function);
-        for function in functions.filter(|function| !function.entry) {
-            compiled.push(compile(function)?);
+    let mut taken = BTreeSet::default();
+    calls::add_pointed_to(&input.module.env, &mut taken);
+    let functions = || input.module.functions.iter().map(|(function, _)| function);
+    functions().for_each(|function| calls::add_taken(function, &mut taken));
+    let env = Env::clone(&input.env);
+    let mut compiler = Compiler { module: &input.module, options, env, taken, done: Vec::new() };
+    let kernel = compiler.function(&input.function)?;
+    if !kernel.links.is_empty() {
+        for function in functions().filter(|function| !function.entry) {
+            compiler.callee(function)?;
         }
     }
-    let all: Vec<LinkFunction<'_>> =
-        compiled.iter().map(|(input, code)| LinkFunction { input, code }).collect();
+    let done = compiler.done;
+    let mut all = vec![LinkFunction { input: &input.function, code: &kernel }];
+    all.extend(done.iter().map(|(input, code)| LinkFunction { input, code }));
     let target = Target::of(sm).ok_or_else(|| CodegenError::unsupported(SrcId(0), sm.to_string()))?;
     Program::new(&input.env, &all, &input.module.aliases).join(all[0], target)
+}
+
+/// Compiles functions before their callers.
+struct Compiler<'a> {
+    module: &'a Module,
+    options: Options,
+    env: Env,
+    /// Functions that may be called by their addresses.
+    taken: BTreeSet<u32>,
+    done: Vec<(Arc<Function>, CompiledFunction)>,
+}
+
+impl Compiler<'_> {
+    /// Compiles a function with others in its calls' place, and if that fails as it is.
+    fn function(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
+        let inlines = self.options.opt_level > 0;
+        let bodies = |index| self.module.body(index);
+        if let Some(inlined) = inlines.then(|| inline::inline(function, &bodies)).flatten()
+            && let Ok(mut code) = self.code(&inlined.function)
+        {
+            inlined.restore(&mut code);
+            return Ok(code);
+        }
+        self.code(function)
+    }
+
+    fn code(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
+        for callee in function.body.iter().filter_map(calls::call_of) {
+            if self.is_private(callee) {
+                let body = self.module.functions.iter().map(|(function, _)| function);
+                let name = &self.env.functions[callee as usize].name;
+                let body = body.clone().find(|function| !function.entry && function.name == *name).cloned();
+                if let Some(body) = body {
+                    self.env.functions[callee as usize].known = self.callee(&body)?;
+                }
+            }
+        }
+        let index = self.env.functions.iter().position(|f| !f.entry && f.name == function.name);
+        let is_private = !function.entry && index.is_some_and(|index| self.is_private(index as u32));
+        let compile = if is_private { ptx_backend::compile_private } else { ptx_backend::compile };
+        compile(&self.env, function, &self.options, &mut Session::default())
+    }
+
+    /// Compiles a function that is called, once.
+    fn callee(&mut self, function: &Arc<Function>) -> Result<Option<Known>, CodegenError> {
+        if let Some((_, code)) = self.done.iter().find(|(known, _)| Arc::ptr_eq(known, function)) {
+            return Ok(code.known);
+        }
+        let code = self.function(function)?;
+        let known = code.known;
+        self.done.push((function.clone(), code));
+        Ok(known)
+    }
+
+    /// Whether all that calls a function is known, and none of it is called by the function itself.
+    fn is_private(&self, index: u32) -> bool {
+        let name = &self.env.functions[index as usize].name;
+        self.options.opt_level > 0
+            && !self.taken.contains(&index)
+            && !self.module.aliases.iter().any(|(alias, of)| alias == name || of == name)
+            && !calls::leads_back(index, &|index| self.module.body(index))
+    }
 }
 
 /// The state of memory that the interpreter leaves.

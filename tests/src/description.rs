@@ -11,6 +11,7 @@
 //! buffer f32 1000 small 7          # type, count, contents: here from a seed
 //! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
 //! into 16                          # the argument before is the address of so many bytes into its buffer
+//! together                         # all blocks run at once, as in a cooperative launch
 //! unchecked                        # memory may be read that was never written, and warps may race
 //! except 75 80                     # targets that the case is not for; a comment says why
 //! steps 1000000000                 # instructions of warps after which a run is given up
@@ -117,6 +118,7 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "grid" => case.grid = extent()?,
         "block" => case.block = extent()?,
         "shared" => case.dynamic_shared = number(0)? as u32,
+        "together" => case.together = true,
         "unchecked" => case.unchecked = true,
         "steps" => case.steps = Some(number(0)?),
         "except" => {

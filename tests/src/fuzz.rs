@@ -73,6 +73,9 @@ mod tests {
             ("sm_90", "shfl.sync.down.b32 %r1|%r2, %r3, 6, 3, 5;"),
             ("sm_75", "shfl.sync.bfly.b32 %r1|%ctaid, %r2, %r3, %r4, %r5;"),
             ("sm_100", "@%p1 ld.global.v4.b32 {%r3, %clock64, %r5, %r1}, [%r0];"),
+            ("sm_80", "@%p3 atom.exch.b64 %d5, [%d2], %d7;"),
+            ("sm_80", "L: bar.sync 0; @%p1 bra L; @%p3 bra M; st.volatile.u32 [%d1], %r1; M:"),
+            ("sm_80", "@!%p3 bra M; st.volatile.u32 [%d1], %r1; M: bar.warp.sync 1;"),
         ];
         for (target, body) in bodies {
             let text = format!(
@@ -82,6 +85,15 @@ mod tests {
             for property in PROPERTIES {
                 assert_eq!(outcome(property, &case), Ok(()), "{body}");
             }
+        }
+    }
+
+    #[test]
+    fn edits_of_lines_that_end_at_carriage_returns() {
+        let texts = ["\r", "a\rb\n", "a\rcb\n", "a\r\nb"].map(str::to_owned).to_vec();
+        let case = Case { texts, target: None };
+        for property in PROPERTIES {
+            assert_eq!(outcome(property, &case), Ok(()));
         }
     }
 

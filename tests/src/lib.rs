@@ -5,6 +5,8 @@ pub mod case;
 pub mod description;
 pub mod filetest;
 pub mod fuzz;
+#[cfg(test)]
+mod grammars;
 pub mod long;
 pub mod program;
 pub mod sweep;

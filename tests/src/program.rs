@@ -1,7 +1,10 @@
 //! Random kernels that end: typed registers, nested conditions, switches and loops, jumps forwards, memory of the
 //! thread's own, numbers that stay finite.
 
+mod block;
 mod counted;
+mod functions;
+mod rare;
 mod together;
 
 use crate::case::{Argument, Case, Compare};
@@ -11,6 +14,8 @@ use std::fmt::Write;
 const THREADS: usize = 64;
 /// Bytes of a thread's part of each buffer and array.
 const PART: usize = 128;
+/// Bytes of a thread's part of what copies are to fill.
+const STAGE: usize = 48;
 /// Variables of each class.
 const WORDS: u64 = 8;
 const DOUBLES: u64 = 4;
@@ -37,6 +42,12 @@ struct Writer {
     /// Whether threads may enter loops in the middle, and meet in different turns of a loop.
     ragged: bool,
     statements: usize,
+    /// Functions that may be called.
+    functions: usize,
+    /// A function is being written, not the kernel.
+    callee: bool,
+    /// Some threads may have ended.
+    ended: bool,
 }
 
 /// The case of a seed.
@@ -57,16 +68,16 @@ fn write(seed: u64, ragged: bool) -> Case {
     let registers = [None, None, Some(24), Some(28), Some(32)][random.below(5) as usize];
     let input: Vec<u8> = (0..THREADS * PART).map(|_| random.next() as u8).collect();
     let statements = 10 + random.below(50) as usize;
-    let mut writer = Writer {
-        random,
-        text: String::new(),
-        labels: 0,
-        own: 0,
-        ahead: vec!["END".into()],
-        jumps,
-        ragged,
-        statements,
-    };
+    let mut functions = String::new();
+    let count = [0, 0, 1, 2][random.below(4) as usize];
+    for number in 0..count {
+        let text;
+        (text, random) = Writer::function(random, number, ragged);
+        functions += &text;
+    }
+    let registers = registers.filter(|_| count == 0);
+    let mut writer = Writer::new(random, jumps, ragged, statements);
+    writer.functions = count;
     while writer.statements > 0 {
         writer.statement(0, Some(ALL));
     }
@@ -74,23 +85,26 @@ fn write(seed: u64, ragged: bool) -> Case {
     if writer.random.below(2) == 0 {
         writer.left_inside();
     }
-    let Writer { text: last, own, .. } = writer;
+    let declared = writer.registers();
+    let last = std::mem::take(&mut writer.text);
     let limit = registers.map_or(String::new(), |count| format!("\n.maxnreg {count}"));
     let constants: Vec<String> =
         (0..CONSTANTS).map(|i| (i * i * 2654435761 % 0xffff_ffff).to_string()).collect();
     let constants = constants.join(", ");
     let mut text = format!(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
-         .reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local;\n.reg .b32 %u<{SHARED_WORDS}>;\n\
-         .reg .b16 %h<{HALVES}>;\n.reg .pred %p<{PREDICATES}>, %q;\n.reg .b32 %shared;\n\
-         .local .align 16 .b8 array[{PART}];\n.shared .align 16 .b8 exchange[{}];\n\
+        ".version 8.0\n.target sm_80\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n{functions}.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
+         {declared}.shared .align 16 .b8 exchange[{}];\n.shared .align 16 .b8 stage[{}];\n.shared .align 16 .b32 counters[4];\n\
          mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, %ctaid.x;\nmov.u32 %u2, 3;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
-         mad.wide.u32 %in, %me, {PART}, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
+         mad.wide.u32 %in, %me, {PART}, %in;\nmov.u64 %source, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
          mov.u32 %shared, exchange;\nmad.lo.u32 %shared, %me, {PART}, %shared;\nmov.u64 %local, array;\n",
-        own.max(1),
-        THREADS * PART
+        THREADS * PART,
+        THREADS * STAGE
     );
-    let _ = writeln!(text, "mov.b32 %t0, 0;");
+    let _ = writeln!(text, "mov.b32 %t0, 0;\nmov.u32 %t1, stage;\nmad.lo.u32 %t1, %me, {STAGE}, %t1;");
+    for at in (0..STAGE).step_by(16) {
+        let _ = writeln!(text, "st.shared.v4.b32 [%t1+{at}], {{%t0, %me, %all, %t0}};");
+    }
+    text += "st.shared.b32 [counters], %t0;\nst.shared.b32 [counters+4], %t0;\nst.shared.b32 [counters+8], %t0;\nst.shared.b32 [counters+12], %t0;\nbar.sync 0;\n";
     for at in (0..PART).step_by(16) {
         let _ = writeln!(text, "st.local.v4.b32 [array+{at}], {{%t0, %me, %all, %t0}};");
         let _ = writeln!(text, "st.shared.v4.b32 [%shared+{at}], {{%me, %t0, %all, %me}};");
@@ -159,6 +173,32 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
 }
 
 impl Writer {
+    fn new(random: Random, jumps: bool, ragged: bool, statements: usize) -> Writer {
+        Writer {
+            random,
+            text: String::new(),
+            labels: 0,
+            own: 0,
+            ahead: vec!["END".into()],
+            jumps,
+            ragged,
+            statements,
+            functions: 0,
+            callee: false,
+            ended: false,
+        }
+    }
+
+    /// Declarations of what the statements name.
+    fn registers(&self) -> String {
+        format!(
+            ".reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local, %source;\n\
+             .reg .b32 %u<{SHARED_WORDS}>;\n.reg .b16 %h<{HALVES}>;\n.reg .pred %p<{PREDICATES}>, %q;\n.reg .b32 %shared;\n\
+             .local .align 16 .b8 array[{PART}];\n",
+            self.own.max(1)
+        )
+    }
+
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.random.below(from.len() as u64) as usize]
     }
@@ -249,7 +289,7 @@ impl Writer {
     fn statement(&mut self, depth: usize, mask: Option<&str>) {
         self.statements = self.statements.saturating_sub(1);
         let structured = depth < 4 && self.statements > 0;
-        match self.random.below(42) {
+        match self.random.below(54) {
             0..=2 if structured => self.condition(depth, mask),
             3 if structured => self.repeat(depth, mask),
             4 if structured => self.counted(mask),
@@ -280,13 +320,22 @@ impl Writer {
             32 => self.division(),
             33 if self.jumps => {
                 let predicate = self.predicate();
-                let end = self.pick(&["exit", "ret"]);
+                let end = if self.callee { "exit" } else { self.pick(&["exit", "ret"]) };
                 self.line(&format!("@{predicate} {end};"));
             }
             34..=39 if !self.jumps => match mask {
                 Some(mask) => self.together(depth, structured, mask),
                 None => self.arithmetic(32),
             },
+            42 => self.roots(),
+            43..=44 => self.rare(),
+            45..=46 => self.more_halves(),
+            47..=48 if self.functions > 0 => self.call(),
+            49 if !self.callee => self.copies(),
+            50 if !self.jumps && depth == 0 && !self.ended => self.product(),
+            51 if !self.jumps && depth == 0 && !self.ended => self.fragments(),
+            52 if !self.jumps && depth == 0 => self.shared_by_all(),
+            53 if structured && self.jumps => self.search(depth),
             _ => self.arithmetic(32),
         }
     }

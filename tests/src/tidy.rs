@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ptx-emu", &["ptx-isa", "ptx-backend", "sass"]),
     ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
     ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-backend", "ptx-analysis", "sass"]),
+    ("ptx-check-hook", &["ptx-analyzer"]),
 ];
 
 /// Each of these has one home.
@@ -47,7 +48,7 @@ const FLOORS: &[&[&str]] = &[
     // The walk over an item, which hands each instruction and each body to the checks.
     &["lower"],
     // The file as a whole.
-    &["reach", "locate", "findings"],
+    &["reach", "callees", "locate", "findings"],
     &["debug_data", "lines", "compile"],
     &["ide", "dump"],
 ];

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Files with functions, their addresses, and calls of the driver's.
-const FILES: [&str; 4] = ["calls", "functions", "printing", "virtual_calls"];
+const FILES: [&str; 5] = ["calls", "functions", "inlined", "printing", "virtual_calls"];
 
 /// A stack of variable size is not compiled yet.
 fn is_wanted(name: &str) -> bool {

@@ -190,7 +190,25 @@ fn what_is_not_compiled_is_refused_where_it_stands() {
         let file = db.add_frozen_file(case.ptx.as_str());
         let found = ptx_analysis::ide::compile_diagnostics(&db, file);
         let [only] = &found[..] else { panic!("{body}: {found:?}") };
-        assert!(only.message.starts_with("not compiled: "), "{body}: {}", only.message);
+        assert!(only.message.contains(" is not supported yet: "), "{body}: {}", only.message);
         assert_eq!(&case.ptx[only.range], body);
     }
+}
+
+#[test]
+fn registers_that_functions_share_are_refused() {
+    let text = ".version 2.3\n.target sm_20\n.address_size 64\n.reg .u32 %shared;\n\
+        .func next() { add.u32 %shared, %shared, 1; ret; }\n\
+        .entry calls() { mov.u32 %shared, 1; call next; ret; }\n\
+        .entry alone() { mov.u32 %shared, 1; ret; }\n\
+        .entry without() { ret; }\n";
+    let refused = |text: &str| {
+        let db = ptx_analysis::Database::default();
+        let file = db.add_frozen_file(text);
+        let found = ptx_analysis::ide::compile_diagnostics(&db, file);
+        let found = found.iter().filter(|d| d.message.contains("module-scope registers"));
+        found.map(|d| text[d.range].to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(refused(text), "next calls alone");
+    assert_eq!(refused(&text.replace("add.u32 %shared, %shared, 1;", "")), "");
 }

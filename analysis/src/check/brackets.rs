@@ -38,8 +38,8 @@ pub(super) fn check(
 }
 
 pub(super) fn no_tensor(range: TextRange) -> Diagnostic {
-    let message = "expected a tensor map and its coordinates in braces";
-    let note = "the map is the name of a variable or a register with its address, without an offset";
+    let message = "expected a tensor map followed by coordinates in braces";
+    let note = "the tensor map is a variable or a register that holds its address, without an offset";
     Diagnostic::new(&lints::ADDRESS, range, message).note(note)
 }
 
@@ -53,7 +53,7 @@ fn wrong(row: &Expected, range: TextRange) -> Diagnostic {
     let middle = row.head.iter().map(|part| match part {
         Part::Integer(bits) => format!("a register with a {bits}-bit integer"),
         Part::Sizes => "the size of each dimension in braces".to_owned(),
-        Part::Strides => "the stride of each dimension but the first in braces".to_owned(),
+        Part::Strides => "the stride of each dimension except the first in braces".to_owned(),
     });
     let parts: Vec<String> = first.into_iter().chain(middle).collect();
     let message = format!("expected {} and {last} in brackets", parts.join(", "));

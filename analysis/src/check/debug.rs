@@ -1,15 +1,12 @@
 //! Debug data: `.loc`, and the numbers and labels of `.section`.
-//!
-//! Sections are most of the text of programs compiled for a debugger, so they are read by a scan of the text
-//! and not through the tree.
 
 use ptx_isa::Gate;
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal;
-use ptx_syntax::flat::Node;
+use ptx_syntax::flat::{FlatTree, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
 use super::Gates;
 use crate::constant;
@@ -21,7 +18,7 @@ use crate::items::parts;
 use crate::module::REDEFINITION;
 
 declare_lint! {
-    /// A source position or a piece of debug data makes no sense.
+    /// A source location or other debug data is invalid.
     pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.1.0"
 }
 
@@ -40,11 +37,11 @@ pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings
     for (index, range) in node.tokens(SyntaxKind::INT).enumerate() {
         match index {
             0 if literal::integer(&text[range]).is_ok_and(|i| constant::narrow(i.value as i64).is_none()) => {
-                out.push(Diagnostic::new(&BAD_SIZE, range, "a file has a number of 32 bits"));
+                out.push(Diagnostic::new(&BAD_SIZE, range, "file index does not fit in 32 bits"));
             }
-            1 => out.extend(gates.check(&FILE_TIMES, ".file with a time", range, "")),
+            1 => out.extend(gates.check(&FILE_TIMES, "`.file` with a timestamp", range, "")),
             3 => {
-                let message = "a file has a number, a name, a time and a size";
+                let message = "too many arguments: `.file` takes an index, a name, a timestamp and a size";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             _ => {}
@@ -74,7 +71,7 @@ impl Positions {
         for (index, clause) in node.children().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
             if is_function == (index == 1) || count == 1 {
-                let message = "an inlined position has `function_name` and then `inlined_at`";
+                let message = "an inlined location needs `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
                 // Only what follows tells that the second clause is missing.
@@ -92,7 +89,9 @@ impl Positions {
                 && !is_known(caller)
             {
                 let [file, line, column] = caller;
-                let message = format!("no `.loc` before this one names the position {file} {line} {column}");
+                let message = format!(
+                    "`inlined_at` refers to location {file} {line} {column}, which no earlier `.loc` defines"
+                );
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, clause.text_range(), message));
             }
         }
@@ -106,7 +105,7 @@ fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> 
     for (i, range) in node.tokens(SyntaxKind::INT).take(3).enumerate() {
         numbers[i] = literal::integer(&text[range]).ok()?.value;
         if constant::narrow(numbers[i] as i64).is_none() {
-            out.push(Diagnostic::new(&BAD_SIZE, range, "a position has 32-bit numbers"));
+            out.push(Diagnostic::new(&BAD_SIZE, range, "source location number does not fit in 32 bits"));
         }
     }
     Some(numbers)
@@ -115,15 +114,12 @@ fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> 
 /// The labels of all sections of a file.
 #[salsa::tracked]
 pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr> {
-    let mut labels = FxHashSet::default();
+    let (mut labels, mut tree) = (FxHashSet::default(), FlatTree::default());
     for part in parts(db, file).filter(|part| part.kind(db) == ptx_syntax::ItemKind::Section) {
         let text = part.text(db);
-        for (end, _) in text.match_indices(':') {
-            let name = word_before(text, end);
-            if !name.is_empty() {
-                labels.insert(SmolStr::new(name));
-            }
-        }
+        tree.parse(text);
+        let nodes = tree.root().children().filter(|child| child.kind() == SyntaxKind::LABEL);
+        labels.extend(nodes.filter_map(Node::first_child).map(|name| SmolStr::new(&text[name.text_range()])));
     }
     labels
 }
@@ -148,39 +144,28 @@ pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 
     first
 }
 
-fn word_before(text: &str, end: usize) -> &str {
-    let text = text[..end].trim_end();
-    let start = text.bytes().rev().take_while(|&byte| is_word(byte)).count();
-    &text[text.len() - start..]
-}
-
-const fn is_word(byte: u8) -> bool {
-    ptx_syntax::is_word(byte) || byte == b'%'
-}
-
 /// Checks the contents of a `SECTION` without syntax errors.
 pub(crate) fn section(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     let mut labels: FxHashMap<&str, TextRange> = FxHashMap::default();
     for child in node.children() {
         if child.kind() == SyntaxKind::SECTION_DATA {
-            data(child.text_range(), gates, text, out);
+            data(child, gates, text, out);
         } else if child.kind() == SyntaxKind::LABEL
             && let Some(name) = child.first_child().map(Node::text_range)
         {
             out.extend(gates.check(&LABELS, &text[name], name, ""));
             if let Some(first) = labels.insert(&text[name], name) {
-                let message = format!("the label `{}` is defined twice", &text[name]);
+                let message = format!("label `{}` is defined more than once", &text[name]);
                 out.push(Diagnostic::new(&REDEFINITION, name, message).related(first, "first defined here"));
             }
         }
     }
 }
 
-/// `.b8 1, 2`: one line of data.
-fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
-    let all = text[range].trim_end();
-    let end = all.bytes().skip(1).position(|byte| !is_word(byte)).map_or(all.len(), |at| at + 1);
-    let (word, values) = all.split_at(end);
+/// Checks a `SECTION_DATA`: `.b8 1, 2`.
+fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
+    let Some(place) = node.tokens(SyntaxKind::DOT_WORD).next() else { return };
+    let word = &text[place];
     // Values of 64 bits wrap, and those of 32 may be written signed or unsigned and longer than they are.
     let limits = match word {
         ".b8" => Some((i128::from(i8::MIN), i128::from(u8::MAX))),
@@ -190,40 +175,34 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
         _ => None,
     };
     let Some((least, most)) = limits else {
-        let range = TextRange::at(range.start(), TextSize::of(word));
-        let message = format!("section data is `.b8`, `.b16`, `.b32` or `.b64`, not `{word}`");
-        out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
+        let message = format!("expected `.b8`, `.b16`, `.b32` or `.b64` in section data, found `{word}`");
+        out.push(Diagnostic::new(&BAD_DEBUG_DATA, place, message));
         return;
     };
-    let mut start = end;
-    for piece in values.split(',') {
-        let value = piece.trim();
-        let offset = start + (piece.len() - piece.trim_start().len());
-        start += piece.len() + 1;
-        let place = || TextRange::at(range.start() + TextSize::new(offset as u32), TextSize::of(value));
-        match Value::read(value) {
+    let is_alone = node.children().nth(1).is_none();
+    for node in node.children() {
+        let range = node.text_range();
+        let value = &text[range];
+        match Value::read(node, text) {
             Some(Value::Number(number)) if number < least || number > most => {
-                let message = format!("{number} does not fit into `{word}`");
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+                let message = format!("{number} does not fit in `{word}`");
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
             }
             // Alone in its line, a zero has no sign.
-            Some(Value::Number(0)) if value.starts_with('-') && values.trim() == value && word != ".b64" => {
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit into `{word}`")));
+            Some(Value::Number(0)) if value.starts_with('-') && is_alone && word != ".b64" => {
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, format!("-0 does not fit in `{word}`")));
             }
             Some(Value::Number(_)) => {}
             Some(_) if matches!(word, ".b8" | ".b16") => {
-                let message = format!("an address does not fit into `{word}`");
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+                let message = format!("an address does not fit in `{word}`");
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
             }
             Some(Value::Label) => {}
-            Some(Value::Offset) => out.extend(gates.check(&OFFSETS, value, place(), "")),
-            Some(Value::Difference) => out.extend(gates.check(&DIFFERENCES, value, place(), "")),
-            // Comments stand between values in hand-written text only; the tree has accepted them.
-            None if value.contains("/*") || value.contains("//") => {}
+            Some(Value::Offset) => out.extend(gates.check(&OFFSETS, value, range, "")),
+            Some(Value::Difference) => out.extend(gates.check(&DIFFERENCES, value, range, "")),
             None => {
-                let message =
-                    "section data is a number, a label, a section, one plus a number, or a difference";
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+                let message = "expected a number, a label, a section name, a label plus a number, or a difference of labels";
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
             }
         }
     }
@@ -240,33 +219,35 @@ enum Value {
 }
 
 impl Value {
-    fn read(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('-').map(str::trim_start);
-        if digits.is_some_and(|digits| digits.ends_with('U')) {
-            return None;
+    fn read(node: Node<'_>, text: &str) -> Option<Self> {
+        let operator = || Some(node.own_tokens().next()?.kind);
+        match node.kind() {
+            SyntaxKind::LITERAL => number(node, text).map(Self::Number),
+            SyntaxKind::PREFIX_EXPR if operator()? == SyntaxKind::MINUS => {
+                let digits = node.first_child()?;
+                let is_signed = !text[digits.text_range()].ends_with('U');
+                number(digits, text).filter(|_| is_signed).map(|number| Self::Number(-number))
+            }
+            SyntaxKind::NAME_REF => Some(Self::Label),
+            SyntaxKind::BINARY_EXPR => {
+                let (left, right) = (node.first_child()?, node.last_child()?);
+                (left.kind() == SyntaxKind::NAME_REF).then_some(())?;
+                match operator()? {
+                    SyntaxKind::PLUS => number(right, text).map(|_| Self::Offset),
+                    SyntaxKind::MINUS if right.kind() == SyntaxKind::NAME_REF => Some(Self::Difference),
+                    _ => None,
+                }
+            }
+            _ => None,
         }
-        // Numbers have no names here.
-        let number = |text: &str| literal::integer(text).ok().filter(|_| text != literal::WARP_SIZE);
-        if let Some(integer) = number(digits.unwrap_or(text)) {
-            let magnitude = i128::from(integer.value);
-            return Some(Self::Number(if digits.is_some() { -magnitude } else { magnitude }));
-        }
-        let is_name = |text: &str| {
-            let section = text.strip_prefix('.');
-            let text = section.unwrap_or(text);
-            text.bytes().all(|byte| is_word(byte) || byte == b':' && section.is_some())
-                && !text.starts_with(|c: char| c.is_ascii_digit())
-                && !matches!(text, "" | literal::WARP_SIZE)
-        };
-        if is_name(text) {
-            return Some(Self::Label);
-        }
-        if let Some((left, right)) = text.split_once('+') {
-            return (is_name(left.trim()) && number(right.trim()).is_some()).then_some(Self::Offset);
-        }
-        let (left, right) = text.split_once('-')?;
-        (is_name(left.trim()) && is_name(right.trim())).then_some(Self::Difference)
     }
+}
+
+/// An integer with digits; numbers have no names here.
+fn number(node: Node<'_>, text: &str) -> Option<i128> {
+    let written = &text[node.text_range()];
+    let is_literal = node.kind() == SyntaxKind::LITERAL && written != literal::WARP_SIZE;
+    is_literal.then(|| literal::integer(written).ok())?.map(|integer| i128::from(integer.value))
 }
 
 #[cfg(test)]

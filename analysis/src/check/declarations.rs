@@ -18,17 +18,17 @@ use crate::initializer::INITIAL_VALUE;
 use crate::module::Header;
 
 declare_lint! {
-    /// A variable or a parameter stands where its state space or type cannot.
+    /// A variable or parameter is declared in a place or state space that does not allow it.
     pub(crate) MISPLACED = "E0109" "misplaced-declaration", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A parameter has a form that its kind of function does not take.
+    /// A parameter has a form that is not allowed in this kind of function.
     pub(crate) BAD_PARAMETER = "E0110" "bad-parameter", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A way of writing that the language gave up.
+    /// The syntax was removed from PTX.
     pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.1.0"
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn check(
     if let Some(range) = head.words.ty
         && !is_written(head.ty)
     {
-        let message = format!("`.{}` is no type of variables and registers", head.ty.text());
+        let message = format!("`.{}` cannot be the type of a variable or register", head.ty.text());
         out.push(Diagnostic::new(&BAD_DECLARATION, range, message).note(storage_note(head.ty)));
         return;
     }
@@ -146,7 +146,7 @@ pub(crate) fn check(
             is_incomplete: matches!(declarator.dimensions.first(), Some(None | Some(0))),
         };
         if declarator.dimensions.iter().skip(1).any(|&size| size == Some(0)) {
-            declared.report(out, &BAD_SIZE, "only the first dimension may be open".to_owned());
+            declared.report(out, &BAD_SIZE, "only the first dimension of an array can be omitted".to_owned());
         }
         types(&declared, header, out);
         if site.is_parameter() {
@@ -160,7 +160,7 @@ pub(crate) fn check(
 /// Where the values of an instruction's own type are kept.
 fn storage_note(ty: ScalarType) -> String {
     let bits = ty.bits().next_power_of_two().clamp(8, 128);
-    format!("declare it `.b{bits}`; the type stands on the instructions that use it")
+    format!("declare it as `.b{bits}` and name the type on the instructions that use it")
 }
 
 /// The words of the head, whatever is declared.
@@ -181,33 +181,37 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
         if let Some(range) = range
             && head.space != Space::Global
         {
-            let message = format!("`{word}` is an attribute of `.global` variables");
+            let message = format!("`{word}` applies only to `.global` variables");
             out.push(Diagnostic::new(&MISPLACED, range, message));
         }
     }
     if let Some(range) = words.unified {
-        out.push(externals::report(range, "`.unified` joins variables of several modules".to_owned()));
+        out.push(externals::report(
+            range,
+            "`.unified` variables are shared between modules and need separate compilation".to_owned(),
+        ));
     }
     if let Some(range) = words.pointer
         && matches!(site, Site::Function | Site::Result)
     {
-        let message = "`.ptr` describes parameters of kernels";
+        let message = "`.ptr` applies only to kernel parameters";
         out.push(Diagnostic::new(&MISPLACED, range, message).fix("remove it", range, ""));
     }
     if let Some(range) = words.bank
         && gates.version >= PtxVersion::new(2, 2)
     {
-        let message = "constant banks are no longer written, PTX ISA 2.2 removed them";
+        let message = "constant banks were removed in PTX ISA 2.2";
         out.push(Diagnostic::new(&REMOVED_FORM, range, message).fix("remove the bank", range, ""));
     }
     if let Some(range) = words.texture {
         if gates.version >= PtxVersion::new(1, 5) {
-            let message = "`.tex` is no longer a state space, PTX ISA 1.5 replaced it";
+            let message = "the `.tex` state space was removed in PTX ISA 1.5";
             let diagnostic = Diagnostic::new(&REMOVED_FORM, range, message);
             out.push(diagnostic.note("declare the texture as `.global .texref name;`"));
         }
         if head.ty != ScalarType::TexRef {
-            let message = format!("a `.tex` is a `.u32` or `.u64`, not a `.{}`", head.ty.text());
+            let message =
+                format!("expected `.u32` or `.u64` for a `.tex` variable, found `.{}`", head.ty.text());
             out.push(Diagnostic::new(&BAD_DECLARATION, words.ty.unwrap_or(range), message));
         }
     }
@@ -238,31 +242,27 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         let message = if head.lanes > 1 {
             format!("there are no vectors of `.{ty}`")
         } else {
-            format!("`.{ty}` is a type of instructions, nothing is declared with it")
+            format!("`.{ty}` is an instruction type and cannot be used in a declaration")
         };
         let range = head.words.ty.unwrap_or(d.name);
         let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
         out.push(if d.is_opaque() { diagnostic } else { diagnostic.note(storage_note(head.ty)) });
     }
     if u64::from(head.lanes) * u64::from(head.ty.bits()) > 128 {
-        let message = format!("`.v{} .{ty}` is longer than a vector can be, 128 bits", head.lanes);
+        let message = format!("`.v{} .{ty}` exceeds the maximum vector size of 128 bits", head.lanes);
         out.push(Diagnostic::new(&BAD_DECLARATION, head.words.lanes.unwrap_or(d.name), message));
     }
     if head.ty == ScalarType::Pred && !d.site.is_prototype() {
         if !d.is_scalar() {
-            d.report(
-                out,
-                &BAD_DECLARATION,
-                "a predicate is a single register, no array or vector".to_owned(),
-            );
+            d.report(out, &BAD_DECLARATION, "a predicate cannot be an array or a vector".to_owned());
         } else if head.space != Space::Reg {
-            let message = format!("`{}` is a predicate, predicates are registers", d.name());
+            let message = format!("predicate `{}` must be declared in `.reg`", d.name());
             d.report(out, &MISPLACED, message);
         }
     }
     if head.space == Space::Reg && (d.is_array || d.is_opaque()) {
         let what = if d.is_array { "an array".to_owned() } else { format!("a `.{ty}`") };
-        let message = format!("`{}` is {what}, which no register can hold", d.name());
+        let message = format!("`{}` is {what} and cannot be a register", d.name());
         let note = "`name<4>` declares four registers";
         out.push(Diagnostic::new(&MISPLACED, d.name, message).note(note));
     }
@@ -271,9 +271,9 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         let packed = head.ty == ScalarType::F16x2 && d.is_scalar();
         if head.lanes > 1 && !d.is_array || packed || opaque {
             let what = if head.lanes > 1 { "a vector".to_owned() } else { format!("a `.{ty}`") };
-            let message = format!("`{}` is {what}, which is not passed in `.param`", d.name());
+            let message = format!("`{}` is {what} and cannot be a `.param`", d.name());
             let note = match head.words.lanes {
-                Some(_) => format!("pass `.align {} .b8 name[{0}]`", head.element_bytes()),
+                Some(_) => format!("pass it as `.align {} .b8 name[{0}]`", head.element_bytes()),
                 None => storage_note(head.ty),
             };
             let diagnostic = Diagnostic::new(&MISPLACED, d.name, message);
@@ -290,19 +290,19 @@ fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     }
     let ty = d.head.ty.text();
     if d.site == Site::Body {
-        let message = format!("a `.{ty}` is declared at module scope or as a parameter of a kernel");
+        let message = format!("`.{ty}` must be declared at module scope or as a kernel parameter");
         d.report(out, &MISPLACED, message);
         return;
     }
     if d.site == Site::Module && d.is_scalar() && d.head.space != Space::Global {
-        d.report(out, &MISPLACED, format!("a `.{ty}` is declared in `.global`"));
+        d.report(out, &MISPLACED, format!("`.{ty}` must be declared in `.global`"));
     }
     if d.head.linkage == Linkage::Common && d.is_scalar() {
-        d.report(out, &BAD_DECLARATION, format!("a `.{ty}` cannot be `.common`"));
+        d.report(out, &BAD_DECLARATION, format!("`.{ty}` cannot be `.common`"));
     }
     let is_independent = header.target.options.iter().any(|option| option == "texmode_independent");
     if d.head.ty == ScalarType::SamplerRef && d.is_scalar() && !is_independent && !d.site.is_prototype() {
-        let message = "samplers of their own need the independent texture mode";
+        let message = "`.samplerref` variables require independent texture mode";
         let note = "write `.target …, texmode_independent`";
         out.push(Diagnostic::new(&TEXTURE_MODE, d.name, message).note(note));
     }
@@ -313,43 +313,48 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     let head = d.head;
     let is_extern = head.linkage == Linkage::Extern;
     if head.linkage == Linkage::Common && head.space != Space::Global {
-        d.report(out, &MISPLACED, "`.common` variables are in `.global`".to_owned());
+        d.report(out, &MISPLACED, "`.common` variables must be in `.global`".to_owned());
     }
     if d.site == Site::Body
         && let Some(range) = head.words.linkage
     {
-        let message = "variables of a body have no linkage, declare it at module scope";
+        let message =
+            "linkage directives are not allowed inside a function; declare the variable at module scope";
         out.push(Diagnostic::new(&MISPLACED, range, message));
     }
     let is_old = header.version_or_newest() < CALLING_CONVENTION;
     let is_local = matches!(head.space, Space::Reg | Space::Local) && !is_old || head.space == Space::Param;
     if d.site == Site::Module && is_local {
         let what = match head.space {
-            Space::Reg => "registers are",
-            Space::Local => "`.local` variables are",
-            _ => "`.param` variables are",
+            Space::Reg => "registers",
+            Space::Local => "`.local` variables",
+            _ => "`.param` variables",
         };
-        let message = format!("{what} declared in functions, `{}` stands outside", d.name());
+        let message =
+            format!("{what} must be declared inside a function, but `{}` is at module scope", d.name());
         d.report(out, &MISPLACED, message);
     }
     if d.is_incomplete && !is_extern && d.declarator.initializer.is_none() {
-        let message = format!("the size of `{}` is open, only `.extern` arrays leave it so", d.name());
+        let message = format!("array `{}` has no size; only `.extern` arrays can omit it", d.name());
         d.report(out, &BAD_SIZE, message);
     }
     if let Some(value) = d.declarator.initializer {
         let range = value.text_range();
         let mut report = |message: String| out.push(Diagnostic::new(&INITIAL_VALUE, range, message));
         if !matches!(head.space, Space::Global | Space::Const) {
-            report(format!("a `.{}` variable has no initial value", head.space.text()));
+            report(format!("a `.{}` variable cannot have an initializer", head.space.text()));
         } else if is_extern {
-            report(format!("`{}` is `.extern`, its value stands where it is defined", d.name()));
+            report(format!(
+                "`{}` is `.extern` and cannot have an initializer; only its definition can",
+                d.name()
+            ));
         }
         if d.declarator.count.is_some() {
-            report("a range of names has no initial value".to_owned());
+            report("a parameterized name such as `x<4>` cannot have an initializer".to_owned());
         }
     }
     if d.declarator.count.is_some() && d.is_array {
-        d.report(out, &BAD_DECLARATION, "a range of names has no dimensions".to_owned());
+        d.report(out, &BAD_DECLARATION, "a parameterized name such as `x<4>` cannot be an array".to_owned());
     }
 }
 
@@ -363,38 +368,47 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
     let space = head.space.text();
     match d.site {
         Site::Kernel if head.space != Space::Param => {
-            d.report(out, &BAD_PARAMETER, format!("`{name}` is in `.{space}`, a kernel takes `.param`"));
+            d.report(
+                out,
+                &BAD_PARAMETER,
+                format!("kernel parameter `{name}` must be in `.param`, not `.{space}`"),
+            );
         }
         Site::Kernel => {}
         _ if !matches!(head.space, Space::Param | Space::Reg) => {
-            let message = format!("`{name}` is in `.{space}`, a function takes `.param` and `.reg`");
+            let message =
+                format!("function parameter `{name}` must be in `.param` or `.reg`, not `.{space}`");
             d.report(out, &BAD_PARAMETER, message);
         }
         _ => {}
     }
     if d.is_incomplete && (d.site == Site::Kernel || d.site.is_result()) {
-        let what = if d.site == Site::Kernel { "a kernel's parameter" } else { "a result" };
-        d.report(out, &BAD_PARAMETER, format!("{what} has a size, `{name}` leaves it open"));
+        let what = if d.site == Site::Kernel { "a kernel parameter" } else { "a return parameter" };
+        d.report(out, &BAD_PARAMETER, format!("{what} must have a size, but array `{name}` has none"));
     }
     if d.declarator.dimensions.len() > 1 {
-        d.report(out, &BAD_PARAMETER, "a parameter has one dimension at most".to_owned());
+        d.report(out, &BAD_PARAMETER, "a parameter can have at most one dimension".to_owned());
     }
     if d.declarator.count.is_some() {
-        d.report(out, &BAD_PARAMETER, "a parameter is one name, no range".to_owned());
+        d.report(out, &BAD_PARAMETER, "a parameter cannot be a range of names".to_owned());
     }
     if let Some(value) = d.declarator.initializer {
-        out.push(Diagnostic::new(&BAD_PARAMETER, value.text_range(), "a parameter has no initial value"));
+        out.push(Diagnostic::new(
+            &BAD_PARAMETER,
+            value.text_range(),
+            "a parameter cannot have an initializer",
+        ));
     }
     if matches!(d.site, Site::Function | Site::Result) {
         if name == "_" {
-            d.report(out, &BAD_PARAMETER, "a parameter of a function has a name".to_owned());
+            d.report(out, &BAD_PARAMETER, "a function parameter must have a name".to_owned());
         }
         if head.space == Space::Param
             && let Some(align) = head.align
             && align > MAX_PARAMETER_ALIGNMENT
         {
             let message =
-                format!("a parameter is aligned to {MAX_PARAMETER_ALIGNMENT} bytes at most, not {align}");
+                format!("parameter alignment is limited to {MAX_PARAMETER_ALIGNMENT} bytes, found {align}");
             out.push(Diagnostic::new(&BAD_SIZE, head.words.align.unwrap_or(d.name), message));
         }
     }
@@ -415,7 +429,7 @@ pub(crate) fn check_list(site: Site, parameters: &[Parameter<'_>], gates: &Gates
     if site.is_result() && declared.len() > 1 {
         let in_memory = declared.iter().find(|(head, ..)| head.space == Space::Param);
         if let Some(&(_, _, range)) = in_memory {
-            let message = "several results are returned in registers, in `.param` only one is";
+            let message = "a function with several return parameters must return them in `.reg`";
             out.push(Diagnostic::new(&BAD_PARAMETER, range, message));
         }
     }
@@ -427,7 +441,7 @@ pub(crate) fn check_list(site: Site, parameters: &[Parameter<'_>], gates: &Gates
             continue;
         }
         if index + 1 < declared.len() {
-            let message = "only the last parameter may leave its size open";
+            let message = "only the last parameter can be an array without a size";
             out.push(Diagnostic::new(&BAD_PARAMETER, *range, message));
         }
         out.extend(gates.check(&Gate::since(6, 0, 30), "[]", *range, ""));

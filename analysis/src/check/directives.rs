@@ -15,7 +15,7 @@ use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
 
 declare_lint! {
-    /// A directive of a kernel or of a function has no effect without another one, or beside it.
+    /// A directive is ignored because another one is missing or conflicts with it.
     pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         attributes(list, gates, text, out);
     }
     for pragma in heading.pragmas.iter().filter(|_| !is_entry && has_body) {
-        let message = "only kernels have pragmas here, a function has them in its body";
+        let message = "`.pragma` is not allowed before the body of a function; put it inside the body";
         out.push(Diagnostic::new(&BAD_DECLARATION, pragma.text_range(), message));
     }
     declaration_gates(heading, is_entry, gates, text, out);
@@ -52,12 +52,12 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
     for (index, found) in all.iter().enumerate() {
         let Some((most, of_kernels)) = shape(found.word) else { continue };
         if let Some(&(range, _)) = found.arguments.get(most) {
-            let message = format!("`{}` has at most {most} arguments", found.word);
+            let message = format!("`{}` takes at most {most} arguments", found.word);
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         if of_kernels != is_entry {
             let owner = if of_kernels { "kernels" } else { "device functions" };
-            let message = format!("`{}` is a directive of {owner}", found.word);
+            let message = format!("`{}` applies only to {owner}", found.word);
             out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(
                 "remove it",
                 found.range,
@@ -70,18 +70,18 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         }
         values(found, gates, out);
         if found.word == ".noreturn" && heading.has_results() {
-            let message = "a function with results returns";
+            let message = "a function that returns a value cannot be `.noreturn`";
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
         }
         if found.word == ".noreturn" && index > 0 {
-            let message = "`.noreturn` stands once, before the other directives";
+            let message = "`.noreturn` must appear once, before the other directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message));
         }
         if found.word.starts_with(".abi") {
             if let Some(first) = preserved.iter().find(|first| first.word == found.word) {
-                let message = format!("`{}` stands twice", found.word);
+                let message = format!("duplicate `{}`", found.word);
                 let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message);
-                out.push(diagnostic.related(first.range, "first here"));
+                out.push(diagnostic.related(first.range, "first used here"));
             }
             preserved.push(found);
         }
@@ -90,7 +90,7 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         together(all, end, out);
         crowded(all, gates, out);
         if !has_body && let Some(first) = all.first() {
-            let message = "a kernel that is declared and not defined has no directives";
+            let message = "directives are not allowed on a kernel declaration without a body";
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
         }
     }
@@ -102,7 +102,7 @@ fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text:
         match &text[range] {
             ".weak" => out.extend(gates.check(&Gate::since(3, 1, 20), ".weak", range, "")),
             ".entry" if is_entry && heading.body.is_none() => {
-                let what = "a kernel without a body".to_owned();
+                let what = "a kernel declaration without a body".to_owned();
                 out.extend(gates.check_phrase(&Gate::since(3, 0, 10), what, range));
             }
             _ => {}
@@ -117,7 +117,7 @@ fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
         if text[range].starts_with(".unified") {
             out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
         } else {
-            let message = "the attribute of a function is `.unified`";
+            let message = "`.unified` is the only attribute of a function";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
     }
@@ -136,13 +136,17 @@ fn values(found: &FunctionDirective<'_>, gates: &Gates, out: &mut Findings) {
         let Some(value) = value else { continue };
         let bits = constant::narrow(value);
         if bits == Some(0) && positive {
-            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at least 1")));
+            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` must be at least 1")));
         } else if bits.is_none_or(|bits| bits > most) {
-            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at most {most}, not {value}")));
+            out.push(Diagnostic::new(
+                &BAD_SIZE,
+                range,
+                format!("`{word}` must be at most {most}, found {value}"),
+            ));
         }
     }
     if word == ".maxnctapersm" && gates.version >= PtxVersion::new(2, 1) {
-        let message = "PTX ISA 2.1 removed `.maxnctapersm`";
+        let message = "`.maxnctapersm` was removed in PTX ISA 2.1";
         let diagnostic = Diagnostic::new(&REMOVED_FORM, found.range, message);
         out.push(diagnostic.fix("change to `.minnctapersm`", found.range, ".minnctapersm"));
     }
@@ -161,11 +165,11 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let most = limits.blocks.min(limits.warps / warps.max(1));
     if gates.is_compiled() && blocks > most {
         let message = format!(
-            "`.minnctapersm {blocks}` is ignored: at most {most} such blocks fit on {}",
+            "`.minnctapersm {blocks}` is ignored: at most {most} CTAs of this size fit on a multiprocessor of {}",
             gates.target
         );
         let note = format!(
-            "a multiprocessor holds {} blocks and {} warps, a block has {warps}",
+            "a multiprocessor holds {} CTAs and {} warps; a CTA of this kernel has {warps} warps",
             limits.blocks, limits.warps
         );
         out.push(Diagnostic::new(&IGNORED_DIRECTIVE, wanted.range, message).note(note));
@@ -179,9 +183,9 @@ fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
         if let (Some(one), Some(other)) = (find(one), find(other)) {
             let (first, second) =
                 if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
-            let message = format!("a kernel has `{}` or `{}`, not both", first.word, second.word);
+            let message = format!("`{}` and `{}` cannot be combined", first.word, second.word);
             let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
-                .related(first.range, "because of this");
+                .related(first.range, "conflicts with this");
             let is_late = first.word.ends_with("ntid");
             out.push(if is_late { diagnostic.reported_at(end) } else { diagnostic });
         }
@@ -192,7 +196,7 @@ fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
         let missing: Vec<&str> =
             [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| !has(word)).collect();
         if !missing.is_empty() {
-            let message = format!("`.blocksareclusters` needs `{}`", missing.join("` and `"));
+            let message = format!("`.blocksareclusters` requires `{}`", missing.join("` and `"));
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message).reported_at(end));
         }
     }
@@ -203,6 +207,8 @@ fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     {
         let message = format!("`{}` is ignored without `.maxntid` or `.reqntid`", found.word);
         let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message).reported_at(end);
-        out.push(diagnostic.note("how many blocks fit depends on how many threads a block has"));
+        out.push(
+            diagnostic.note("the number of CTAs per multiprocessor depends on the number of threads per CTA"),
+        );
     }
 }

@@ -14,17 +14,17 @@ use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{BlockId, Flow, Instr, Split, Value};
 
 declare_lint! {
-    /// An instruction that all lanes of a warp must execute together stands where only some of them come.
+    /// An instruction that requires all threads of a warp is executed by only some of them.
     pub(super) PARTIAL_WARP = "W0508" "partial-warp", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// A mask of lanes names none, or some that never execute the instruction.
+    /// A member mask is zero or includes threads that never execute the instruction.
     pub(super) MEMBER_MASK = "W0509" "member-mask", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// An instruction that all lanes of a warp must execute together is behind a branch on what each lane computes.
+    /// An instruction that requires all threads of a warp follows a branch that may diverge.
     pub(super) VARYING_BRANCH = "W0517" "varying-branch", Allow, since "0.1.0"
 }
 
@@ -73,17 +73,18 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
         if may_be_parted(flow, block)
             && let Some(branch) = flow.uniformity().divergent(block)
         {
-            let message =
-                format!("all lanes of a warp execute this `{name}` together, and a branch may part them");
+            let message = format!(
+                "`{name}` may be executed by only part of a warp: it follows a branch that may diverge"
+            );
             out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
         }
         return;
     }
-    let message = format!("all lanes of a warp execute this `{name}` together, but not all come here");
+    let message = format!("`{name}` is executed by only part of a warp, but requires all of its threads");
     let diagnostic = Diagnostic::new(&PARTIAL_WARP, place, message);
     out.push(match split {
         Some(split) if !is_guarded => parted(body, flow, split.branch, diagnostic),
-        _ => diagnostic.note("the guard holds in some of the lanes only"),
+        _ => diagnostic.note("the guard predicate is true in only some of the lanes"),
     });
 }
 
@@ -111,7 +112,7 @@ fn split(flow: &Flow<'_>, block: BlockId) -> Option<Split> {
 fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnostic) -> Diagnostic {
     let jump = flow.instructions(branch).next_back();
     match jump.and_then(|jump| body.map.statement(jump.src)) {
-        Some(place) => diagnostic.related(place, "lanes jump here or not"),
+        Some(place) => diagnostic.related(place, "the warp diverges at this branch"),
         None => diagnostic,
     }
 }
@@ -123,7 +124,7 @@ fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, out:
     let name = instr.opcode.form.mnemonic();
     let range = last_operand(body.text, place);
     if mask == 0 {
-        let message = format!("this mask names no lane, not even the one that executes the `{name}`");
+        let message = format!("`membermask` of `{name}` is 0; it must include the executing lane");
         out.push(Diagnostic::new(&MEMBER_MASK, range, message));
         return;
     }
@@ -137,11 +138,11 @@ fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, out:
     if absent == 0 {
         return;
     }
-    let message = format!("this mask names {}, which never come here", lanes(absent));
+    let message = format!("`membermask` includes {}, which cannot execute this instruction", lanes(absent));
     let diagnostic = Diagnostic::new(&MEMBER_MASK, range, message);
     out.push(match split {
         Some(split) if guard == 0 => parted(body, flow, split.branch, diagnostic),
-        _ => diagnostic.note("the guard does not hold in them"),
+        _ => diagnostic.note("the guard predicate is false in those lanes"),
     });
 }
 
@@ -274,9 +275,15 @@ mod tests {
     fn masks_of_absent_lanes() {
         let body = "setp.gt.u32 %p1, %r1, 3; @%p1 bra A;\n\
                     bar.warp.sync 0xf; bar.warp.sync 0x1f; A: mov.u32 %r4, 0; ret;";
-        assert_eq!(masks(body), ["0x1f: this mask names lane 4, which never come here"]);
+        assert_eq!(
+            masks(body),
+            ["0x1f: `membermask` includes lane 4, which cannot execute this instruction"]
+        );
         let body = "setp.gt.u32 %p1, %r1, 3; @%p1 shfl.sync.idx.b32 %r3, %r1, 0, 31, -1; ret;";
-        assert_eq!(masks(body), ["-1: this mask names lanes 0 to 3, which never come here"]);
+        assert_eq!(
+            masks(body),
+            ["-1: `membermask` includes lanes 0 to 3, which cannot execute this instruction"]
+        );
     }
 
     #[test]

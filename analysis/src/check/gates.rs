@@ -10,8 +10,8 @@ use crate::diagnostic::{Diagnostic, Findings};
 use crate::module::VERSION_GATE;
 
 declare_lint! {
-    /// The instruction does not exist on the module's target.
-    pub(super) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
+    /// The instruction is not available on the target of the module.
+    pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
 /// Lengths of 32 bits; those with a sign have always been taken.
@@ -46,27 +46,27 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && row.gate != Gate::BASE
         {
-            let what = format!("the operand `{}` of `{}`", row.name, statement.form.mnemonic());
+            let what = format!("operand `{}` of `{}`", row.name, statement.form.mnemonic());
             out.extend(ctx.gates.check_phrase(&row.gate, what, range));
         }
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && let (Some(Operand::Int(value)), Some((values, gate))) = (operand, row.gated)
             && values.contains(*value)
         {
-            let what = format!("{value} for the operand `{}`", row.name);
+            let what = format!("value {value} of operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&gate, what, range));
         }
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && let (Some(Operand::Sink), Some(gate)) = (operand, row.gated_sink)
         {
-            let what = format!("`_` for the operand `{}`", row.name);
+            let what = format!("`_` as operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&gate, what, range));
         }
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && row.ty == ExpectedType::Length
             && is_unsigned_word(ctx, operand.as_ref())
         {
-            let what = format!("an unsigned register of 32 bits for the operand `{}`", row.name);
+            let what = format!("an unsigned 32-bit register as operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&SHORT_LENGTH, what, range));
         }
         // A vector of them, or one.
@@ -119,7 +119,7 @@ impl Gates {
                 diagnostic.note(format!("use `{mnemonic}.sync` with a mask of the participating threads"))
             }
             "mad" if gate.targets.lowest() < Some(20) => diagnostic
-                .note("from sm_20 on the product is rounded in a way that is told")
+                .note("from sm_20 on, `mad` on floating-point types requires a rounding modifier")
                 .fix("add `.rn`", TextRange::at(range.start() + TextSize::of("mad"), 0.into()), ".rn"),
             _ => diagnostic,
         })
@@ -133,21 +133,22 @@ impl Gates {
         let message = format!("{what} {error}");
         let diagnostic = match error {
             GateError::Version(version) => Diagnostic::new(&VERSION_GATE, range, message)
-                .note(format!("the module says `.version {}`; raise it to {version}", self.version)),
+                .note(format!("the module declares `.version {}`; raise it to {version}", self.version)),
             GateError::Target(targets) => {
                 let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
                 match nearest(targets, self.target) {
                     Some(sm) if sm.number < OLDEST_COMPILED && self.is_compiled() => {
-                        diagnostic.note(format!("the target is {}, which came later", self.target))
+                        diagnostic.note(format!("the module targets {}, which is newer", self.target))
                     }
-                    Some(sm) => {
-                        diagnostic.note(format!("the target is {}; `.target {sm}` would do", self.target))
-                    }
+                    Some(sm) => diagnostic
+                        .note(format!("the module targets {}; `.target {sm}` supports it", self.target)),
                     None => diagnostic,
                 }
             }
-            GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message)
-                .note(format!("the module says `.version {}` and `.target {}`", self.version, self.target)),
+            GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message).note(format!(
+                "the module declares `.version {}` and `.target {}`",
+                self.version, self.target
+            )),
         };
         Some(Diagnostic { gate: Some(*gate), ..diagnostic })
     }

@@ -10,12 +10,12 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A constant is of a kind that the instruction's type does not have.
+    /// A constant does not match the type of the instruction.
     pub(crate) CONSTANT_TYPE = "E0304" "constant-type", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A constant is not one that the instruction takes.
+    /// A constant is outside the range that the instruction accepts.
     pub(super) CONSTANT_RANGE = "E0310" "constant-range", Error, since "0.1.0"
 }
 
@@ -104,7 +104,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
     }
     Some(match operand {
         Operand::Int(value) => {
-            let message = format!("an integer constant in place of {ty}");
+            let message = format!("expected {ty}, found an integer constant");
             let bits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")).filter(|_| is_float);
             let spelled = bits.and_then(|digits| match (digits.len(), ty.as_str()) {
                 (1..=8, "a `.f32`") => Some(format!("0f{digits:0>8}")),
@@ -112,13 +112,13 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
                 _ => None,
             });
             if let Some(spelled) = spelled {
-                let message = format!("an integer constant in place of {ty}");
-                let note = "the bits of a float stand behind `0f`, eight digits, or `0d`, sixteen digits";
+                let message = format!("expected {ty}, found an integer constant");
+                let note = "write the bits of a float as `0f` and 8 hexadecimal digits, or `0d` and 16";
                 let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
                 return Some(diagnostic.fix(format!("write `{spelled}`"), range, spelled));
             }
             let note =
-                format!("constants are not converted: write it with a point or by its bits, as `{value}.0`");
+                format!("integer constants are not converted; write `{value}.0` or the bits of the float");
             let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
             let digits = written.strip_prefix('-').unwrap_or(written);
             // A zero in front makes it octal.
@@ -131,8 +131,8 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             }
         }
         _ => {
-            let message = format!("a floating-point constant in place of {ty}");
-            let note = "constants are not converted: write an integer, or the float's bits in hexadecimal";
+            let message = format!("expected {ty}, found a floating-point constant");
+            let note = "floating-point constants are not converted; write an integer or the bits of the float in hexadecimal";
             let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
             match written.strip_suffix(".0") {
                 Some(whole) => diagnostic.fix(format!("write `{whole}`"), range, whole),
@@ -175,12 +175,12 @@ fn value(
         _ => String::new(),
     };
     let message = match row.values {
-        Values::Of([]) => "a constant cannot stand here".to_owned(),
-        values => format!("{found} is out of range: `{}` takes {values}", row.name),
+        Values::Of([]) => "expected a register, found a constant".to_owned(),
+        values => format!("{found} is out of range for `{}`: expected {values}", row.name),
     };
     let note = match row.values {
-        Values::Of([]) => format!("`{}` is a register in `{}`", row.name, title(ctx, statement)),
-        _ => format!("this is the operand `{}` of `{}`", row.name, title(ctx, statement)),
+        Values::Of([]) => format!("operand `{}` of `{}` must be a register", row.name, title(ctx, statement)),
+        _ => format!("this is operand `{}` of `{}`", row.name, title(ctx, statement)),
     };
     let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message).note(note);
     Some(match row.values {
@@ -194,8 +194,10 @@ fn field(row: &Expected, element: &Operand, values: Values, range: TextRange) ->
     let message = match element {
         Operand::Reg(_) => return None,
         Operand::Int(value) if values.contains(*value) => return None,
-        Operand::Int(value) => format!("{value} is out of range: this part of `{}` is {values}", row.name),
-        _ => format!("`{}` consists of integer constants", row.name),
+        Operand::Int(value) => {
+            format!("{value} is out of range for an element of `{}`: expected {values}", row.name)
+        }
+        _ => format!("`{}` must be a vector of integer constants", row.name),
     };
     Some(Diagnostic::new(&CONSTANT_RANGE, range, message))
 }

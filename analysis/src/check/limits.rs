@@ -34,11 +34,11 @@ pub(crate) fn kernel_parameters(bytes: u64, range: TextRange, gates: &Gates) -> 
     }
     let has_more = gates.version >= PtxVersion::new(8, 1);
     if has_more && bytes <= MORE_PARAMETERS {
-        let what = format!("{bytes} bytes of parameters, more than {PARAMETERS},");
+        let what = format!("a parameter list of {bytes} bytes (more than {PARAMETERS})");
         return gates.check_phrase(&Gate::since(8, 1, 70), what, range);
     }
     let most = if has_more { MORE_PARAMETERS } else { PARAMETERS };
-    let message = format!("the kernel has {bytes} bytes of parameters, {most} are possible");
+    let message = format!("kernel parameters take {bytes} bytes; the limit is {most}");
     let diagnostic = Diagnostic::new(&HARDWARE_LIMIT, range, message);
     Some(diagnostic.note("pass a pointer to a structure instead"))
 }

@@ -7,49 +7,49 @@ use crate::diagnostic::{Diagnostic, Lint, Severity};
 use crate::syntax_errors;
 
 declare_lint! {
-    /// The file holds bytes that are not UTF-8.
+    /// The file contains bytes that are not valid UTF-8.
     pub INVALID_UTF8 = "E0008" "invalid-utf8", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A register is used that is not declared.
+    /// A register is used but not declared.
     pub UNDEFINED_REGISTER = "E0202" "undefined-register", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A branch goes to a label that does not exist in its scope.
+    /// A branch target is not defined in this scope.
     pub UNDEFINED_LABEL = "E0203" "undefined-label", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A name is used that nothing declares.
+    /// A name is used but not declared.
     pub UNDEFINED_SYMBOL = "E0204" "undefined-symbol", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A call does not say what is called, or something that cannot be called.
+    /// The target of a call is missing or cannot be called.
     pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// No instruction has this name.
+    /// The instruction does not exist.
     pub UNKNOWN_INSTRUCTION = "E0210" "unknown-instruction", Error, since "0.1.0"
 }
 declare_lint! {
-    /// An instruction does not take this modifier or type.
+    /// The instruction does not take this modifier or type.
     pub BAD_MODIFIER = "E0211" "bad-modifier", Error, since "0.1.0"
 }
 declare_lint! {
-    /// An instruction lacks a modifier or type that it must have.
+    /// The instruction lacks a required modifier or type.
     pub MISSING_MODIFIER = "E0212" "missing-modifier", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Something other than a predicate stands where only a predicate can.
+    /// An operand must be a predicate.
     pub PREDICATE = "E0305" "predicate", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Something in brackets is not an address.
+    /// An address operand is invalid.
     pub ADDRESS = "E0306" "bad-address", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The instruction table does not describe this instruction yet, so nothing about it is checked.
+    /// The instruction is not checked because it is not in the instruction table yet.
     pub NOT_CHECKED = "I0601" "not-checked", Information, since "0.1.0"
 }
 declare_lint! {
@@ -57,11 +57,11 @@ declare_lint! {
     pub NOT_COMPILED = "I0602" "not-compiled", Information, since "0.1.0"
 }
 declare_lint! {
-    /// The function exceeds a limit of the hardware.
+    /// The function exceeds a hardware limit.
     pub HARDWARE_LIMIT = "E0603" "hardware-limit", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The compiler contradicted itself; this is a defect of it and not of the program.
+    /// Internal compiler error: a defect of the compiler, not of the program.
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
 
@@ -210,7 +210,8 @@ pub fn undefined(
         Expected::Label => "label",
         Expected::Symbol => "name",
     };
-    let diagnostic = Diagnostic::new(lint_of(expected), range, format!("there is no {what} `{name}` here"));
+    let diagnostic =
+        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,

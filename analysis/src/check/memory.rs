@@ -15,17 +15,17 @@ use crate::flow::{Flow, Instr};
 use crate::scope::Entity;
 
 declare_lint! {
-    /// An access is at an address that is no multiple of its size.
+    /// An access is misaligned.
     pub(super) MISALIGNED = "W0510" "misaligned-access", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// An access reaches beyond the variable that it names.
+    /// An access is out of bounds of the variable.
     pub(super) OUT_OF_BOUNDS = "W0518" "out-of-bounds", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// A variable in local memory is indexed by a register, so that it cannot be kept in registers.
+    /// A `.local` variable is indexed by a register, so it cannot be kept in registers.
     pub(super) INDEXED_LOCAL = "W0511" "indexed-local", Allow, since "0.1.0"
 }
 
@@ -61,7 +61,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
                         let range = base(body, flow, instr, address);
                         let name = names.of(symbol);
                         let message =
-                            format!("this register is an index into `{name}`, which stays in local memory");
+                            format!("`{name}` is indexed by this register, so it stays in local memory");
                         out.push(Diagnostic::new(&INDEXED_LOCAL, range, message));
                     }
                 }
@@ -126,18 +126,16 @@ impl MemoryAccess<'_> {
     fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
         let Self { place, offset, bytes } = *self;
         if self.is_misaligned() {
-            let message = format!(
-                "an access of {bytes} bytes is aligned to {bytes}, which byte {offset} of `{name}` is not"
-            );
-            let note = format!("`{name}` itself is aligned to {}", place.align);
+            let message = format!("{bytes}-byte access at offset {offset} of `{name}` is misaligned");
+            let note = format!("`{name}` is aligned to {} bytes", place.align);
             out.push(Diagnostic::new(&MISALIGNED, range, message).note(note));
         }
         if self.is_outside() {
             let size = place.size;
             let message = match offset {
-                0 => format!("an access of {bytes} bytes reaches beyond `{name}`, which has {size}"),
+                0 => format!("{bytes}-byte access is out of bounds: the size of `{name}` is {size} bytes"),
                 _ => format!(
-                    "an access of {bytes} bytes at byte {offset} is not inside `{name}`, which has {size}"
+                    "{bytes}-byte access at offset {offset} is out of bounds: the size of `{name}` is {size} bytes"
                 ),
             };
             out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
@@ -192,7 +190,7 @@ mod tests {
     #[test]
     fn offsets_are_followed_through_registers() {
         let body = "add.u32 %r3, %r1, 4; ld.shared.u32 %r4, [%r3]; ld.shared.v2.u32 {%r4, %r5}, [%r3+8];";
-        assert_eq!(found(body), ["%r3: an access of 8 bytes is aligned to 8, which byte 12 of `s` is not"]);
+        assert_eq!(found(body), ["%r3: 8-byte access at offset 12 of `s` is misaligned"]);
         assert_eq!(found("add.u32 %r3, %r1, %r2; ld.shared.u32 %r4, [%r3+2];"), Vec::<String>::new());
     }
 

@@ -17,7 +17,7 @@ declare_lint! {
 }
 
 declare_lint! {
-    /// An operand is of a kind that the instruction does not take there.
+    /// An operand is of the wrong kind for the instruction.
     pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
@@ -52,12 +52,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                     destinations(&elements(operand), specials, range, out);
                 }
                 input::Operand::Reg(_) if row.role == Role::Destination && is_sum(ctx.slice(range)) => {
-                    let message = "a result is written to a register, not to a register with an offset";
+                    let message = "expected a register as the destination, found a register with an offset";
                     out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
                 }
                 input::Operand::NotPred(_) if row.role == Role::Destination => {
-                    let message = "a result cannot be written to a negated predicate";
-                    let note = "`!` is written in front of predicates that are read";
+                    let message = "a negated predicate cannot be a destination";
+                    let note = "`!` applies only to predicates that are read";
                     out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
                 }
                 _ => {}
@@ -74,12 +74,14 @@ fn beside(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected], out:
             && rows.iter().any(|row| row.name == other)
             && !class.intersects(exact(operand, ctx.registers))
         {
-            let message = format!(
-                "beside `{other}`, `{}` takes {}, found `{}`",
-                row.name,
-                describe(class),
-                ctx.slice(range)
-            );
+            let (name, found) = (row.name, ctx.slice(range));
+            let message = match class {
+                Class::NONE => format!("operands `{name}` and `{other}` cannot be combined"),
+                _ => format!(
+                    "operand `{name}` must be {} when `{other}` is present, found `{found}`",
+                    describe(class)
+                ),
+            };
             out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
         }
     }
@@ -177,9 +179,10 @@ fn exchanged(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected]) -
     }
     let range = statement.ranges[0].cover(statement.ranges[1]);
     let (here, there) = (ctx.slice(statement.ranges[0]), ctx.slice(statement.ranges[1]));
-    let order = if is_address(first) { "the address comes first" } else { "the address comes second" };
-    let message = format!("the operands of `{}` are in the wrong order", statement.form.mnemonic());
-    let title = format!("write `{there}, {here}`");
+    let order =
+        if is_address(first) { "the address must come first" } else { "the address must come second" };
+    let message = format!("operands of `{}` are in the wrong order", statement.form.mnemonic());
+    let title = format!("change to `{there}, {here}`");
     Some(Diagnostic::new(&OPERAND_CLASS, range, message).note(order).fix(
         title,
         range,
@@ -195,19 +198,20 @@ fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
         (0, 0) => "no operands".to_owned(),
         (1, 1) => "1 operand".to_owned(),
         (a, b) if a == b => format!("{a} operands"),
+        (a, b) if b == a + 1 => format!("{a} or {b} operands"),
         (a, b) => format!("{a} to {b} operands"),
     };
     let range = match statement.ranges.get(most) {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let message = format!("`{}` takes {expected} here, found {found}", title(ctx, statement));
+    let message = format!("`{}` takes {expected}, found {found}", title(ctx, statement));
     let diagnostic = uncounted(ctx, statement, Diagnostic::new(&OPERAND_COUNT, range, message));
     if signature.operands.is_empty() {
-        return diagnostic.note("nothing stands between the name and `;`");
+        return diagnostic.note("remove everything between the name and `;`");
     }
     let described = signature.operands.iter().map(|row| {
-        let optional = if row.optional { ", may be left out" } else { "" };
+        let optional = if row.optional { ", optional" } else { "" };
         format!("`{}` ({}{optional})", row.name, describe(row.class))
     });
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
@@ -230,7 +234,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
         let verb = if names.len() == 1 { "is" } else { "are" };
         let diagnostic = diagnostic.note(format!("{} {verb} missing", names.join(" and ")));
         let (title, text) = match (statement.form.mnemonic(), missing) {
-            (_, [only]) if only.name == "membermask" => ("add the mask of a whole warp", "0xffffffff"),
+            (_, [only]) if only.name == "membermask" => ("add the mask of a full warp", "0xffffffff"),
             ("bar" | "barrier", [only]) if only.name == "a" => ("add barrier 0", "0"),
             _ => return diagnostic,
         };
@@ -249,7 +253,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
         let result = TextRange::new(result.start(), next.start());
         let name = TextRange::at(statement.name.start(), text_size::TextSize::of("red"));
         return diagnostic
-            .note("`red` has no result; `atom` does the same and returns what was there")
+            .note("`red` has no destination; `atom` does the same and returns the old value")
             .fix("change to `atom`", name, "atom")
             .fix(format!("remove `{}`", ctx.slice(result).trim_end()), result, "");
     }
@@ -272,9 +276,10 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
         let is_written = rows.iter().any(|row| is_trans(row));
         let in_registers = matches!(statement.operands.get(1), Some(Some(input::Operand::Vector(_))));
         if is_written == in_registers {
-            let what = if in_registers { "no operand" } else { "an operand" };
-            let message = format!("a first factor that stands there has {what} `imm-trans-a`");
-            let note = "only what lies in shared memory can be transposed";
+            let what = if in_registers { "must not have the" } else { "requires the" };
+            let message =
+                format!("with matrix `a` in this place, the instruction {what} operand `imm-trans-a`");
+            let note = "only a matrix in shared memory can be transposed";
             out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[1], message).note(note));
         }
     }
@@ -284,7 +289,7 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
 fn ignored_source(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
     let position = |name| rows.iter().position(|row| row.name == name);
     if let (Some(_), Some(ignored)) = (position("src-size"), position("ignore-src")) {
-        let message = "a copy has a source size or a predicate that ignores the source, not both";
+        let message = "a copy cannot have both a source size and an `ignore-src` predicate";
         out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[ignored], message));
     }
 }
@@ -311,39 +316,39 @@ fn class(
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
     let instruction = ctx.slice(statement.name);
     let role = match row.role {
-        Role::Destination => "writes",
-        Role::Source => "reads",
-        Role::Both => "reads and writes",
+        Role::Destination => "is a destination",
+        Role::Source => "is a source",
+        Role::Both => "is read and written",
     };
-    let note = format!("this is the operand `{}`, which `{instruction}` {role}", row.name);
+    let note = format!("operand `{}` of `{instruction}` {role}", row.name);
     let diagnostic = Diagnostic::new(&OPERAND_CLASS, range, message).note(note);
     out.push(match (operand, row.class) {
         (input::Operand::Symbol(..), class) if class.intersects(Class::REGISTER) => {
-            diagnostic.note("`mov` puts the address of a variable into a register")
+            diagnostic.note("use `mov` to load the address of a variable into a register")
         }
         (input::Operand::Address(_), class) if class.intersects(Class::REGISTER) => {
-            diagnostic.note("memory is read by `ld` and written by `st`, everything else works on registers")
+            diagnostic.note("use `ld` and `st` to access memory; other instructions work on registers")
         }
         (input::Operand::Special(_), class) if class.intersects(Class::REGISTER) => {
-            diagnostic.note("`mov` copies a special register to a register")
+            diagnostic.note("use `mov` to copy a special register to a register")
         }
         (input::Operand::Reg(_) | input::Operand::Symbol(..), class) if class == Class::ADDRESS => {
             let text = format!("[{}]", ctx.slice(range));
-            let title = format!("write `{text}`");
-            diagnostic.note("an address stands in brackets, `[%rd1+8]`").fix(title, range, text)
+            let title = format!("change to `{text}`");
+            diagnostic.note("addresses are written in brackets, as in `[%rd1+8]`").fix(title, range, text)
         }
         (input::Operand::Reg(register), class)
             if class.intersects(Class::PAIR_WITHOUT_FIRST)
                 && ctx.register_type(*register) == ScalarType::Pred =>
         {
             let text = format!("_|{}", ctx.slice(range));
-            let title = format!("write `{text}`");
+            let title = format!("change to `{text}`");
             diagnostic
-                .note("the predicate is the second result, `_` leaves the first one out")
+                .note("the predicate is the second destination; `_` discards the first")
                 .fix(title, range, text)
         }
         (input::Operand::Sink, _) => {
-            diagnostic.note("`_` stands for a result that is not wanted, where the instruction allows it")
+            diagnostic.note("`_` can only discard a result, and only where the instruction allows it")
         }
         _ => diagnostic,
     });
@@ -460,7 +465,7 @@ fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &
     };
     if let Some(wrong) = parts.iter().find(is_wrong) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
-        let note = "every part of a result is a register, or `_` where it is not wanted";
+        let note = "each part of a destination must be a register, or `_` to discard it";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 }
@@ -490,18 +495,18 @@ fn sink(
     let loads = matches!(statement.form.id, FormId::WmmaLoad | FormId::WmmaLoadC);
     let is_special = |operand: &input::Operand| matches!(operand, input::Operand::Special(_));
     if row.role == Role::Source && is_rewritten(statement) && elements.iter().any(is_special) {
-        let message = "a special register cannot stand here";
+        let message = "a special register is not allowed here";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
     }
     if row.role == Role::Destination && is_rewritten(statement) && !loads && elements.iter().any(is_sink) {
-        let note = "no element of this result can be left out";
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be written here").note(note));
+        let note = "every element of this destination must be a register";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` is not allowed in this destination").note(note));
     } else if row.role != Role::Destination && !packs && !stores && elements.iter().any(is_sink) {
-        let note = "`_` stands for a result that is not wanted; it holds no value";
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read").note(note));
+        let note = "`_` discards a result and has no value";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be used as a source").note(note));
     } else if elements.iter().all(is_sink) {
-        let message = "a vector of `_` alone has no type";
-        let note = "at least one element is a register, the others agree with it";
+        let message = "a vector cannot consist of `_` only";
+        let note = "at least one element must be a register, which determines the type";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 }
@@ -517,8 +522,8 @@ fn name(operand: &input::Operand) -> &'static str {
         O::Symbol(..) => "the name of a variable or function",
         O::Special(_) => "a special register",
         O::Label(_) => "a label",
-        O::Targets(_) => "a list of branch targets",
-        O::Prototype(_) => "a prototype or a list of call targets",
+        O::Targets(_) => "a `.branchtargets` list",
+        O::Prototype(_) => "a prototype or `.calltargets` list",
         O::Vector(_) => "a vector",
         O::Pair(_) => "a pair of destinations",
         O::Sink => "`_`",
@@ -534,8 +539,8 @@ pub fn describe(class: Class) -> String {
         (Class::IMMEDIATE, "a constant"),
         (Class::ADDRESS, "an address in brackets"),
         (Class::LABEL, "a label"),
-        (Class::BRANCH_TARGETS, "a list of branch targets"),
-        (Class::PROTOTYPE, "a prototype or a list of call targets"),
+        (Class::BRANCH_TARGETS, "a `.branchtargets` list"),
+        (Class::PROTOTYPE, "a prototype or `.calltargets` list"),
         (Class::SYMBOL, "the name of a variable or function"),
         (Class::VECTOR, "a vector in braces"),
         (Class::PAIR, "a pair `d|p`"),

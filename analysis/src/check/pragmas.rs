@@ -10,12 +10,12 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A pragma stands where it has no meaning, or its argument is none.
+    /// A pragma has an invalid argument or is in the wrong place.
     pub(crate) BAD_PRAGMA = "E0113" "bad-pragma", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A pragma that the assembler does not know and ignores.
+    /// The pragma is unknown and is ignored.
     pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.1.0"
 }
 
@@ -55,17 +55,20 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
     if name == "abi_param_reg" {
         // Not documented; in bodies it is refused.
         if site == Site::KernelBody {
-            out.push(Diagnostic::new(&BAD_PRAGMA, range, format!("`{name}` stands before a body")));
+            out.push(Diagnostic::new(&BAD_PRAGMA, range, format!("pragma `{name}` must precede the body")));
         }
         return;
     }
     let known = PRAGMAS.iter().find(|pragma| pragma.name == name);
     let Some(pragma) = known.filter(|p| argument.is_empty() || !matches!(p.argument, Argument::None)) else {
         if site == Site::Module {
-            let message = format!("there is no pragma `{content}` for modules");
-            out.push(Diagnostic::new(&BAD_PRAGMA, range, message).note("the module pragma is \"nounroll\""));
+            let message = format!("`{content}` is not a module-scope pragma");
+            out.push(
+                Diagnostic::new(&BAD_PRAGMA, range, message)
+                    .note("the only module-scope pragma is \"nounroll\""),
+            );
         } else {
-            let message = format!("the pragma `{content}` is not known and ignored");
+            let message = format!("unknown pragma `{content}` is ignored");
             out.push(Diagnostic::new(&UNKNOWN_PRAGMA, range, message));
         }
         return;
@@ -73,22 +76,29 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
     out.extend(gates.check(&pragma.gate, name, range, ""));
     let mut report = |message: String| out.push(Diagnostic::new(&BAD_PRAGMA, range, message));
     if pragma.of_statements && !site.is_body() {
-        report(format!("the pragma `{name}` stands inside a body, before the statement that it describes"));
+        report(format!(
+            "pragma `{name}` must be inside a function body, before the statement that it applies to"
+        ));
         return;
     }
     match pragma.argument {
         Argument::None => {}
         Argument::Ignored if site == Site::FunctionBody => {
-            report(format!("the pragma `{name}` is for kernels, not for device functions"));
+            report(format!("pragma `{name}` applies only to kernels, not to device functions"));
         }
         Argument::Ignored => {}
         Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => {}
-        Argument::Count => report(format!("`{name}` has a positive integer, not `{argument}`")),
+        Argument::Count => report(format!("pragma `{name}` takes a positive integer{}", found(argument))),
         // Nothing looks at the statements of a device function that is not compiled on its own.
         Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
         Argument::Mask if digits(argument).is_some() => {}
-        Argument::Mask => report(format!("`{name}` has a mask of the bytes that are used, not `{argument}`")),
+        Argument::Mask => report(format!("pragma `{name}` takes a byte mask{}", found(argument))),
     }
+}
+
+/// `, found …`; empty without an argument.
+fn found(argument: &str) -> String {
+    if argument.is_empty() { String::new() } else { format!(", found `{argument}`") }
 }
 
 /// The digits of an integer as C writes it, of whatever size.

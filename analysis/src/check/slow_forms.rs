@@ -7,7 +7,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A form that is expected to be slow, where another one or another target is not.
+    /// The instruction is expected to have reduced performance.
     pub(super) SLOW_FORM = "W0521" "slow-form", Information, since "0.1.0"
 }
 
@@ -24,8 +24,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && opcode.has(Mod::Sp)
         && let Some(range) = suffix(".sp")
     {
-        let message = "`mma.sp` is expected to be slow on future architectures";
-        let note = "`.sp::ordered_metadata` takes the same metadata with its indices in ascending order";
+        let message = "`mma.sp` is expected to have reduced performance on future architectures";
+        let note =
+            "`mma.sp::ordered_metadata` does the same if the indices in the metadata are in increasing order";
         let diagnostic = Diagnostic::new(&SLOW_FORM, range, message).note(note);
         out.push(diagnostic.fix("change to `.sp::ordered_metadata`", range, ".sp::ordered_metadata"));
     }
@@ -34,8 +35,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && !MULTICAST.contains(ctx.gates.target)
         && let Some(range) = suffix(".multicast::cluster")
     {
-        let message = format!("`.multicast::cluster` is expected to be slow on {}", ctx.gates.target);
-        let note = format!("it is fast on {MULTICAST}");
+        let message =
+            format!("`.multicast::cluster` is expected to have reduced performance on {}", ctx.gates.target);
+        let note = format!("it has full performance on {MULTICAST}");
         out.push(Diagnostic::new(&SLOW_FORM, range, message).note(note));
     }
 }

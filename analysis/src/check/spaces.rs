@@ -15,7 +15,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// An address names a variable of another state space than the instruction's.
+    /// An address refers to a variable in another state space than the one accessed.
     pub(super) STATE_SPACE = "E0308" "state-space", Error, since "0.1.0"
 }
 
@@ -39,7 +39,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && ctx.header.address_size == 64
         && compiled
     {
-        let message = "generic addresses of the module have 64 bits";
+        let message = "generic addresses are 64 bits wide in this module";
         out.push(Diagnostic::new(&lints::ADDRESS, statement.name, message));
     }
     let moved = is_moved(ctx, statement);
@@ -90,7 +90,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 out.extend(brackets::check(ctx, statement, row, parts, moved, range));
             }
             (Some(Operand::Label(_)), ExpectedType::Address(_)) => {
-                let message = format!("`{}` is a label, not an address", ctx.slice(range));
+                let message = format!("expected an address, found label `{}`", ctx.slice(range));
                 out.push(Diagnostic::new(&lints::ADDRESS, range, message));
             }
             (Some(Operand::Symbol(symbol, _)), ExpectedType::Typed(ty))
@@ -113,7 +113,7 @@ fn respaced(
     if diagnostic.lint != &STATE_SPACE {
         return diagnostic;
     }
-    let note = "an access names the state space of the variable, or none where the address is generic";
+    let note = "name the state space of the variable, or none for a generic address";
     let diagnostic = diagnostic.note(note);
     let found = match address.base {
         AddressBase::Symbol(Symbol::Param(_) | Symbol::Return(_)) => Space::Param,
@@ -132,7 +132,7 @@ fn respaced(
         return diagnostic;
     }
     let word = format!(".{}", found.text());
-    diagnostic.fix(format!("access `{word}`"), statement.suffixes[index], word)
+    diagnostic.fix(format!("change to `{word}`"), statement.suffixes[index], word)
 }
 
 /// Results of a function may only be written, and its parameters only read. A variable with the name of one counts as
@@ -141,13 +141,13 @@ fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRan
     let AddressBase::Symbol(symbol) = address.base else { return None };
     let hides = || ctx.variables.get(&symbol).and_then(|place| place.hides);
     let what = match (mnemonic, symbol) {
-        ("ld", Symbol::Return(_)) => "is a result of this function, which is only written",
-        ("st", Symbol::Param(_)) => "is a parameter of this function, which is only read",
+        ("ld", Symbol::Return(_)) => "is a return parameter of this function and can only be written",
+        ("st", Symbol::Param(_)) => "is an input parameter of this function and can only be read",
         ("ld", Symbol::Local(_)) if hides() == Some(Hidden::Result) => {
-            "has the name of a result of this function, which is only written"
+            "has the same name as a return parameter of this function and can only be written"
         }
         ("st", Symbol::Local(_)) if hides() == Some(Hidden::Parameter) => {
-            "has the name of a parameter of this function, which is only read"
+            "has the same name as an input parameter of this function and can only be read"
         }
         _ => return None,
     };
@@ -168,7 +168,7 @@ fn unified(
         && !statement.opcode.has(Mod::Tensor)
         && matches!(statement.opcode.mods().find_map(Mod::space), None | Some(Space::Global))
         && matches!(address.base, AddressBase::Reg(_));
-    let message = "`.unified` describes the address in a register that a load from `.global` reads";
+    let message = "`.unified` is allowed only on the register address of a load from `.global`";
     (!is_loaded && ctx.slice(range).ends_with(".unified"))
         .then(|| Diagnostic::new(&lints::BAD_MODIFIER, range, message))
 }
@@ -199,7 +199,7 @@ fn special_base(
         }
         _ => false,
     };
-    let message = || format!("`{base}` cannot be the address here, which stands in a register");
+    let message = || format!("`{base}` cannot be used as an address here; copy it to a register first");
     (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
@@ -223,15 +223,21 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 };
                 return match fits {
                     true => None,
-                    false => bad(format!("`{name}` is `.{}`, tensor memory has 32-bit addresses", ty.text())),
+                    false => bad(format!(
+                        "`{name}` is `.{}`, expected a 32-bit address of tensor memory",
+                        ty.text()
+                    )),
                 };
             }
             if !integer || ty.bits() > 64 {
                 let text = ty.text();
-                return bad(format!("`{name}` is `.{text}`, an address is an integer of up to 64 bits"));
+                return bad(format!("`{name}` is `.{text}`, expected an integer address of at most 64 bits"));
             }
             if target.base.size == AddressSize::Copied && ty.bits() < 32 {
-                return bad(format!("`{name}` has {} bits, an address has 32 or 64", ty.bits()));
+                return bad(format!(
+                    "`{name}` is {} bits wide, expected a 32-bit or 64-bit address",
+                    ty.bits()
+                ));
             }
             let far = matches!(target.space, Space::Generic | Space::Global);
             let compiled = ctx.gates.is_compiled();
@@ -243,13 +249,13 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             };
             if far && wrong && ctx.header.address_size == 64 && compiled {
                 let bits = ty.bits();
-                return bad(format!("`{name}` has {bits} bits, addresses of the module have 64"));
+                return bad(format!("`{name}` is {bits} bits wide, expected a 64-bit address"));
             }
             None
         }
         AddressBase::Symbol(symbol) => named(ctx, target, symbol, range),
         AddressBase::Absolute if target.space == Space::Local => None,
-        AddressBase::Absolute => bad("constant addresses exist in `.local` alone".to_owned()),
+        AddressBase::Absolute => bad("constant addresses are allowed only in `.local`".to_owned()),
     }
 }
 
@@ -306,7 +312,8 @@ fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRang
                 return None;
             }
             let place = ctx.variables.get(symbol).filter(|place| place.ty.kind() == TypeKind::Opaque)?;
-            let message = format!("`{}` is a `.{}`, which is no memory", ctx.slice(range), place.ty.text());
+            let message =
+                format!("`{}` is a `.{}`, not a variable in memory", ctx.slice(range), place.ty.text());
             return Some(Diagnostic::new(&lints::ADDRESS, range, message));
         }
         Operand::Address(Address { base: AddressBase::Reg(register), .. }) => *register,
@@ -317,7 +324,8 @@ fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRang
     let ty = ctx.register_type(register);
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     let fits = ty.bits() == 64 || integer && ty.bits() == 32 && target.space == Space::Shared;
-    let message = || format!("`{}` is `.{}`, not as wide as the address", ctx.slice(range), ty.text());
+    let message =
+        || format!("`{}` is `.{}`, which does not have the width of an address", ctx.slice(range), ty.text());
     (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
@@ -329,7 +337,8 @@ fn writes(statement: &Statement<'_>) -> bool {
 /// A function reads its own parameters only.
 fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let Symbol::Param(_) = symbol else { return None };
-    let message = format!("`{}` is a parameter of this function, which cannot be written", ctx.slice(range));
+    let message =
+        format!("`{}` is an input parameter of this function and cannot be written", ctx.slice(range));
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
@@ -337,7 +346,8 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
 fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let is_argument = matches!(symbol, Symbol::Local(_))
         && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param);
-    let message = || format!("`{}` is an argument of calls, whose address cannot be taken", ctx.slice(range));
+    let message =
+        || format!("cannot take the address of `{}`: it is an argument of a call", ctx.slice(range));
     is_argument.then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
@@ -347,7 +357,7 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
     let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     if !integer && !matches!(symbol, Symbol::Function(_)) {
-        return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
+        return bad(format!("the address of `{name}` is an integer and cannot be moved as `.{}`", ty.text()));
     }
     if let Some(diagnostic) = argument(ctx, symbol, range) {
         return Some(diagnostic);
@@ -355,14 +365,14 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
     let place = ctx.variables.get(&symbol)?;
     if place.ty.kind() == TypeKind::Opaque {
         if ty != ScalarType::U64 {
-            return bad(format!("the address of `{name}` is a `.u64`"));
+            return bad(format!("the address of `{name}` must be moved as `.u64`"));
         }
         return ctx.gates.check_phrase(&INDIRECT, format!("the address of `{name}`"), range);
     }
     let compiled = ctx.gates.is_compiled();
     let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size == 64;
     if place.space == Space::Global && cut && compiled {
-        return bad(format!("the address of `{name}` has 64 bits"));
+        return bad(format!("the address of `{name}` is 64 bits wide"));
     }
     None
 }
@@ -372,13 +382,13 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
     let found = match symbol {
         Symbol::Param(_) | Symbol::Return(_) => Space::Param,
         Symbol::Function(_) => {
-            let message = format!("`{name}` is a function, not a variable");
+            let message = format!("expected a variable, found function `{name}`");
             return Some(Diagnostic::new(&lints::ADDRESS, range, message));
         }
         Symbol::Global(_) | Symbol::Local(_) => {
             let place = ctx.variables.get(&symbol)?;
             if place.ty.kind() == TypeKind::Opaque && target.base.window != Window::Tensor {
-                let message = format!("`{name}` is a `.{}`, which is no memory", place.ty.text());
+                let message = format!("`{name}` is a `.{}`, not a variable in memory", place.ty.text());
                 let copied = target.base.size == AddressSize::Moved && target.space == Space::Generic;
                 let taken = target.base.opaque && target.base.symbols && !copied;
                 return (!taken).then(|| Diagnostic::new(&lints::ADDRESS, range, message));
@@ -387,7 +397,7 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         }
     };
     if !target.base.symbols || target.base.window == Window::Tensor {
-        let message = format!("`{name}` is a variable, this address stands in a register");
+        let message = format!("expected a register that holds the address, found variable `{name}`");
         return Some(Diagnostic::new(&lints::ADDRESS, range, message));
     }
     let fits = match (target.base.variables, target.space) {
@@ -399,9 +409,9 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         return None;
     }
     let accessed = match target.base.variables.unwrap_or(target.space) {
-        Space::Generic => "the generic window, where it is not".to_owned(),
+        Space::Generic => "generic addresses".to_owned(),
         expected => format!("`.{}`", expected.text()),
     };
-    let message = format!("`{name}` is in `.{}`, the instruction accesses {accessed}", found.text());
+    let message = format!("`{name}` is in `.{}`, but the instruction accesses {accessed}", found.text());
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }

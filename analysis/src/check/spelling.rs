@@ -170,7 +170,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("__popc", "popc.b32"),
     ("__clz", "clz.b32"),
     ("__ldg", "ld.global.nc"),
-    ("nop", "nothing, PTX has no such instruction"),
+    ("nop", ""),
     ("jmp", "bra"),
     ("branch", "bra"),
     ("load", "ld"),
@@ -232,33 +232,35 @@ pub(crate) fn unresolved(
     match error {
         ResolveError::UnknownMnemonic => {
             let diagnostic =
-                Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("there is no instruction `{word}`"));
+                Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("unknown instruction `{word}`"));
             if let Some((_, here)) = FOREIGN.iter().find(|(foreign, _)| *foreign == word) {
-                return diagnostic.note(
-                    format!("in PTX this is `{here}`")
-                        .replace("`nothing, PTX has no such instruction`", "nothing"),
-                );
+                return diagnostic.note(match *here {
+                    "" => "PTX has no such instruction; remove it".to_owned(),
+                    here => format!("the PTX instruction is `{here}`"),
+                });
             }
             let near = ptx_isa::suggestions(&word, ptx_isa::mnemonics().iter().copied());
             let words = name.words();
             suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
         }
-        ResolveError::NoRow { .. } => {
-            Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked"))
-        }
+        ResolveError::NoRow { .. } => Diagnostic::new(
+            &NOT_CHECKED,
+            range,
+            format!("`{word}` is not checked: the instruction table does not describe this form"),
+        ),
         ResolveError::UnknownSuffix { index } => {
-            let message = format!("`{}` is no modifier or type of any instruction", name.spelled(*index));
+            let message = format!("`{}` is not a modifier or type of any instruction", name.spelled(*index));
             let note =
-                format!("`ptx-check --explain {0}` shows the modifiers and types of `{0}`", name.word());
+                format!("`ptx-check --explain {0}` lists the modifiers and types of `{0}`", name.word());
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message).note(note);
             let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
             name.without(name.instead(diagnostic, *index, words, Spelling::Misspelt), *index)
         }
         ResolveError::NotAllowed { index, expected, .. } => {
-            let message = format!("`{word}` does not take `{}` here", name.spelled(*index));
+            let message = format!("`{word}` does not take `{}`", name.spelled(*index));
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
             let diagnostic = if expected.is_empty() {
-                diagnostic.note(format!("nothing more goes with `{}`", rest(&name, *index)))
+                diagnostic.note(format!("`{}` takes no further modifiers", rest(&name, *index)))
             } else {
                 alternatives(diagnostic, expected)
             };
@@ -266,15 +268,15 @@ pub(crate) fn unresolved(
             name.without(name.instead(diagnostic, *index, others, Spelling::Known), *index)
         }
         ResolveError::Misplaced { index, form } => {
-            let message = format!("`{}` does not stand here in `{word}`", name.spelled(*index));
+            let message = format!("`{}` is out of order in `{word}`", name.spelled(*index));
             let form = ptx_isa::form(*form);
             let order: Vec<&str> =
                 form.groups.iter().flat_map(|group| group.names.first()).map(|m| m.text()).collect();
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message)
-                .note(format!("the order is that of `{word}.{}`", order.join(".")));
+                .note(format!("the order is `{word}.{}`", order.join(".")));
             match (name.reordered(form), suffixes) {
                 (Some((ordered, applicability)), [first, .., last]) => {
-                    let title = format!("write `{word}{ordered}`");
+                    let title = format!("change to `{word}{ordered}`");
                     let edits = vec![TextEdit::new(first.cover(*last), ordered)];
                     diagnostic.remedy(title, edits, applicability)
                 }
@@ -285,9 +287,9 @@ pub(crate) fn unresolved(
             let (one, other) = (name.spelled(*index), name.spelled(*with));
             let diagnostic = |message| Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
             if one == other {
-                let repeated = diagnostic(format!("`{one}` stands twice"))
-                    .note(format!("`{word}` takes it once"))
-                    .related(name.suffix(*with), "the first one");
+                let repeated = diagnostic(format!("duplicate `{one}`"))
+                    .note(format!("`{word}` takes it only once"))
+                    .related(name.suffix(*with), "first used here");
                 let outcome = name.outcome(|words| _ = words.remove(*index));
                 if outcome == Outcome::Nothing {
                     return repeated;
@@ -295,17 +297,17 @@ pub(crate) fn unresolved(
                 let edits = vec![TextEdit::new(name.suffix(*index), "")];
                 return repeated.remedy(format!("remove `{one}`"), edits, outcome.applicability());
             }
-            let excluded = diagnostic(format!("`{one}` does not go together with `{other}`"))
+            let excluded = diagnostic(format!("`{one}` cannot be combined with `{other}`"))
                 .note(format!("no form of `{word}` has both"))
-                .related(name.suffix(*with), "because of this");
+                .related(name.suffix(*with), "conflicts with this");
             name.without(name.without(excluded, *index), *with)
         }
         ResolveError::WrongType { index, because, expected, .. } => {
             let found = name.spelled(*index);
-            let message = format!("`{word}` does not take the type `{found}`{}", reason(because));
+            let message = format!("`{word}` does not take type `{found}`{}", reason(because));
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
             let diagnostic = match because {
-                Some(because) => diagnostic.related(name.suffix(*because), "because of this"),
+                Some(because) => diagnostic.related(name.suffix(*because), "because of this modifier"),
                 None => diagnostic,
             };
             let others = expected.iter().copied();
@@ -313,7 +315,7 @@ pub(crate) fn unresolved(
         }
         ResolveError::MissingModifier { because, expected, .. } => {
             let needed = one_of(expected).unwrap_or("a modifier".to_owned());
-            let message = format!("`{word}` needs {needed}{}", reason(because));
+            let message = format!("`{word}` requires {needed}{}", reason(because));
             let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, message);
             let diagnostic =
                 if expected.len() > NAMED { alternatives(diagnostic, expected) } else { diagnostic };
@@ -325,7 +327,7 @@ pub(crate) fn unresolved(
             if diagnostic.fixes.is_empty() { name.exchanged(diagnostic) } else { diagnostic }
         }
         ResolveError::MissingType { expected, .. } => {
-            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, format!("`{word}` needs a type"));
+            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, format!("`{word}` requires a type"));
             name.with(alternatives(diagnostic, expected), expected)
         }
     }

@@ -15,11 +15,12 @@ use crate::diagnostic::{Diagnostic, Findings, Lint};
 use crate::items::parts;
 
 declare_lint! {
-    /// A suppression comment names nothing, or something that cannot be suppressed.
+    /// A suppression comment names no lint, an unknown lint, or an error.
     pub(crate) BAD_SUPPRESSION = "W0523" "bad-suppression", Warning, since "0.1.0"
 }
 
-const MARK: &str = "ptx-ignore";
+/// The word that starts such a comment.
+pub(crate) const MARK: &str = "ptx-ignore";
 
 /// A comment, in file offsets.
 struct Comment {
@@ -79,9 +80,9 @@ impl Suppressions {
         let mut out = Findings::default();
         for comment in &self.0 {
             if comment.names.is_empty() {
-                let message = format!("`{MARK}` does not name a lint");
+                let message = format!("`{MARK}` comment names no lint");
                 let found = Diagnostic::new(&BAD_SUPPRESSION, comment.range, message);
-                out.push(found.note(format!("write `// {MARK}: CODE`, with the code or name of a warning")));
+                out.push(found.note(format!("write `// {MARK}: CODE` with the code or name of a warning")));
             }
             out.extend(comment.names.iter().filter_map(|&range| judge(&text[range], range)));
         }
@@ -142,7 +143,7 @@ fn judge(name: &str, range: TextRange) -> Option<Diagnostic> {
             let found = Diagnostic::new(&BAD_SUPPRESSION, range, format!("unknown lint `{name}`"));
             Some(match near(name) {
                 Some(near) => found.fix(format!("change to `{near}`"), range, near),
-                None => found.note("put a reason after ` -- `"),
+                None => found.note("separate a reason from the codes with ` -- `"),
             })
         }
     }

@@ -10,7 +10,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A texture access names a sampler where the module's texture mode has none, or lacks one.
+    /// A texture access has a sampler in unified texture mode, or none in independent texture mode.
     pub(crate) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
 }
 
@@ -37,7 +37,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         match operand {
             Some(Operand::List(parts)) => list(ctx, wanted, parts, range, out),
             Some(Operand::Address(_)) if is_sum(ctx.slice(range).trim_end_matches(']')) => {
-                let message = "a texture or surface has no offset";
+                let message = "a texture or surface operand cannot have an offset";
                 out.push(Diagnostic::new(&lints::ADDRESS, range, message));
             }
             Some(Operand::Address(address)) => {
@@ -49,7 +49,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 out.extend(handle(ctx, &first, wanted[0], range));
             }
             Some(Operand::Pair(_)) => {
-                let what = "the predicate of a texture access".to_owned();
+                let what = "a predicate result of a texture instruction".to_owned();
                 out.extend(ctx.gates.check_phrase(&RESIDENCY, what, range));
             }
             _ => {}
@@ -73,7 +73,7 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
         ([texture @ ScalarType::TexRef], [first, Operand::Reg(_)]) => {
             out.extend(handle(ctx, first, *texture, range));
             out.extend(handle(ctx, &handles[1], ScalarType::SamplerRef, range));
-            out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler beside a texture".to_owned(), range));
+            out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler in a register".to_owned(), range));
         }
         // Whatever it is good for, the assembler takes a texture or a surface for the sampler.
         ([texture @ ScalarType::TexRef], [first, Operand::Symbol(second, _)])
@@ -82,13 +82,12 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
             out.extend(handle(ctx, first, *texture, range));
         }
         ([_], [_, _]) => {
-            let message = "a texture brings its own sampler in the unified texture mode";
-            let note = "write `.target …, texmode_independent` to name samplers";
+            let message = "a separate sampler is not allowed in unified texture mode";
+            let note = "write `.target …, texmode_independent` to use separate samplers";
             out.push(Diagnostic::new(&TEXTURE_MODE, range, message).note(note));
         }
         ([_, _], [_]) => {
-            let message =
-                "in the independent texture mode a texture needs a sampler: `[texture, sampler, …]`";
+            let message = "missing sampler: independent texture mode requires `[texture, sampler, …]`";
             out.push(Diagnostic::new(&TEXTURE_MODE, range, message));
         }
         _ => {
@@ -106,8 +105,10 @@ fn is_reference(ctx: &Context<'_>, symbol: Symbol) -> bool {
 
 fn handle(ctx: &Context<'_>, operand: &Operand, wanted: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let bad = |found: &str| {
-        let message =
-            format!("expected a `.{}` or a 64-bit register with its address, found {found}", wanted.text());
+        let message = format!(
+            "expected a `.{}` or a 64-bit register that holds its address, found {found}",
+            wanted.text()
+        );
         Some(Diagnostic::new(&lints::ADDRESS, range, message))
     };
     match operand {
@@ -117,13 +118,13 @@ fn handle(ctx: &Context<'_>, operand: &Operand, wanted: ScalarType, range: TextR
             if !is_integer || ty.bits() != 64 {
                 return bad(&format!("a register of type `.{}`", ty.text()));
             }
-            ctx.gates.check_phrase(&INDIRECT, "a texture by its address".to_owned(), range)
+            ctx.gates.check_phrase(&INDIRECT, "a texture address in a register".to_owned(), range)
         }
         Operand::Symbol(symbol, _) => match ctx.variables.get(symbol) {
             Some(place) if place.is_array => bad(&format!("an array of `.{}`", place.ty.text())),
             Some(place) if place.ty != wanted => bad(&format!("a variable of type `.{}`", place.ty.text())),
             Some(_) => None,
-            None => bad("no variable"),
+            None => bad("a name that is not a variable"),
         },
         _ => bad("something else"),
     }

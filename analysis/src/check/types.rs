@@ -18,7 +18,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A register's type does not fit the instruction's.
+    /// The type of a register does not match the instruction.
     pub(crate) OPERAND_TYPE = "E0303" "operand-type", Error, since "0.1.0"
 }
 
@@ -148,8 +148,8 @@ fn operand_type(
                 }
             }
             Err(()) => {
-                let message = "the elements of this vector have different types";
-                let note = "a vector has one type; signed, unsigned and untyped registers of a width agree";
+                let message = "elements of this vector have different types";
+                let note = "all elements must have the same size and be either all integers or all of one floating-point type";
                 out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(note));
             }
         },
@@ -160,10 +160,10 @@ fn operand_type(
                 && ctx.register_type(register) != ScalarType::Pred
             {
                 let message = format!(
-                    "the second result is `.{}`, expected a predicate",
+                    "expected a predicate as the second destination, found `.{}`",
                     ctx.register_type(register).text()
                 );
-                let note = "the second result of a pair tells whether the first one is valid";
+                let note = "the second destination of a pair tells whether the first one is valid";
                 out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(note));
             }
         }
@@ -233,8 +233,8 @@ fn mismatch(
     let is_number =
         |ty: ScalarType| matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match (found, expected) {
-        (ScalarType::Pred, _) => diagnostic.note("`selp` makes a number of a predicate"),
-        (_, ScalarType::Pred) => diagnostic.note("`setp` makes a predicate of a comparison"),
+        (ScalarType::Pred, _) => diagnostic.note("use `selp` to turn a predicate into a number"),
+        (_, ScalarType::Pred) => diagnostic.note("use `setp` to turn a comparison into a predicate"),
         _ if row.role == Role::Source
             && is_number(found)
             && is_number(expected)
@@ -242,7 +242,7 @@ fn mismatch(
         {
             let (to, from) = (expected.bits(), found.bits());
             diagnostic.note(format!(
-                "`cvt.u{to}.u{from}` makes {to} bits of {from}, `cvt.s{to}.s{from}` with the sign"
+                "use `cvt.u{to}.u{from}` to zero-extend or truncate, `cvt.s{to}.s{from}` to sign-extend"
             ))
         }
         _ => diagnostic,
@@ -253,10 +253,10 @@ fn mismatch(
 fn packed(count: usize, found: ScalarType, ty: ScalarType, range: TextRange) -> Diagnostic {
     let (bits, whole) = (bits_of(found), ty.bits());
     let message = match bits * count as u32 {
-        all if all == whole => format!("{count} elements of `.{}` are not put together", found.text()),
-        all => format!("{count} elements of {bits} bits have {all} bits in all, expected {whole}"),
+        all if all == whole => format!("{count} elements of type `.{}` cannot be packed", found.text()),
+        all => format!("{count} elements of {bits} bits make {all} bits, expected {whole}"),
     };
-    let note = "`mov` puts 2 or 4 untyped elements together to one register, or takes it apart into as many";
+    let note = "`mov` packs 2 or 4 untyped elements into one register, or unpacks one into 2 or 4";
     Diagnostic::new(&OPERAND_TYPE, range, message).note(note)
 }
 
@@ -281,8 +281,8 @@ pub(crate) fn gather(findings: &mut Vec<Diagnostic>) {
             });
             match same.as_slice() {
                 [] => {}
-                [only] => findings[at].notes.push(format!("so is {only}")),
-                several => findings[at].notes.push(format!("so are {}", several.join(", "))),
+                [only] => findings[at].notes.push(format!("{only} has the same type")),
+                several => findings[at].notes.push(format!("{} have the same type", several.join(", "))),
             }
         }
         at += 1;
@@ -304,46 +304,50 @@ fn relation(row: &Expected, wider: bool) -> String {
     let (ty, rule) = match row.ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
             let rule = match ty.kind() {
-                TypeKind::Pred => "only `.pred` registers hold predicates",
+                TypeKind::Pred => "only `.pred` registers can hold it",
                 TypeKind::Bits if wider => {
-                    "registers of any kind hold untyped bits, in their low part if wider"
+                    "a register of any non-predicate type and at least this size can hold it"
                 }
-                TypeKind::Bits => "registers of any kind and of this width hold untyped bits",
+                TypeKind::Bits => "a register of any non-predicate type and this size can hold it",
                 TypeKind::Unsigned | TypeKind::Signed if wider => {
-                    "signed, unsigned and untyped registers of this width or wider hold integers, floats do not"
+                    "a signed, unsigned or untyped register of at least this size can hold it"
                 }
                 TypeKind::Unsigned | TypeKind::Signed => {
-                    "signed, unsigned and untyped registers of this width hold integers, floats do not"
+                    "a signed, unsigned or untyped register of this size can hold it"
                 }
-                TypeKind::Opaque => "textures, samplers and surfaces are handled by 64-bit addresses",
-                _ if is_untyped_only(ty) => "no register has this type, untyped ones hold its values",
+                TypeKind::Opaque => "textures, samplers and surfaces are passed as 64-bit addresses",
+                _ if is_untyped_only(ty) => {
+                    "registers cannot have this type; use an untyped register of its size"
+                }
                 TypeKind::Float | TypeKind::Packed if wider => {
-                    "registers of this very type, and untyped ones of its width or wider, hold its values"
+                    "a register of this type, or an untyped register of at least its size, can hold it"
                 }
                 TypeKind::Float | TypeKind::Packed => {
-                    "registers of this very type, and untyped ones of its width, hold its values"
+                    "a register of this type, or an untyped register of its size, can hold it"
                 }
             };
             (format!("a `.{}`", ty.text()), rule)
         }
         ExpectedType::Integer(bits) => {
-            (format!("an integer of {bits} bits"), "packed pairs and floats are none")
+            (format!("an integer of {bits} bits"), "packed and floating-point registers cannot hold it")
         }
         ExpectedType::Pointer => ("an address".to_owned(), "an address is an integer"),
         ExpectedType::Length => {
-            ("a length".to_owned(), "a length is an integer, and of 32 bits no untyped one")
+            ("a length".to_owned(), "a length is an integer; a 32-bit one must be `.u32` or `.s32`")
         }
-        ExpectedType::Word => ("32 bits or a predicate".to_owned(), "the kind of register does not matter"),
+        ExpectedType::Word => {
+            ("32 bits wide or a predicate".to_owned(), "the type of the register does not matter")
+        }
         ExpectedType::OrDescriptor(_) => {
-            ("a matrix".to_owned(), "it lies in registers, or in shared memory that a descriptor names")
+            ("a matrix".to_owned(), "it is passed in registers, or in shared memory through a descriptor")
         }
         ExpectedType::Coordinates(..) => (
-            "coordinates".to_owned(),
-            "all have the type of the instruction, an index into an array is an integer",
+            "a vector of coordinates".to_owned(),
+            "all of them have the type named by the instruction, except that an array index is an integer",
         ),
         ExpectedType::Address(_) | ExpectedType::Free => ("a name".to_owned(), "it has no type"),
     };
-    format!("the operand `{}` is {ty}: {rule}", row.name)
+    format!("operand `{}` is {ty}: {rule}", row.name)
 }
 
 /// The bits that a vector's element has; predicates may stand among 32-bit registers.
@@ -518,9 +522,9 @@ fn describe(ty: ExpectedType, wider: bool) -> String {
         }
         ExpectedType::Integer(bits) => format!("an integer register of {bits} bits"),
         ExpectedType::Pointer => "an integer register of 32 or 64 bits".to_owned(),
-        ExpectedType::Length => "a `.u32`, a `.s32` or an integer register of 64 bits".to_owned(),
+        ExpectedType::Length => "a `.u32`, a `.s32` or a 64-bit integer register".to_owned(),
         ExpectedType::Word => "a register of 32 bits".to_owned(),
-        ExpectedType::OrDescriptor(_) => "32-bit registers in braces or a 64-bit descriptor".to_owned(),
+        ExpectedType::OrDescriptor(_) => "a vector of 32-bit registers or a 64-bit descriptor".to_owned(),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
         ExpectedType::Address(_) | ExpectedType::Free => "another register".to_owned(),
     }

@@ -18,13 +18,13 @@ use crate::flow::{BlockId, Flow, Graph, Instr};
 use crate::scope::DeclKind;
 
 declare_lint! {
-    /// A register is read before anything can have written it.
-    pub(super) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
+    /// A register is read but never written before.
+    pub(crate) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// A register is read that has a value on some paths only.
-    pub(super) MAYBE_UNASSIGNED = "W0519" "maybe-unassigned", Allow, since "0.1.0"
+    /// A register is read that is written on some paths only.
+    pub(crate) MAYBE_UNASSIGNED = "W0519" "maybe-unassigned", Allow, since "0.1.0"
 }
 
 const NONE: u32 = u32::MAX;
@@ -59,20 +59,20 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             Before::Written => continue,
             Before::Sometimes => {
                 reported.insert(candidate.register);
-                let message = format!("`{name}` may have no value here");
-                let note = "a path from the start of the function to here does not write this register";
+                let message = format!("`{name}` may be read before it is written");
+                let note = "some path from the function entry to this read does not write it";
                 out.push(Diagnostic::new(&MAYBE_UNASSIGNED, candidate.range, message).note(note));
                 continue;
             }
             Before::Never => {}
         }
         reported.insert(candidate.register);
-        let diagnostic =
-            Diagnostic::new(&UNASSIGNED_READ, candidate.range, format!("`{name}` has no value here"));
-        out.push(match blocks {
-            [] => diagnostic.note("nothing writes this register"),
-            _ => diagnostic.note("no path from the start of the function to here writes this register"),
-        });
+        let (message, note) = match blocks {
+            [] => ("is read but never written", "its value is undefined"),
+            _ => ("is read before it is written", "no path from the function entry to this read writes it"),
+        };
+        let message = format!("`{name}` {message}");
+        out.push(Diagnostic::new(&UNASSIGNED_READ, candidate.range, message).note(note));
     }
 }
 

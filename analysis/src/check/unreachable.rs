@@ -8,7 +8,7 @@ use crate::diagnostic::{Applicability, Diagnostic, Findings, TextEdit};
 use crate::flow::End;
 
 declare_lint! {
-    /// Control never comes to these statements.
+    /// The code is never executed.
     pub(super) UNREACHABLE_CODE = "W0506" "unreachable-code", Warning, since "0.1.0"
 }
 
@@ -42,13 +42,12 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             continue;
         }
         let name = jump.opcode.form.mnemonic();
-        let mut diagnostic =
-            Diagnostic::new(&UNREACHABLE_CODE, start.cover(*end), "control never comes here")
-                .related(place, format!("this `{name}` is never passed"))
-                .unnecessary();
+        let mut diagnostic = Diagnostic::new(&UNREACHABLE_CODE, start.cover(*end), "unreachable code")
+            .related(place, format!("execution never continues past this `{name}`"))
+            .unnecessary();
         if places.len() <= MOST_EDITS {
             let edits = places.iter().map(|&range| TextEdit::new(range, "")).collect();
-            diagnostic.offer("remove what is never executed", edits, Applicability::MaybeIncorrect);
+            diagnostic.offer("remove the unreachable code", edits, Applicability::MaybeIncorrect);
         }
         out.push(diagnostic);
     }
@@ -70,10 +69,7 @@ mod tests {
         let found = lines("@%p1 bra B; ret;\nA: add.u32 %r1, %r1, 1; bra A; C: exit; B: ret; exit;");
         assert_eq!(
             found,
-            [
-                "add.u32 %r1, %r1, 1; bra A; C: exit;: control never comes here",
-                "exit;: control never comes here",
-            ]
+            ["add.u32 %r1, %r1, 1; bra A; C: exit;: unreachable code", "exit;: unreachable code",]
         );
     }
 

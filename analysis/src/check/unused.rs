@@ -14,17 +14,17 @@ use crate::scope::{DeclKind, Entity};
 use crate::source_map::Usage;
 
 declare_lint! {
-    /// Nothing jumps to a label.
+    /// No branch targets this label.
     pub(crate) UNUSED_LABEL = "W0501" "unused-label", Allow, since "0.1.0"
 }
 
 declare_lint! {
-    /// A register is declared and never mentioned.
+    /// A register is declared but never used.
     pub(crate) UNUSED_REGISTER = "W0502" "unused-register", Allow, since "0.1.0"
 }
 
 declare_lint! {
-    /// A register is written and never read.
+    /// A register is written but never read.
     pub(super) UNREAD_REGISTER = "W0522" "unread-register", Allow, since "0.1.0"
 }
 
@@ -43,10 +43,10 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         let name = &body.text[declaration.range];
         let diagnostic = match declaration.kind {
             DeclKind::Label(_) => {
-                Diagnostic::new(&UNUSED_LABEL, declaration.range, format!("nothing jumps to `{name}`"))
+                Diagnostic::new(&UNUSED_LABEL, declaration.range, format!("unused label `{name}`"))
             }
             DeclKind::Register { .. } => {
-                Diagnostic::new(&UNUSED_REGISTER, declaration.range, format!("`{name}` is never used"))
+                Diagnostic::new(&UNUSED_REGISTER, declaration.range, format!("unused register `{name}`"))
             }
             _ => continue,
         };
@@ -88,7 +88,7 @@ fn unread(body: &Body<'_>, out: &mut Findings) {
         if let (Some(range), true) = (range, is_whole && !declaration.range.is_empty())
             && is_needless(body, range)
         {
-            let message = format!("nothing reads `{}`", &body.text[range]);
+            let message = format!("register `{}` is written but never read", &body.text[range]);
             out.push(Diagnostic::new(&UNREAD_REGISTER, range, message));
         }
     }

@@ -9,7 +9,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A vector operand has another number of elements than the instruction says.
+    /// A vector operand has the wrong number of elements.
     pub(crate) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
 }
 
@@ -19,8 +19,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     if statement.form.id == FormId::Mov
         && let [Some(Operand::Vector(_)), Some(Operand::Vector(_))] = statement.operands
     {
-        let message = "one vector is not copied to another without `.v2` or `.v4`";
-        let note = "without them `mov` packs elements into one register, or unpacks one into elements";
+        let message = "cannot copy a vector to a vector without `.v2` or `.v4`";
+        let note =
+            "without a vector modifier, `mov` packs elements into one register or unpacks one register";
         out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message).note(note));
     }
     counted(ctx, statement, out);
@@ -45,13 +46,16 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             Some(_) => 1,
         };
         if row.lanes == ExpectedLanes::Any && !(found.is_power_of_two() && found <= 8) {
-            let message = format!("no vector has {found} elements");
+            let message = format!("a vector cannot have {found} elements");
             let note = "vectors have 1, 2, 4 or 8 elements";
             out.push(Diagnostic::new(&VECTOR_SIZE, range, message).note(note));
         } else if !row.lanes.contains(found) || is_braced_one(row, operand) {
             let message = match row.lanes {
                 ExpectedLanes::Exactly(1) => {
-                    format!("found {found} elements, but the instruction has no `.v{found}`")
+                    format!("expected one element, found {found}; the instruction has no `.v{found}`")
+                }
+                ExpectedLanes::OrBare(&[]) => {
+                    format!("expected a scalar, found a vector of {found} elements")
                 }
                 lanes => format!("expected a vector of {}, found {found}", describe(lanes)),
             };
@@ -60,14 +64,14 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             let count = statement.suffixes.iter().find(|&&suffix| tells(ctx.slice(suffix)));
             out.push(match count {
                 Some(&suffix) if row.class.intersects(Class::TEXTURE) => {
-                    let note = format!("`{}` says how many coordinates there are", ctx.slice(suffix));
-                    diagnostic.related(suffix, "the number of coordinates").note(note)
+                    let note = format!("`{}` determines the number of coordinates", ctx.slice(suffix));
+                    diagnostic.related(suffix, "number of coordinates").note(note)
                 }
                 Some(&suffix) => diagnostic
-                    .related(suffix, "the number of elements")
-                    .note(format!("`{}` says how many elements stand in the braces", ctx.slice(suffix))),
+                    .related(suffix, "number of elements")
+                    .note(format!("`{}` determines the number of elements", ctx.slice(suffix))),
                 None => diagnostic.note(format!(
-                    "`{}` says how many elements `{}` has",
+                    "`{}` determines the number of elements of `{}`",
                     ctx.slice(statement.name),
                     row.name
                 )),
@@ -90,7 +94,7 @@ fn counted(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
         _ => true,
     };
     if bits > 128 || !statement.operands.iter().all(fits) {
-        let message = format!("not every vector has {count} elements of 128 bits in all");
+        let message = format!("expected all vectors to have {count} elements and at most 128 bits");
         out.push(Diagnostic::new(&VECTOR_SIZE, suffix, message));
     }
 }
@@ -117,10 +121,12 @@ fn describe(lanes: ExpectedLanes) -> String {
     match lanes {
         ExpectedLanes::Exactly(1) | ExpectedLanes::Any => "1 element".to_owned(),
         ExpectedLanes::Exactly(count) => format!("{count} elements"),
-        ExpectedLanes::OrBare(&[]) => "no elements".to_owned(),
         ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) => {
             let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-            format!("{} elements", counts.join(" or "))
+            match counts.as_slice() {
+                [first @ .., last] if !first.is_empty() => format!("{} or {last} elements", first.join(", ")),
+                counts => format!("{} elements", counts.concat()),
+            }
         }
     }
 }

@@ -42,22 +42,22 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             _ => false,
         };
         if !fits {
-            report(i, format!("`.{selector}` does not select a part here"));
+            report(i, format!("selector `.{selector}` is not allowed here"));
         }
     }
     if lanes.is_none() && parts.first().is_some_and(|d| d.selector.is_some()) {
         let second = [Mod::Add, Mod::Min, Mod::Max].iter().any(|&m| statement.opcode.has(m));
         if second {
-            report(0, "a second operation writes the whole result".to_owned());
+            report(0, "the destination cannot have a selector when a secondary operation is used".to_owned());
         } else if parts.len() < 4 {
-            report(0, "the other parts of the result come from a third source".to_owned());
+            report(0, "a destination selector requires a third source for the remaining bits".to_owned());
         }
     }
     for (i, (operand, &range)) in statement.operands.iter().zip(statement.ranges).enumerate() {
         let names = matches!(operand, Some(input::Operand::Reg(_) | input::Operand::Symbol(..)));
         // The third source is read as the operands of other instructions are.
         if names && is_sum(ctx.slice(range)) && (i < 3 || lanes.is_some()) {
-            report(i, "a name with an offset cannot stand here".to_owned());
+            report(i, "a name with an offset is not allowed here".to_owned());
         }
     }
     signs(statement, &parts, lanes.is_some(), &mut report);

@@ -8,7 +8,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Applicability, Diagnostic, Findings, TextEdit};
 
 declare_lint! {
-    /// `shfl` or `vote` without `.sync`: threads of a warp no longer run in step from sm_70 on.
+    /// `shfl` or `vote` is used without `.sync`.
     pub(super) NO_SYNC = "W0505" "no-sync", Warning, since "0.1.0"
 }
 
@@ -17,10 +17,9 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findin
         return;
     }
     let mnemonic = statement.form.mnemonic();
-    let message =
-        format!("`{mnemonic}` without `.sync` depends on threads running in step, which they may not");
+    let message = format!("`{mnemonic}` without `.sync` assumes that the threads of a warp run in lockstep");
     let diagnostic = Diagnostic::new(&NO_SYNC, statement.name, message).note(format!(
-        "`{mnemonic}.sync` names the threads that take part and is the only form from sm_70 on"
+        "from sm_70 on, only `{mnemonic}.sync` is available; it names the participating threads"
     ));
     out.push(synchronise(diagnostic, statement));
 }
@@ -40,7 +39,7 @@ pub(super) fn synchronise(diagnostic: Diagnostic, statement: &Statement<'_>) -> 
     let insert =
         |offset: TextSize, text: &str| TextEdit { range: TextRange::empty(offset), text: text.into() };
     diagnostic.remedy(
-        "add `.sync` and the mask of a whole warp",
+        "add `.sync` and the mask of a full warp",
         vec![insert(suffix.start(), ".sync"), insert(last.end(), ", 0xffffffff")],
         Applicability::MaybeIncorrect,
     )

@@ -3,12 +3,20 @@
 //! Checks do not know of each other, so that each stands alone and a statement may be judged by any of them. Where one
 //! mistake makes several of them speak, the one that comes nearest to it stays.
 
-use text_size::TextRange;
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
+use ptx_isa::{PtxVersion, TargetSet};
+use rustc_hash::FxHashMap;
+use text_size::{TextRange, TextSize};
+
+use crate::check::gates::TARGET_GATE;
+use crate::check::unassigned::{MAYBE_UNASSIGNED, UNASSIGNED_READ};
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::item_around;
 use crate::lower::source_map;
+use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
 
 /// Findings of a statement that are compared with each other.
 const COMPARED: usize = 16;
@@ -36,6 +44,88 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     }
     let mut kept = kept.into_iter();
     findings.retain(|_| kept.next().unwrap_or(true));
+    header_first(db, file, findings);
+    merge(db, file, findings);
+}
+
+/// A target that needs a newer version says so itself: what that version brings is not reported again.
+fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    let header = header(db, file);
+    let (Some(version), Some(sm)) = (header.version, header.target.sm) else { return };
+    let is_too_old = version < sm.since() && findings.iter().any(|d| d.lint == &UNKNOWN_TARGET);
+    if is_too_old {
+        let is_brought =
+            |d: &Diagnostic| d.gate.is_some_and(|gate| gate.late.is_none() && gate.ptx <= sm.since());
+        findings.retain(|d| d.lint != &VERSION_GATE || !is_brought(d));
+    }
+}
+
+/// What one change resolves wherever it is reported.
+#[derive(PartialEq, Eq, Hash)]
+enum Cause {
+    /// The version that the function needs.
+    Version(TextSize, PtxVersion),
+    /// The targets that the function needs.
+    Target(TextSize, TargetSet),
+    /// The statement that reads registers without a value.
+    Unwritten(TextSize, &'static str),
+}
+
+fn cause(db: &dyn Db, file: SourceFile, finding: &Diagnostic) -> Option<Cause> {
+    let function = || item_around(db, file, finding.range).map(|item| item.offset(db));
+    match finding.lint {
+        lint if lint == &VERSION_GATE => {
+            let gate = finding.gate.filter(|gate| gate.late.is_none())?;
+            Some(Cause::Version(function()?, gate.ptx))
+        }
+        lint if lint == &TARGET_GATE => {
+            let gate = finding.gate.filter(|gate| gate.removed.is_none())?;
+            Some(Cause::Target(function()?, gate.targets))
+        }
+        lint if lint == &UNASSIGNED_READ || lint == &MAYBE_UNASSIGNED => {
+            Some(Cause::Unwritten(statement(db, file, finding.range).start(), lint.code))
+        }
+        _ => None,
+    }
+}
+
+/// Places that a finding marks for others that it speaks for.
+const MARKED: usize = 8;
+
+/// Lets the first finding of a cause speak for the others.
+fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    let mut first: FxHashMap<Cause, usize> = FxHashMap::default();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut merged: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let Some(cause) = cause(db, file, &finding) else {
+            merged.push(finding);
+            continue;
+        };
+        let label = match cause {
+            Cause::Version(..) | Cause::Target(..) => "same requirement".to_owned(),
+            Cause::Unwritten(..) => format!("same for `{}`", &file.text(db)[finding.range]),
+        };
+        match first.entry(cause) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(merged.len());
+                merged.push(finding);
+            }
+            Entry::Occupied(known) => {
+                let count = counts.entry(*known.get()).or_default();
+                *count += 1;
+                if *count <= MARKED {
+                    merged[*known.get()].relate(finding.range, label);
+                }
+            }
+        }
+    }
+    for (index, count) in counts {
+        if count > MARKED {
+            merged[index].notes.push(format!("and {} more", count - MARKED));
+        }
+    }
+    *findings = merged;
 }
 
 /// The statement around a finding; the finding itself where there is none.

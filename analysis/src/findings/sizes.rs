@@ -58,7 +58,8 @@ pub(super) fn check<'db>(
         && let Some(item) = items(db, file).iter().copied().find(|&item| declares(db, item, Space::Const))
     {
         let range = name_or_start(db, item);
-        let message = format!("the module has {constants} bytes of `.const`, {CONSTANTS} are possible");
+        let message =
+            format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
         out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message)));
     }
     if total(in_space(Space::Shared).map(block).chain(locals(Space::Shared)).collect()) <= limit {
@@ -73,8 +74,9 @@ pub(super) fn check<'db>(
             let Some(item) = item(db, file, place.item) else { continue };
             let range = name_or_start(db, item);
             let name = &function.name;
-            let message = format!("`{name}` has {bytes} bytes of static shared memory, {limit} are possible");
-            let note = "memory whose size the launch gives, `.extern .shared name[]`, may be larger";
+            let message =
+                format!("`{name}` uses {bytes} bytes of static shared memory; the limit is {limit}");
+            let note = "dynamic shared memory, declared as `.extern .shared name[]`, can be larger";
             out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message).note(note)));
         }
     }

@@ -1,8 +1,10 @@
 //! Code actions: the fixes of diagnostics, and what can be asked of a function.
 
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
+use crate::check::suppressions::{BAD_SUPPRESSION, MARK};
 use crate::db::{Database, SourceFile};
+use crate::diagnostic::{Lint, TextEdit};
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
 use crate::locate::items_in;
 use crate::lower::lower;
@@ -11,8 +13,10 @@ use crate::lower::lower;
 pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
     let mut actions = Vec::new();
     let here = diagnostics(db, file).into_iter().filter(|d| range.intersect(d.range).is_some());
+    let mut ignored: Vec<&Lint> = Vec::new();
     for diagnostic in here {
         let code = diagnostic.lint.code;
+        let ignore = is_ignorable(diagnostic.lint) && !ignored.contains(&diagnostic.lint);
         for fix in diagnostic.fixes {
             let kind = ActionKind::QuickFix;
             actions.push(CodeAction {
@@ -24,17 +28,64 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
                 preferred: fix.applicability == Applicability::MachineApplicable,
             });
         }
+        if ignore {
+            ignored.push(diagnostic.lint);
+            actions.push(CodeAction {
+                title: format!("Ignore {code} on this line"),
+                kind: ActionKind::QuickFix,
+                edits: vec![suppression(file.text(db), diagnostic.range.start(), code)],
+                command: None,
+                fixes: Some(code),
+                preferred: false,
+            });
+        }
         let title = format!("Explain {code}");
         actions.push(shown(title, Command::Explain { code }));
     }
     for item in items_in(db, file, Some(range)) {
-        if lower(db, item).function.is_some() {
+        if lower(db, item).has_body {
             let function = item.name(db).to_string();
             let title = format!("Show SASS of {function}");
             actions.push(shown(title, Command::ShowSass { function }));
         }
     }
     actions
+}
+
+/// The lints reported in a range that comments and settings can hide.
+pub fn ignorable(db: &Database, file: SourceFile, range: TextRange) -> Vec<&'static Lint> {
+    let mut lints: Vec<&'static Lint> = diagnostics(db, file)
+        .into_iter()
+        .filter(|d| range.intersect(d.range).is_some() && is_ignorable(d.lint))
+        .map(|d| d.lint)
+        .collect();
+    lints.sort_by_key(|lint| lint.code);
+    lints.dedup();
+    lints
+}
+
+fn is_ignorable(lint: &Lint) -> bool {
+    !lint.is_error() && lint != &BAD_SUPPRESSION
+}
+
+/// The edit that hides a code on the line of an offset: in the comment of the line, as a comment after it, or above a line
+/// that already has another comment.
+fn suppression(text: &str, at: TextSize, code: &str) -> TextEdit {
+    let at = usize::from(at);
+    let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
+    let line = text[start..].lines().next().unwrap_or_default().trim_end();
+    let mark = format!("// {MARK}:");
+    let insert = |offset: usize, new: String| {
+        TextEdit::new(TextRange::empty(TextSize::new((start + offset) as u32)), new)
+    };
+    if let Some(found) = line.find(&mark) {
+        return insert(found + mark.len(), format!(" {code},"));
+    }
+    if !line.contains("//") && !line.contains("/*") && !line.contains("*/") {
+        return insert(line.len(), format!(" {mark} {code}"));
+    }
+    let indent = &line[..line.len() - line.trim_start().len()];
+    insert(0, format!("{indent}{mark} {code}\n"))
 }
 
 /// An action that shows something and changes no text.

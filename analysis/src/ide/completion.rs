@@ -306,7 +306,7 @@ fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, pla
             }
             DeclKind::Symbol(_) => out.add(name, CompletionKind::Variable, "variable".to_owned()),
             DeclKind::Targets(_) | DeclKind::Prototype(_) => {
-                out.add(name, CompletionKind::Label, "list of targets".to_owned());
+                out.add(name, CompletionKind::Label, "list of branch or call targets".to_owned());
             }
         }
     }

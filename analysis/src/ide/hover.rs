@@ -8,12 +8,11 @@ use ptx_syntax::ast::literal;
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
 
-use crate::compile::{compile_diagnostic, compile_function};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::operands;
 use crate::ide::reference::{marked_forms, needs};
-use crate::ide::resources::{details, of_item};
+use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
 use crate::items::{Item, items, line_index, parse};
@@ -276,15 +275,11 @@ fn instruction(
             if lines.len() > SHOWN {
                 let _ = writeln!(out, "// {} more", lines.len() - SHOWN);
             }
-            let _ = writeln!(out, "```\n\n{live} registers live");
+            let _ = writeln!(out, "```\n\n{live} live registers");
         }
-        Some(_) => out.push_str("\nno machine code of its own\n"),
+        Some(_) => out.push_str("\nno machine code for this statement\n"),
         None => {
-            if let (Some(Err(_)), Some(found)) =
-                (compile_function(db, item).as_deref(), compile_diagnostic(db, item))
-            {
-                let _ = writeln!(out, "\n{}", found.message);
-            }
+            let _ = writeln!(out, "\n{}", not_compiled(db, file, item).0);
         }
     }
     if let Some(opcode) = opcode {

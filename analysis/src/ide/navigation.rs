@@ -125,12 +125,12 @@ pub fn rename(
     offset: TextSize,
     new_name: &str,
 ) -> Result<Vec<TextEdit>, String> {
-    let (subject, range) = subject(db, file, offset).ok_or("there is no name here")?;
+    let (subject, range) = subject(db, file, offset).ok_or("no name at this position")?;
     if one_of_range(db, subject).is_some() {
-        return Err("this register is one of a range; rename the declaration of the range".to_owned());
+        return Err("this register belongs to a range; rename the declaration of the range".to_owned());
     }
     if !is_identifier(new_name) {
-        return Err(format!("`{new_name}` is not a name in PTX"));
+        return Err(format!("`{new_name}` is not a valid PTX name"));
     }
     let text = file.text(db);
     let old_name = &text[range];
@@ -142,7 +142,7 @@ pub fn rename(
         Subject::Module(_) => crate::module::module(db, file).names.contains_key(new_name),
     };
     if taken {
-        return Err(format!("`{new_name}` is declared already"));
+        return Err(format!("`{new_name}` is already declared"));
     }
     let edits = uses(db, file, subject).into_iter().map(|reference| {
         // A member of a range keeps its number.

@@ -26,27 +26,27 @@ fn type_words(form: &Form, ty: OperandType) -> String {
     let suffix = |position: u8| match form.types.get(usize::from(position)).map(|set| set.iter()) {
         Some(mut set) => match (set.next(), set.next()) {
             (Some(only), None) => format!("`.{}`", only.text()),
-            _ if form.types.len() == 1 => "the type".to_owned(),
+            _ if form.types.len() == 1 => "instruction type".to_owned(),
             _ => format!("type {}", position + 1),
         },
-        None => "the type".to_owned(),
+        None => "instruction type".to_owned(),
     };
     match ty {
         OperandType::Suffix(i) => suffix(i),
-        OperandType::Wide(i) => format!("{}, or twice as wide with `.wide`", suffix(i)),
+        OperandType::Wide(i) => format!("{}, or twice that width with `.wide`", suffix(i)),
         OperandType::Is(ty) => format!("`.{}`", ty.text()),
-        OperandType::Integer(bits) => format!("integer of {bits} bits"),
+        OperandType::Integer(bits) => format!("{bits}-bit integer"),
         OperandType::IntegerLike(i) => format!("integer as wide as {}", suffix(i)),
-        OperandType::Pointer => "integer of 32 or 64 bits".to_owned(),
-        OperandType::Length => "`.u32`, `.s32` or an integer of 64 bits".to_owned(),
+        OperandType::Pointer => "32-bit or 64-bit integer".to_owned(),
+        OperandType::Length => "`.u32`, `.s32` or 64-bit integer".to_owned(),
         OperandType::Word => "32 bits, or a predicate".to_owned(),
-        OperandType::Fragment(_) => "registers of a matrix".to_owned(),
-        OperandType::FragmentOrDescriptor(_) => {
-            "registers of a matrix, or a descriptor of 64 bits".to_owned()
-        }
+        OperandType::Fragment(_) => "matrix fragment".to_owned(),
+        OperandType::FragmentOrDescriptor(_) => "matrix fragment, or 64-bit matrix descriptor".to_owned(),
         OperandType::Coordinates(i) => format!("coordinates of {}", suffix(i)),
         OperandType::AddressOf(i, _) => format!("{}, or the address of a variable", suffix(i)),
-        OperandType::Address(base) if base.window == Window::Tensor => "32 bits, in tensor memory".to_owned(),
+        OperandType::Address(base) if base.window == Window::Tensor => {
+            "32-bit tensor memory address".to_owned()
+        }
         OperandType::Address(_) => String::new(),
         OperandType::Free => String::new(),
     }
@@ -61,21 +61,21 @@ fn lanes_words(lanes: Lanes) -> String {
         Lanes::Any | Lanes::Bf16Pair | Lanes::Of(&[1]) | Lanes::OrBare(&[]) => String::new(),
         Lanes::Of(of) => counts(of),
         Lanes::OrBare(of) => format!("{} in braces", counts(of)),
-        Lanes::Named(1) => "as many elements as `.v2`, `.x4` and the like say".to_owned(),
-        Lanes::Named(most) => format!("as many elements as `.v2`, `.x4` and the like say, else {most}"),
-        Lanes::Sparse(_) => "as many elements as count, types and ratio make it".to_owned(),
-        Lanes::Fragment(_) => "as many elements as shape and type make it".to_owned(),
+        Lanes::Named(1) => "as many elements as `.v2`, `.x4` etc. say".to_owned(),
+        Lanes::Named(most) => format!("as many elements as `.v2`, `.x4` etc. say, otherwise {most}"),
+        Lanes::Sparse(_) => "number of elements depends on count, types and sparsity".to_owned(),
+        Lanes::Fragment(_) => "number of elements depends on shape and type".to_owned(),
     }
 }
 
 fn presence_words(presence: Presence) -> Option<String> {
     Some(match presence {
         Presence::Always => return None,
-        Presence::Optional => "may be left out".to_owned(),
-        Presence::Never => "only with some modifiers".to_owned(),
+        Presence::Optional => "optional".to_owned(),
+        Presence::Never => "only with certain modifiers".to_owned(),
         Presence::With(with) => format!("only with {}", mods(with)),
         Presence::Without(without) => format!("not with {}", mods(without)),
-        Presence::OptionalWith(with) => format!("may be written with {}", mods(with)),
+        Presence::OptionalWith(with) => format!("optional with {}", mods(with)),
     })
 }
 
@@ -103,7 +103,7 @@ fn cells(form: &Form, operand: &Operand) -> String {
         matches!(rule.then, Then::Operand(name, Column::Class(_) | Column::Type(_) | Column::Lanes(_)) if name == operand.name)
     });
     if is_varied {
-        limits.push("differs with modifiers and types".to_owned());
+        limits.push("depends on modifiers and types".to_owned());
     }
     format!("{} | {what} | {} | {}", role(operand.role), types.join("; "), limits.join("; "))
 }
@@ -125,8 +125,9 @@ pub(super) fn table(mnemonic: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("| operand | role | may be | type | limits | of forms |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| operand | access | accepts | type | restrictions | forms |\n|---|---|---|---|---|---|\n",
+    );
     for (row, mut numbers) in rows {
         numbers.dedup();
         let all = numbers.len() == forms.len();
@@ -141,15 +142,15 @@ pub(super) fn table(mnemonic: &str) -> String {
 fn expected_type(ty: ExpectedType) -> String {
     match ty {
         ExpectedType::Typed(ty) => format!("`.{}`", ty.text()),
-        ExpectedType::Integer(bits) => format!("integer of {bits} bits"),
-        ExpectedType::Pointer => "integer of 32 or 64 bits".to_owned(),
-        ExpectedType::Length => "`.u32`, `.s32` or an integer of 64 bits".to_owned(),
+        ExpectedType::Integer(bits) => format!("{bits}-bit integer"),
+        ExpectedType::Pointer => "32-bit or 64-bit integer".to_owned(),
+        ExpectedType::Length => "`.u32`, `.s32` or 64-bit integer".to_owned(),
         ExpectedType::Word => "32 bits, or a predicate".to_owned(),
         ExpectedType::AddressOf(ty, _) => format!("`.{}`, or the address of a variable", ty.text()),
-        ExpectedType::OrDescriptor(ty) => format!("`.{}`, or a descriptor of 64 bits", ty.text()),
+        ExpectedType::OrDescriptor(ty) => format!("`.{}`, or 64-bit matrix descriptor", ty.text()),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
         ExpectedType::Address(target) => match (target.base.window, target.space.text()) {
-            (Window::Tensor, _) => "32 bits, in tensor memory".to_owned(),
+            (Window::Tensor, _) => "32-bit tensor memory address".to_owned(),
             (Window::Unchecked, _) => String::new(),
             (_, "") => "generic".to_owned(),
             (_, space) => format!("in `.{space}`"),
@@ -171,7 +172,7 @@ pub(super) fn list(operands: &[Expected]) -> String {
     for operand in operands {
         let mut parts = vec![role(operand.role).to_owned()];
         if operand.optional {
-            parts.push("may be left out".to_owned());
+            parts.push("optional".to_owned());
         }
         if operand.class != Class::NONE {
             parts.push(describe_class(operand.class));
@@ -204,25 +205,25 @@ mod tests {
     #[test]
     fn operands_of_forms() {
         expect![[r#"
-            | operand | role | may be | type | limits | of forms |
+            | operand | access | accepts | type | restrictions | forms |
             |---|---|---|---|---|---|
-            | `d` | written | a register or `_` | `.b32` | differs with modifiers and types | all |
+            | `d` | written | a register or `_` | `.b32` | depends on modifiers and types | all |
             | `a` | read | a register or a constant | `.b32` |  | all |
             | `b` | read | a register or a constant | `.b32` |  | all |
             | `c` | read | a register or a constant | `.b32` |  | all |
-            | `immLut` | read | a constant | integer of 32 bits |  | all |
+            | `immLut` | read | a constant | 32-bit integer |  | all |
             | `q` | read | a predicate or a constant | `.pred` | only with `.and` or `.or` | all |
         "#]]
         .assert_eq(&table("lop3"));
         expect![[r#"
-            | operand | role | may be | type | limits | of forms |
+            | operand | access | accepts | type | restrictions | forms |
             |---|---|---|---|---|---|
-            | `d` | written | a register | the type, or twice as wide with `.wide` |  | 1 |
-            | `a` | read | a register or a constant | the type |  | 1, 2 |
-            | `b` | read | a register or a constant | the type |  | 1, 2 |
-            | `c` | read | a register or a constant | the type, or twice as wide with `.wide` |  | 1 |
-            | `d` | written | a register | the type |  | 2 |
-            | `c` | read | a register or a constant | the type |  | 2 |
+            | `d` | written | a register | instruction type, or twice that width with `.wide` |  | 1 |
+            | `a` | read | a register or a constant | instruction type |  | 1, 2 |
+            | `b` | read | a register or a constant | instruction type |  | 1, 2 |
+            | `c` | read | a register or a constant | instruction type, or twice that width with `.wide` |  | 1 |
+            | `d` | written | a register | instruction type |  | 2 |
+            | `c` | read | a register or a constant | instruction type |  | 2 |
             | `d` | written | a register | `.f32` |  | 3 |
             | `a` | read | a register or a constant | `.f32` |  | 3 |
             | `b` | read | a register or a constant | `.f32` |  | 3 |

@@ -48,7 +48,7 @@ pub(super) fn syntax(form: &Form) -> String {
 /// What a form needs, in words: `PTX ISA 7.0, sm_80 or higher`.
 pub(super) fn needs(gate: &Gate) -> String {
     if *gate == Gate::BASE {
-        return "every version and target".to_owned();
+        return "all versions and targets".to_owned();
     }
     let mut text = format!("PTX ISA {}", gate.ptx);
     if gate.targets != Gate::BASE.targets {
@@ -74,7 +74,7 @@ pub(super) fn modifier_needs(form: &Form, m: Mod) -> Option<Gate> {
 /// The forms of a mnemonic as a table: modifiers, types, operands, and what they need.
 fn forms_table(mnemonic: &str) -> String {
     let mut out =
-        String::from("| no. | form | modifiers | types | rules | needs |\n|---|---|---|---|---|---|\n");
+        String::from("| no. | form | modifiers | types | rules | requires |\n|---|---|---|---|---|---|\n");
     for (number, &id) in forms_of(mnemonic).iter().enumerate() {
         let form = form(id);
         let cells =
@@ -114,9 +114,9 @@ fn rules(form: &Form) -> String {
                 format!("type {} is {}", position + 1, type_names(set))
             }
             Then::Types(_, set) => type_names(set),
-            Then::Needs(mods) => format!("with {}", names(mods)),
-            Then::Excludes(mods) => format!("not {}", names(mods)),
-            Then::SameType(a, b) => format!("types {} and {} are equal", a + 1, b + 1),
+            Then::Needs(mods) => format!("requires {}", names(mods)),
+            Then::Excludes(mods) => format!("excludes {}", names(mods)),
+            Then::SameType(a, b) => format!("types {} and {} must be equal", a + 1, b + 1),
             Then::Gate(_) | Then::Operand(..) => return None,
         };
         Some(format!("{}: {what}", condition(&rule.when)))
@@ -144,7 +144,7 @@ fn condition(when: &When) -> String {
         [when.any, when.and].into_iter().filter(|mods| !mods.is_empty()).map(names).collect();
     let sets = [when.first, when.second, when.third];
     parts.extend(sets.into_iter().filter(|&set| set != TypeSet::ALL).map(type_names));
-    let mut text = parts.join(" with ");
+    let mut text = parts.join(" and ");
     if !when.none.is_empty() {
         let _ = write!(text, " without {}", names(when.none));
     }
@@ -192,7 +192,7 @@ pub fn pages() -> Vec<Page> {
     let mut summary =
         String::from("# Summary\n\n[PTX reference](index.md)\n\n- [Instructions](instructions.md)\n");
     let mut list = String::from(
-        "# Instructions\n\nIn examples the letters of a register say what it is: `%p` a predicate, `%h`, `%r`, `%rd` and `%q` untyped of 16, 32, 64 and\n128 bits, `%f` and `%fd` floats of 32 and 64. `smem` and `mbar` are in shared memory, `data` is global, `p` a parameter; `image` is a\ntexture and `surface` a surface.\n\n| instruction | forms | what it does |\n|---|---|---|\n",
+        "# Instructions\n\nIn the examples, register names tell the type: `%p` is a predicate; `%h`, `%r`, `%rd` and `%q` are untyped, 16, 32, 64 and\n128 bits wide; `%f` and `%fd` are 32-bit and 64-bit floats. `smem` and `mbar` are in shared memory, `data` is in global memory, `p` is a parameter, `image` is a\ntexture and `surface` is a surface.\n\n| instruction | forms | description |\n|---|---|---|\n",
     );
     for mnemonic in ptx_isa::mnemonics() {
         let Some(text) = instruction_page(mnemonic) else { continue };
@@ -205,7 +205,8 @@ pub fn pages() -> Vec<Page> {
     }
     pages.push(Page { path: "instructions.md".to_owned(), text: list });
     summary += "- [Diagnostics](diagnostics.md)\n";
-    let mut list = String::from("# Diagnostics\n\n| code | name | level | meaning |\n|---|---|---|---|\n");
+    let mut list =
+        String::from("# Diagnostics\n\n| code | name | level | description |\n|---|---|---|---|\n");
     let mut lints = LINTS.to_vec();
     lints.sort_by_key(|lint| lint.code);
     for lint in lints {
@@ -240,7 +241,7 @@ fn about(page: &str) -> String {
 }
 
 fn directives() -> String {
-    let mut out = String::from("# Directives\n\n| directive | what it does | needs |\n|---|---|---|\n");
+    let mut out = String::from("# Directives\n\n| directive | description | requires |\n|---|---|---|\n");
     for directive in Directive::ALL {
         let syntax = directive.syntax.replace('|', "\\|");
         let about = directive.about.replace('|', "\\|");
@@ -251,7 +252,7 @@ fn directives() -> String {
 
 fn registers() -> String {
     let mut out = String::from(
-        "# Special registers\n\n| register | type | what it holds | needs |\n|---|---|---|---|\n",
+        "# Special registers\n\n| register | type | description | requires |\n|---|---|---|---|\n",
     );
     for register in SpecialReg::ALL {
         let (name, ty, about) = (register.text(), register.ty().text(), register.about());
@@ -274,7 +275,7 @@ mod tests {
             setp.eq|ne|lt|le|gt|ge|…{.and|or|xor}{.ftz}.type p, a, b, c?"#]]
         .assert_eq(&lines.join("\n"));
         expect![[r#"
-            | no. | form | modifiers | types | rules | needs |
+            | no. | form | modifiers | types | rules | requires |
             |---|---|---|---|---|---|
             | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
         "#]].assert_eq(&forms_table("redux"));

@@ -5,9 +5,8 @@ use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
 use crate::db::{Database, Db, SourceFile};
-use crate::diagnostic::Diagnostic;
 use crate::ide::{Command, InlayHint, Lens};
-use crate::items::Item;
+use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
@@ -17,10 +16,7 @@ impl FunctionResources {
     pub fn summary(&self) -> String {
         match &self.resources {
             Ok(_) => summary(self),
-            Err(Some(diagnostic)) => diagnostic.message.clone(),
-            Err(None) => {
-                "not compiled: the function has errors or instructions that are not described yet".to_owned()
-            }
+            Err(why) => why.clone(),
         }
     }
 }
@@ -38,8 +34,8 @@ pub struct FunctionResources {
     pub entry: bool,
     /// Its name in the file.
     pub range: TextRange,
-    /// `Err(None)`: the function has errors.
-    pub resources: Result<Resources, Option<Diagnostic>>,
+    /// The reason as [`not_compiled`] words it.
+    pub resources: Result<Resources, String>,
     /// Of entries.
     pub occupancy: Option<Occupancy>,
     /// Threads per block that the occupancy is for.
@@ -55,8 +51,7 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
     let range = lower(db, item).map.name_range()? + item.offset(db);
     let resources = match compile_function(db, item).as_deref() {
         Some(Ok(compiled)) => Ok(compiled.resources),
-        Some(Err(_)) => Err(compile_diagnostic(db, item).map(|d| d.shifted(item.offset(db)))),
-        None => Err(None),
+        Some(Err(_)) | None => Err(not_compiled(db, file, item).0),
     };
     let input = function(db, item).as_deref();
     let launch = input.map(|function| function.launch).unwrap_or_default();
@@ -74,6 +69,26 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
     Some(FunctionResources { name: item.name(db).to_string(), entry, range, resources, occupancy, threads })
 }
 
+/// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
+/// in file offsets.
+pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (String, Option<TextRange>) {
+    let Some(diagnostic) = compile_diagnostic(db, item) else {
+        return ("not compiled: the function has errors".to_owned(), None);
+    };
+    let is_statement = lower(db, item).map.statement_at(diagnostic.range.start()).is_some();
+    let place = Some(diagnostic.range + item.offset(db)).filter(|_| is_statement);
+    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
+    let line = place.map(line).unwrap_or_default();
+    // The function is the one that the text is shown at.
+    let own = |rest: &str| format!("`{}` {rest}: ", item.name(db));
+    let message = diagnostic.message.as_str();
+    let why = message
+        .strip_prefix(&own("cannot be compiled yet"))
+        .or(message.strip_prefix(&own("is not compiled")))
+        .unwrap_or(message);
+    (format!("not compiled: {why}{line}"), place)
+}
+
 /// Registers and occupancy at the ends of the lines with the names of the functions in a range.
 pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
     let names = functions(db, file).filter(|&item| {
@@ -85,8 +100,10 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             let found = of_item(db, file, item)?;
             let label = match &found.resources {
                 Ok(resources) => label(resources, found.occupancy),
-                Err(_) if is_too_large(db, item) => "too large to compile while typing".to_owned(),
-                Err(_) => return None,
+                Err(_) if is_too_large(db, item) => {
+                    "not compiled: too large to compile while typing".to_owned()
+                }
+                Err(_) => "not compiled".to_owned(),
             };
             let text = &file.text(db)[usize::from(found.range.end())..];
             let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
@@ -119,8 +136,7 @@ pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
         let found = of_item(db, file, item)?;
         Some(match &found.resources {
             Ok(_) => Lens { range, title: summary(&found), command },
-            Err(Some(diagnostic)) => Lens { range, title: diagnostic.message.clone(), command: None },
-            Err(None) => return None,
+            Err(why) => Lens { range, title: why.clone(), command: None },
         })
     };
     functions(db, file).filter_map(lens).collect()
@@ -135,10 +151,10 @@ pub(super) fn summary(found: &FunctionResources) -> String {
         bytes => parts.push(format!("{bytes} bytes spilled")),
     }
     if resources.stack_bytes > 0 {
-        parts.push(format!("{} bytes stack", resources.stack_bytes));
+        parts.push(format!("{} bytes of stack", resources.stack_bytes));
     }
     if resources.shared_bytes > 0 {
-        parts.push(format!("{} bytes shared", resources.shared_bytes));
+        parts.push(format!("{} bytes of shared memory", resources.shared_bytes));
     }
     if let Some(occupancy) = found.occupancy {
         parts.push(format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter));
@@ -148,11 +164,9 @@ pub(super) fn summary(found: &FunctionResources) -> String {
 
 /// Markdown: everything known.
 pub(super) fn details(found: &FunctionResources) -> String {
-    let Ok(resources) = &found.resources else {
-        return match &found.resources {
-            Err(Some(diagnostic)) => diagnostic.message.clone(),
-            _ => String::new(),
-        };
+    let resources = match &found.resources {
+        Ok(resources) => resources,
+        Err(why) => return why.clone(),
     };
     let mut text = format!(
         "| resource | amount |\n|---|---|\n| registers | {} |\n| stack | {} bytes |\n| spill stores | {} bytes |\n\
@@ -167,8 +181,7 @@ pub(super) fn details(found: &FunctionResources) -> String {
     );
     if let Some(occupancy) = found.occupancy {
         text.push_str(&format!(
-            "\nWith {} threads per block: {} blocks and {} of {} warps per multiprocessor, {}%. The next block is \
-             stopped by {}.\n",
+            "\nWith {} threads per CTA, {} CTAs and {} of {} warps are resident per multiprocessor ({}%), limited by {}.\n",
             found.threads,
             occupancy.blocks,
             occupancy.warps,

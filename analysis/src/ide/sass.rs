@@ -11,32 +11,35 @@ use text_size::{TextRange, TextSize};
 use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::SassView;
+use crate::ide::resources::not_compiled;
 use crate::items::Item;
 use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
 
-/// The machine code of a function by name.
+/// The machine code of a function by name, or why it has none.
 pub fn sass_view(db: &Database, file: SourceFile, name: &str) -> Option<SassView> {
     let item = functions(db, file).find(|item| item.name(db) == name)?;
     view(db, file, item)
 }
 
-/// The machine code of the function around an offset.
+/// The machine code of the function around an offset, or why it has none.
 pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize) -> Option<SassView> {
     view(db, file, spot(db, file, offset)?.item)
 }
 
 fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
-    let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
-    let sm = architecture(db, file)?;
+    let compiled = compile_function(db, item).as_deref().and_then(|compiled| compiled.as_ref().ok());
+    let Some((compiled, sm)) = compiled.zip(architecture(db, file)) else {
+        return lower(db, item).has_body.then(|| reason(db, file, item));
+    };
     let (map, offset, text) = (&lower(db, item).map, item.offset(db), item.text(db));
     let mut out = String::new();
     let mut lines: Vec<Option<TextRange>> = Vec::new();
     let _ = writeln!(out, "// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
     let _ = writeln!(
         out,
-        "// B: scoreboards waited for, R and W: scoreboards released, Y: yield, S: cycles; live: registers"
+        "// B: scoreboards waited on; R, W: scoreboards set; Y: yield; S: stall cycles; live: live registers"
     );
     lines.extend([None, None]);
     let mut previous = None;
@@ -55,6 +58,19 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
         lines.push(range.map(|range| range + offset));
     }
     Some(SassView { function: compiled.name.clone(), text: Arc::from(out), lines: lines.into() })
+}
+
+/// Why there is no machine code, and the statement that is the reason.
+fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
+    let (why, place) = not_compiled(db, file, item);
+    let mut text = format!("// {}: {why}\n", item.name(db));
+    let mut lines = vec![None];
+    if let Some(place) = place {
+        let statement = file.text(db)[place].split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "// {}", shortened(&statement));
+        lines = vec![Some(place); 2];
+    }
+    SassView { function: item.name(db).to_string(), text: Arc::from(text), lines: lines.into() }
 }
 
 /// Longest statement shown whole.

@@ -40,8 +40,8 @@ pub(super) fn type_words(ty: ScalarType) -> String {
 pub(super) fn target(name: &str) -> Option<String> {
     let sm = Sm::parse(name)?;
     let suffix = match name.trim_start_matches("sm_").trim_start_matches(|c: char| c.is_ascii_digit()) {
-        "a" => "; with the features of this architecture alone: the code runs on no other",
-        "f" => "; with the features of its family: the code runs on later members of it",
+        "a" => "; uses features of this architecture; the code runs on no other architecture",
+        "f" => "; uses features of this family; the code runs on this and later architectures of the family",
         _ => "; the code runs on this and later architectures",
     };
     Some(format!("`{name}`: since PTX ISA {}{suffix}\n", sm.since()))
@@ -162,10 +162,10 @@ mod tests {
         ];
         let lines: String = words.map(Option::unwrap).concat();
         expect![[r#"
-            `.kind::mxf8f6f4`: operands of 8, 6 or 4-bit floats; 32 elements share a scale of type `.ue8m0`
-            `.e4m3`: floating point, 8 bits; 4 bits of exponent, 3 of fraction, up to 448; NaN, no infinity
-            `.pred`: predicate, 1 bit; true or false; lives in predicate registers only
-            `nounroll`: do not unroll the loop that begins here, or any loop of the function or module
+            `.kind::mxf8f6f4`: operands are 8-bit, 6-bit or 4-bit floats; 32 elements share a scale of type `.ue8m0`
+            `.e4m3`: floating point, 8 bits; 4 bits of exponent, 3 bits of fraction, up to 448; has NaN but no infinity
+            `.pred`: predicate, 1 bit; true or false; allowed only in `.reg`
+            `nounroll`: do not unroll this loop, or any loop of the function or module
 
             PTX ISA 2.0, sm_20 or higher
             ```ptx

@@ -34,7 +34,7 @@ pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, out: &mut Findin
     if let Some(range) = node.tokens(SyntaxKind::IDENT).next() {
         let known = fields(ty);
         if !known.iter().any(|names| names.contains(&&text[range])) {
-            let message = format!("a `.{}` has no field `{}`", ty.text(), &text[range]);
+            let message = format!("`.{}` has no field `{}`", ty.text(), &text[range]);
             let note = format!("the fields are {}", known.concat().join(", "));
             out.push(Diagnostic::new(&INITIAL_VALUE, range, message).note(note));
         }
@@ -44,11 +44,11 @@ pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, out: &mut Findin
     match value.kind() {
         SyntaxKind::NAME_REF if VALUES.contains(&&text[range]) => {}
         SyntaxKind::NAME_REF => {
-            let message = format!("`{}` is no value of a field", &text[range]);
+            let message = format!("`{}` is not a valid field value", &text[range]);
             out.push(Diagnostic::new(&INITIAL_VALUE, range, message).note(VALUES.join(", ")));
         }
         SyntaxKind::INITIALIZER_LIST => {
-            out.push(Diagnostic::new(&INITIAL_VALUE, range, "a field has a single value"));
+            out.push(Diagnostic::new(&INITIAL_VALUE, range, "expected a single value for a field"));
         }
         _ => {
             if let Err(error) = constant::evaluate(value, text) {

@@ -36,8 +36,11 @@ impl<'db> Walker<'db> {
                     self.module_variable(declaration);
                 }
             }
-            SyntaxKind::SECTION => self.section(node),
-            SyntaxKind::FILE_DIRECTIVE => self.file_directive(node),
+            // Its syntax errors were reported.
+            SyntaxKind::SECTION if self.broken.is_empty() => {
+                debug::section(node, &self.gates, self.text, &mut self.diagnostics);
+            }
+            SyntaxKind::FILE_DIRECTIVE => debug::file(node, &self.gates, self.text, &mut self.diagnostics),
             SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(node),
             SyntaxKind::ALIAS => self.alias(node),
             SyntaxKind::PRAGMA => self.pragma(node, pragmas::Site::Module),
@@ -87,7 +90,7 @@ impl<'db> Walker<'db> {
         self.incomplete |= heading.name.is_none();
         if self.has_body && self.function.linkage == Linkage::Extern {
             let range = self.map.occurrences.first().map_or(visible, |name| name.range);
-            let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
+            let message = "an `.extern` function is defined elsewhere and cannot have a body".to_owned();
             self.report(Diagnostic::new(&BAD_DECLARATION, range, message).reported_at(end));
         }
     }
@@ -170,7 +173,7 @@ impl<'db> Walker<'db> {
             && name != "_"
         {
             let earlier = self.names.declarations[previous.0 as usize].range;
-            let message = format!("`{name}` is declared twice in this scope");
+            let message = format!("`{name}` is declared more than once in this scope");
             // Labels are declared before everything else of their block.
             let (first, second) =
                 if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
@@ -233,15 +236,8 @@ impl<'db> Walker<'db> {
             return;
         };
         if !debug::section_labels(self.db, self.file).contains(&self.text[label]) {
-            let message = format!("no section has the label `{}`", &self.text[label]);
+            let message = format!("label `{}` is not defined in any section", &self.text[label]);
             self.report(Diagnostic::new(&debug::BAD_DEBUG_DATA, label, message));
-        }
-    }
-
-    /// A section of debug data; its syntax errors were reported.
-    pub(super) fn section(&mut self, node: Node<'_>) {
-        if self.broken.is_empty() {
-            debug::section(node, &self.gates, self.text, &mut self.diagnostics);
         }
     }
 
@@ -251,17 +247,13 @@ impl<'db> Walker<'db> {
             let start = self.text.find("@@").unwrap_or(0);
             let word = self.text[start..].split_ascii_whitespace().next().unwrap_or_default();
             let range = TextRange::at(TextSize::new(start as u32), TextSize::of(word));
-            let message = "`@@DWARF` is no longer written, PTX ISA 2.0 replaced it by `.section`";
+            let message = "`@@DWARF` was removed in PTX ISA 2.0; use `.section`";
             self.report(Diagnostic::new(&declarations::REMOVED_FORM, range, message));
         }
     }
 
-    pub(super) fn file_directive(&mut self, node: Node<'_>) {
-        debug::file(node, &self.gates, self.text, &mut self.diagnostics);
-    }
-
     pub(super) fn misplaced_loc(&mut self, node: Node<'_>) {
-        let message = "`.loc` stands in functions, before the instructions of that line";
+        let message = "`.loc` must be inside a function, before the instructions of the line";
         self.report(Diagnostic::new(&BAD_DECLARATION, first_word(node), message));
     }
 
@@ -340,7 +332,7 @@ impl<'db> Walker<'db> {
         self.variables
             .insert(symbol, VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
-        if matches!(space, Space::Shared | Space::Const) {
+        if matches!(space, Space::Shared | Space::Const | Space::Global) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
         }
         self.function.locals.push(variable);
@@ -386,7 +378,7 @@ impl<'db> Walker<'db> {
                 labels.push(found);
                 continue;
             }
-            let message = format!("there is no label `{label}` here");
+            let message = format!("label `{label}` is not declared in this scope");
             self.report(Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message));
             self.incomplete = true;
             break;
@@ -410,7 +402,7 @@ impl<'db> Walker<'db> {
                     self.occur(range, Entity::Symbol(Symbol::Function(*index)), Usage::Read);
                 }
                 Some(Global::Variable { .. }) => {
-                    let message = format!("`{}` is a variable, expected a function", self.slice(range));
+                    let message = format!("expected a function, found variable `{}`", self.slice(range));
                     self.report(Diagnostic::new(&CALL_TARGET, range, message));
                 }
                 None => self.undefined(range, lints::Expected::Symbol),
@@ -493,5 +485,6 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }

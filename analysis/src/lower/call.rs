@@ -63,7 +63,7 @@ impl Walker<'_> {
     pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>]) {
         let Some(parts) = Parts::of(operands) else {
             let message =
-                "a call is `call (results), target, (arguments), prototype`, with a name for the target";
+                "expected `call (results), target, (arguments), prototype` with a name as the target";
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
             return;
         };
@@ -75,13 +75,18 @@ impl Walker<'_> {
                 let is_address = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
                     && matches!(ty.bits(), 32 | 64);
                 if !is_address {
-                    let message = format!("`{}` is `.{}`, no address", self.slice(target), ty.text());
+                    let message = format!(
+                        "`{}` is `.{}` and cannot hold the address of a function",
+                        self.slice(target),
+                        ty.text()
+                    );
                     self.report(Diagnostic::new(&OPERAND_TYPE, target, message));
                 }
                 self.indirect(target, parts.prototype)
             }
             Some(_) => {
-                let message = format!("`{}` is neither a function nor a register", self.slice(target));
+                let message =
+                    format!("cannot call `{}`: it is not a function or register", self.slice(target));
                 self.report(Diagnostic::new(&CALL_TARGET, target, message));
                 None
             }
@@ -104,13 +109,15 @@ impl Walker<'_> {
         let name = self.slice(target);
         let Some(Global::Function { signature, shapes, .. }) = self.global(name) else { return None };
         if signature.entry {
-            let message = format!("`{name}` is a kernel, only device functions are called");
+            let message = format!("cannot call kernel `{name}`; only device functions can be called");
             self.report(Diagnostic::new(&CALL_TARGET, target, message));
             return None;
         }
         let shapes = Arc::clone(shapes);
         if let Some(prototype) = prototype {
-            let message = format!("`{name}` is a function, a prototype describes calls through a register");
+            let message = format!(
+                "a call of function `{name}` takes no prototype; prototypes are for calls through a register"
+            );
             let range = prototype.text_range();
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
@@ -120,7 +127,7 @@ impl Walker<'_> {
     /// The parameters that the prototype of an indirect call names.
     fn indirect(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let Some(prototype) = prototype else {
-            let message = "a call through a register needs a prototype behind the arguments";
+            let message = "an indirect call requires a prototype after the arguments";
             let note = "declare one: `name: .callprototype (result) _ (parameters);`";
             self.report(Diagnostic::new(&CALL_TARGET, target, message).note(note));
             return None;
@@ -135,9 +142,8 @@ impl Walker<'_> {
             Some(_) => None,
         };
         if shapes.is_none() {
-            let message = format!(
-                "`{name}` is no prototype: expected a `.callprototype`, a `.calltargets` or an array of functions"
-            );
+            let message =
+                format!("`{name}` is not a `.callprototype`, a `.calltargets` list or an array of functions");
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
         shapes
@@ -174,13 +180,13 @@ impl Walker<'_> {
                     Ok(crate::constant::Value::Int { .. }) => Some(Passed::Integer),
                     Ok(_) => Some(Passed::Float),
                     Err(_) => {
-                        self.cannot_pass(range, "no name and no constant");
+                        self.cannot_pass(range, "not a name or constant");
                         None
                     }
                 };
             }
             _ => {
-                self.cannot_pass(range, "no name and no constant");
+                self.cannot_pass(range, "not a name or constant");
                 return None;
             }
         }
@@ -201,11 +207,11 @@ impl Walker<'_> {
                 self.cannot_pass(range, &format!("in `.{}`", shape.space.text()));
             }
             Some(Entity::Symbol(Symbol::Param(_) | Symbol::Return(_))) => {
-                self.cannot_pass(range, "a parameter of this function, and must be copied first");
+                self.cannot_pass(range, "a parameter of this function; copy it first");
             }
-            Some(_) => self.cannot_pass(range, "neither a register nor a `.param` variable of this body"),
+            Some(_) => self.cannot_pass(range, "not a register or a `.param` variable of this function"),
             None if ptx_isa::SpecialReg::parse(name).is_some() => {
-                self.cannot_pass(range, "a special register, and must be moved first");
+                self.cannot_pass(range, "a special register; move it to a register first");
             }
             None => {}
         }
@@ -213,8 +219,8 @@ impl Walker<'_> {
     }
 
     fn cannot_pass(&mut self, range: TextRange, what: &str) {
-        let message = format!("`{}` cannot be passed, it is {what}", self.slice(range));
-        let note = "arguments are registers, `.param` variables of the body, and constants";
+        let message = format!("cannot pass `{}`: it is {what}", self.slice(range));
+        let note = "an argument must be a register, a `.param` variable of this function or a constant";
         self.report(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 
@@ -232,7 +238,7 @@ impl Walker<'_> {
         if passed.len() > formals.len() || passed.len() + optional < formals.len() {
             let range = list.map_or(call, Node::text_range);
             let plural = if formals.len() == 1 { "" } else { "s" };
-            let message = format!("{} {what}{plural} expected, found {}", formals.len(), passed.len());
+            let message = format!("expected {} {what}{plural}, found {}", formals.len(), passed.len());
             self.report(Diagnostic::new(&OPERAND_COUNT, range, message));
             return;
         }
@@ -252,10 +258,10 @@ impl Walker<'_> {
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
             if formal.space == Space::Reg && is_unpassable(formal.ty) {
                 let ty = formal.ty.text();
-                let message =
-                    format!("a `.reg .{ty}` parameter cannot be passed, it is shorter than a register");
+                let message = format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
                 self.report(
-                    Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits, or a `.param`"),
+                    Diagnostic::new(&OPERAND_TYPE, range, message)
+                        .note("pass 32 bits in a register, or use `.param`"),
                 );
             }
         }
@@ -279,7 +285,7 @@ impl Walker<'_> {
                         _ => !is_float,
                     };
                 if !fits {
-                    let message = format!("this constant does not fit a parameter `{formal}`");
+                    let message = format!("this constant does not match parameter type `{formal}`");
                     self.report(Diagnostic::new(&CONSTANT_TYPE, range, message));
                 }
                 return;
@@ -288,11 +294,11 @@ impl Walker<'_> {
         };
         let name = self.slice(range);
         if !is_passable(actual, formal) {
-            let message = format!("`{name}` is `{actual}`, the parameter is `{formal}`");
+            let message = format!("`{name}` is `{actual}`, but the parameter is `{formal}`");
             self.report(Diagnostic::new(&OPERAND_TYPE, range, message));
         } else if actual.align != formal.align {
             let message = format!(
-                "`{name}` is aligned to {} bytes, the parameter `{formal}` to {}",
+                "`{name}` has an alignment of {} bytes, but parameter `{formal}` has {}",
                 actual.align, formal.align
             );
             self.report(Diagnostic::new(&OPERAND_TYPE, range, message));

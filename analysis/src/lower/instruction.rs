@@ -145,7 +145,7 @@ impl<'db> Walker<'db> {
             }
             _ => {
                 let text = self.slice(name.text_range());
-                let message = format!("a guard is a predicate, `{text}` is not");
+                let message = format!("a guard must be a predicate, but `{text}` is not");
                 self.report(Diagnostic::new(&lints::PREDICATE, name.text_range(), message));
                 None
             }

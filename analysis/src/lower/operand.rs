@@ -64,9 +64,9 @@ impl<'db> Walker<'db> {
         let is_later = module::global(self.db, self.file, key).is_some();
         let placeholder = name.strip_prefix('$').is_some_and(|rest| rest.bytes().all(|c| c.is_ascii_digit()));
         self.report(if placeholder {
-            diagnostic.note("compilers put a register in place of this where it stands in inline assembly")
+            diagnostic.note("names like this are placeholders of inline assembly, which the compiler replaces by registers")
         } else if is_later {
-            diagnostic.note(format!("`{name}` is declared below, names are declared before their use"))
+            diagnostic.note(format!("`{name}` is declared further down; a name must be declared before it is used"))
         } else {
             diagnostic
         });
@@ -232,7 +232,7 @@ impl<'db> Walker<'db> {
                 Some(Operand::NotPred(register))
             }
             _ => {
-                let message = "only predicates can be negated in an operand";
+                let message = "only predicates can be negated";
                 self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
                 None
             }
@@ -248,8 +248,9 @@ impl<'db> Walker<'db> {
             Ok(Value::F32(bits)) => Some(Operand::F32(bits)),
             Ok(Value::F64(value)) => Some(Operand::F64(value.to_bits())),
             Ok(Value::Address { .. } | Value::AddressByte { .. }) if !is_name_plus_constant(node) => {
-                let message = "an operand is a name, a name plus a constant, or a constant";
-                let note = "an address is known when the program is linked: constants are added behind it";
+                let message = "expected a name, a name plus a constant, or a constant";
+                let note =
+                    "addresses are resolved at link time, so a constant can only be added after the name";
                 self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message).note(note));
                 self.incomplete = true;
                 None
@@ -259,7 +260,7 @@ impl<'db> Walker<'db> {
                 // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
                 other => {
                     if self.is_element {
-                        let message = "a register with an offset cannot stand here";
+                        let message = "a register with an offset is not allowed here";
                         self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
                     }
                     self.incomplete = true;
@@ -286,7 +287,7 @@ impl<'db> Walker<'db> {
         if let Some(range) = suffix
             && self.slice(range) != ".unified"
         {
-            let message = format!("an address takes `.unified`, not `{}`", self.slice(range));
+            let message = format!("expected `.unified` after the address, found `{}`", self.slice(range));
             self.report(Diagnostic::new(&lints::BAD_MODIFIER, range, message));
         }
     }
@@ -327,7 +328,7 @@ impl<'db> Walker<'db> {
                 Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
                 Operand::Int(value) => Some((AddressBase::Absolute, value)),
                 _ => {
-                    let message = "this is no address: expected a register, a variable or a constant";
+                    let message = "expected a register, a variable or a constant as the address";
                     self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
                     None
                 }
@@ -345,7 +346,7 @@ impl<'db> Walker<'db> {
                 let right = match constant::evaluate(right, self.text) {
                     Ok(Value::Int { value, .. }) => value,
                     Ok(_) => {
-                        let message = "the offset of an address is an integer constant";
+                        let message = "the offset of an address must be an integer constant";
                         self.report(Diagnostic::new(&lints::ADDRESS, right.text_range(), message));
                         return None;
                     }
@@ -365,7 +366,7 @@ impl<'db> Walker<'db> {
             }
             SyntaxKind::VECTOR | SyntaxKind::ERROR | SyntaxKind::SINK | SyntaxKind::PAIR => {
                 self.incomplete = true;
-                let message = "this is no address: expected a register, a variable or a constant";
+                let message = "expected a register, a variable or a constant as the address";
                 self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
                 None
             }
@@ -379,7 +380,7 @@ impl<'db> Walker<'db> {
             Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
             Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
             _ => {
-                let message = "this is no address: expected a register, a variable or a constant";
+                let message = "expected a register, a variable or a constant as the address";
                 self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
                 None
             }
@@ -391,20 +392,21 @@ impl<'db> Walker<'db> {
         let mut parts = node.children();
         let (name, index) = (parts.next()?, parts.next()?);
         let Operand::Symbol(symbol, _) = self.operand(name)? else {
-            let message = "only variables have elements";
+            let message = "only variables can be indexed";
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
         };
         let is_scalar = self.variables.get(&symbol).is_some_and(|place| !place.is_array);
         if is_scalar || matches!(symbol, Symbol::Function(_)) {
-            let message = format!("`{}` is no array, it has no elements", self.slice(name.text_range()));
+            let message =
+                format!("`{}` is not an array and cannot be indexed", self.slice(name.text_range()));
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
         }
         let index = match constant::evaluate(index, self.text) {
             Ok(Value::Int { value, .. }) => value,
             _ => {
-                let message = "an index is an integer constant";
+                let message = "an index must be an integer constant";
                 self.report(Diagnostic::new(&BAD_CONSTANT, index.text_range(), message));
                 return None;
             }

@@ -1,7 +1,9 @@
 //! Kernel parameters that are declared in the body, as in the first PTX versions.
 
-use ptx_backend::input::{AddressBase, Function, Operand, Param, Stmt, Symbol, Variable};
+use ptx_backend::input::{Function, Param, Symbol, Variable};
 use ptx_isa::{PtxVersion, Space};
+
+use super::rename::rename_locals;
 
 /// The first version with parameter lists. From it on, `.param` variables of a body are for calls.
 const LISTS: PtxVersion = PtxVersion::new(1, 4);
@@ -34,32 +36,5 @@ pub(super) fn leave_body(function: &mut Function) {
             pointer: None,
         });
     }
-    for stmt in &mut function.body {
-        if let Stmt::Instr(instr) = stmt {
-            instr.operands.iter_mut().for_each(|operand| rename(operand, &moved));
-        }
-    }
-}
-
-fn rename(operand: &mut Operand, moved: &[Option<Symbol>]) {
-    let new = |symbol: Symbol| match symbol {
-        Symbol::Local(i) => moved.get(i as usize).copied().flatten().unwrap_or(symbol),
-        symbol => symbol,
-    };
-    match operand {
-        Operand::Symbol(symbol, _) => *symbol = new(*symbol),
-        Operand::Address(address) => {
-            if let AddressBase::Symbol(symbol) = &mut address.base {
-                *symbol = new(*symbol);
-            }
-        }
-        Operand::Vector(parts) | Operand::List(parts) => {
-            parts.iter_mut().for_each(|part| rename(part, moved))
-        }
-        Operand::Pair(pair) => {
-            rename(&mut pair.0, moved);
-            rename(&mut pair.1, moved);
-        }
-        _ => {}
-    }
+    rename_locals(function, &moved);
 }

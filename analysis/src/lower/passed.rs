@@ -190,8 +190,8 @@ impl Reader<'_, '_> {
                 let (base, first) = (parts.next()?, operands.first()?);
                 let code = match first {
                     _ if base.kind() != SyntaxKind::NAME_REF => return None,
-                    &Operand::Reg(register) => self.register(register),
-                    &Operand::Symbol(symbol, _) => self.variable(symbol)?,
+                    Operand::Reg(register) => self.register(*register),
+                    Operand::Symbol(symbol, _) => self.variable(*symbol)?,
                     _ => return None,
                 };
                 self.shape.push(code | ADDRESS | PARTS);

@@ -79,7 +79,7 @@ impl Walker<'_> {
         let symbol = match self.find_name(range) {
             Some(Entity::Symbol(symbol)) if !is_own => symbol,
             _ if is_own => {
-                let message = format!("`{}` is not yet declared in its own value", self.slice(range));
+                let message = format!("`{}` cannot be used in its own initializer", self.slice(range));
                 self.report(Diagnostic::new(&INITIAL_VALUE, range, message));
                 return;
             }
@@ -107,12 +107,14 @@ impl Walker<'_> {
             Some(Space::Global | Space::Const) => return,
             Some(space) => {
                 format!(
-                    "`{text}` is in `.{}`, only `.global` and `.const` have addresses before launch",
+                    "`{text}` is in `.{}`; only addresses in `.global` and `.const` can be initializers",
                     space.text()
                 )
             }
-            None if name.generic => format!("`{text}` is a function, `generic()` is for variables"),
-            None if name.addend != 0 => format!("`{text}` is a function, nothing is added to its address"),
+            None if name.generic => format!("`{text}` is a function; `generic()` applies only to variables"),
+            None if name.addend != 0 => {
+                format!("`{text}` is a function; an offset cannot be added to its address")
+            }
             None => return,
         };
         self.report(Diagnostic::new(&INITIAL_VALUE, range, message));

@@ -77,7 +77,7 @@ pub(super) struct Walker<'db> {
     /// Parallel to the function's locals.
     pub(super) local_shapes: Vec<Shape>,
     pub(super) has_body: bool,
-    /// The `.shared` and `.const` variables of the body.
+    /// The `.shared`, `.const` and `.global` variables of the body.
     pub(super) storage: Vec<(Space, limits::Block)>,
     pub(super) positions: debug::Positions,
     /// Where the syntax errors are, in text order.

@@ -24,14 +24,14 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
         match (part.kind(db), state) {
             (ItemKind::Version, State::Version) => {
                 if has_line_marker(db, part.item(db)) {
-                    missing_version(out, at).note = Some("a line marker stands before it".to_owned());
+                    missing_version(out, at).note = Some("a line marker precedes `.version`".to_owned());
                 }
                 version(header, at, out);
                 state = State::Target;
             }
             (ItemKind::Target, State::Target | State::AddressSize) => {
                 if state == State::Target && has_line_marker(db, part.item(db)) {
-                    let message = "`.target` follows `.version` directly, a line marker stands between them";
+                    let message = "a line marker is not allowed between `.version` and `.target`";
                     find(out, &MISSING_TARGET, at, message.to_owned());
                 }
                 if let ItemDecl::Target(decl) = item_decl(db, part.item(db)) {
@@ -51,12 +51,12 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
                 return;
             }
             (_, State::Target) => {
-                let message = "`.target` follows `.version`, this module has none there";
+                let message = "expected `.target` after `.version`";
                 find(out, &MISSING_TARGET, at, message.to_owned());
                 return;
             }
             (ItemKind::Version | ItemKind::Target | ItemKind::AddressSize, _) => {
-                let message = "the header directives stand once, at the start: version, target, address size";
+                let message = "header directives must appear once, at the start, in the order `.version`, `.target`, `.address_size`";
                 find(out, &UNEXPECTED, at, message.to_owned());
             }
             _ => state = State::Rest,
@@ -67,7 +67,7 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
             missing_version(out, at);
         }
         State::Target => {
-            find(out, &MISSING_TARGET, at, "the module has no `.target`".to_owned());
+            find(out, &MISSING_TARGET, at, "missing `.target`".to_owned());
         }
         State::AddressSize | State::Rest => {}
     }
@@ -84,7 +84,8 @@ enum State {
 }
 
 fn missing_version(out: &mut Vec<Finding>, at: Option<DeclaredName>) -> &mut Finding {
-    let finding = find(out, &MISSING_VERSION, at, "the module does not start with `.version`".to_owned());
+    let finding =
+        find(out, &MISSING_VERSION, at, "expected `.version` at the start of the module".to_owned());
     finding.note = Some("a module starts with `.version` and `.target`".to_owned());
     finding
 }
@@ -98,11 +99,11 @@ fn has_line_marker<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
 
 fn version(header: &Header, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     let message = match header.version {
-        None => "this is no language version, expected one such as `9.0`".to_owned(),
+        None => "invalid PTX ISA version, expected one such as `9.0`".to_owned(),
         Some(found) if found > PtxVersion::NEWEST => {
-            format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST)
+            format!("PTX ISA {found} is newer than {}, the newest known version", PtxVersion::NEWEST)
         }
-        Some(found) if !found.is_published() => format!("there is no version {found} of PTX"),
+        Some(found) if !found.is_published() => format!("PTX ISA {found} does not exist"),
         Some(_) => return,
     };
     let lint = if header.version.is_none() { &MISSING_VERSION } else { &UNKNOWN_TARGET };
@@ -120,16 +121,16 @@ fn address_size(
     out: &mut Vec<Finding>,
 ) {
     if header.version.is_some_and(|version| version < ADDRESS_SIZES) {
-        find(out, &VERSION_GATE, at, format!("`.address_size` needs PTX ISA {ADDRESS_SIZES}"));
+        find(out, &VERSION_GATE, at, format!("`.address_size` requires PTX ISA {ADDRESS_SIZES}"));
     }
     let ItemDecl::AddressSize(size) = item_decl(db, item) else { return };
     let message = match size {
         Some(64) => return,
-        Some(_) => "32-bit addresses are not supported",
-        None => "an address has 32 or 64 bits",
+        Some(_) => "32-bit addresses are no longer supported",
+        None => "the address size must be 64",
     };
     find(out, &ADDRESS_SIZE, at, message.to_owned()).note =
-        Some("assemblers make code for 64-bit addresses alone".to_owned());
+        Some("assemblers generate code only for 64-bit addresses".to_owned());
 }
 
 /// The assembler is lenient about names: `sm_90c` is sm_90 to it, and sm_101 runs on its successor alone.
@@ -137,15 +138,17 @@ fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<DeclaredName>
     if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
         let message = format!("{sm} is called {} since PTX ISA {}", sm.current(), sm.current().since());
         let finding = find(out, &TARGET_NAME, at, message);
-        finding.note = Some(format!("assemblers of that version make no code for an architecture {sm}"));
+        finding.note =
+            Some(format!("assemblers of that version do not generate code for an architecture named {sm}"));
     } else if spelling.starts_with("compute_") {
-        let message = format!("`{spelling}` is taken for {sm}");
-        find(out, &TARGET_NAME, at, message).note =
-            Some("virtual architectures are named so on the command line alone".to_owned());
+        let message = format!("`{spelling}` is treated as {sm}");
+        find(out, &TARGET_NAME, at, message).note = Some(
+            "`compute_NN` names a virtual architecture and is meant for the command line only".to_owned(),
+        );
     } else if spelling != sm.to_string() {
-        let message = format!("`{spelling}` is taken for {sm}");
+        let message = format!("`{spelling}` is treated as {sm}");
         find(out, &TARGET_NAME, at, message).note =
-            Some("a target ends in its number, in `a` or in `f`; other letters are ignored".to_owned());
+            Some("the only suffixes of a target are `a` and `f`; others are ignored".to_owned());
     }
 }
 
@@ -160,33 +163,36 @@ fn target(
     out: &mut Vec<Finding>,
 ) {
     if !decl.starts_with_target {
-        let message = "`.target` names a target first, such as `sm_90`".to_owned();
+        let message = "`.target` must name a target such as `sm_90` first".to_owned();
         find(out, &UNKNOWN_TARGET, at, message);
         return;
     }
     match decl.sm {
         None => {
-            find(out, &UNKNOWN_TARGET, at, "this names no target".to_owned());
+            find(out, &UNKNOWN_TARGET, at, "invalid target".to_owned());
         }
         Some(sm) if !Sm::KNOWN.contains(&sm) => {
-            find(out, &UNKNOWN_TARGET, at, format!("there is no target {sm}"));
+            find(out, &UNKNOWN_TARGET, at, format!("unknown target {sm}"));
         }
         Some(sm) => {
             if let Some(architecture) = Options::get(db).architecture(db)
                 && let Err(mismatch) = sm.runs_on(architecture)
             {
-                let message = format!("the module is for {sm}, which does not run on {architecture}");
+                let message = format!("code for {sm} does not run on {architecture}");
                 let finding = find(out, &ARCHITECTURE, at, message);
                 finding.note = Some(match mismatch {
-                    Mismatch::Older => format!("{architecture} is older, it lacks what {sm} may use"),
-                    Mismatch::OneArchitecture => format!("code for {sm} runs on that architecture alone"),
-                    Mismatch::Family => format!("code for {sm} runs on later members of its family"),
+                    Mismatch::Older => {
+                        format!("{architecture} is older and lacks features that {sm} code can use")
+                    }
+                    Mismatch::OneArchitecture => format!("code for {sm} runs only on that architecture"),
+                    Mismatch::Family => format!("code for {sm} runs only on later members of its family"),
                 });
             }
             if let Some(version) = header.version
                 && version < sm.since()
             {
-                let message = format!("{sm} needs PTX ISA {}, the module says {version}", sm.since());
+                let message =
+                    format!("{sm} requires PTX ISA {}, but the module declares {version}", sm.since());
                 find(out, &UNKNOWN_TARGET, at, message);
             } else {
                 target_name(header, sm, &decl.spelling, at, out);
@@ -199,22 +205,24 @@ fn target(
             "debug" => {
                 let mut sections = parts(db, file).filter(|part| part.kind(db) == ItemKind::Section);
                 if !sections.any(|part| *item_decl(db, part.item(db)) == ItemDecl::DebugInfo) {
-                    let message = "the target says `debug`, but no `.section .debug_info` follows".to_owned();
+                    let message =
+                        "`.target` has option `debug`, but the module has no `.section .debug_info`"
+                            .to_owned();
                     find(out, &CONFLICTING_DIRECTIVES, at, message);
                 }
             }
             "map_f64_to_f32" if decl.sm.is_some_and(|sm| sm.number < 13) => {}
             "map_f64_to_f32" => {
-                let message = "`map_f64_to_f32` is for targets without `.f64`, before sm_13".to_owned();
+                let message = "`map_f64_to_f32` is only for targets without `.f64` (before sm_13)".to_owned();
                 find(out, &CONFLICTING_DIRECTIVES, at, message);
             }
             word => {
-                find(out, &UNKNOWN_TARGET, at, format!("`{word}` is neither a target nor an option"));
+                find(out, &UNKNOWN_TARGET, at, format!("`{word}` is not a target or a target option"));
             }
         }
     }
     if TEXTURE_MODES.iter().all(|mode| decl.options.iter().any(|option| option == mode)) {
-        let message = "a module has one texture mode, unified or independent".to_owned();
+        let message = "`texmode_unified` and `texmode_independent` cannot be combined".to_owned();
         find(out, &CONFLICTING_DIRECTIVES, at, message);
     }
 }

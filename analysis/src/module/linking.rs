@@ -9,10 +9,10 @@ use crate::signature::{FunctionDecl, Shapes};
 pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl) -> Option<String> {
     let is = &now.signature;
     if was.entry != is.entry {
-        return Some(if was.entry { "a kernel" } else { "a device function" }.to_owned());
+        return Some(if was.entry { "as a kernel" } else { "as a device function" }.to_owned());
     }
     if let Some(difference) = difference(shapes, &now.shapes) {
-        return Some(format!("otherwise: {difference}"));
+        return Some(format!("with different parameters: {difference}"));
     }
     // A definition may leave out what its declaration said, except that it is elsewhere.
     let agrees = was.linkage == is.linkage
@@ -41,8 +41,9 @@ pub(super) fn difference(one: &Shapes, other: &Shapes) -> Option<String> {
 
 fn pairwise(what: &str, one: &[Shape], other: &[Shape]) -> Option<String> {
     if one.len() != other.len() {
-        return Some(format!("{} {what}s against {}", one.len(), other.len()));
+        let plural = if one.len() == 1 { "" } else { "s" };
+        return Some(format!("{} {what}{plural} instead of {}", one.len(), other.len()));
     }
     let (at, (one, other)) = one.iter().zip(other).enumerate().find(|(_, (one, other))| one != other)?;
-    Some(format!("{what} {} is `{one}` against `{other}`", at + 1))
+    Some(format!("{what} {} is `{one}` instead of `{other}`", at + 1))
 }

@@ -54,17 +54,17 @@ fn hover_on_instruction() {
         ```ptx
         add.s32 d, a, b
         ```
-        every version and target"#]]
+        all versions and targets"#]]
     .assert_eq(&head.join("\n"));
     let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
     expect![[r#"
         - `d`: written; a register; `.s32`
         - `a`: read; a register or a constant; `.s32`
         - `b`: read; a register or a constant; `.s32`
-        - **`add{.sat}.type d, a, b`** ◂ this form: every version and target
+        - **`add{.sat}.type d, a, b`** ◂ this form: all versions and targets
         - `add.cc.type d, a, b`: PTX ISA 1.2
-        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: every version and target
-        - `add{.rn|rz|rm|rp}.f64 d, a, b`: every version and target
+        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: all versions and targets
+        - `add{.rn|rz|rm|rp}.f64 d, a, b`: all versions and targets
         - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: PTX ISA 8.6, sm_100 or higher
         - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: PTX ISA 8.6, sm_100 or higher
         - `add{.rn}{.ftz}{.sat}.type d, a, b`: PTX ISA 4.2, sm_53 or higher"#]]
@@ -100,15 +100,15 @@ fn hover_on_parts_of_statements() {
         first("add.b$0ogus %r1, %r2, 3;"),
     ];
     expect![[r#"
-        `.ftz`: takes and gives subnormal `.f32` values as zero of the same sign  ```ptx fma.rn.ftz.f32 d, a, b, c
+        `.ftz`: flushes subnormal `.f32` inputs and results to zero, keeping the sign  ```ptx fma.rn.ftz.f32 d, a, b, c
         `1.0` as `.f32`, bits `0f3F800000`
-        `.L2::cache_hint`: a cache policy follows as the last operand: 64 bits made by `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
+        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
         `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
         `202` = `0xca`
         ```ptx .local .align 4 .b8 stack[16] ``` 
-        `nounroll`: do not unroll the loop that begins here, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
+        `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
-        `add.bogus`  --- 
+        `add.bogus`  not compiled: the function has errors 
     "#]].assert_eq(&hovers.concat());
 }
 
@@ -193,7 +193,7 @@ fn rename_label() {
         7:4 DONE -> END
         8:0 DONE -> END"#]]
     .assert_eq(&edits.join("\n"));
-    expect!["`1x` is not a name in PTX"].assert_eq(&ide::rename(&db, file, offset, "1x").unwrap_err());
+    expect!["`1x` is not a valid PTX name"].assert_eq(&ide::rename(&db, file, offset, "1x").unwrap_err());
 }
 
 #[test]
@@ -299,8 +299,54 @@ fn fixes_are_offered() {
     let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
     expect![[r#"
         change to `add`
-        Explain E0210"#]]
+        Explain E0210
+        Show SASS of kernel"#]]
     .assert_eq(&titles.join("\n"));
+}
+
+#[test]
+fn lints_are_ignored_on_their_line() {
+    let ignored = |body: &str| {
+        let (db, file, offset) = open(body);
+        let here = TextRange::empty(offset);
+        let is_ignore = |action: &ide::CodeAction| action.title == "Ignore W0507 on this line";
+        let action = ide::code_actions(&db, file, here).into_iter().find(is_ignore).expect("it is offered");
+        let [edit] = &action.edits[..] else { panic!("{action:?}") };
+        let mut text = file.text(&db).to_string();
+        text.replace_range(std::ops::Range::<usize>::from(edit.range), &edit.text);
+        let file = db.add_file(text.as_str());
+        assert_eq!(ide::diagnostics(&db, file), []);
+        text.lines().filter(|line| line.contains("ptx-ignore")).collect::<Vec<_>>().join("\n")
+    };
+    let body = ".reg .b32 %r<3>;\nadd.s32 %r1, %r$02, 1;";
+    assert_eq!(ignored(&format!("{body}\nret;")), "add.s32 %r1, %r2, 1; // ptx-ignore: W0507");
+    assert_eq!(
+        ignored(&format!("{body} // ptx-ignore: W0522 -- later\nret;")),
+        "add.s32 %r1, %r2, 1; // ptx-ignore: W0507, W0522 -- later"
+    );
+    assert_eq!(ignored(&format!("{body} // a sum\nret;")), "// ptx-ignore: W0507");
+}
+
+#[test]
+fn one_mistake_is_one_finding() {
+    let found = |text: &str| {
+        let db = Database::default();
+        let found = ide::diagnostics(&db, db.add_file(text));
+        found.iter().map(|d| (d.lint.code, d.related.len())).collect::<Vec<_>>()
+    };
+    let body =
+        ".reg .b32 %r<9>;\nmov.b32 %r1, 1;\nredux.sync.add.u32 %r2, %r1, -1;\ncp.async.wait_all;\nret;";
+    let module = |version: &str, target: &str| {
+        format!(
+            ".version {version}\n.target {target}\n.entry k() {{\n{body}\n}}\n.entry l() {{\n{body}\n}}\n"
+        )
+    };
+    // One for each function, with the other statement and the directive.
+    assert_eq!(found(&module("9.0", "sm_75")), [("E0402", 2), ("E0402", 2)]);
+    // The target needs the version that the instructions need.
+    assert_eq!(found(&module("6.0", "sm_80")), [("E0403", 1)]);
+    let body = ".reg .b32 %r<9>;\nmad.lo.u32 %r1, %r2, %r3, %r4;\nadd.u32 %r1, %r5, %r6;\nret;";
+    assert_eq!(found(&kernel(body)), [("W0507", 2), ("W0507", 1)]);
 }
 
 #[test]
@@ -319,7 +365,7 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let found = ide::compile_diagnostics(&db, file);
     let text: Vec<String> =
         found.iter().map(|d| format!("{}: {}", shown(&db, file, d.range), d.message)).collect();
-    expect!["9:0 mov.u32 %r2, %r1+4;: not compiled: a statement that is not understood yet"]
+    expect!["9:0 mov.u32 %r2, %r1+4;: `kernel` cannot be compiled yet: unsupported statement"]
         .assert_eq(&text.join("\n"));
 }
 
@@ -333,7 +379,7 @@ fn findings_are_bounded() {
     let found = ide::diagnostics(&db, file);
     let again = |d: &&crate::diagnostic::Diagnostic| d.lint.code == "E0201";
     assert_eq!(found.iter().filter(again).count(), Findings::LIMIT);
-    assert_eq!(found.iter().rfind(again).unwrap().notes, ["more of these are not reported"]);
+    assert_eq!(found.iter().rfind(again).unwrap().notes, ["further findings of this kind are not shown"]);
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 
@@ -449,8 +495,11 @@ fn large_functions_wait_for_a_save() {
         let notes = ide::compile_diagnostics(db, file);
         (hint, notes.first().map(|note| note.message.clone()))
     };
-    let message = "not compiled: 4 statements are too many to compile while typing; save the file to compile";
-    assert_eq!(shown(&db), ("too large to compile while typing".to_owned(), Some(message.to_owned())));
+    let message = "`kernel` is too large to compile while typing (4 statements); save the file to compile it";
+    assert_eq!(
+        shown(&db),
+        ("not compiled: too large to compile while typing".to_owned(), Some(message.to_owned()))
+    );
     let offset = TextSize::new(text.find("mov.u32").expect("it is there") as u32);
     let hover = ide::hover(&db, file, offset).expect("a hover").markdown;
     assert!(hover.contains(message), "{hover}");

@@ -90,19 +90,19 @@ fn names_of_targets_that_mean_another() {
         "W0520",
         ".version 9.0\n.target compute_90, texmode_unified\n",
         expect![[r#"
-        !write `sm_90`
-          + .target sm_90, texmode_unified
-          - .target compute_90, texmode_unified
-    "#]],
+            !change to `sm_90`
+              + .target sm_90, texmode_unified
+              - .target compute_90, texmode_unified
+        "#]],
     );
     check(
         "W0520",
         ".version 9.0\n.target sm_101a\n",
         expect![[r#"
-        !write `sm_110a`
-          + .target sm_110a
-          - .target sm_101a
-    "#]],
+            !change to `sm_110a`
+              + .target sm_110a
+              - .target sm_101a
+        "#]],
     );
 }
 
@@ -112,47 +112,47 @@ fn what_a_header_lacks() {
         "E0104",
         ".entry k() { .reg .b32 %r; redux.sync.add.u32 %r, %r, -1; }\n",
         expect![[r#"
-        !start with `.version 8.0` and `.target sm_80`
-          + .version 8.0
-          + .target sm_80
-          + .address_size 64
-    "#]],
+            !insert `.version 8.0` and `.target sm_80`
+              + .version 8.0
+              + .target sm_80
+              + .address_size 64
+        "#]],
     );
     check(
         "E0104",
         "// start\n.target sm_90\n.address_size 64\n",
         expect![[r#"
-        !start with `.version 8.0`
-          + .version 8.0
-    "#]],
+            !insert `.version 8.0`
+              + .version 8.0
+        "#]],
     );
     check(
         "E0104",
         "// nothing",
         expect![[r#"
-        !start with `.version 8.0` and `.target sm_75`
-          + .version 8.0
-          + .target sm_75
-          + .address_size 64
-    "#]],
+            !insert `.version 8.0` and `.target sm_75`
+              + .version 8.0
+              + .target sm_75
+              + .address_size 64
+        "#]],
     );
     check(
         "E0107",
         ".version 8.0\n.entry k() { ret; }\n",
         expect![[r#"
-        !add `.target sm_75`
-          + .target sm_75
-          + .address_size 64
-    "#]],
+            !insert `.target sm_75`
+              + .target sm_75
+              + .address_size 64
+        "#]],
     );
     check(
         "E0404",
         ".version 8.0\n.target sm_90\n.address_size 32\n",
         expect![[r#"
-        write `.address_size 64`
-          + .address_size 64
-          - .address_size 32
-    "#]],
+            change to `.address_size 64`
+              + .address_size 64
+              - .address_size 32
+        "#]],
     );
 }
 
@@ -192,10 +192,10 @@ fn names_of_instructions() {
         "E0211",
         ".reg .b32 %r<3>;\nmul.u32.lo %r1, %r2, 1;",
         expect![[r#"
-        !write `mul.lo.u32`
-          + mul.lo.u32 %r1, %r2, 1;
-          - mul.u32.lo %r1, %r2, 1;
-    "#]],
+            !change to `mul.lo.u32`
+              + mul.lo.u32 %r1, %r2, 1;
+              - mul.u32.lo %r1, %r2, 1;
+        "#]],
     );
     check_body(
         "E0211",
@@ -227,19 +227,19 @@ fn warps_that_are_named() {
         "W0505",
         old,
         expect![[r#"
-        add `.sync` and the mask of a whole warp
-          + vote.sync.all.pred %p0, %p1, 0xffffffff;
-          - vote.all.pred %p0, %p1;
-    "#]],
+            add `.sync` and the mask of a full warp
+              + vote.sync.all.pred %p0, %p1, 0xffffffff;
+              - vote.all.pred %p0, %p1;
+        "#]],
     );
     check_body(
         "E0402",
         ".reg .b32 %r<3>;\nshfl.idx.b32 %r1, %r2, 0, 31;",
         expect![[r#"
-        add `.sync` and the mask of a whole warp
-          + shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xffffffff;
-          - shfl.idx.b32 %r1, %r2, 0, 31;
-    "#]],
+            add `.sync` and the mask of a full warp
+              + shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xffffffff;
+              - shfl.idx.b32 %r1, %r2, 0, 31;
+        "#]],
     );
 }
 
@@ -249,17 +249,17 @@ fn declarations_that_are_missing() {
         "E0202",
         "mov.u32 %r1, 1;\nret;",
         expect![[r#"
-        !declare it: `.reg .b32 %r1;`
-          + .reg .b32 %r1;
-    "#]],
+            !insert the declaration `.reg .b32 %r1;`
+              + .reg .b32 %r1;
+        "#]],
     );
     check_body(
         "E0202",
         "    setp.eq.s32 %p1, 1, 2;\n@%p1 bra L;\nL: ret;",
         expect![[r#"
-        !declare it: `.reg .pred %p1;`
-          +     .reg .pred %p1;
-    "#]],
+            !insert the declaration `.reg .pred %p1;`
+              +     .reg .pred %p1;
+        "#]],
     );
     check_body(
         "E0202",
@@ -268,7 +268,7 @@ fn declarations_that_are_missing() {
             change to `%r1`
               + ld.shared.v2.f32 {%r1, %f2}, [%r1];
               - ld.shared.v2.f32 {%f1, %f2}, [%r1];
-            declare it: `.reg .f32 %f<3>;`
+            insert the declaration `.reg .f32 %f<3>;`
               + .reg .f32 %f<3>;
         "#]],
     );
@@ -276,7 +276,7 @@ fn declarations_that_are_missing() {
         "E0202",
         ".reg .b32 %r<2>;\nld.global.u32 %r1, [%rd1];",
         expect![[r#"
-            declare it: `.reg .b64 %rd1;`
+            insert the declaration `.reg .b64 %rd1;`
               + .reg .b64 %rd1;
         "#]],
     );
@@ -284,7 +284,7 @@ fn declarations_that_are_missing() {
         "E0202",
         ".reg .b32 %r<2>;\nadd.u32 %r2, %r1, %r7;\nmov.u32 %r7, 0;",
         expect![[r#"
-            !declare `%r<8>`
+            !change the declaration to `%r<8>`
               + .reg .b32 %r<8>;
               - .reg .b32 %r<2>;
         "#]],
@@ -293,7 +293,7 @@ fn declarations_that_are_missing() {
         "E0204",
         "mov.f32 x, 0f00000000;",
         expect![[r#"
-            declare it: `.reg .f32 x;`
+            insert the declaration `.reg .f32 x;`
               + .reg .f32 x;
         "#]],
     );
@@ -386,28 +386,28 @@ fn single_words() {
         "E0005",
         ".reg .b32 %r1;\nmov.u32 %r1, 1\nret;",
         expect![[r#"
-        !add `;`
-          + mov.u32 %r1, 1;
-          - mov.u32 %r1, 1
-    "#]],
+            !insert `;`
+              + mov.u32 %r1, 1;
+              - mov.u32 %r1, 1
+        "#]],
     );
     check_body(
         "E0304",
         ".reg .f32 %f1;\nadd.f32 %f1, %f1, -2;",
         expect![[r#"
-        !write `-2.0`
-          + add.f32 %f1, %f1, -2.0;
-          - add.f32 %f1, %f1, -2;
-    "#]],
+            !write `-2.0`
+              + add.f32 %f1, %f1, -2.0;
+              - add.f32 %f1, %f1, -2;
+        "#]],
     );
     check_body(
         "E0308",
         ".reg .b32 %r1;\n.shared .b32 s;\nld.global.u32 %r1, [s];",
         expect![[r#"
-        access `.shared`
-          + ld.shared.u32 %r1, [s];
-          - ld.global.u32 %r1, [s];
-    "#]],
+            change to `.shared`
+              + ld.shared.u32 %r1, [s];
+              - ld.global.u32 %r1, [s];
+        "#]],
     );
 }
 
@@ -420,10 +420,10 @@ fn making_all_fixes_once_is_enough() {
     let fixed = ide::fix_all(&db, text);
     let made: Vec<String> = fixed.made.iter().map(|(code, title)| format!("{code} {title}")).collect();
     expect![[r#"
-        E0104 start with `.version 8.0` and `.target sm_80`
-        E0005 add `;`
-        E0211 write `mul.lo.u32`
-        E0202 declare `%r<3>`
+        E0104 insert `.version 8.0` and `.target sm_80`
+        E0005 insert `;`
+        E0211 change to `mul.lo.u32`
+        E0202 change the declaration to `%r<3>`
         W0501 remove `UNUSED`
         W0502 remove `unused`"#]]
     .assert_eq(&made.join("\n"));
@@ -490,10 +490,10 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0301",
         "shfl.sync.down.b32 %r1, %r2, 1, 31;",
         expect![[r#"
-        add the mask of a whole warp
-          + shfl.sync.down.b32 %r1, %r2, 1, 31, 0xffffffff;
-          - shfl.sync.down.b32 %r1, %r2, 1, 31;
-    "#]],
+            add the mask of a full warp
+              + shfl.sync.down.b32 %r1, %r2, 1, 31, 0xffffffff;
+              - shfl.sync.down.b32 %r1, %r2, 1, 31;
+        "#]],
     );
     check(
         "E0301",
@@ -520,28 +520,28 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0302",
         "st.global.f32 %f1, [%d1];",
         expect![[r#"
-        write `[%d1], %f1`
-          + st.global.f32 [%d1], %f1;
-          - st.global.f32 %f1, [%d1];
-    "#]],
+            change to `[%d1], %f1`
+              + st.global.f32 [%d1], %f1;
+              - st.global.f32 %f1, [%d1];
+        "#]],
     );
     check(
         "E0302",
         "ld.global.f32 %f1, %d1;",
         expect![[r#"
-        write `[%d1]`
-          + ld.global.f32 %f1, [%d1];
-          - ld.global.f32 %f1, %d1;
-    "#]],
+            change to `[%d1]`
+              + ld.global.f32 %f1, [%d1];
+              - ld.global.f32 %f1, %d1;
+        "#]],
     );
     check(
         "E0302",
         "elect.sync %p1, -1;",
         expect![[r#"
-        write `_|%p1`
-          + elect.sync _|%p1, -1;
-          - elect.sync %p1, -1;
-    "#]],
+            change to `_|%p1`
+              + elect.sync _|%p1, -1;
+              - elect.sync %p1, -1;
+        "#]],
     );
     check(
         "E0303",
@@ -568,10 +568,10 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0304",
         "mov.f32 %f1, 0x3f800000;",
         expect![[r#"
-        write `0f3f800000`
-          + mov.f32 %f1, 0f3f800000;
-          - mov.f32 %f1, 0x3f800000;
-    "#]],
+            write `0f3f800000`
+              + mov.f32 %f1, 0f3f800000;
+              - mov.f32 %f1, 0x3f800000;
+        "#]],
     );
     check(
         "E0203",
@@ -586,12 +586,12 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0202",
         "mov.u32 %r1, %laneId;",
         expect![[r#"
-        change to `%laneid`
-          + mov.u32 %r1, %laneid;
-          - mov.u32 %r1, %laneId;
-        declare it: `.reg .b32 %laneId;`
-          + .reg .b32 %laneId;
-    "#]],
+            change to `%laneid`
+              + mov.u32 %r1, %laneid;
+              - mov.u32 %r1, %laneId;
+            insert the declaration `.reg .b32 %laneId;`
+              + .reg .b32 %laneId;
+        "#]],
     );
 }
 
@@ -669,16 +669,16 @@ fn what_exists_in_place_of_what_does_not() {
         "E0403",
         &module(".version 9.9\n.target sm_90"),
         expect![[r#"
-        change to 9.5, the newest known
-          + .version 9.5
-          - .version 9.9
-    "#]],
+            change to 9.5, the newest known version
+              + .version 9.5
+              - .version 9.9
+        "#]],
     );
     check(
         "E0006",
         ".version 8.0\n.target sm_80\n.entry k()\n{\nret;\n\n.entry l()\n{\nret;\n}\n",
         expect![[r#"
-            close it with `}`
+            insert the closing `}`
         "#]],
     );
     check_body(

@@ -105,7 +105,7 @@ fn parameter_added() {
     check(
         "first(.param .u64 p)",
         "first(.param .u64 p, .param .u32 n)",
-        expect!["items 1, parse 0, item_decl 1, module 1, lower 1, environment 2, compile_function 1"],
+        expect!["items 1, parse 0, item_decl 1, module 1, lower 1, environment 1, compile_function 1"],
     );
 }
 
@@ -114,7 +114,7 @@ fn initial_value_changed() {
     check(
         "counter;",
         "counter = 7;",
-        expect!["items 1, parse 0, item_decl 1, module 1, lower 0, environment 2, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 1, lower 0, environment 1, compile_function 0"],
     );
 }
 

@@ -1,9 +1,10 @@
-//! The pages in `docs/lints` are tests: the first example of a page fires its lint where the carets are, the
-//! last one does not.
+//! The pages in `docs/lints` are tests: the examples of a page fire where the carets are, the first one its lint; the last
+//! one is free of findings.
 //!
 //! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel, `ptx arch=sm_90` is assembled for
-//! that, and `ptx compile` is compiled too. Below a line with a finding
-//! stands `// ^^^ error[CODE]: start of the message`, the carets below the text that it marks.
+//! that, and `ptx compile` is compiled too. The line after one with a finding is
+//! `// ^^^ error[CODE]: start of the message`, with the carets below the marked text. `UPDATE_EXPECT=1 cargo test` rewrites
+//! the messages, not the carets.
 
 use ptx_isa::Sm;
 
@@ -101,12 +102,24 @@ fn check(lint: &'static Lint) -> Result<(), String> {
             Err("an example that fires and one that does not".to_owned())
         };
     };
-    let (text, found) = findings(lint, first);
-    let lines = ::line_index::LineIndex::new(&text);
-    let markers = markers(&text);
-    if !markers.iter().any(|(.., rest)| rest.contains(lint.code)) {
+    if !first.text.contains(&format!("[{}]", lint.code)) {
         return Err("the first example does not mark the lint".to_owned());
     }
+    for example in &examples[..examples.len() - 1] {
+        check_markers(lint, example)?;
+    }
+    let (_, found) = findings(lint, last);
+    match found.first() {
+        Some(finding) => Err(format!("the last example still gives {finding}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether an example gives the findings that it marks, and no others.
+fn check_markers(lint: &'static Lint, example: &Example) -> Result<(), String> {
+    let (text, found) = findings(lint, example);
+    let lines = ::line_index::LineIndex::new(&text);
+    let markers = markers(&text);
     for (line, start, end, rest) in &markers {
         let here = |d: &&Diagnostic| {
             let (from, to) = (lines.line_col(d.range.start()), lines.line_col(d.range.end()));
@@ -115,6 +128,14 @@ fn check(lint: &'static Lint) -> Result<(), String> {
                 && (to.col.max(from.col + 1) == *end || to.line > from.line)
         };
         if !found.iter().filter(here).any(|d| d.to_string().starts_with(rest.as_str())) {
+            let code = rest.split(']').next().unwrap_or_default();
+            let new = found.iter().filter(here).map(Diagnostic::to_string).find(|d| d.starts_with(code));
+            if let (Some(new), Some(_)) = (new, std::env::var_os("UPDATE_EXPECT")) {
+                let page = format!("{}/docs/lints/{}.md", env!("CARGO_MANIFEST_DIR"), lint.code);
+                let text = std::fs::read_to_string(&page).expect("the page of a lint");
+                std::fs::write(&page, text.replace(rest.as_str(), &new)).expect("the page of a lint");
+                continue;
+            }
             let all: Vec<String> =
                 found.iter().map(|d| format!("{:?} {d}", lines.line_col(d.range.start()))).collect();
             return Err(format!("line {line}, column {start}: expected `{rest}`, found {all:#?}"));
@@ -124,11 +145,7 @@ fn check(lint: &'static Lint) -> Result<(), String> {
         let all: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
         return Err(format!("{} markers for {all:#?}", markers.len()));
     }
-    let (_, found) = findings(lint, last);
-    match found.first() {
-        Some(finding) => Err(format!("the last example still gives {finding}")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::memory::number;
 use elf::{Relocation, Section, Symbol};
 use link::Place;
 use sass::Sm;
+use std::collections::BTreeMap;
 
 /// Why a cubin cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +34,8 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let find = |wanted: &str| sections.iter().position(|section| section.name == wanted);
     let text =
         find(&format!(".text.{name}")).ok_or_else(|| CubinError(format!("there is no kernel {name}")))?;
-    let symbols = elf::symbols(&sections)?;
+    let mut symbols = elf::symbols(&sections)?;
+    name_variables_of_bodies(&mut symbols, device);
     let relocations = elf::relocations(&sections, &symbols)?;
     let data = |index: Option<usize>| index.map(|i| sections[i].data.to_vec()).unwrap_or_default();
     let bank4 = find(&format!(".nv.constant4.{name}")).or(find(".nv.constant4"));
@@ -90,7 +92,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
             continue;
         }
         let text = start(section);
-        if text.is_none() && ![bank4, initial].contains(&Some(section))
+        if text.is_none() && ![bank3, bank4, initial].contains(&Some(section))
             || text.is_some() && link::changes_nothing(kind)
         {
             continue;
@@ -105,6 +107,12 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         match (kind, place) {
             (link::ADDRESS64, Some(Place::Address(address))) if Some(section) == bank4 => {
                 let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
+                field.copy_from_slice(&address.to_le_bytes());
+            }
+            (link::ADDRESS64 | link::GENERIC64, Some(Place::Address(address))) if Some(section) == bank3 => {
+                let field = kernel.bank3.get_mut(offset..offset + 8).ok_or_else(broken)?;
+                // Relocations without addends have them in the field.
+                let address = number(field).wrapping_add(address);
                 field.copy_from_slice(&address.to_le_bytes());
             }
             (link::ADDRESS64 | link::FUNCTION64, Some(Place::Address(address)))
@@ -214,6 +222,33 @@ struct FunctionWord {
     offset: usize,
     address: u64,
     value: u64,
+}
+
+/// Gives variables that functions declare the names that they have on the device. Compilers number them differently, ptxas by
+/// lines and blocks, but in the same order.
+fn name_variables_of_bodies<'a>(symbols: &mut [Symbol<'a>], device: &'a Device) {
+    let split = |name: &'a str| -> Option<(&'a str, Vec<u32>)> {
+        let (name, numbers) = name.strip_prefix("$__")?.rsplit_once("__")?;
+        let numbers: Result<Vec<u32>, _> = numbers.split('$').map(str::parse).collect();
+        Some((name, numbers.ok()?))
+    };
+    let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, _) in &device.variables {
+        if let Some((own, _)) = split(name) {
+            known.entry(own).or_default().push(name);
+        }
+    }
+    let mut found: BTreeMap<&str, Vec<(Vec<u32>, usize)>> = BTreeMap::new();
+    for (at, symbol) in symbols.iter().enumerate() {
+        if let Some((own, numbers)) = split(symbol.name) {
+            found.entry(own).or_default().push((numbers, at));
+        }
+    }
+    for (own, mut places) in found {
+        places.sort();
+        let names = known.get(own).into_iter().flatten();
+        names.zip(places).for_each(|(name, (_, at))| symbols[at].name = name);
+    }
 }
 
 /// What the code has for the words of variables that hold addresses of functions.

@@ -14,6 +14,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Blocks of a cluster, where the kernel is launched with clusters.
     pub cluster: Option<[u32; 3]>,
+    /// All blocks run at once, as in a cooperative launch. Otherwise clusters run one after the other.
+    pub together: bool,
     /// The parameter block.
     pub params: Vec<u8>,
     /// Where each parameter starts in the block, and its bytes; for kernels that want them elsewhere.
@@ -33,6 +35,7 @@ impl Launch {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
             cluster: None,
+            together: false,
             params,
             places: Vec::new(),
             dynamic_shared: 0,
@@ -50,7 +53,7 @@ impl Launch {
         self.cluster.unwrap_or([1; 3])
     }
 
-    /// The indices of the blocks of every cluster, in the order of their ranks.
+    /// The indices of the blocks of every cluster, in the order of their ranks; of the whole grid where its blocks run at once.
     ///
     /// # Errors
     /// A grid that is not made of whole clusters.
@@ -58,6 +61,12 @@ impl Launch {
         let extent = self.cluster_extent();
         if (0..3).any(|i| extent[i] == 0 || !self.grid[i].is_multiple_of(extent[i])) {
             return Err(FaultKind::Malformed("the grid is not made of whole clusters".into()));
+        }
+        if self.together {
+            return match extent {
+                [1, 1, 1] => Ok(vec![places(self.grid).collect()]),
+                _ => Err(FaultKind::Unsupported("a cooperative launch of clusters".into())),
+            };
         }
         let [x, y, z] = extent;
         let first = places([self.grid[0] / x, self.grid[1] / y, self.grid[2] / z]);

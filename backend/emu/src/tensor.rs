@@ -7,9 +7,10 @@
 use crate::float::{F16, F32};
 use crate::launch::{FaultKind, WARP};
 use crate::matrix::{Element, Fragment};
-use crate::memory::UNWRITTEN;
+use crate::memory::{RANK_SHIFT, Space, UNWRITTEN, View};
 use crate::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2, Narrow, scale};
 use crate::warpgroup::Layout;
+use std::ops::Range;
 
 const LANES: usize = 128;
 const COLUMNS: usize = 512;
@@ -22,6 +23,26 @@ const UNITS: u32 = COLUMNS as u32 / UNIT;
 const DEPTH_BYTES: usize = 32;
 
 type Result<T> = std::result::Result<T, FaultKind>;
+
+/// The blocks of a cluster of `count` that an operation affects: its own or, for a pair, both.
+pub(crate) fn blocks(rank: usize, pair: bool, count: usize) -> Result<Range<usize>> {
+    let blocks = if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 };
+    if blocks.end > count {
+        return malformed("a pair of blocks in a cluster of one");
+    }
+    Ok(blocks)
+}
+
+/// Reads shared memory by block, counted from the first one of an operation, address and size.
+pub(crate) fn reader<'a>(
+    mut view: View<'a>,
+    first: usize,
+) -> impl FnMut(usize, u64, u32) -> Result<u64> + use<'a> {
+    move |block, address, size| {
+        let base = ((first + block) as u64) << RANK_SHIFT;
+        view.load(Space::Cluster, base | address, size)
+    }
+}
 
 fn unsupported<T>(what: &str) -> Result<T> {
     Err(FaultKind::Unsupported(format!("tensor memory: {what}")))

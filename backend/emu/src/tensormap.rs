@@ -17,6 +17,8 @@ const MARK: u32 = 0x7e50_0a1b;
 const DIMENSIONS: usize = 5;
 /// What strides and rows of boxes are multiples of, in bytes.
 const UNIT: u64 = 16;
+/// Rows of a matrix that are copied together wherever they are.
+const ROWS: u32 = 4;
 /// What a box in shared memory is aligned to.
 const BOX_ALIGN: u64 = 128;
 
@@ -190,9 +192,20 @@ impl TensorMap {
         })
     }
 
+    /// Bytes that a copy at such coordinates moves.
+    pub(crate) fn bytes(&self, coordinates: &[i32]) -> u32 {
+        let boxes = if self.gathers(coordinates) { ROWS } else { 1 };
+        self.box_bytes() * boxes
+    }
+
     /// Bytes of a box.
-    pub(crate) fn box_bytes(&self) -> u32 {
+    fn box_bytes(&self) -> u32 {
         self.dimensions.iter().fold(self.element(), |bytes, d| bytes * d.box_extent) as u32
+    }
+
+    /// Whether a copy moves rows of a matrix that need not be neighbours: by one column and the number of each row.
+    fn gathers(&self, coordinates: &[i32]) -> bool {
+        self.dimensions.len() == 2 && coordinates.len() == 1 + ROWS as usize
     }
 
     /// The elements of the box at some coordinates, `shared` being its address in the cluster. What lies outside of the
@@ -203,7 +216,11 @@ impl TensorMap {
         shared: u64,
         loads: bool,
     ) -> Result<Vec<Piece>, FaultKind> {
-        if coordinates.len() != self.dimensions.len() {
+        let gathers = self.gathers(coordinates);
+        if gathers && self.dimensions[1].box_extent != 1 {
+            return Err(FaultKind::Malformed("rows of a box that has several".into()));
+        }
+        if !gathers && coordinates.len() != self.dimensions.len() {
             return Err(FaultKind::Malformed("a tensor of another rank".into()));
         }
         if !shared.is_multiple_of(BOX_ALIGN) {
@@ -212,9 +229,11 @@ impl TensorMap {
         let size = self.element() as u32;
         let count = u64::from(self.box_bytes()) / self.element();
         let mut pieces = Vec::new();
-        for index in 0..count {
-            let (mut left, mut address, mut inside) = (index, self.address, true);
-            for (d, &start) in self.dimensions.iter().zip(coordinates) {
+        for index in 0..u64::from(self.bytes(coordinates)) / self.element() {
+            let row = [coordinates[0], coordinates[(1 + index / count) as usize % coordinates.len()]];
+            let starts = if gathers { &row[..] } else { coordinates };
+            let (mut left, mut address, mut inside) = (index % count, self.address, true);
+            for (d, &start) in self.dimensions.iter().zip(starts) {
                 let at = i64::from(start) + (left % d.box_extent) as i64;
                 left /= d.box_extent;
                 inside &= (0..d.extent as i64).contains(&at);

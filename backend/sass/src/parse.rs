@@ -52,14 +52,21 @@ fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64) -> Result<Inst, Failed
     let name = cursor.word(|c| c.is_ascii_alphanumeric() || c == b'_');
     let after_name = cursor.at;
     let mut known = false;
+    let mut loose = None;
     let mut forms = table().forms_of_mnemonic(name).map(|id| (id, table().form(id)));
     while let Some((id, form)) = forms.find(|(_, form)| form.holds_for(sm)) {
         known = true;
         cursor.at = after_name;
-        let mut parser = Parser { sm, address, inst: Inst::new(id), cursor };
+        let mut parser = Parser { sm, address, inst: Inst::new(id), loose: false, cursor };
         if parser.form(form, guard).is_ok() {
-            return Ok(parser.inst);
+            if !parser.loose {
+                return Ok(parser.inst);
+            }
+            loose.get_or_insert(parser.inst);
         }
+    }
+    if let Some(inst) = loose {
+        return Ok(inst);
     }
     Err(match (known, table().forms_of_mnemonic(name).next()) {
         (true, _) => Failed,
@@ -86,6 +93,8 @@ struct Parser<'a, 'text> {
     sm: Sm,
     address: u64,
     inst: Inst,
+    /// The form prints this text otherwise, so another that takes it goes first.
+    loose: bool,
     cursor: &'a mut Cursor<'text>,
 }
 
@@ -520,6 +529,10 @@ impl Parser<'_, '_> {
         }
         if !(follows && self.cursor.starts_with("]")) {
             self.offset(mem.offset.as_ref(), follows)?;
+            // An offset from RZ alone prints as an address.
+            let alone = mem.desc.is_none() && mem.ureg.is_none();
+            self.loose |=
+                follows && alone && mem.reg.is_some_and(|reg| self.inst.raw(&reg.spec) == reg.spec.neutral);
         }
         self.cursor.expect("]")
     }

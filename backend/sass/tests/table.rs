@@ -225,3 +225,14 @@ fn a_uniform_base_is_told_from_none() {
         assert_eq!(print(Sm(80), &inst, 0), text);
     }
 }
+
+/// Before sm_90 the descriptor does not show, but RZ beside it does.
+#[test]
+fn an_offset_from_the_zero_register_is_told_from_an_address() {
+    for (text, word) in
+        [("STL [RZ+-0x10], R4", 0x987), ("STL [0xfffff0], R4", 0x387), ("LDS R4, [RZ+0x10]", 0x984)]
+    {
+        let inst = parse(Sm(80), text, 0).expect(text);
+        assert_eq!(encode(Sm(80), &inst).expect(text) & 0xfff, word, "{text}");
+    }
+}

@@ -37,11 +37,16 @@ pub(super) enum Attribute {
     SparseMmaMask = 0x50,
     BindlessTextureBank = 0x15,
     BindlessSurfaceBank = 0x16,
+    /// What tools may want to know of instructions.
+    Annotations = 0x55,
     Tcgen05OneCtaUsed = 0x51,
     Tcgen05TwoCtaUsed = 0x52,
     ReservedSmemUsed = 0x41,
     MercuryIsaVersion = 0x5f,
 }
+
+/// An annotation: the instruction stores or loads a spilled value.
+pub(super) const SPILL: u32 = 1;
 
 /// The records of one section.
 #[derive(Default)]

@@ -111,6 +111,11 @@ impl Linker<'_> {
         if f.input.entry {
             r.half(Attribute::MaxregCount, attributes.max_registers as u16);
         }
+        let spills = (0u32..).step_by(16).zip(f.code.spills.iter()).filter(|(_, spill)| **spill);
+        let spills: Vec<u32> = spills.flat_map(|(at, _)| [info::SPILL, at]).collect();
+        for spills in spills.chunks(MOST_ANNOTATIONS) {
+            r.words(Attribute::Annotations, spills);
+        }
         let handles = self.handle_kinds(f);
         let (textures, surfaces) =
             (handles.contains(&ScalarType::TexRef), handles.contains(&ScalarType::SurfRef));
@@ -185,6 +190,9 @@ impl Linker<'_> {
         r.into_bytes()
     }
 }
+
+/// Words of one record: its size has 16 bits.
+const MOST_ANNOTATIONS: usize = 0x3ff0;
 
 /// Requests the driver's code that clears, before a kernel, the reserved words in which blocks record their columns.
 const TENSOR_FRAGMENT: u32 = 6;

@@ -26,6 +26,10 @@ impl Emitter<'_> {
         let back = BlockId(self.blocks.len() as u32 + 1);
         let address = match inst.op {
             Op::CallRoutine { routine } => runtime::return_address(routine),
+            Op::Call { callee } => {
+                let known = self.known.iter().find(|(function, _)| *function == callee.function);
+                known.map_or(abi::RETURN_ADDRESS, |(_, known)| known.return_address)
+            }
             _ => abi::RETURN_ADDRESS,
         };
         let (low, high) = (Dst::Reg(general(address)), Dst::Reg(general(address + 1)));

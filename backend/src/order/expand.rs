@@ -31,7 +31,7 @@ pub(super) struct Expansion<'a> {
     /// Statements, or copies, that are claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     statements: Statements,
-    /// The statements of each run, in ascending order.
+    /// The statements of each run.
     sources: &'a [Vec<SrcId>],
 }
 
@@ -47,6 +47,9 @@ impl<'a> Expansion<'a> {
     /// Copies what is claimed to be unrolled. `never` are the statements that are claimed never to execute.
     pub(super) fn expand(&mut self, unrolled: &[Unrolled], never: &[SrcId]) -> Result<(), Wrong> {
         let mut known = 0;
+        let all = self.sources.iter().enumerate();
+        let runs: FxHashMap<SrcId, usize> =
+            all.flat_map(|(run, sources)| sources.iter().map(move |src| (*src, run))).collect();
         for round in unrolled.chunk_by(|a, b| a.round == b.round) {
             let cfg = Cfg::new(&self.graph);
             let tree = dominators(&cfg, &self.graph);
@@ -63,7 +66,7 @@ impl<'a> Expansion<'a> {
                 self.gone.extend(&never[known..known_now]);
                 known = known_now;
                 let wrong = |what: &'static str| (one.branch, what);
-                let run = self.run_of(self.statements.original(one.branch));
+                let run = runs.get(&self.statements.original(one.branch)).copied();
                 let copy = self.statements.copy_number(one.branch);
                 let branch = run.and_then(|run| places.get(&(run, copy)).copied());
                 let around = branch.and_then(|branch| Some((branch, loops.innermost(branch)?)));
@@ -81,12 +84,6 @@ impl<'a> Expansion<'a> {
         }
         self.gone.extend(&never[known..]);
         Ok(())
-    }
-
-    /// The run that has a statement.
-    fn run_of(&self, src: SrcId) -> Option<usize> {
-        let after = self.sources.partition_point(|run| run.first().is_none_or(|first| *first <= src));
-        (0..after).rev().find(|&run| self.sources[run].binary_search(&src).is_ok())
     }
 
     /// Copies a loop.

@@ -126,9 +126,11 @@ impl Statement {
         };
         let what = match instr.opcode.form {
             FormId::Ld | FormId::Ldu => What::Load,
-            FormId::St | FormId::MultimemSt => What::Store,
+            FormId::St | FormId::MultimemSt | FormId::StAsyncRelease => What::Store,
             FormId::MultimemRed => What::Update,
-            FormId::Atom | FormId::Red | FormId::AtomVector | FormId::RedVector => What::Update,
+            FormId::Atom | FormId::Red | FormId::RedAsyncRelease | FormId::AtomVector | FormId::RedVector => {
+                What::Update
+            }
             FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
             FormId::WmmaLoad | FormId::WmmaLoadC => What::Load,
             FormId::Stmatrix | FormId::StmatrixBytes | FormId::WmmaStore => What::Store,
@@ -147,7 +149,13 @@ impl Statement {
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
             // The words of a map, like those of a variable.
             FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
-                return Some(Statement { what: What::Update, ..other });
+                let place = match () {
+                    () if instr.opcode.form == FormId::TensormapCpFenceproxy => Place::Generic,
+                    () if has(Mod::SharedCta) => Place::Shared,
+                    () if has(Mod::Global) => Place::Global,
+                    () => Place::Generic,
+                };
+                return Some(Statement { what: What::Update, place, ..other });
             }
             FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
                 return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
@@ -231,7 +239,7 @@ impl Statement {
         };
         let volatile = has(Mod::Volatile) || has(Mod::Mmio);
         let acquires = has(Mod::Acquire) || has(Mod::AcqRel);
-        let releases = has(Mod::Release) || has(Mod::AcqRel);
+        let releases = has(Mod::Release) || has(Mod::AcqRel) || instr.opcode.form == FormId::StAsyncRelease;
         let strong = what == What::Update || volatile || acquires || releases || has(Mod::Relaxed);
         let widest = if what == What::Update { Reach::Device } else { Reach::System };
         let reach = if strong { named().unwrap_or(widest) } else { Reach::Thread };

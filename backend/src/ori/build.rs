@@ -61,8 +61,9 @@ use crate::copies::Statements;
 use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
+use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
+use crate::phase::branches::decide_known;
 use crate::phase::edit::remove_unreached;
 use crate::target::{ParamBlock, Target};
 use crate::{CodegenError, Options};
@@ -333,6 +334,13 @@ impl<'a> Lowering<'a> {
         let cfg = Cfg::new(&self.out);
         remove_unreached(&mut self.out, &cfg);
         ssa::simplify(&mut self.out);
+        let is_undefined =
+            |term: &Term| matches!(term, Term::Branch { cond, .. } if cond.kind == SrcKind::Undef);
+        if self.out.layout.iter().any(|&b| is_undefined(&self.out.block(b).term)) {
+            decide_known(&mut self.out);
+            let cfg = Cfg::new(&self.out);
+            remove_unreached(&mut self.out, &cfg);
+        }
         self.out
     }
 

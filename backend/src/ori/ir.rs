@@ -150,6 +150,12 @@ pub struct Facts {
     pub statements: Statements,
     /// Loops whose iterations were copied, in the order in which they were.
     pub unrolled: Vec<Unrolled>,
+    /// Its callers are compiled after it, and know what it overwrites.
+    pub private: bool,
+    /// Where such a function has the address that it returns to, once it has registers.
+    pub return_address: Option<u8>,
+    /// What calls of other such functions overwrite, by function.
+    pub known: Vec<(u32, abi::Known)>,
 }
 
 /// A function's use of tensor memory, which the cubin tells the driver.
@@ -427,6 +433,19 @@ impl Function {
     pub fn new_pinned(&mut self, register: u8) -> Value {
         self.values.push(ValueData { file: File::R, width: 1, pin: Some(register) });
         Value(self.values.len() as u32 - 1)
+    }
+
+    /// What a call overwrites, if that is known.
+    pub fn known(&self, call: &Op) -> Option<&abi::Known> {
+        let Op::Call { callee } = *call else { return None };
+        self.facts.known.iter().find(|(function, _)| *function == callee.function).map(|(_, known)| known)
+    }
+
+    /// It takes part in calls by the convention that all functions share.
+    pub fn follows_convention(&self) -> bool {
+        let calls = |inst: &Inst| inst.op.calls_function() && self.known(&inst.op).is_none();
+        !self.entry && self.routine.is_none() && !self.facts.private
+            || self.layout.iter().any(|&b| self.block(b).insts.iter().any(calls))
     }
 
     /// It calls functions.

@@ -120,7 +120,7 @@ modifiers! {
     /// Dimensions of a tensor.
     Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
     /// Which elements make up a tile: a box, or columns of an image.
-    TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
+    TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128", Gather ".GATHER4", Scatter ".SCATTER4" }
     /// Shared, global or tensor memory.
     ViewOf { Shared ".S", Global ".G", Tensor ".T" }
     /// Element types of a `tcgen05` product: floats of 16 bits or more, integers, floats of at most 8 bits, and of 4

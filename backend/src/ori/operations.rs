@@ -368,13 +368,13 @@ operations! {
     BulkPrefetch "UBLKPF.L2" [] <- [uniform(At::In(Field::Ur)).wide(2), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE, as &["UBLKPF"];
     /// A tile: its address, a barrier object's, coordinates. Then the map of the tensor; offsets in an image and blocks; a cache policy.
     TensorLoad "UTMALDG" { dims: Dims = Dims, mode: TensorMode = Mode, multicast: bool [".MULTICAST"] = Flag, pair: bool [".2CTA"] = Flag2 }
-        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 3), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE;
+        [] <- [uniform(At::In(Field::UrBase)).wide(tile_coordinates(dims, mode) + 2), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE;
     TensorStore "UTMASTG" { dims: Dims = Dims, mode: TensorMode = Mode }
-        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 2), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
+        [] <- [uniform(At::In(Field::UrBase)).wide(tile_coordinates(dims, mode) + 1), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
     TensorReduce "UTMAREDG" { dims: Dims = Dims, mode: TensorMode = Mode, op: AtomOp = Op }
         [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 2), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
     TensorPrefetch "UTMAPF.L2" { dims: Dims = Dims, mode: TensorMode = Mode }
-        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 1), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE, as &["UTMAPF"];
+        [] <- [uniform(At::In(Field::UrBase)).wide(tile_coordinates(dims, mode)), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE, as &["UTMAPF"];
     /// Ends a group of them.
     BulkFlush "UTMACMDFLUSH" [] <- [] Facts::UNIFORM_FENCE;
     /// Asks for a cluster that has not begun: the address of the answer, and a barrier object's.

@@ -10,8 +10,8 @@ pub use super::operations::{facts, signature};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
-    AtomType, ByteLayout, CasSize, FloatType, IntType, ManyFloat, ManyInt, MatrixCount, MemSize, Sr,
-    SurfDims, SurfType, TensorCount, TensorLanes, TexDims, TexLevel, TexRead,
+    AtomType, ByteLayout, CasSize, Dims, FloatType, IntType, ManyFloat, ManyInt, MatrixCount, MemSize, Sr,
+    SurfDims, SurfType, TensorCount, TensorLanes, TensorMode, TexDims, TexLevel, TexRead,
 };
 use sass::Field;
 use smallvec::SmallVec;
@@ -466,6 +466,14 @@ pub(super) const fn tensor_mask(pair: bool, weights: bool) -> u8 {
         (true, _) => 2,
         (false, false) => 4,
         (false, true) => 8,
+    }
+}
+
+/// Registers of a tile's coordinates in its tensor: one for each dimension, or a column and four rows.
+pub const fn tile_coordinates(dims: Dims, mode: TensorMode) -> u8 {
+    match mode {
+        TensorMode::Gather | TensorMode::Scatter => 5,
+        _ => dims as u8 + 1,
     }
 }
 

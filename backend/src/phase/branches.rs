@@ -30,7 +30,8 @@ pub fn decide_known(func: &mut Function) {
             Term::Branch { cond, then, els, .. } => match (cond.kind, then == els) {
                 (_, true) => (*then, None),
                 (SrcKind::Pred(value), _) if value != cond.mods.not => (*then, Some(*els)),
-                (SrcKind::Pred(_), _) => (*els, Some(*then)),
+                // What is undefined does not hold, as in a guard.
+                (SrcKind::Pred(_) | SrcKind::Undef, _) => (*els, Some(*then)),
                 _ => continue,
             },
             Term::Switch { targets, .. } if targets.iter().all(|t| *t == targets[0]) => (targets[0], None),

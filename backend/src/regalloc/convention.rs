@@ -35,18 +35,27 @@ pub(crate) struct Blocked {
 pub(crate) struct Overwritten {
     /// The first register of the return address, which is there before the call reads.
     pub(crate) return_address: u8,
-    /// Of a routine of the runtime library; otherwise all that the calling convention lets functions overwrite.
-    routine: Option<Arc<runtime::Compiled>>,
+    by: By,
+}
+
+/// Who says what a call overwrites.
+enum By {
+    Routine(Arc<runtime::Compiled>),
+    Known(abi::Known),
+    /// All that functions may overwrite.
+    Convention,
 }
 
 impl Overwritten {
-    pub(crate) fn by(call: &Op, target: &Target) -> Result<Overwritten, CodegenError> {
-        Ok(match *call {
-            Op::CallRoutine { routine } => Overwritten {
+    /// `func` is the one that calls.
+    pub(crate) fn by(call: &Op, func: &Function, target: &Target) -> Result<Overwritten, CodegenError> {
+        Ok(match (*call, func.known(call)) {
+            (Op::CallRoutine { routine }, _) => Overwritten {
                 return_address: runtime::return_address(routine),
-                routine: Some(runtime::compiled(target, routine)?),
+                by: By::Routine(runtime::compiled(target, routine)?),
             },
-            _ => Overwritten { return_address: RETURN_ADDRESS, routine: None },
+            (_, Some(known)) => Overwritten { return_address: known.return_address, by: By::Known(*known) },
+            (_, None) => Overwritten { return_address: RETURN_ADDRESS, by: By::Convention },
         })
     }
 
@@ -56,10 +65,20 @@ impl Overwritten {
 
     pub(crate) fn has(&self, reg: Reg) -> bool {
         self.is_return_address(reg)
-            || match &self.routine {
-                Some(routine) => routine.overwrites.binary_search(&reg).is_ok(),
-                None => !abi::is_preserved(reg),
+            || match &self.by {
+                By::Routine(routine) => routine.overwrites.binary_search(&reg).is_ok(),
+                By::Known(known) => known.has(reg),
+                By::Convention => !abi::is_preserved(reg),
             }
+    }
+
+    /// General registers up to the last that is overwritten, as far as it is known; the convention bounds none.
+    fn most(&self) -> u16 {
+        if let By::Convention = self.by {
+            return 0;
+        }
+        let all = (0..=254u8).rev().find(|&index| self.has(Reg { file: File::R, index }));
+        all.map_or(0, |last| u16::from(last) + 1)
     }
 }
 
@@ -115,10 +134,11 @@ impl Blocked {
                 let results =
                     inst.defs().filter_map(|v| func.value(v).pin).fold(0, |all, pin| all | 1 << pin);
                 let during = Interval { start: span.read(i), end: span.write(i) + 1 };
-                calls.push((during, Overwritten::by(&inst.op, target)?, results));
+                calls.push((during, Overwritten::by(&inst.op, func, target)?, results));
             }
         }
-        if matches!(lent, Lent::None) && calls.is_empty() && func.routine.is_none() {
+        let is_private = func.facts.private;
+        if matches!(lent, Lent::None) && calls.is_empty() && func.routine.is_none() && !is_private {
             return Ok(Blocked::default());
         }
         let mut blocked = Blocked::default();
@@ -135,7 +155,8 @@ impl Blocked {
                         false => Interval { start: during.end - 1, end: during.end },
                     };
                 let mut ranges = Ranges(lost.map(interval).collect());
-                if file == File::R && own_address.is_some_and(|first| (first..first + 2).contains(&index)) {
+                let is_own = own_address.is_some_and(|first| (first..first + 2).contains(&index));
+                if file == File::R && (is_own || is_private && index == abi::FRAME) {
                     ranges = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
                 }
                 if !ranges.is_empty() {
@@ -167,20 +188,48 @@ impl Blocked {
     }
 }
 
-/// General registers up to the last that a called routine of the runtime library overwrites.
+/// General registers up to the last that calls overwrite, as far as it is known.
 pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, CodegenError> {
     let mut most = 0;
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
-        let by = Overwritten::by(&inst.op, target)?;
-        let general = by.routine.iter().flat_map(|routine| &routine.overwrites).filter(|r| r.file == File::R);
-        let last = general.map(|reg| reg.index).max().max(by.routine.as_ref().map(|_| by.return_address + 1));
-        most = most.max(last.map_or(0, |last| u16::from(last) + 1));
+        most = most.max(Overwritten::by(&inst.op, func, target)?.most());
     }
     Ok(most)
 }
 
+/// Chooses registers for the address that a private function returns to: a pair that nothing in it touches.
+pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Result<Option<u8>, CodegenError> {
+    if !func.facts.private {
+        return Ok(None);
+    }
+    let mut written = written(func, target)?;
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
+        let by = Overwritten::by(&inst.op, func, target)?;
+        for index in 0..=254 {
+            written[usize::from(index)] |= by.has(Reg { file: File::R, index });
+        }
+    }
+    let is_free = |first: &u8| !written[usize::from(*first)] && !written[usize::from(*first) + 1];
+    let Some(first) = (abi::FIRST..250).step_by(2).find(is_free) else {
+        let what = "a function without a register for the address that it returns to".to_owned();
+        return Err(CodegenError::Limit { at: SrcId::default(), what });
+    };
+    func.facts.return_address = Some(first);
+    Ok(Some(first))
+}
+
 /// Preserved registers that allocated code writes.
 fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
+    let written = written(func, target)?;
+    let preserved = |index: &u8| {
+        let reg = Reg { file: File::R, index: *index };
+        reg != STACK_POINTER && abi::is_preserved(reg) && written[usize::from(*index)]
+    };
+    Ok((0..=254).filter(preserved).collect())
+}
+
+/// General registers that allocated code writes, or leaves written after calls though callers want them preserved.
+fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError> {
     let mut written = [false; 256];
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
         for dst in &inst.dsts {
@@ -191,18 +240,17 @@ fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
             }
         }
         if inst.op.is_call() {
-            let by = Overwritten::by(&inst.op, target)?;
+            let by = Overwritten::by(&inst.op, func, target)?;
             written[usize::from(by.return_address)..][..2].fill(true);
-            for reg in by.routine.iter().flat_map(|routine| &routine.overwrites) {
-                written[usize::from(reg.index)] |= reg.file == File::R;
+            if let By::Convention = by.by {
+                continue;
+            }
+            for index in 0..=254 {
+                written[usize::from(index)] |= by.has(Reg { file: File::R, index });
             }
         }
     }
-    let preserved = |index: &u8| {
-        let reg = Reg { file: File::R, index: *index };
-        reg != STACK_POINTER && abi::is_preserved(reg) && written[usize::from(*index)]
-    };
-    Ok((0..=254).filter(preserved).collect())
+    Ok(written)
 }
 
 /// Registers of an operation's result in the general file.
@@ -225,7 +273,7 @@ pub(super) fn save(
     counts: &mut [Vec<u16>],
     target: &Target,
 ) -> Result<(), CodegenError> {
-    if draft.func.entry || draft.func.routine.is_some() {
+    if draft.func.entry || draft.func.routine.is_some() || draft.func.facts.private {
         return Ok(());
     }
     let registers = to_save(draft.func, target)?;

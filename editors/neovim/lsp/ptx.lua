@@ -2,6 +2,9 @@
 return {
   cmd = { 'ptx-lsp' },
   filetypes = { 'ptx' },
-  root_markers = { '.git' },
+  root_markers = { 'ptx-check.toml', '.git' },
   init_options = { inlayHints = true, codeLens = true, compile = true },
+  on_exit = function(code, signal)
+    require('ptx.server').ended(code, signal)
+  end,
 }

@@ -17,7 +17,7 @@ pub fn find(arguments: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
             walk(argument, &mut found)?;
             if found.len() == before {
                 return Err(io::Error::other(format!(
-                    "{}: the folder has no .ptx files",
+                    "{}: folder contains no .ptx files",
                     argument.display()
                 )));
             }

@@ -15,7 +15,7 @@ use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
 use crate::input;
-use table::{Effect, OPTIONS, Row, Value};
+pub(super) use table::{Effect, OPTIONS, Row, Value};
 
 /// What is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +54,9 @@ pub(super) struct Options {
     pub(super) warn_on_spills: bool,
     pub(super) warn_on_local_memory: bool,
     pub(super) warn_on_doubles: bool,
+    /// Forms of these are expected to be slow: not to be said.
+    pub(super) allows_multicast: bool,
+    pub(super) allows_sparse: bool,
     pub(super) stats: Stats,
     /// A trace file, to which what was done is added.
     pub(super) trace: Option<PathBuf>,
@@ -101,6 +104,8 @@ impl Default for Options {
             warn_on_spills: false,
             warn_on_local_memory: false,
             warn_on_doubles: false,
+            allows_multicast: false,
+            allows_sparse: false,
             stats: Stats::default(),
             trace: None,
             shown: Vec::new(),
@@ -171,13 +176,13 @@ impl Reader {
     fn take(&mut self, row: &'static Row, value: OsString, depth: usize) -> Result<(), String> {
         match row.long {
             "input-as-string" => {
-                let text = value.into_string().map_err(|_| "the input is no UTF-8 text".to_owned())?;
+                let text = value.into_string().map_err(|_| "the input is not UTF-8 text".to_owned())?;
                 self.files.push(Source::Text(text));
                 return Ok(());
             }
             "options-file" => {
                 if depth == MOST_DEPTH {
-                    return Err("Files of options name each other".to_owned());
+                    return Err("options files include each other".to_owned());
                 }
                 for name in value.to_string_lossy().split(',') {
                     let read = input::read(Path::new(name), 1);
@@ -254,6 +259,8 @@ impl Reader {
         o.warn_on_spills = has("warn-on-spills");
         o.warn_on_local_memory = has("warn-on-local-memory-usage");
         o.warn_on_doubles = has("warn-on-double-precision-use");
+        o.allows_multicast = has("suppress-async-bulk-multicast-advisory-warning");
+        o.allows_sparse = has("suppress-sparse-mma-advisory-info");
         o.debug = has("device-debug");
         let asked = has("generate-line-info") || has("device-debug");
         o.lines = match has("suppress-debug-info") {
@@ -268,7 +275,7 @@ impl Reader {
             o.lines = LineTables::Never;
         }
         if asked && o.sources.len() > 1 {
-            self.warn("line tables of several inputs are not supported yet: none are written");
+            self.warn("line tables of several inputs are not supported yet; none are written");
         }
         if let Some(path) = self.value("output-file") {
             self.options.output = path.into();
@@ -474,10 +481,10 @@ impl Reader {
             self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
         }
         if debug && !has("suppress-debug-info") {
-            self.warn("option 'device-debug': the registers of variables are not described yet");
+            self.warn("option 'device-debug': register variables are not described yet");
         }
         if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
-            self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");
+            self.warn("option 'g-tensor-memory-access-check' is not supported yet; accesses are not checked");
         }
     }
 }
@@ -550,7 +557,7 @@ fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
 }
 
 /// The values of `-arch`.
-fn targets() -> impl Iterator<Item = Sm> {
+pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
@@ -736,7 +743,7 @@ mod tests {
         assert_eq!((o.sm, o.verbose, &*o.entries), (Sm::new(80), true, &["k".to_owned()][..]));
         assert_eq!(o.sources, [Source::File("b.ptx".into()), Source::File("a.ptx".into())]);
         std::fs::write(&path, format!("-optf {}", path.display())).unwrap();
-        assert!(wrong(&format!("-optf {}", path.display())).contains("name each other"));
+        assert!(wrong(&format!("-optf {}", path.display())).contains("include each other"));
     }
 
     #[test]

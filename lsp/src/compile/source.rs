@@ -52,7 +52,7 @@ pub(super) fn read(options: &Options, log: &mut Log) -> Option<Text> {
     for input in &inputs {
         if let Some(at) = input.replaced {
             let line = 1 + memchr::memchr_iter(b'\n', &input.text.as_bytes()[..at]).count() as u32;
-            log.say_at(&input.name, line, Kind::Fatal, "byte that is not UTF-8 text");
+            log.say_at(&input.name, line, Kind::Fatal, "byte is not UTF-8 text");
             failed = true;
         }
     }
@@ -83,7 +83,7 @@ fn joined(inputs: Vec<Input>) -> Result<Text, String> {
         for (word, value) in own.words(&input.text) {
             if model.iter().all(|(other, its)| *other != word || *its != value) {
                 return Err(format!(
-                    "Input file '{}' has '{word} {value}', '{}' has not: inputs with different headers are not supported yet",
+                    "Input file '{}' has '{word} {value}', '{}' does not: inputs with different headers are not supported yet",
                     input.name, parts[0].0
                 ));
             }

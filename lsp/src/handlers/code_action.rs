@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use crate::handlers::explain;
 use crate::owner::Snapshot;
+use crate::project::{NAME, ProjectFile};
+use ptx_analysis::diagnostic::Lint;
 use ptx_analysis::ide::{self, ActionKind};
 use serde_json::json;
 use tower_lsp::lsp_types::{
@@ -14,10 +16,16 @@ use tower_lsp::lsp_types::{
 /// All fixes of a document that need no asking.
 pub const FIX_ALL: CodeActionKind = CodeActionKind::new("source.fixAll.ptx");
 
-pub fn handle(s: &Snapshot, range: Range, only: Option<&[CodeActionKind]>) -> Option<CodeActionResponse> {
+pub fn handle(
+    s: &Snapshot,
+    range: Range,
+    only: Option<&[CodeActionKind]>,
+    project: Option<&ProjectFile>,
+) -> Option<CodeActionResponse> {
     // It takes checking the document several times, so it is made only where it is asked for.
     let fixes_all = only.is_some_and(|kinds| kinds.iter().any(includes_fix_all));
     let mut response = actions(s, range);
+    response.extend(project.into_iter().flat_map(|project| ignored(s, range, project)));
     response.extend(fixes_all.then(|| fix_all(s)).flatten());
     Some(response)
 }
@@ -29,12 +37,26 @@ fn includes_fix_all(kind: &CodeActionKind) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// One action for each lint of a range: its level in the project's file becomes `allow`.
+fn ignored(s: &Snapshot, range: Range, project: &ProjectFile) -> Vec<CodeActionOrCommand> {
+    let lints = ide::ignorable(&s.db, s.file, s.lines().text_range(range));
+    let action = |lint: &'static Lint| {
+        Some(CodeActionOrCommand::CodeAction(CodeAction {
+            title: format!("Ignore {} in this project ({NAME})", lint.code),
+            kind: Some(CodeActionKind::QUICKFIX),
+            edit: Some(project.allowing(lint)?),
+            ..Default::default()
+        }))
+    };
+    lints.into_iter().filter_map(action).collect()
+}
+
 fn fix_all(s: &Snapshot) -> Option<CodeActionOrCommand> {
     let text = s.file.text(&s.db);
     let fixed = ide::fix_all(&s.db, text);
     let edits = vec![s.lines().edit(&fixed.edit(text)?)];
     Some(CodeActionOrCommand::CodeAction(CodeAction {
-        title: format!("Make all {} fixes that need no asking", fixed.made.len()),
+        title: format!("Apply all {} safe fixes", fixed.made.len()),
         kind: Some(FIX_ALL),
         edit: Some(changes(s, edits)),
         ..Default::default()

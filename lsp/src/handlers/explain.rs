@@ -11,7 +11,7 @@ pub const COMMAND: &str = "ptx.explain";
 /// The page, and whether the server is to show it.
 pub fn handle(arguments: &[Value]) -> Result<(String, bool)> {
     let Some(word) = arguments.first().and_then(Value::as_str) else {
-        return Err(Error::invalid_params("expected the code of a diagnostic"));
+        return Err(Error::invalid_params("expected a diagnostic code"));
     };
     let page = reference::page(word).ok_or_else(|| {
         let near =

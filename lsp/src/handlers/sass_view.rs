@@ -1,7 +1,8 @@
 //! `ptx/sassView`: a function's machine code as a document, each line with the PTX it comes from.
 //!
 //! Parameters: `{ textDocument, function }` or `{ textDocument, position }`. Result: `{ function, text, lines }`,
-//! `lines[i]` being the PTX range of line `i` or null; or null where nothing is compiled at that place.
+//! `lines[i]` being the PTX range of line `i` or null. Where a function has no machine code, the text says why. Null where
+//! there is no function.
 
 use crate::owner::Snapshot;
 use ptx_analysis::ide;

@@ -195,10 +195,13 @@ pub enum GateError {
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GateError::Target(targets) => write!(f, "needs {targets}"),
-            GateError::Version(version) => write!(f, "needs PTX ISA {version}"),
+            GateError::Target(targets) => match targets.to_string() {
+                several if several.contains(", ") => write!(f, "requires one of {several}"),
+                only => write!(f, "requires {only}"),
+            },
+            GateError::Version(version) => write!(f, "requires PTX ISA {version}"),
             GateError::Removed(removal) => {
-                write!(f, "removed in PTX ISA {} for {}", removal.since, removal.targets)
+                write!(f, "was removed in PTX ISA {} for {}", removal.since, removal.targets)
             }
         }
     }
@@ -236,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             gate.check(PtxVersion::new(8, 0), sm("sm_80")).unwrap_err().to_string(),
-            "needs sm_90 or higher"
+            "requires sm_90 or higher"
         );
         assert_eq!(gate.check(PtxVersion::new(8, 0), sm("sm_90a")), Ok(()));
         let gone = Gate::BASE.until(6, 4, 70);

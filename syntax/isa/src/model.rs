@@ -422,7 +422,7 @@ impl fmt::Display for Values {
                 range(f, from, to)
             }
             Values::UpTo(name) => write!(f, "0 to the value of `{name}`"),
-            Values::Fraction => f.write_str("above 0 and up to 1"),
+            Values::Fraction => f.write_str("greater than 0 and at most 1"),
         }
     }
 }

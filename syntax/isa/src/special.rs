@@ -102,49 +102,51 @@ impl SpecialReg {
     pub const fn about(self) -> &'static str {
         use SpecialReg::*;
         match self {
-            TidX | TidY | TidZ => "index of the thread in its block",
-            NtidX | NtidY | NtidZ => "threads of the block in this dimension",
-            Laneid => "index of the thread in its warp, 0 to 31",
-            Warpid => "number of the warp in its block; may change while the thread runs",
-            Nwarpid => "most warps that the multiprocessor holds",
-            CtaidX | CtaidY | CtaidZ => "index of the block in the grid",
-            NctaidX | NctaidY | NctaidZ => "blocks of the grid in this dimension",
-            Smid => "number of the multiprocessor; may change while the thread runs",
-            Nsmid => "upper bound of the multiprocessor numbers, which need not be contiguous",
-            Gridid => "number of the grid launch in its context",
-            IsExplicitCluster => "whether the launch named a cluster shape",
+            TidX | TidY | TidZ => "index of the thread in the CTA",
+            NtidX | NtidY | NtidZ => "number of threads of the CTA in this dimension",
+            Laneid => "index of the thread in the warp, 0 to 31",
+            Warpid => "index of the warp in the CTA; can change during execution",
+            Nwarpid => "maximum number of warps per multiprocessor",
+            CtaidX | CtaidY | CtaidZ => "index of the CTA in the grid",
+            NctaidX | NctaidY | NctaidZ => "number of CTAs of the grid in this dimension",
+            Smid => "index of the multiprocessor; can change during execution",
+            Nsmid => "upper bound of the multiprocessor indices, which need not be contiguous",
+            Gridid => "index of the grid launch in the context",
+            IsExplicitCluster => "whether the launch specified a cluster shape",
             ClusteridX | ClusteridY | ClusteridZ => "index of the cluster in the grid",
-            NclusteridX | NclusteridY | NclusteridZ => "clusters of the grid in this dimension",
-            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ => "index of the block in its cluster",
-            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ => "blocks of the cluster in this dimension",
-            ClusterCtarank => "flat index of the block in its cluster",
-            ClusterNctarank => "blocks of the cluster",
+            NclusteridX | NclusteridY | NclusteridZ => "number of clusters of the grid in this dimension",
+            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ => "index of the CTA in the cluster",
+            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ => {
+                "number of CTAs of the cluster in this dimension"
+            }
+            ClusterCtarank => "flat index of the CTA in the cluster",
+            ClusterNctarank => "number of CTAs in the cluster",
             LanemaskEq => "mask with the bit of this lane",
-            LanemaskLe => "mask with the bits of the lanes up to this one",
-            LanemaskLt => "mask with the bits of the lanes below this one",
-            LanemaskGe => "mask with the bits of the lanes from this one on",
-            LanemaskGt => "mask with the bits of the lanes above this one",
-            Clock => "cycle counter of the multiprocessor, low half",
-            ClockHi => "cycle counter of the multiprocessor, high half",
+            LanemaskLe => "mask with the bits of this lane and all lower lanes",
+            LanemaskLt => "mask with the bits of all lower lanes",
+            LanemaskGe => "mask with the bits of this lane and all higher lanes",
+            LanemaskGt => "mask with the bits of all higher lanes",
+            Clock => "cycle counter of the multiprocessor, lower 32 bits",
+            ClockHi => "cycle counter of the multiprocessor, upper 32 bits",
             Clock64 => "cycle counter of the multiprocessor",
-            Globaltimer => "nanoseconds of the device's clock, in steps that depend on the device",
-            GlobaltimerLo => "nanoseconds of the device's clock, low half",
-            GlobaltimerHi => "nanoseconds of the device's clock, high half",
-            ReservedSmemOffsetBegin => "start of the shared memory that the system reserves",
-            ReservedSmemOffsetEnd => "end of the shared memory that the system reserves",
-            ReservedSmemOffsetCap => "capacity of the shared memory that the system reserves",
+            Globaltimer => "global timer in nanoseconds; its resolution depends on the device",
+            GlobaltimerLo => "global timer in nanoseconds, lower 32 bits",
+            GlobaltimerHi => "global timer in nanoseconds, upper 32 bits",
+            ReservedSmemOffsetBegin => "start of the shared memory reserved by the system",
+            ReservedSmemOffsetEnd => "end of the shared memory reserved by the system",
+            ReservedSmemOffsetCap => "size of the shared memory reserved by the system",
             ReservedSmemOffset0 | ReservedSmemOffset1 => {
-                "offset into the shared memory that the system reserves"
+                "offset into the shared memory reserved by the system"
             }
-            TotalSmemSize => "bytes of shared memory of the block: static, dynamic and reserved for the user",
-            AggrSmemSize => "bytes of shared memory of the block including the part that the system reserves",
-            DynamicSmemSize => "bytes of shared memory that the launch asked for",
-            CurrentGraphExec => "the graph whose node this kernel is, or 0",
-            WarpSz => "threads of a warp: 32",
+            TotalSmemSize => "bytes of shared memory of the CTA: static, dynamic and reserved for the user",
+            AggrSmemSize => "bytes of shared memory of the CTA, including the part reserved by the system",
+            DynamicSmemSize => "bytes of dynamic shared memory requested by the launch",
+            CurrentGraphExec => "identifier of the CUDA graph that the kernel is a node of, or 0",
+            WarpSz => "number of threads in a warp: 32",
             _ if self as u8 >= Envreg0 as u8 && self as u8 <= Envreg31 as u8 => {
-                "a value that the driver sets before the launch"
+                "value set by the driver before the launch"
             }
-            _ => "a performance counter that tools set up",
+            _ => "performance monitoring counter",
         }
     }
 }

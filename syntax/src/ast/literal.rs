@@ -30,10 +30,10 @@ impl LiteralError {
                     16 => "hexadecimal",
                     _ => "decimal",
                 };
-                format!("`{digit}` is not a digit of the {base} number `{text}`")
+                format!("`{digit}` is not a digit of {base} number `{text}`")
             }
             LiteralError::TooLarge => format!("`{text}` does not fit in 64 bits"),
-            LiteralError::TooSmall => format!("`{text}` is too near to zero for 64 bits"),
+            LiteralError::TooSmall => format!("`{text}` is too small for a 64-bit float"),
             LiteralError::WrongDigitCount { expected, found } => {
                 format!("expected {expected} hexadecimal digits in `{text}`, found {found}")
             }
@@ -75,6 +75,14 @@ impl Float {
 
 /// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`, and of `WARP_SZ`.
 pub fn integer(text: &str) -> Result<Integer, LiteralError> {
+    // Nearly all are decimal and short.
+    if let bytes @ ([_] | [b'1'..=b'9', ..]) = text.as_bytes()
+        && bytes.len() < 19
+        && bytes.iter().all(u8::is_ascii_digit)
+    {
+        let value = bytes.iter().fold(0, |value, digit| 10 * value + u64::from(digit - b'0'));
+        return Ok(Integer { value, is_unsigned: false, is_truncated: false });
+    }
     if text == WARP_SIZE {
         return Ok(Integer { value: 32, is_unsigned: false, is_truncated: false });
     }

@@ -18,7 +18,7 @@ pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
     loop {
         // Only parameters go without a name.
         if p.at(UNDERSCORE) || !declarator(p) {
-            p.error_expected("the name of a variable");
+            p.error_expected("a variable name");
             break;
         }
         if !p.eat(COMMA) {
@@ -45,7 +45,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
                     p.error_expected("a type");
                 }
                 if !declarator(p) {
-                    p.error_expected("the name of a parameter");
+                    p.error_expected("a parameter name");
                 }
                 param.complete(p, PARAM);
             }
@@ -71,11 +71,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
     }
     if !p.eat(R_PAREN) {
         if p.at(EOF) {
-            p.error_at(
-                crate::ErrorCode::Unbalanced,
-                open,
-                "`(` is not closed, expected `)` behind the parameters",
-            );
+            p.error_at(crate::ErrorCode::Unbalanced, open, "unclosed `(`, expected `)` after the parameters");
         } else {
             p.error_expected("`,` or `)`");
         }
@@ -189,7 +185,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     let name = p.start();
     p.bump();
     name.complete(p, NAME);
-    name_range(p, "the number of registers");
+    name_range(p, "a number of registers");
     let mut is_first = true;
     while p.at(L_BRACK) {
         let dimension = p.start();

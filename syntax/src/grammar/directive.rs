@@ -68,7 +68,7 @@ pub(super) fn loc(p: &mut Parser<'_>) -> SyntaxKind {
                 if p.at(DOT_WORD) || p.at(IDENT) && !p.at_line_start() {
                     expression::name_and_bytes(p);
                 } else {
-                    p.error_expected("a label of a debug string, or its section");
+                    p.error_expected("a label or section of a debug string");
                 }
                 clause.complete(p, LOC_FUNCTION);
             }

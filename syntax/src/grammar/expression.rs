@@ -60,7 +60,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
             true
         }
         PERCENT if p.nth(1) == IDENT && p.nth_is_joint(1) && p.nth_text(1).starts_with('%') => {
-            p.error_instead("found `%%`, which is `%` in the text of an `asm` statement alone", "");
+            p.error_instead("found `%%`, which stands for `%` only inside an `asm` statement", "");
             p.bump_as_error();
             operand(p, may_be_pair)
         }
@@ -131,22 +131,17 @@ fn check_address(p: &mut Parser<'_>) {
             PLUS => at += 1,
             EOF | SEMICOLON => return,
             MINUS => {
-                return p.nth_error(
-                    at,
-                    "expected `+` or `]` behind the base of an address, found `-`; write `+-`",
-                );
+                return p
+                    .nth_error(at, "expected `+` or `]` after the base of an address, found `-`; use `+-`");
             }
-            _ => return p.nth_error(at, "expected `+` or `]` behind the base of an address"),
+            _ => return p.nth_error(at, "expected `+` or `]` after the base of an address"),
         }
     }
     loop {
         match p.nth(at) {
             // An index, a vector or a second name.
             IDENT if is_named => {
-                return p.nth_error(
-                    at,
-                    "expected a constant: an address has one register, others are added to it first",
-                );
+                return p.nth_error(at, "expected a constant offset: an address has only one register");
             }
             L_BRACK | L_BRACE | UNDERSCORE | IDENT => break,
             COMMA | R_BRACK | R_BRACE | SEMICOLON | EOF => return,
@@ -172,7 +167,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
         // `{a, b, [c]`: no element of a vector is an address.
         if kind == VECTOR && p.at(L_BRACK) && p.previous() == COMMA {
             let comma = TextRange::new(p.previous_end() - TextSize::of(','), p.previous_end());
-            p.error_at(ErrorCode::Unexpected, comma, "expected `}` behind the elements of a vector");
+            p.error_at(ErrorCode::Unexpected, comma, "expected `}` after the elements of a vector");
             p.mend(comma, Remedy::Replace("},".into()));
             p.leave();
             return Some(marker.complete(p, kind));

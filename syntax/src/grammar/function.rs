@@ -66,14 +66,14 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
 fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
         if is_entry {
-            p.error_expected("the name of a kernel, which has no attributes");
+            p.error_expected("a kernel name (kernels have no attributes)");
         }
         declaration::attribute_list(p);
     }
     // Results come before the name.
     if p.at(L_PAREN) {
         if is_entry {
-            p.error_expected("the name of a kernel, which has no results");
+            p.error_expected("a kernel name (kernels have no return parameters)");
         }
         declaration::param_list(p);
     }
@@ -81,7 +81,7 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     if p.eat(IDENT) {
         name.complete(p, NAME);
     } else {
-        p.error_expected("the name of a function");
+        p.error_expected("a function name");
     }
     if p.at(L_PAREN) {
         declaration::param_list(p);
@@ -127,7 +127,9 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
                     Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION));
                 if known.is_none() {
                     let range = p.current_range();
-                    p.error_here(format!("expected a directive of a function, `{{` or `;`, found `{word}`"));
+                    p.error_here(format!(
+                        "expected a directive, `{{` or `;` in the function header, found `{word}`"
+                    ));
                     let names = Directive::ALL.iter().filter(|known| known.site.intersects(Site::FUNCTION));
                     if let [near, ..] = ptx_isa::suggestions(&word[1..], names.map(|known| known.name))[..] {
                         p.mend(range, Remedy::Replace(format!(".{near}").into()));

@@ -9,11 +9,15 @@ use crate::parser::Parser;
 /// `@!p name.suffix.suffix operand, operand;`
 pub(super) fn instruction(p: &mut Parser<'_>) {
     let marker = p.start();
-    if p.at(AT) || is_guard_without_at(p) {
+    let is_guarded = p.at(AT) || is_guard_without_at(p);
+    if is_guarded {
         guard(p);
     }
     if !p.at(IDENT) {
-        p.error_expected("an instruction");
+        match is_guarded && p.at(L_BRACE) {
+            true => p.error_here("expected an instruction, found `{`; a guard cannot apply to a block"),
+            false => p.error_expected("an instruction"),
+        }
         if !at_statement_start(p) {
             skip_statement(p);
         }
@@ -64,11 +68,11 @@ fn guard(p: &mut Parser<'_>) {
     let marker = p.start();
     if !p.eat(AT) {
         let range = p.current_range();
-        p.error_here(format!("expected `@` in front of a guard, found {}", p.found()));
+        p.error_here(format!("expected `@` before a guard, found {}", p.found()));
         p.mend(range, Remedy::Replace(format!("@{}", p.current_text()).into()));
     }
     if p.at(TILDE) {
-        p.error_instead("expected `!` in front of a predicate, found `~`", "!");
+        p.error_instead("expected `!` before a predicate, found `~`", "!");
         p.bump_as_error();
     }
     p.eat(BANG);
@@ -139,7 +143,7 @@ pub(super) fn target_directive(p: &mut Parser<'_>) -> SyntaxKind {
                 }
                 expression::name_ref(p);
                 if word == ".branchtargets" {
-                    declaration::name_range(p, "the number of labels");
+                    declaration::name_range(p, "a number of labels");
                 }
                 if !p.eat(COMMA) {
                     break;
@@ -157,7 +161,7 @@ fn prototype(p: &mut Parser<'_>) {
         declaration::param_list(p);
     }
     if !p.eat(UNDERSCORE) {
-        p.error_expected("`_` in place of the name of a function");
+        p.error_expected("`_` as the function name");
         p.eat(IDENT);
     }
     if p.at(L_PAREN) {

@@ -16,7 +16,7 @@ pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
         p.bump();
         name.complete(p, NAME);
     } else {
-        p.error_expected("the name of a section");
+        p.error_expected("a section name");
     }
     let open = p.current_range();
     if !p.expect(L_BRACE) {
@@ -53,7 +53,7 @@ pub(super) fn unclosed(p: &mut Parser<'_>, open: TextRange, what: &str) {
     p.error_at(
         ErrorCode::Unbalanced,
         open,
-        format!("`{{` is not closed, expected `}}` before the end of the {what}"),
+        format!("unclosed `{{`, expected `}}` before the end of the {what}"),
     );
 }
 

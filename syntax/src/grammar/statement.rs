@@ -38,7 +38,7 @@ pub(super) fn statement(p: &mut Parser<'_>) {
         IDENT if is_bare_label(p) => {
             let label = p.start();
             name(p);
-            p.error_missing("`:` behind a label", ":");
+            p.error_missing("`:` after a label", ":");
             label.complete(p, LABEL);
         }
         IDENT => instruction::instruction(p),
@@ -70,11 +70,11 @@ fn directive_statement(p: &mut Parser<'_>) {
     let kind = match p.current_text() {
         ".loc" => directive::loc(p),
         ".file" => {
-            p.error_here("`.file` belongs outside functions");
+            p.error_here("`.file` is not allowed inside a function");
             directive::file(p)
         }
         ".section" => {
-            p.error_here("`.section` belongs outside functions");
+            p.error_here("`.section` is not allowed inside a function");
             section::section(p)
         }
         ".pragma" => directive::pragma(p),
@@ -85,14 +85,14 @@ fn directive_statement(p: &mut Parser<'_>) {
         }
         ".visible" | ".extern" | ".weak" | ".common" | ".func" | ".entry" => {
             if p.at_word(".entry") || p.nth_text(1) == ".entry" {
-                p.error_here("a kernel is declared outside of functions");
+                p.error_here("a kernel cannot be declared inside a function");
             }
             let is_function = p.at_word(".func") || p.at_word(".entry");
             let open = p.current_range();
             let kind = function::function_or_variable(p);
             // A body may declare functions, and define none.
             if is_function && p.previous() == R_BRACE {
-                p.error_at(ErrorCode::Unexpected, open, "a function is defined outside of functions");
+                p.error_at(ErrorCode::Unexpected, open, "a function cannot be defined inside a function");
             }
             kind
         }
@@ -108,9 +108,9 @@ fn directive_statement(p: &mut Parser<'_>) {
 
 /// A name that stands alone in its line and looks like those that labels have.
 fn is_bare_label(p: &Parser<'_>) -> bool {
+    let is_alone = p.nth_at_line_start(1) && p.at_line_start() && matches!(p.nth(1), IDENT | AT | DOT_WORD);
     let name = p.current_text();
-    let is_label = name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    is_label && p.at_line_start() && p.nth_at_line_start(1) && matches!(p.nth(1), IDENT | AT | DOT_WORD)
+    is_alone && (name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
 /// A label, or one of the directives that have a label for a name.

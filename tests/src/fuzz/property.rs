@@ -113,8 +113,10 @@ fn inside_break(text: &str, at: usize) -> bool {
 }
 
 fn position(text: &str, at: usize, encoding: Encoding) -> Position {
-    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let line = text[..at].matches('\n').count();
+    // Lines end at `\n`, `\r\n` or `\r`.
+    let ends = |&(i, c): &(usize, char)| c == '\n' || c == '\r' && !inside_break(text, i + 1);
+    let lines = text.char_indices().take_while(|(i, _)| *i < at).filter(ends);
+    let (line, line_start) = lines.fold((0, 0), |(line, _), (i, _)| (line + 1, i + 1));
     let before = &text[line_start..at];
     let column = match encoding {
         Encoding::Utf8 => before.len(),

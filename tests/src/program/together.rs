@@ -45,7 +45,12 @@ impl Writer {
         for _ in 0..self.random.below(3) {
             let predicate = self.predicate();
             let not = self.pick(&["", "!"]);
-            let go = if self.random.below(4) == 0 { "exit".to_owned() } else { format!("bra {head}") };
+            let go = if self.random.below(4) == 0 {
+                self.ended = true;
+                "exit".to_owned()
+            } else {
+                format!("bra {head}")
+            };
             self.line(&format!("@{not}{predicate} {go};"));
             self.block(depth + 1, None);
         }
@@ -146,6 +151,7 @@ impl Writer {
 
     /// Some threads end.
     pub(super) fn early_exit(&mut self) {
+        self.ended = true;
         let (predicate, other) = (self.predicate(), self.predicate());
         let end = self.pick(&["exit", "ret"]);
         // Rarely all of them.

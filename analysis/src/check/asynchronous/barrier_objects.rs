@@ -11,12 +11,12 @@ use crate::scope::Entity;
 use crate::source_map::Usage;
 
 declare_lint! {
-    /// Something that a barrier object needs is missing everywhere.
+    /// A kernel uses an mbarrier object without a required operation.
     pub(crate) BARRIER_OBJECT = "W0513" "barrier-object", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// Nothing reads whether a wait for a barrier object succeeded.
+    /// The result of an mbarrier wait is never read.
     pub(crate) IGNORED_WAIT = "W0514" "ignored-wait", Warning, since "0.1.0"
 }
 
@@ -44,7 +44,7 @@ fn counts(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         };
         let count = i64::from(count as u32);
         if !(1..=MOST_ARRIVALS).contains(&count) {
-            let message = format!("a barrier object waits for 1 to {MOST_ARRIVALS} arrivals, not {count}");
+            let message = format!("expected an arrival count from 1 to {MOST_ARRIVALS}, found {count}");
             report(inventory, site, message, out);
         }
     }
@@ -55,8 +55,8 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let order = inventory.order(&[Kind::BarrierInit]);
     if let Some(site) = inventory.of(used).find(|site| !order.precedes(site)) {
         let message = match inventory.has(&[Kind::BarrierInit]) {
-            true => "no path to here initialises a barrier object",
-            false => "nothing in this kernel initialises a barrier object",
+            true => "this mbarrier object is used before it is initialized on any path",
+            false => "this kernel never initializes an mbarrier object",
         };
         report(inventory, site, message, out);
     }
@@ -66,7 +66,7 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         report(
             inventory,
             site,
-            "nothing in this kernel arrives at a barrier object: this never succeeds",
+            "this wait never completes: nothing in this kernel arrives on an mbarrier object",
             out,
         );
     }
@@ -75,7 +75,8 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         && !inventory.of(&[Kind::BarrierArrive]).any(expects)
         && let Some(site) = inventory.of(&[Kind::CompletesBytes]).next()
     {
-        let message = "nothing in this kernel tells a barrier object to expect the bytes of this copy";
+        let message =
+            "nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)";
         report(inventory, site, message, out);
     }
 }
@@ -98,11 +99,10 @@ fn ignored(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         let Some(place) = body.name(site.instr) else { continue };
         if !is_read[result.0 as usize] {
             let name = if site.instr.opcode.has(Mod::TryWait) { "try_wait" } else { "test_wait" };
-            let message = format!("nothing reads whether this `{name}` succeeded");
-            out.push(
-                Diagnostic::new(&IGNORED_WAIT, place, message)
-                    .note("it does not wait until the phase is complete, a loop around it does"),
-            );
+            let message = format!("the result of `{name}` is never read");
+            out.push(Diagnostic::new(&IGNORED_WAIT, place, message).note(
+                "a wait can return before the phase completes; repeat it in a loop until it returns true",
+            ));
         }
     }
 }
@@ -126,18 +126,21 @@ mod tests {
     fn counts_are_of_arrivals() {
         let arrive = "mbarrier.arrive.shared.b64 _, [b]; ret;";
         let found = messages(&format!("mov.b32 %n, 0; mbarrier.init.shared.b64 [b], %n; {arrive}"));
-        assert_eq!(found, ["a barrier object waits for 1 to 1048575 arrivals, not 0"]);
+        assert_eq!(found, ["expected an arrival count from 1 to 1048575, found 0"]);
         assert!(messages(&format!("mbarrier.init.shared.b64 [b], 1048575; {arrive}")).is_empty());
-        assert_eq!(messages(arrive), ["nothing in this kernel initialises a barrier object"]);
+        assert_eq!(messages(arrive), ["this kernel never initializes an mbarrier object"]);
         let found = messages("mbarrier.arrive.shared.b64 _, [b]; mbarrier.init.shared.b64 [b], 1; ret;");
-        assert_eq!(found, ["no path to here initialises a barrier object"]);
+        assert_eq!(found, ["this mbarrier object is used before it is initialized on any path"]);
     }
 
     #[test]
     fn bytes_are_expected() {
         let init = "mbarrier.init.shared.b64 [b], 1;";
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.shared.b64 _, [b]; ret;"));
-        assert_eq!(found, ["nothing in this kernel tells a barrier object to expect the bytes of this copy"]);
+        assert_eq!(
+            found,
+            ["nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)"]
+        );
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.expect_tx.shared.b64 _, [b], 64; ret;"));
         assert!(found.is_empty());
     }

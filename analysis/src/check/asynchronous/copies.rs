@@ -7,7 +7,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// Nothing waits for an asynchronous copy, or a wait has nothing to wait for.
+    /// An asynchronous copy is never waited for, or a wait has nothing to wait for.
     pub(crate) UNAWAITED_COPY = "W0512" "unawaited-copy", Warning, since "0.1.0"
 }
 
@@ -16,11 +16,11 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         return;
     }
     let ends = &[Kind::CopyWait, Kind::CopyWaitAll, Kind::BarrierArrive];
-    unawaited(inventory, &[Kind::Copy], ends, "nothing waits for this copy", out);
-    let message = "nothing commits this copy to a group, so nothing can wait for it";
+    unawaited(inventory, &[Kind::Copy], ends, "this asynchronous copy is never waited for", out);
+    let message = "this bulk copy is never committed to a bulk async-group, so no wait covers it";
     let is_committed = unawaited(inventory, &[Kind::BulkOfGroup], &[Kind::BulkCommit], message, out);
     if is_committed {
-        let message = "nothing waits for the group of this copy";
+        let message = "the bulk async-group of this copy is never waited for";
         unawaited(inventory, &[Kind::BulkOfGroup], &[Kind::BulkWait], message, out);
     }
     empty_wait(inventory, out);
@@ -53,7 +53,7 @@ fn empty_wait(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let Some(site) = inventory.of(&[Kind::CopyWait]).next() else { return };
     let statement = inventory.body.map.statement(site.instr.src);
     if let (Some(place), Some(statement)) = (inventory.body.name(site.instr), statement) {
-        let message = "nothing commits a group, so this waits for nothing";
+        let message = "no cp.async group is ever committed, so this wait has no effect";
         out.push(Diagnostic::new(&UNAWAITED_COPY, place, message).fix(
             "insert `cp.async.commit_group;`",
             TextRange::empty(statement.start()),
@@ -84,16 +84,19 @@ mod tests {
             none
         );
         assert_eq!(messages(&format!("A: cp.async.wait_all; {COPY} @%p bra A; ret;")), none);
-        assert_eq!(messages(&format!("cp.async.wait_all; {COPY} ret;")), ["nothing waits for this copy"]);
+        assert_eq!(
+            messages(&format!("cp.async.wait_all; {COPY} ret;")),
+            ["this asynchronous copy is never waited for"]
+        );
     }
 
     #[test]
     fn groups_need_commits() {
         let found = messages(&format!("{COPY} cp.async.wait_group 0; ret;"));
-        assert_eq!(found, ["nothing commits a group, so this waits for nothing"]);
+        assert_eq!(found, ["no cp.async group is ever committed, so this wait has no effect"]);
         let found = messages(&format!("{BULK} cp.async.bulk.wait_group 0; ret;"));
-        assert_eq!(found, ["nothing commits this copy to a group, so nothing can wait for it"]);
+        assert_eq!(found, ["this bulk copy is never committed to a bulk async-group, so no wait covers it"]);
         let found = messages(&format!("{BULK} cp.async.bulk.commit_group; ret;"));
-        assert_eq!(found, ["nothing waits for the group of this copy"]);
+        assert_eq!(found, ["the bulk async-group of this copy is never waited for"]);
     }
 }

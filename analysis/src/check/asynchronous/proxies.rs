@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Instr, Site};
 
 declare_lint! {
-    /// An asynchronous access reads shared memory that was written without a fence between the two.
+    /// An asynchronous read of shared memory is not ordered after a write by a proxy fence.
     pub(crate) PROXY_FENCE = "W0515" "proxy-fence", Warning, since "0.1.0"
 }
 
@@ -71,11 +71,12 @@ fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 fn report(inventory: &Inventory<'_, '_>, write: Instr<'_>, reader: Instr<'_>, out: &mut Findings) {
     let body = inventory.body;
     let (Some(write), Some(reader)) = (body.map.statement(write.src), body.name(reader)) else { return };
-    let message = "this reads shared memory asynchronously, and no fence orders it behind the writes";
+    let message =
+        "asynchronous read of shared memory is not ordered after the preceding writes: no proxy fence";
     out.push(
         Diagnostic::new(&PROXY_FENCE, reader, message)
             .related(write, "written here")
-            .note("the thread that writes executes `fence.proxy.async` before it lets the reader know")
+            .note("execute `fence.proxy.async` in the writing thread before signaling the reader")
             .fix(format!("insert `{FENCE}`"), TextRange::empty(write.end()), format!("\n{FENCE}")),
     );
 }

@@ -11,7 +11,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A product of a warp group lacks its fence or its wait, or its registers are used before that.
+    /// A `wgmma.mma_async` lacks a fence or wait, or its registers are accessed before the wait.
     pub(crate) PRODUCT_ORDER = "W0516" "product-order", Warning, since "0.1.0"
 }
 
@@ -32,7 +32,7 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         && let (Some(place), Some(statement)) =
             (name(site.instr), inventory.body.map.statement(site.instr.src))
     {
-        let message = "no `wgmma.fence` comes before this product: it may read registers too early";
+        let message = "missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written";
         out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).fix(
             "insert `wgmma.fence.sync.aligned;`",
             TextRange::empty(statement.start()),
@@ -42,19 +42,19 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let order = inventory.order(&[Kind::ProductCommit]);
     let open = inventory.of(&[Kind::Product]).find(|site| !order.follows(site));
     if let Some(place) = open.and_then(|site| name(site.instr)) {
-        let message = "nothing commits this product to a group, so nothing can wait for it";
+        let message = "this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it";
         out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
     }
     let order = inventory.order(&[Kind::Product]);
     let empty = inventory.of(&[Kind::ProductCommit]).find(|site| !order.precedes(site));
     if let Some(place) = empty.and_then(|site| name(site.instr)) {
-        let message = "no product comes before this: the group is empty";
+        let message = "this commits an empty wgmma-group: no `wgmma.mma_async` precedes it";
         out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
     }
     let order = inventory.order(&[Kind::ProductWait]);
     let last = inventory.of(&[Kind::ProductCommit]).find(|site| !order.follows(site));
     if let Some(place) = last.and_then(|site| name(site.instr)) {
-        let message = "nothing waits for this group";
+        let message = "this wgmma-group is never waited for";
         out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
     }
 }
@@ -126,12 +126,12 @@ fn touch(
         }
         let Some(range) = inventory.flow.place(instr.src, &access) else { continue };
         let name = &inventory.body.text[range];
-        let what = if held.is_source { "still read" } else { "still computed" };
-        let message = format!("`{name}` is {what} by a product that nothing has waited for");
+        let what = if held.is_source { "being read" } else { "being written" };
+        let message = format!("`{name}` is still {what} by a `wgmma.mma_async` that has not been waited for");
         out.push(
             Diagnostic::new(&PRODUCT_ORDER, range, message)
-                .related(held.product, "by this product")
-                .note("`wgmma.commit_group` and `wgmma.wait_group` come between"),
+                .related(held.product, "by this `wgmma.mma_async`")
+                .note("execute `wgmma.commit_group` and `wgmma.wait_group` in between"),
         );
         // One report for each product is enough.
         busy.retain(|_, other| other.product != held.product);
@@ -168,19 +168,25 @@ mod tests {
         let name = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
         assert_eq!(
             found(&format!("{PRODUCT} {COMMIT} {wait}")),
-            [format!("{name}: no `wgmma.fence` comes before this product: it may read registers too early")]
+            [format!(
+                "{name}: missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written"
+            )]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {wait}")),
-            [format!("{name}: nothing commits this product to a group, so nothing can wait for it")]
+            [format!(
+                "{name}: this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it"
+            )]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {COMMIT} ret;")),
-            ["wgmma.commit_group.sync.aligned: nothing waits for this group"]
+            ["wgmma.commit_group.sync.aligned: this wgmma-group is never waited for"]
         );
         assert_eq!(
             found(&format!("{COMMIT} {wait}")),
-            ["wgmma.commit_group.sync.aligned: no product comes before this: the group is empty"]
+            [
+                "wgmma.commit_group.sync.aligned: this commits an empty wgmma-group: no `wgmma.mma_async` precedes it"
+            ]
         );
     }
 

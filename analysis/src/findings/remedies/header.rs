@@ -33,12 +33,12 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
         target_of_version(db, file, diagnostic);
     } else if diagnostic.lint == &TARGET_NAME {
         if let (Some(place), Some(sm)) = (target_name(db, file), header(db, file).target.sm) {
-            let title = format!("write `{}`", sm.current());
+            let title = format!("change to `{}`", sm.current());
             let edits = vec![TextEdit::new(place, sm.current().to_string())];
             diagnostic.offer(title, edits, Applicability::MachineApplicable);
         }
     } else if diagnostic.lint == &ADDRESS_SIZE {
-        let title = "write `.address_size 64`";
+        let title = "change to `.address_size 64`";
         let text = ".address_size 64";
         let edits = vec![TextEdit::new(diagnostic.range, text)];
         // Code that keeps addresses in 32 bits is another program with 64.
@@ -62,13 +62,13 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
             // The target needs a version too.
             let needed = needed.max(sm.since());
             let title = format!("raise `.version` to {needed}");
-            diagnostic.relate(place, "the module's version");
+            diagnostic.relate(place, "version of the module");
             let edits = vec![TextEdit::new(place, needed.to_string())];
             diagnostic.offer(title, edits, Applicability::MachineApplicable);
         }
         Err(GateError::Target(targets)) => {
             let Some(place) = target_place else { return };
-            diagnostic.relate(place, "the module's target");
+            diagnostic.relate(place, "target of the module");
             // Another target than the file's was asked for: the file is not what must change.
             if Options::get(db).target(db).is_some() {
                 return;
@@ -114,7 +114,11 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         && version > PtxVersion::NEWEST
     {
         let newest = PtxVersion::NEWEST.to_string();
-        offer(version_number(db, file), newest.clone(), format!("change to {newest}, the newest known"));
+        offer(
+            version_number(db, file),
+            newest.clone(),
+            format!("change to {newest}, the newest known version"),
+        );
     }
     if let Some(sm) = header.target.sm
         && !Sm::KNOWN.contains(&sm)
@@ -140,7 +144,7 @@ fn target_of_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic)
     {
         let needed = sm.since();
         let title = format!("raise `.version` to {needed}");
-        diagnostic.relate(place, "the module's version");
+        diagnostic.relate(place, "version of the module");
         let edits = vec![TextEdit::new(place, needed.to_string())];
         diagnostic.offer(title, edits, Applicability::MachineApplicable);
     }
@@ -191,7 +195,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
         // It is there and cannot be read, or a line marker stands before it.
         if header(db, file).version.is_none() {
-            let title = format!("write `.version {version}`");
+            let title = format!("change to `.version {version}`");
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
             diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
         }
@@ -227,7 +231,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         lines.insert(0, '\n');
     }
     let words: Vec<String> = lines.trim_start().lines().take(2).map(|line| format!("`{line}`")).collect();
-    let title = format!("start with {}", words.join(" and "));
+    let title = format!("insert {}", words.join(" and "));
     edits.insert(0, TextEdit::new(TextRange::empty(at), lines));
     diagnostic.offer(title, edits, Applicability::MachineApplicable);
 }
@@ -243,7 +247,7 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         Some(item) if trimmed(db, item) == diagnostic.range => return,
         Some(item) => {
             edits.push(take(db, item, &mut lines));
-            format!("move `{}` there", lines.trim())
+            format!("move `{}` here", lines.trim())
         }
         None => {
             let Some((least, sm)) = header_for(&needs(db, file), version) else { return };
@@ -251,7 +255,7 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
                 edits.push(TextEdit::new(place, least.to_string()));
             }
             lines += &target_lines(db, file, sm);
-            format!("add `.target {sm}`")
+            format!("insert `.target {sm}`")
         }
     };
     // The line break behind the version stays where it is.

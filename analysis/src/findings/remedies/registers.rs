@@ -113,13 +113,14 @@ impl Registers {
         {
             let place = declaration.range + item.offset(db);
             let prefix = &item.text(db)[declaration.range];
-            diagnostic.relate(place, format!("`{prefix}<{count}>` ends at `{prefix}{}`", count - 1));
+            diagnostic
+                .relate(place, format!("last register of `{prefix}<{count}>` is `{prefix}{}`", count - 1));
             let needed = self.highest.get(&place.start()).copied().unwrap_or(number).saturating_add(1);
             if holds(declared, ty)
                 && let Some(length) = length_of(db, item, declaration)
             {
                 let is_sure = wanted.written && needed <= count.saturating_add(NEAR);
-                let title = format!("declare `{prefix}<{needed}>`");
+                let title = format!("change the declaration to `{prefix}<{needed}>`");
                 let edits = vec![TextEdit::new(length + item.offset(db), needed.to_string())];
                 diagnostic.offer(title, edits, applicability(is_sure));
                 return;
@@ -142,7 +143,7 @@ impl Registers {
         let is_sure = wanted.written && diagnostic.fixes.is_empty() && diagnostic.lint == &UNDEFINED_REGISTER;
         let text = format!("{indent}{declaration}");
         let edits = vec![TextEdit::new(TextRange::empty(at + item.offset(db)), text)];
-        let title = format!("declare it: `{declaration}`");
+        let title = format!("insert the declaration `{declaration}`");
         diagnostic.offer(title, edits, applicability(is_sure));
     }
 }

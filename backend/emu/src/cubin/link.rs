@@ -41,6 +41,8 @@ impl Place {
 
 /// R_CUDA_64.
 pub(super) const ADDRESS64: u64 = 2;
+/// The same as a generic address, in initial values.
+pub(super) const GENERIC64: u64 = 4;
 /// R_CUDA_UNIFIED: the address of a function in memory.
 pub(super) const FUNCTION64: u64 = 102;
 

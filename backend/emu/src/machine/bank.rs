@@ -23,10 +23,18 @@ pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constant
         put(slot, &SHARED_WINDOW.to_le_bytes());
     }
     put(words.const_window, &constants.to_le_bytes());
+    // Of the last byte.
+    let end = (base + launch.params.len().max(1) - 1) as u64;
     match words.param_window {
         // The window is that of the bank, in which parameters are aligned.
-        ParamWindow::Bank(slot) => put(slot, &PARAM_WINDOW.to_le_bytes()),
-        ParamWindow::Parameters(slot) => put(slot, &(PARAM_WINDOW + base as u64).to_le_bytes()),
+        ParamWindow::Bank(slot) => {
+            put(slot, &PARAM_WINDOW.to_le_bytes());
+            put(words.param_end, &(end as u32).to_le_bytes());
+        }
+        ParamWindow::Parameters(slot) => {
+            put(slot, &(PARAM_WINDOW + base as u64).to_le_bytes());
+            put(words.param_end, &(PARAM_WINDOW + end).to_le_bytes());
+        }
     }
     put(words.launch.dynamic_shared, &launch.dynamic_shared.to_le_bytes());
     put(words.grid_id, &1u64.to_le_bytes());

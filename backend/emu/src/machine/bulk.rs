@@ -140,16 +140,22 @@ impl Block<'_> {
         let loads = name == "UTMALDG";
         let inst = &self.machine.code[at as usize].inst;
         let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
-        if inst.get(Field::Mode).unwrap_or(0) != 0 || inst.get(Field::Flag2) == Some(1) {
+        let gathers = match inst.text(Field::Mode).unwrap_or("") {
+            "" => false,
+            ".GATHER4" | ".SCATTER4" => true,
+            _ => return unsupported(),
+        };
+        if inst.get(Field::Flag2) == Some(1) {
             return unsupported();
         }
         let uniform = self.warps[w].uniform;
         let register = |field| inst.get(field).unwrap_or(0) as usize;
         let (to, from) = (register(Field::UrBase), register(Field::Ur));
         let map = u64::from(uniform[from + 1]) << 32 | u64::from(uniform[from]);
-        let rank = inst.get(Field::Dims).unwrap_or(0) as usize + 1;
+        // A column and four rows.
+        let count = if gathers { 5 } else { inst.get(Field::Dims).unwrap_or(0) as usize + 1 };
         let first = to + 1 + usize::from(loads);
-        let coordinates: Vec<i32> = uniform[first..first + rank].iter().map(|&at| at as i32).collect();
+        let coordinates: Vec<i32> = uniform[first..first + count].iter().map(|&at| at as i32).collect();
         let (place, barrier) = (u64::from(uniform[to]), u64::from(uniform[to + 1]));
         let multicast = inst.get(Field::Flag) == Some(1);
         let extra = inst.get(Field::URc).map(|index| uniform[index as usize]);
@@ -173,7 +179,7 @@ impl Block<'_> {
         let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
         for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
             let pieces = map.pieces(&coordinates, there(place, rank), true)?;
-            let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
+            let done = Done::Bytes { barrier: there(barrier, rank), count: map.bytes(&coordinates) };
             self.transfers.begin(Transfer { pieces, reduces: None, done });
         }
         Ok(())

@@ -183,11 +183,8 @@ impl Block<'_> {
                     let filled = if fills { address % u64::from(size) } else { 0 };
                     if copies {
                         let left = size - filled as u32;
-                        bytes[..left as usize].copy_from_slice(view.slice(
-                            Space::Global,
-                            address - filled,
-                            left,
-                        )?);
+                        let from = view.read_bytes(Space::Global, address - filled, left)?;
+                        bytes[..left as usize].copy_from_slice(from);
                     }
                     view.slice(Space::Shared, to.into(), size)?;
                     self.warps[w].copies.begin(lane, to.into(), bytes);

@@ -4,8 +4,8 @@
 use super::{Block, Machine, Result};
 use crate::launch::FaultKind;
 use crate::matrix::Fragment;
-use crate::memory::{RANK_SHIFT, Space};
-use crate::tensor::{Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, extremum};
+use crate::memory::RANK_SHIFT;
+use crate::tensor::{self, Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, extremum};
 use crate::transfers::{Done, Transfer};
 use sass::{Field, Inst};
 use std::ops::Range;
@@ -78,11 +78,6 @@ fn is_for_pair(inst: &Inst) -> bool {
     inst.get(Field::Size) == Some(1)
 }
 
-/// The blocks that an operation affects.
-fn blocks(rank: usize, pair: bool) -> Range<usize> {
-    if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 }
-}
-
 impl Block<'_> {
     pub(super) fn tensor(&mut self, w: usize, active: u32, at: u32, name: &str) -> Result<()> {
         let step = &self.machine.code[at as usize];
@@ -94,7 +89,8 @@ impl Block<'_> {
         match (name, inst.form().name) {
             (_, "UTCATOMSWS.FIND_AND_SET") => {
                 let count = uniform(Field::URb);
-                let first = TensorMemory::take(&mut self.tensor[blocks(rank, is_for_pair(inst))], count)?;
+                let blocks = self.blocks(is_for_pair(inst))?;
+                let first = TensorMemory::take(&mut self.tensor[blocks], count)?;
                 self.set_uniform(w, rd, first.unwrap_or(u32::MAX));
                 self.set_predicate(w, 0, true, pd, first.is_some());
                 Ok(())
@@ -177,8 +173,7 @@ impl Block<'_> {
         };
         let address = self.tensor_address(w, inst);
         let descriptor = self.uniform_pair(w, inst.get(Field::URb).unwrap_or(0) as usize);
-        let own = blocks(self.cluster.rank(), false);
-        self.with_tensor(w, own, |memories, read| {
+        self.with_tensor(w, false, |memories, read| {
             rows.copy(&mut memories[0], address, descriptor, |address, size| read(0, address, size))
         })
     }
@@ -188,21 +183,21 @@ impl Block<'_> {
     fn with_tensor(
         &mut self,
         w: usize,
-        blocks: Range<usize>,
+        pair: bool,
         does: impl FnOnce(&mut [TensorMemory], &mut dyn FnMut(usize, u64, u32) -> Result<u64>) -> Result<()>,
     ) -> Result<()> {
-        if blocks.end > self.tensor.len() {
-            return Err(FaultKind::Malformed("a pair of blocks in a cluster of one".into()));
-        }
+        let blocks = self.blocks(pair)?;
         let mut memories = std::mem::take(&mut self.tensor);
-        let mut view = self.view(w, 0);
-        let first = blocks.start;
-        let result = does(&mut memories[blocks], &mut |block, address, size| {
-            let base = ((first + block) as u64) << RANK_SHIFT;
-            view.load(Space::Cluster, base | address, size)
-        });
+        let mut read = tensor::reader(self.view(w, 0), blocks.start);
+        let result = does(&mut memories[blocks], &mut read);
+        drop(read);
         self.tensor = memories;
         result
+    }
+
+    /// The blocks that an operation affects.
+    fn blocks(&self, pair: bool) -> Result<Range<usize>> {
+        tensor::blocks(self.cluster.rank(), pair, self.tensor.len())
     }
 
     fn commit_tensor(&mut self, w: usize, at: u32) -> Result<()> {
@@ -264,7 +259,6 @@ impl Block<'_> {
             weights,
             pair,
         };
-        let blocks = blocks(self.cluster.rank(), pair);
-        self.with_tensor(w, blocks, |memories, read| product.compute(memories, read))
+        self.with_tensor(w, pair, |memories, read| product.compute(memories, read))
     }
 }

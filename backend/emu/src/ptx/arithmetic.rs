@@ -421,6 +421,8 @@ impl<'a> Block<'a> {
             | F::AtomVector
             | F::Red
             | F::RedVector
+            | F::StAsyncRelease
+            | F::RedAsyncRelease
             | F::Cvta
             | F::Isspacep
             | F::MultimemLdReduce
@@ -540,6 +542,17 @@ impl<'a> Block<'a> {
             if op.has(Mod::Cc) {
                 self.warps[w].carry[lane] = Some(carry);
             }
+            let result = match op.has(Mod::Sat) {
+                true => {
+                    let signed = |value: u64| i128::from(extend(value, t) as i64);
+                    let sum = match op.form {
+                        F::Subc => signed(x) - signed(y) - (1 - takes as i128),
+                        _ => signed(x) + signed(y) + takes as i128,
+                    };
+                    sum.clamp(i128::from(i32::MIN), i128::from(i32::MAX)) as u64
+                }
+                false => result,
+            };
             self.put(w, lane, &instr.operands[0], t, result)?;
         }
         Ok(())
@@ -580,7 +593,7 @@ impl<'a> Block<'a> {
     fn mov_vector(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let (Operand::Vector(to), Operand::Vector(from)) = (operand(instr, 0)?, operand(instr, 1)?) else {
-            return unsupported(instr);
+            return self.mov(w, mask, instr);
         };
         let values = from.iter().map(|source| self.gather(w, mask, source, t)).collect::<Step<Vec<_>>>()?;
         for (d, values) in to.iter().zip(values) {

@@ -173,16 +173,8 @@ impl<'a> Block<'a> {
     fn copy_tensor(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
         let op = &instr.opcode;
         let loads = op.form == FormId::CpAsyncBulkTensorLoad;
-        const OTHERS: &[Mod] = &[
-            Mod::TileGather4,
-            Mod::TileScatter4,
-            Mod::Im2col,
-            Mod::Im2colW,
-            Mod::Im2colW128,
-            Mod::Im2colNoOffs,
-            Mod::CtaGroup1,
-            Mod::CtaGroup2,
-        ];
+        const OTHERS: &[Mod] =
+            &[Mod::Im2col, Mod::Im2colW, Mod::Im2colW128, Mod::Im2colNoOffs, Mod::CtaGroup1, Mod::CtaGroup2];
         let (tensor, shared) = if loads { (1, 0) } else { (0, 1) };
         let Operand::List(parts) = &instr.operands[tensor] else { return unsupported(instr) };
         let [map, coordinates] = &parts[..] else { return unsupported(instr) };
@@ -226,7 +218,7 @@ impl<'a> Block<'a> {
             let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
             for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
                 let pieces = map.pieces(&at, there(place, rank), true)?;
-                let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
+                let done = Done::Bytes { barrier: there(barrier, rank), count: map.bytes(&at) };
                 self.transfers.begin(Transfer { pieces, reduces: None, done });
             }
         }

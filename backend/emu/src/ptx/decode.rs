@@ -4,7 +4,7 @@ use super::link::{Code, Linked, Place};
 use super::{Block, Module, Step, WARP, Warp};
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch};
-use ptx_backend::input::{AddressBase, Env, Function, Instr, Operand, Part, RegId, Symbol};
+use ptx_backend::input::{Address, AddressBase, Env, Function, Instr, Operand, Part, RegId, Symbol};
 use ptx_isa::{ScalarType, Space, SpecialReg};
 
 /// Where shared variables start in the block's shared memory.
@@ -189,6 +189,8 @@ impl Block<'_> {
                 Place::Nowhere => return Err(nowhere()),
             },
             Operand::Special(register) => Value::Special(*register),
+            // The vendor's assembler takes the first element of a vector for a value.
+            Operand::Vector(elements) if !elements.is_empty() => self.value(&elements[0], ty)?,
             other => return Err(FaultKind::Unsupported(format!("the operand {other:?}"))),
         })
     }
@@ -235,6 +237,9 @@ impl Block<'_> {
         value: u64,
     ) -> Step<()> {
         match operand {
+            Operand::Vector(elements) => {
+                elements.iter().try_for_each(|element| self.put(w, lane, element, ty, value))
+            }
             Operand::Reg(register) => {
                 let value = extend(value, ty) & ones(self.program.bits(*register));
                 self.warps[w].products.is_free(register.0 as usize)?;
@@ -250,8 +255,13 @@ impl Block<'_> {
 
     /// The address that an operand gives a lane, in the space of the access.
     pub(super) fn address(&self, w: usize, lane: usize, operand: &Operand) -> Step<u64> {
-        let Operand::Address(address) = operand else {
-            return Err(FaultKind::Malformed("no address".into()));
+        let address = match *operand {
+            Operand::Address(address) => address,
+            // Some forms take their address without brackets.
+            Operand::Reg(register) => Address { base: AddressBase::Reg(register), offset: 0 },
+            Operand::Symbol(symbol, offset) => Address { base: AddressBase::Symbol(symbol), offset },
+            Operand::Int(offset) => Address { base: AddressBase::Absolute, offset },
+            _ => return Err(FaultKind::Malformed("no address".into())),
         };
         let base = match address.base {
             AddressBase::Reg(register) => {

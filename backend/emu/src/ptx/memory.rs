@@ -64,10 +64,13 @@ impl Block<'_> {
         match instr.opcode.form {
             // With one device behind a multicast address a reduction over devices is its value.
             FormId::Ld | FormId::Ldu | FormId::MultimemLdReduce => self.load(w, pc, mask, instr),
-            FormId::St | FormId::MultimemSt => self.store(w, pc, mask, instr),
-            FormId::Atom | FormId::AtomVector | FormId::Red | FormId::RedVector | FormId::MultimemRed => {
-                self.atomic(w, mask, instr)
-            }
+            FormId::St | FormId::MultimemSt | FormId::StAsyncRelease => self.store(w, pc, mask, instr),
+            FormId::Atom
+            | FormId::AtomVector
+            | FormId::Red
+            | FormId::RedVector
+            | FormId::RedAsyncRelease
+            | FormId::MultimemRed => self.atomic(w, mask, instr),
             FormId::Cvta => self.cvta(w, pc, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
@@ -243,6 +246,11 @@ impl Block<'_> {
         let op = &instr.opcode;
         let start = self.device.constants();
         let constants = start..start + self.device.constant_bytes().len() as u64;
+        if op.has(Mod::Param) || op.has(Mod::ParamEntry) {
+            let parameters = PARAM_WINDOW..PARAM_WINDOW + self.launch.params.len() as u64;
+            let (pred, address) = (ScalarType::Pred, ScalarType::U64);
+            return self.map1(w, mask, instr, pred, address, |a| Ok(parameters.contains(&a).into()));
+        }
         let wanted = match () {
             () if op.has(Mod::Const) => None,
             () if op.has(Mod::Global) => Some(Space::Global),

@@ -4,8 +4,10 @@ use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use crate::matrix::Fragment;
-use crate::memory::{RANK_SHIFT, Space};
-use crate::tensor::{Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT, extremum};
+use crate::memory::RANK_SHIFT;
+use crate::tensor::{
+    self, Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT, extremum,
+};
 use crate::transfers::{Done, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -170,24 +172,16 @@ impl Block<'_> {
         self.tensor_memory();
         let blocks = self.blocks(pair)?;
         let mut memories = std::mem::take(&mut self.tensor);
-        let mut view = self.view(w, 0);
-        let first = blocks.start;
-        let result = does(&mut memories[blocks], &mut |block, address, size| {
-            let base = ((first + block) as u64) << RANK_SHIFT;
-            view.load(Space::Cluster, base | address, size)
-        });
+        let mut read = tensor::reader(self.view(w, 0), blocks.start);
+        let result = does(&mut memories[blocks], &mut read);
+        drop(read);
         self.tensor = memories;
         result
     }
 
     /// The blocks that an operation affects.
     fn blocks(&self, pair: bool) -> Step<Range<usize>> {
-        let rank = self.cluster.rank();
-        let blocks = if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 };
-        if blocks.end > self.shared.len() {
-            return Err(FaultKind::Malformed("a pair of blocks in a cluster of one".into()));
-        }
-        Ok(blocks)
+        tensor::blocks(self.cluster.rank(), pair, self.shared.len())
     }
 
     /// Allocates units. In a pair the block of even rank allocates for both; the other one gets them when it asks.

@@ -92,6 +92,16 @@ const COORDINATE: Piece = place_by_dims(&[1, 2, 3, 4, 5]);
 const fn place_by_dims(counts: &'static [u8]) -> Piece {
     bracket("", counted(ureg_at(Field::UrBase, 32, Role::Base), Count::By(Field::Dims, counts)))
 }
+/// The same where four rows of a matrix may be read from or written to, whose coordinates take the place of one.
+const TILE_OR_ROWS: Piece = place_by_mode(&[(Field::Dims, COORDINATES), (Field::Mode, &[0, 0, 3, 0])]);
+const ROWS_AND_BARRIER: Piece =
+    place_by_mode(&[(Field::Dims, &[3, 4, 5, 6, 7]), (Field::Mode, &[0, 0, 0, 0, 3])]);
+const ROW_COORDINATES: Piece =
+    place_by_mode(&[(Field::Dims, &[1, 2, 3, 4, 5]), (Field::Mode, &[0, 0, 0, 0, 3])]);
+
+const fn place_by_mode(counts: &'static [(Field, &'static [u8])]) -> Piece {
+    bracket("", counted(ureg_at(Field::UrBase, 32, Role::Base), Count::Sum(counts)))
+}
 const IMAGE_90: Piece = flag(Field::Mode, 82, &["", ".IM2COL"]);
 const IMAGE_100: Piece =
     choice(Field::Mode, 82, 3, &["", ".IM2COL", ".W128", ".W", ".GATHER4", BAD, BAD, BAD]);
@@ -125,16 +135,16 @@ const PAIRS: [[Family; 2]; 21] = [
     with_policy!("UBLKRED", 0x3bb, 100, 119, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, COUNTED, REDUCTION_TYPE, ORDER, TO, FROM_SHARED, SIZE]),
     with_policy!("UBLKRED", 0x3bb, 120, 255, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, REDUCTION_TYPE, ORDER, TO, FROM_SHARED, SIZE]),
     with_policy!("UTMALDG", 0x5b4, 90, 90, "", "d", [DIMS, TILE_AND_BARRIER, FROM]),
-    with_policy!("UTMALDG", 0x5b4, 100, 119, "", "d", [DIMS, PLAIN_100, PAIR, TILE_AND_BARRIER, FROM]),
-    with_policy!("UTMALDG", 0x5b4, 120, 255, "", "d", [DIMS, PLAIN_100, TILE_AND_BARRIER, FROM]),
+    with_policy!("UTMALDG", 0x5b4, 100, 119, "", "d", [DIMS, PLAIN_100, PAIR, ROWS_AND_BARRIER, FROM]),
+    with_policy!("UTMALDG", 0x5b4, 120, 255, "", "d", [DIMS, PLAIN_100, ROWS_AND_BARRIER, FROM]),
     with_policy!("UTMALDG", 0x3b4, 90, 90, "m", "md", [DIMS, IMAGE_90, MULTICAST, TILE_AND_BARRIER, FROM, EXTRA]),
-    with_policy!("UTMALDG", 0x3b4, 100, 119, "m", "md", [DIMS, IMAGE_100, MULTICAST, PAIR, TILE_AND_BARRIER, FROM, EXTRA]),
-    with_policy!("UTMALDG", 0x3b4, 120, 255, "m", "md", [DIMS, IMAGE_120, MULTICAST, TILE_AND_BARRIER, FROM, EXTRA]),
+    with_policy!("UTMALDG", 0x3b4, 100, 119, "m", "md", [DIMS, IMAGE_100, MULTICAST, PAIR, ROWS_AND_BARRIER, FROM, EXTRA]),
+    with_policy!("UTMALDG", 0x3b4, 120, 255, "m", "md", [DIMS, IMAGE_120, MULTICAST, ROWS_AND_BARRIER, FROM, EXTRA]),
     with_policy!("UTMASTG", 0x3b5, 90, 90, "", "d", [DIMS, IMAGE_90, TILE, FROM]),
-    with_policy!("UTMASTG", 0x3b5, 100, 255, "", "d", [DIMS, STORED_IMAGE, TILE, FROM]),
+    with_policy!("UTMASTG", 0x3b5, 100, 255, "", "d", [DIMS, STORED_IMAGE, TILE_OR_ROWS, FROM]),
     with_policy!("UTMAREDG", 0x3b6, 90, 255, "", "d", [DIMS, IMAGE_90, REDUCTION, TILE, FROM]),
     with_policy!("UTMAPF", 0x5b8, 90, 90, "", "d", [Piece::Text(".L2"), DIMS, COORDINATE, FROM]),
-    with_policy!("UTMAPF", 0x5b8, 100, 255, "", "d", [Piece::Text(".L2"), DIMS, PLAIN_100, COORDINATE, FROM]),
+    with_policy!("UTMAPF", 0x5b8, 100, 255, "", "d", [Piece::Text(".L2"), DIMS, PLAIN_100, ROW_COORDINATES, FROM]),
     with_policy!("UTMAPF", 0x3b8, 90, 90, "m", "md", [Piece::Text(".L2"), DIMS, ONLY_IMAGE_90, COORDINATE, FROM, EXTRA]),
     with_policy!("UTMAPF", 0x3b8, 100, 119, "m", "md", [Piece::Text(".L2"), DIMS, ONLY_IMAGE_100, COORDINATE, FROM, EXTRA]),
     with_policy!("UTMAPF", 0x3b8, 120, 255, "m", "md", [Piece::Text(".L2"), DIMS, ONLY_IMAGE_120, COORDINATE, FROM, EXTRA]),

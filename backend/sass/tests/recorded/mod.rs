@@ -17,7 +17,11 @@ pub(crate) struct Sample {
 
 /// All samples, in the order of the files' names.
 pub(crate) fn samples() -> Vec<Sample> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    // The package that the test belongs to may be another of the workspace.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let found =
+        folders.map(|folder| folder.join("backend/sass/tests/recorded")).find(|folder| folder.is_dir());
+    let folder = found.expect("the folder of recorded instructions");
     let entries = std::fs::read_dir(folder).expect("the folder of recorded instructions");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));

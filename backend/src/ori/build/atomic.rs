@@ -229,14 +229,15 @@ impl<'a> Lowering<'a> {
         };
         self.release_before(instr);
         let value = self.stored(values, ty)?;
-        let srcs = [address, self.descriptor(), value];
         let atom = Op::Atom { op, ty: kind, order, offset, generic };
         if first == 0 {
+            let srcs = [address, self.descriptor_of(instr)?, value];
             self.update(&Operand::Sink, op, kind, atom, &srcs)?;
         } else {
             let dsts = elements(instr, self.operand(instr, 0)?);
             self.branch_around(|this| {
                 let width = atom_registers(kind);
+                let srcs = [address, this.descriptor_of(instr)?, value];
                 let old = this.wide(width, atom, &srcs);
                 let words: Vec<Src> =
                     if width == 1 { vec![old] } else { (0..width).map(|i| this.part(old, i)).collect() };

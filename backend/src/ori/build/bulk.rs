@@ -7,6 +7,7 @@ use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::op::{AtomOp, BulkPlace, BulkType, CctlOp, Dims, Op, TensorMode};
+use crate::ori::signature::tile_coordinates;
 use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Two halves in one register, the first below.
@@ -159,12 +160,14 @@ impl<'a> Lowering<'a> {
             (Mod::Im2colNoOffs, TensorMode::Im2col),
             (Mod::Im2colW, TensorMode::W),
             (Mod::Im2colW128, TensorMode::W128),
+            (Mod::TileGather4, TensorMode::Gather),
+            (Mod::TileScatter4, TensorMode::Scatter),
         ];
         let mode = instr.take(&modes).unwrap_or(TensorMode::Tiled);
         let loads = form == F::CpAsyncBulkTensorLoad;
         let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
-        if coordinates.len() != dims as usize + 1 {
-            return self.unsupported(instr, "gather and scatter modes");
+        if coordinates.len() != usize::from(tile_coordinates(dims, mode)) {
+            return self.malformed("as many coordinates as no tensor of the name has");
         }
         let pair = instr.has(Mod::CtaGroup2);
         let multicast = instr.has(Mod::MulticastCluster);
@@ -182,7 +185,7 @@ impl<'a> Lowering<'a> {
         };
         tile.extend(coordinates);
         let offsets = matches!(form, F::CpAsyncBulkTensorLoad | F::CpAsyncBulkPrefetchTensor)
-            && mode != TensorMode::Tiled;
+            && !matches!(mode, TensorMode::Tiled | TensorMode::Gather);
         let mut extra = if offsets { Some(self.image_offsets(instr, next, mode)?) } else { None };
         next += usize::from(offsets);
         if multicast {

@@ -194,14 +194,20 @@ impl<'a> Lowering<'a> {
 
     /// The descriptor of a tensor into the cache for those.
     fn prefetch_map(&mut self, instr: &Statement<'a>) -> Result<()> {
-        if super::memory::space(instr).is_some_and(|space| space != Mod::Global) {
-            return self.unsupported(instr, "this state space");
-        }
+        let space = super::memory::space(instr);
+        let window = match space {
+            None | Some(Mod::Global) => None,
+            Some(space @ (Mod::Const | Mod::Param | Mod::ParamEntry)) => Some(self.window(instr, space)?),
+            Some(_) => return self.unsupported(instr, "this state space"),
+        };
         let address = self.address(instr, 0)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
+        let Target::Wide { address, offset, .. } = self.wide_target(address, space.is_none())? else {
             return self.malformed("a generic address in another space");
         };
         let mut words = self.pair(address);
+        if let Some(window) = window {
+            words = self.add_pair(words, window);
+        }
         if offset != 0 {
             words = self.add_pair(words, super::operand::halves(offset as u64));
         }

@@ -88,6 +88,12 @@ impl<'a> Lowering<'a> {
                 target.push(self.function_slot(i)?);
                 Op::CallTo { absolute: true }
             }
+            Some(function) if let Some(known) = signature.known => {
+                if !self.out.facts.known.iter().any(|(other, _)| *other == function) {
+                    self.out.facts.known.push((function, known));
+                }
+                Op::Call { callee: Callee { function, waits: signature.waits } }
+            }
             Some(function) => Op::Call { callee: Callee { function, waits: signature.waits } },
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;

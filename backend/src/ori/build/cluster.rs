@@ -126,10 +126,13 @@ impl<'a> Lowering<'a> {
             Mod::Weak,
             Mod::Relaxed,
             Mod::Cluster,
+            Mod::Shared,
+            Mod::SharedCta,
             Mod::SharedCluster,
             Mod::MbarrierCompleteTxBytes,
         ]);
         if instr.operand_count() != 3 {
+            // ptxas takes the form and makes no code of it.
             return self.unsupported(instr, "without a barrier object");
         }
         if !self.encodes(&Op::Stas { size: MemSize::B32 }) {
@@ -163,5 +166,19 @@ impl<'a> Lowering<'a> {
         let data = self.stored(values, ty)?;
         self.effect(Op::Redas { op, ty: ty_of }, &[to, Src::ZERO, data]);
         Ok(())
+    }
+
+    /// `st.async` and `red.async` of global memory, which nothing waits for: ones that are done at once. The hardware's
+    /// own (`USTGR`, `UREDGR`) exist on some targets, and the only reduction of theirs is addition.
+    pub(super) fn store_released(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if instr.form() == FormId::StAsyncRelease {
+            if !instr.has(Mod::Release) {
+                self.release(super::memory::scope(instr).unwrap_or(Scope::Sys));
+            }
+            return self.store(instr);
+        }
+        // What an atomic operation is anyway.
+        instr.ignore(&[Mod::Mmio]);
+        self.atomic(instr)
     }
 }

@@ -6,7 +6,6 @@
 use super::integer::lut;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
-use crate::input::Operand;
 use crate::ori::ir::{Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -277,9 +276,6 @@ impl<'a> Lowering<'a> {
         let last = if fused { 3 } else { 2 };
         let mut srcs = Vec::new();
         for i in 1..=last {
-            if matches!(self.operand(instr, i)?, Operand::Vector(_)) {
-                return self.unsupported(instr, "a vector");
-            }
             srcs.push(self.source(instr, i, if i == last { ScalarType::F32 } else { half })?);
         }
         if instr.form() == FormId::SubMixed {

@@ -263,13 +263,15 @@ impl<'a> Lowering<'a> {
             F::MbarrierTestWait | F::MbarrierTryWait => self.branch_around(|this| this.ask_object(instr)),
             F::MbarrierPendingCount => self.pending_count(instr),
             F::StAsync | F::RedAsync => self.store_asynchronously(instr),
-            F::StAsyncRelease | F::RedAsyncRelease => {
-                self.unsupported(instr, "asynchronous stores with release semantics")
-            }
+            F::StAsyncRelease | F::RedAsyncRelease => self.store_released(instr),
             F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
             // Multimem stores and reductions are ordinary ones; the memory system replicates them.
-            F::MultimemSt => self.store(instr),
+            F::MultimemSt => {
+                // Nothing is summed.
+                instr.ignore(&[Mod::AccF32, Mod::AccF16]);
+                self.store(instr)
+            }
             F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
             F::MultimemRed => self.atomic(instr),
             F::TensormapReplace => self.branch_around(|this| this.replace_in_map(instr)),

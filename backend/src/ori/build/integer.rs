@@ -540,10 +540,12 @@ impl<'a> Lowering<'a> {
     /// where a difference does not borrow. Compilers let `addc` follow `subc`, so it is also PTX's.
     pub(super) fn extended_precision(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        if ty.bits() == 16 {
-            return self.unsupported(instr, "carries between 16-bit integers");
-        }
         let form = instr.form();
+        if ty.bits() == 16 && (instr.has(Mod::Cc) || form == FormId::Madc && instr.has(Mod::Hi)) {
+            // ptxas takes the upper half of a product of 32 bits, which is the sign.
+            return self
+                .unsupported(instr, "carries out of 16-bit integers, and upper halves of their products");
+        }
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);
         let (mut a, mut b) = self.extended_operands(instr, ty)?;
@@ -575,8 +577,22 @@ impl<'a> Lowering<'a> {
             };
             self.write_variable(Variable::Carry, c);
         }
+        if instr.has(Mod::Sat) {
+            let addend = if minus { self.lop3(!lut::A, b[0], Src::ZERO, Src::ZERO) } else { b[0] };
+            sum[0] = self.clamped(a[0], addend, sum[0]);
+        }
         let result = if count == 2 { self.pack(&sum) } else { sum[0] };
         self.result(instr, result)
+    }
+
+    /// A sum of signed terms, or the nearest number that there is: terms of one sign have a sum of that sign.
+    fn clamped(&mut self, a: Src, b: Src, sum: Src) -> Src {
+        let differ = self.lop3((lut::A ^ lut::C) & (lut::B ^ lut::C), a, b, sum);
+        let over = self.compare(crate::ori::op::ICmp::Lt, true, differ, Src::ZERO);
+        let sign = Op::Shf { right: true, wrap: false, ty: ShfType::S32, hi: true };
+        let sign = self.reg(sign, &[Src::ZERO, Src::imm(31), sum]);
+        let limit = self.lop3(lut::A ^ lut::B, sign, Src::imm(1 << 31), Src::ZERO);
+        self.select(over, limit, sum, 1)
     }
 
     /// What is added: the operands, or a product's half and the addend.

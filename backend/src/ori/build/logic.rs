@@ -278,16 +278,43 @@ impl<'a> Lowering<'a> {
         let (dsts, srcs) =
             (elements(instr, self.operand(instr, 0)?), elements(instr, self.operand(instr, 1)?));
         if dsts.len() != srcs.len() {
-            return self.unsupported(instr, "a vector of another length");
+            // One value is taken apart, as `mov` without a vector does.
+            let [src] = srcs else { return self.unsupported(instr, "a vector of another length") };
+            if ty.bits() as usize / dsts.len() < 8 {
+                return self.unsupported(instr, "parts of less than a byte");
+            }
+            let whole = self.read(src, ty)?;
+            let parts = self.equal_parts(dsts.len(), whole, ty);
+            let have = ty.bits() / dsts.len() as u32;
+            return dsts.iter().zip(parts).try_for_each(|(dst, part)| {
+                let part = match have {
+                    8 => self.extend(part, ScalarType::B8),
+                    16 => self.extend(part, ScalarType::B16),
+                    _ => part,
+                };
+                let missing = registers(ty) as usize - (have as usize).div_ceil(32);
+                let mut words: Vec<Src> = (0..have.div_ceil(32) as u8)
+                    .map(|i| self.word(part, i, have.div_ceil(32) as u8))
+                    .collect();
+                words.extend(vec![Src::ZERO; missing]);
+                let whole = if words.len() == 1 { words[0] } else { self.pack(&words) };
+                self.write(dst, whole)
+            });
         }
         let values = srcs.iter().map(|src| self.read(src, ty)).collect::<Result<Vec<Src>>>()?;
         dsts.iter().zip(values).try_for_each(|(dst, value)| self.write(dst, value))
     }
 
     fn unpack(&mut self, elements: &[Operand], src: Src, ty: ScalarType) -> Result<()> {
-        let bits = ty.bits() / elements.len().max(1) as u32;
+        let values = self.equal_parts(elements.len(), src, ty);
+        elements.iter().zip(values).try_for_each(|(element, value)| self.write(element, value))
+    }
+
+    /// So many equal parts of a value, lowest first. What is above one of less than a register is anything.
+    fn equal_parts(&mut self, number: usize, src: Src, ty: ScalarType) -> Vec<Src> {
+        let bits = ty.bits() / number.max(1) as u32;
         let count = registers(ty);
-        let values: Vec<Src> = (0..elements.len() as u32)
+        (0..number as u32)
             .map(|i| match bits {
                 64 => {
                     let halves = [self.part(src, 2 * i as u8), self.part(src, 2 * i as u8 + 1)];
@@ -299,8 +326,7 @@ impl<'a> Lowering<'a> {
                     self.shift_right_by(word, Src::imm(i * bits % 32), false)
                 }
             })
-            .collect();
-        elements.iter().zip(values).try_for_each(|(element, value)| self.write(element, value))
+            .collect()
     }
 
     /// A value from its equal parts, lowest first.

@@ -128,6 +128,10 @@ impl<'a> Lowering<'a> {
             let operands = elements(instr, self.operand(instr, i)?);
             words.push(self.fragment_words(operands, bits)?);
         }
+        if matches!(op, Op::Qmma { shape: QuarterShape::M16n8k16, .. }) {
+            // Registers behind the factor's own are allowed, and not read.
+            words[1].truncate(1);
+        }
         self.join_all();
         let sums = self.multiply_words(instr, op, [&words[0], &words[1], &words[2]])?;
         self.write_product(instr, &sums, matches!(op, Op::Dmma { .. }))
@@ -186,7 +190,8 @@ impl<'a> Lowering<'a> {
                     .map(|shape| Op::Bmma { shape, op })
             }
             FormId::MmaFp8 | FormId::MmaKind => {
-                instr.ignore(&[Mod::KindF8f6f4]);
+                // Without scale factors all kinds are the same product.
+                instr.ignore(&[Mod::KindF8f6f4, Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4]);
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
                 instr
                     .take(&[(Mod::M16n8k16, QuarterShape::M16n8k16), (Mod::M16n8k32, QuarterShape::M16n8k32)])

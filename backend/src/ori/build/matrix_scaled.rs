@@ -4,7 +4,6 @@ use super::matrix::quarter;
 use super::memory::elements;
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
-use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::op::{Op, ScaleBlocks, ScaleFormat};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -89,12 +88,9 @@ impl<'a> Lowering<'a> {
         }))
     }
 
-    /// A register with scale factors or metadata, which may stand in braces.
+    /// A register with scale factors or metadata.
     fn scale_word(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
-        let [operand]: &[Operand] = elements(instr, self.operand(instr, i)?) else {
-            return self.malformed("scale factors in several registers");
-        };
-        let word = self.read(operand, ScalarType::B32)?;
+        let word = self.source(instr, i, ScalarType::B32)?;
         Ok(self.in_register(word))
     }
 }

@@ -94,7 +94,7 @@ impl<'a> Lowering<'a> {
                 })
             }
             FormId::MmaSpFp8 | FormId::MmaSpKind => {
-                instr.ignore(&[Mod::KindF8f6f4]);
+                instr.ignore(&[Mod::KindF8f6f4, Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4]);
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
                 instr.take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)]).map(|shape| Op::QmmaSp {
                     shape,

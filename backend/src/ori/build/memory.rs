@@ -11,7 +11,7 @@ use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
-use ptx_isa::{Mod, ScalarType};
+use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Bytes of an access by eight registers.
 const WIDE: usize = 32;
@@ -41,6 +41,9 @@ fn order(instr: &Statement<'_>) -> Order {
     ]);
     let cached = instr.take(&CACHES).map_or(Order::Weak, Order::Relaxed);
     match named {
+        None if instr.form() == FormId::StAsyncRelease => Order::Release(scope),
+        // One access, as any atomic operation.
+        Some(order) if instr.form() == FormId::RedAsyncRelease => order,
         // The strongest: nothing is added by what else is said.
         _ if instr.has(Mod::Mmio) => Order::Mmio,
         // No cache can be out of date.
@@ -182,7 +185,13 @@ impl<'a> Lowering<'a> {
     pub(super) fn address(&self, instr: &Statement<'a>, i: usize) -> Result<Address> {
         match self.operand(instr, i)? {
             Operand::Address(address) => Ok(*address),
-            other => self.malformed(format!("operand {other:?} where an address is expected")),
+            // Some forms take their address without brackets.
+            Operand::Reg(reg) => Ok(Address { base: AddressBase::Reg(*reg), offset: 0 }),
+            Operand::Symbol(symbol, offset) => {
+                Ok(Address { base: AddressBase::Symbol(*symbol), offset: *offset })
+            }
+            Operand::Int(address) => Ok(Address { base: AddressBase::Absolute, offset: *address }),
+            _ => self.unsupported(instr, "something other than an address in its place"),
         }
     }
 
@@ -190,7 +199,12 @@ impl<'a> Lowering<'a> {
     pub(super) fn target(&mut self, instr: &Statement<'a>, i: usize) -> Result<Target> {
         let address = self.address(instr, i)?;
         match space(instr) {
-            None => self.wide_target(address, !multimem::is_of_devices(instr.form())),
+            None => {
+                // These are for global memory whatever they say.
+                let global = multimem::is_of_devices(instr.form())
+                    || matches!(instr.form(), FormId::StAsyncRelease | FormId::RedAsyncRelease);
+                self.wide_target(address, !global)
+            }
             Some(Mod::Global) => self.wide_target(address, false),
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
             Some(Mod::SharedCluster) => self.cluster_target(instr, address),
@@ -681,8 +695,11 @@ impl<'a> Lowering<'a> {
     /// `membar` and `fence`.
     pub(super) fn fence(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
-        // `.sc`, as `membar` and a fence without a name.
-        let weak = instr.any_of(&[Mod::Sc, Mod::AcqRel]) == Some(Mod::AcqRel);
+        // `.sc`, as `membar` and a fence without a name. Those of one direction are served by both.
+        let weak = matches!(
+            instr.any_of(&[Mod::Sc, Mod::AcqRel, Mod::Acquire, Mod::Release]),
+            Some(Mod::AcqRel | Mod::Acquire | Mod::Release)
+        );
         let barrier = match (scope, weak) {
             (Scope::Cta, true) => MembarScope::AllCta,
             (Scope::Gpu, true) => MembarScope::AllGpu,

@@ -238,7 +238,8 @@ impl<'a> Lowering<'a> {
     /// `mbarrier.test_wait` and `try_wait`.
     pub(super) fn ask_object(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Acquire, Mod::Cta]);
-        let acquires = instr.has(Mod::Cluster) && !instr.has(Mod::Relaxed);
+        let relaxed = instr.has(Mod::Relaxed);
+        let acquires = instr.has(Mod::Cluster) && !relaxed;
         let At { address, base, offset } = self.object(instr, 1)?;
         let phase = if instr.has(Mod::Parity) {
             let parity = self.source(instr, 2, ScalarType::U32)?;

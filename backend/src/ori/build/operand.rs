@@ -79,6 +79,8 @@ impl<'a> Lowering<'a> {
                 Ok(self.read_register(reg)?.not())
             }
             Operand::Special(special) => self.special_register(special),
+            // The vendor's assembler takes the first element of a vector for a value.
+            Operand::Vector(ref elements) if !elements.is_empty() => self.read(&elements[0], ty),
             Operand::Symbol(symbol, offset) => {
                 let address = self.symbol_address(symbol, offset)?;
                 self.fit(address, Shape { file: File::R, width: 2 }, want)
@@ -220,6 +222,8 @@ impl<'a> Lowering<'a> {
         match *operand {
             Operand::Reg(reg) => self.write_register(reg, src),
             Operand::Sink => Ok(()),
+            // The vendor's assembler writes a value to each element.
+            Operand::Vector(ref elements) => elements.iter().try_for_each(|element| self.write(element, src)),
             _ => self.malformed(format!("operand {operand:?} where a destination is expected")),
         }
     }

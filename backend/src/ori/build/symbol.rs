@@ -253,7 +253,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Generic address of the start of a window: the local, the shared, that of `.const` variables or that of parameters.
-    fn window(&mut self, instr: &Statement<'_>, space: Mod) -> Result<[Src; 2]> {
+    pub(super) fn window(&mut self, instr: &Statement<'_>, space: Mod) -> Result<[Src; 2]> {
         let driver = self.target.driver;
         match (space, driver.shared_window) {
             (Mod::Const, _) => Ok(self.pair(Src::constant(0, driver.const_window))),
@@ -317,6 +317,10 @@ impl<'a> Lowering<'a> {
             let within = self.is_in_constants(address);
             return self.result(instr, within);
         }
+        if instr.any_of(&[Mod::Param, Mod::ParamEntry]).is_some() {
+            let within = self.is_in_parameters(instr, address)?;
+            return self.result(instr, within);
+        }
         let space = instr.take(&[
             (Mod::Global, QuerySpace::Global),
             (Mod::Local, QuerySpace::Local),
@@ -336,6 +340,25 @@ impl<'a> Lowering<'a> {
             within = self.plop3(lut::A & !lut::B, within, constant, Src::TRUE);
         }
         self.result(instr, within)
+    }
+
+    /// Whether a generic address is that of a kernel's parameter.
+    fn is_in_parameters(&mut self, instr: &Statement<'a>, address: Src) -> Result<Src> {
+        if !self.func.entry {
+            return self.unsupported(instr, "parameters of the kernel in a function");
+        }
+        let driver = self.target.driver;
+        let first = self.window(instr, Mod::Param)?;
+        let last = match driver.param_window {
+            ParamWindow::Parameters(_) => self.pair(Src::constant(0, driver.param_end)),
+            ParamWindow::Bank(window) => {
+                let window = self.pair(Src::constant(0, window));
+                self.add_pair(window, [Src::constant(0, driver.param_end), Src::ZERO])
+            }
+        };
+        let address = self.pair(address);
+        let before = self.compare_pair(ICmp::Le, false, address, last);
+        Ok(self.compare_pair_with(ICmp::Ge, false, address, first, Bool::And, before))
     }
 
     /// Whether a generic address is that of a `.const` variable.

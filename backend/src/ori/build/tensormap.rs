@@ -169,7 +169,9 @@ impl<'a> Lowering<'a> {
 
     /// `fence.proxy.tensormap`: the copy of a map in its cache is dropped, or what was written is let out.
     pub(super) fn fence_maps(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // A map is in global memory when the proxy reads it, wherever it was written.
         instr.ignore(&[Mod::TensormapGeneric, Mod::Global]);
+        instr.ignore(&[Mod::Shared, Mod::SharedCta, Mod::SharedCluster]);
         let scope = scope(instr).unwrap_or(Scope::Gpu);
         if instr.any_of(&[Mod::Acquire, Mod::Release]) == Some(Mod::Release) {
             let wide = if scope == Scope::Sys { MembarScope::AllSys } else { MembarScope::AllGpu };

@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
                 let vector = self.operand(instr, i)?;
                 let words = self.words_of(vector)?;
                 if words.len() < dims {
-                    return self.malformed("fewer derivatives than coordinates");
+                    return self.unsupported(instr, "fewer derivatives than coordinates");
                 }
                 both.push(words);
             }
@@ -167,13 +167,14 @@ impl<'a> Lowering<'a> {
             extras.offsets = Some(self.packed_offsets(&offsets[..dims], format));
             compared += 1;
         }
-        match instr.peek_operands().get(compared) {
-            None => {}
-            // ptxas ignores immediates here.
-            Some(Operand::Reg(_)) => extras.compared = Some(self.source(instr, compared, ScalarType::B32)?),
-            Some(_) => {
-                return self.unsupported(instr, "an immediate reference value, or an offset without braces");
-            }
+        // The vendor's assembler takes one register or float for the reference value, whether or not it stands in the
+        // place of offsets without braces, and nothing behind it. Of integers it makes nothing.
+        if let Some(Operand::Reg(_) | Operand::F32(_) | Operand::F64(_)) = instr.peek_operands().get(compared)
+        {
+            extras.compared = Some(self.source(instr, compared, ScalarType::F32)?);
+        }
+        for i in compared..instr.operand_count() {
+            instr.operand(i);
         }
         Ok(extras)
     }
@@ -182,6 +183,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn read_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
         // The types give the number of elements.
         instr.ignore(&[Mod::V2, Mod::V4]);
+        // Any handle is read as one that differs among threads.
+        instr.ignore(&[Mod::Uni]);
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let gather = instr.take(&[
             (Mod::R, TexRead::GatherR),

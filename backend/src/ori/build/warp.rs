@@ -16,6 +16,10 @@ use ptx_isa::{FormId, Mod, ScalarType};
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &Statement<'a>, mask: usize) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
+        // Of no threads: nobody waits, and what they compute is anything.
+        if known(mask) == Some(0) {
+            return Ok(());
+        }
         // Only the whole warp is an immediate on every target.
         let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
         self.effect(Op::Warpsync, &[mask]);

@@ -325,7 +325,7 @@ impl Checker<'_> {
     }
 
     fn overwritten(&self, call: &Op) -> Result<Overwritten, String> {
-        Overwritten::by(call, self.target).map_err(|error| error.to_string())
+        Overwritten::by(call, self.after, self.target).map_err(|error| error.to_string())
     }
 
     /// At a return the results are in their registers, and what the caller wants unchanged is as it was.
@@ -344,11 +344,13 @@ impl Checker<'_> {
         }
         for index in 0..=254 {
             let reg = Reg { file: File::R, index };
-            let own = self.after.routine.map(runtime::return_address);
-            let kept = match own {
-                Some(first) => (first..first + 2).contains(&index),
-                None => abi::is_preserved(reg),
-            };
+            let own = self.after.routine.map(runtime::return_address).or(self.after.facts.return_address);
+            let is_frame = self.after.facts.private && matches!(index, 1 | abi::FRAME);
+            let kept = is_frame
+                || match own {
+                    Some(first) => (first..first + 2).contains(&index),
+                    None => abi::is_preserved(reg),
+                };
             if kept {
                 self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
             }

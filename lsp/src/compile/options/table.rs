@@ -5,7 +5,7 @@
 
 /// What follows the name of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Value {
+pub(in crate::compile) enum Value {
     Nothing,
     Text,
     /// Texts with commas between them. Of these alone may several be given.
@@ -20,7 +20,7 @@ pub(super) enum Value {
 
 /// What becomes of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Effect {
+pub(in crate::compile) enum Effect {
     Honoured,
     /// Accepted: what it asks for holds already, or it only permits what is not done.
     Holds,
@@ -32,13 +32,13 @@ pub(super) enum Effect {
 
 /// An option.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(in crate::compile) struct Row {
     /// Written with two dashes.
-    pub(super) long: &'static str,
+    pub(in crate::compile) long: &'static str,
     /// Written with one.
-    pub(super) short: &'static str,
-    pub(super) value: Value,
-    pub(super) effect: Effect,
+    pub(in crate::compile) short: &'static str,
+    pub(in crate::compile) value: Value,
+    pub(in crate::compile) effect: Effect,
 }
 
 const fn row(long: &'static str, short: &'static str, value: Value, effect: Effect) -> Row {
@@ -49,7 +49,7 @@ use Effect::{Holds, Honoured, Missing, Refused};
 use Value::{List, Nothing, Number, Text, Truth, Word};
 
 #[rustfmt::skip]
-pub(super) const OPTIONS: &[Row] = &[
+pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("Ofast-compile", "Ofc", Text, Honoured),
     row("allow-expensive-optimizations", "allow-expensive-optimizations", Truth, Holds),
     row("compile-as-tools-patch", "astoolspatch", Nothing, Refused),
@@ -63,7 +63,7 @@ pub(super) const OPTIONS: &[Row] = &[
     // There is no such bank.
     row("disable-optimizer-constants", "disable-optimizer-consts", Nothing, Holds),
     row("disable-warnings", "w", Nothing, Honoured),
-    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are merged")),
+    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are still merged")),
     row("entry", "e", List, Honoured),
     row("extensible-whole-program", "ewp", Nothing, Refused),
     // Whoever contracts multiplications and additions that do not say `fma` has to ask for it.
@@ -93,14 +93,14 @@ pub(super) const OPTIONS: &[Row] = &[
     row("position-independent-code", "pic", Truth, Holds),
     row("preserve-relocs", "preserve-relocs", Nothing, Refused),
     row("register-usage-level", "regUsageLevel", Number, Honoured),
-    row("return-at-end", "ret-end", Nothing, Missing("returns stay where they are best")),
+    row("return-at-end", "ret-end", Nothing, Missing("return instructions are placed freely")),
     row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused),
     row("sp-bounds-check", "sp-bounds-check", Nothing, Missing("the stack is not checked")),
     row("split-compile", "split-compile", Number, Honoured),
-    row("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", Nothing, Holds),
+    row("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", Nothing, Honoured),
     row("suppress-debug-info", "suppress-debug-info", Nothing, Honoured),
     row("suppress-double-demote-warning", "suppress-double-demote-warning", Nothing, Holds),
-    row("suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info", Nothing, Holds),
+    row("suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info", Nothing, Honoured),
     row("suppress-stack-size-warning", "suppress-stack-size-warning", Nothing, Holds),
     row("verbose", "v", Nothing, Honoured),
     row("version", "V", Nothing, Honoured),

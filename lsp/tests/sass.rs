@@ -1,7 +1,9 @@
 //! What the command prints.
 
+#[path = "../../backend/sass/tests/files/mod.rs"]
 mod files;
 
+#[path = "../../backend/sass/tests/recorded/mod.rs"]
 mod recorded;
 
 use expect_test::{Expect, expect};
@@ -280,26 +282,27 @@ fn wrong_usage_and_files_are_refused() {
         Cargo.toml: neither a cubin nor a file that holds cubins
     "#]]
     .assert_eq(&refused(&["dis", "Cargo.toml"], b""));
-    expect![[r#"
-        unknown architecture 'sm_20'
-    "#]]
-    .assert_eq(&refused(&["asm", "--arch", "sm_20"], b""));
+    let arch = refused(&["asm", "--arch", "sm_20"], b"");
+    assert!(arch.contains("unknown architecture 'sm_20'"), "{arch}");
     expect![[r#"
         standard input: not UTF-8 text
     "#]]
     .assert_eq(&refused(&["asm", "--arch", "sm_80"], b"\xff\xfe"));
-    expect![[r#"
-        'x' is not a number of MiB
-    "#]]
-    .assert_eq(&refused(&["dis", "--unpack-limit", "x", "file"], b""));
-    assert!(refused(&[], b"").starts_with("usage:"));
-    assert!(refused(&["dis", "--frob"], b"").starts_with("unknown option '--frob'\nusage:"));
+    assert!(refused(&["dis", "--unpack-limit", "x", "file"], b"").contains("'x' is not a number of MiB"));
+    assert!(refused(&[], b"").contains("Usage: sass <COMMAND>"));
+    let option = refused(&["dis", "--frob", "file"], b"");
+    assert!(
+        option.contains("unexpected argument '--frob'") && option.contains("Usage: sass dis"),
+        "{option}"
+    );
+    assert!(refused(&["dis", "--nv", "--json", "file"], b"").contains("cannot be used with"));
+    assert!(refused(&["dis", "--raw", "file"], b"").contains("--arch <SM>"));
 }
 
 #[test]
 fn tells_its_usage_and_version() {
     let (out, errors, status) = run(&["--help"], b"");
-    assert!(out.starts_with("usage:") && errors.is_empty() && status == 0);
+    assert!(out.contains("Usage: sass <COMMAND>") && errors.is_empty() && status == 0);
     let (out, errors, status) = run(&["--version"], b"");
     assert_eq!((out.as_str(), status), (concat!("sass ", env!("CARGO_PKG_VERSION"), "\n"), 0));
     assert_eq!(errors, "");
@@ -362,7 +365,7 @@ mod unix {
             let full = File::options().write(true).open("/dev/full").expect("the full device");
             let output = command().args(args).stdout(full).output().expect("it runs");
             assert_eq!(output.status.code(), Some(1));
-            assert!(output.stderr.starts_with(b"standard output: "));
+            assert!(String::from_utf8_lossy(&output.stderr).contains("standard output: "));
         }
         let output = command().args(["dis", "/dev/zero"]).output().expect("it runs");
         let expected = b"/dev/zero: neither a cubin nor a file that holds cubins\n";

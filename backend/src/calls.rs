@@ -1,0 +1,91 @@
+//! Who calls whom, as far as bodies tell.
+
+use crate::input::{AddressBase, Env, Function, Operand, Stmt, Symbol};
+use ptx_isa::FormId;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+/// The functions of a module with a body, by their index in [`Env::functions`].
+pub type Bodies<'b, 'a> = &'b dyn Fn(u32) -> Option<&'a Function>;
+
+/// The function that a statement calls by name.
+pub fn call_of(stmt: &Stmt) -> Option<u32> {
+    let Stmt::Instr(instr) = stmt else { return None };
+    if instr.opcode.form != FormId::Call {
+        return None;
+    }
+    instr.operands.iter().find_map(|operand| match operand {
+        Operand::Symbol(Symbol::Function(i), 0) => Some(*i),
+        _ => None,
+    })
+}
+
+/// Whether a function may call itself by name, through others perhaps.
+pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut pending = vec![function];
+    while let Some(next) = pending.pop() {
+        for callee in bodies(next).iter().flat_map(|function| &function.body).filter_map(call_of) {
+            if callee == function {
+                return true;
+            }
+            if seen.insert(callee) {
+                pending.push(callee);
+            }
+        }
+    }
+    false
+}
+
+/// Adds the functions that a body uses otherwise than by calling them by name: somebody may call them by their addresses.
+pub fn add_taken(function: &Function, taken: &mut BTreeSet<u32>) {
+    for stmt in &function.body {
+        let Stmt::Instr(instr) = stmt else { continue };
+        let callee = call_of(stmt);
+        for operand in &instr.operands {
+            let is_callee = matches!(operand, Operand::Symbol(Symbol::Function(i), 0) if callee == Some(*i));
+            if !is_callee {
+                add_operand(operand, taken);
+            }
+        }
+    }
+    for relocation in
+        function.locals.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|i| &i.relocs)
+    {
+        add_symbol(relocation.symbol, taken);
+    }
+}
+
+/// Adds the functions whose addresses variables of the module hold at the start.
+pub fn add_pointed_to(env: &Env, taken: &mut BTreeSet<u32>) {
+    for relocation in
+        env.variables.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|i| &i.relocs)
+    {
+        add_symbol(relocation.symbol, taken);
+    }
+}
+
+fn add_symbol(symbol: Symbol, taken: &mut BTreeSet<u32>) {
+    if let Symbol::Function(i) = symbol {
+        taken.insert(i);
+    }
+}
+
+fn add_operand(operand: &Operand, taken: &mut BTreeSet<u32>) {
+    match operand {
+        Operand::Symbol(symbol, _) => add_symbol(*symbol, taken),
+        Operand::Address(address) => {
+            if let AddressBase::Symbol(symbol) = address.base {
+                add_symbol(symbol, taken);
+            }
+        }
+        Operand::Vector(list) | Operand::List(list) => {
+            list.iter().for_each(|operand| add_operand(operand, taken))
+        }
+        Operand::Pair(pair) => {
+            add_operand(&pair.0, taken);
+            add_operand(&pair.1, taken);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,582 @@
+//! Inlining: bodies of small functions in place of calls of them, before anything is compiled.
+//!
+//! It works on the input and gives an input, in which every statement has a number of its own. So everything that
+//! follows sees one function, checks of the result included: a statement that is inlined twice is two statements.
+//! What is known of each afterwards, [`Inlined::frames`], leads back to the functions that were written.
+//!
+//! Parameters and results of an inlined function become `.param` variables of the caller, which are words in registers.
+
+use crate::calls::{Bodies, call_of, leads_back};
+use crate::input::{
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, SrcId,
+    Stmt, Symbol, Variable,
+};
+use crate::{CodegenError, CompiledFunction, abi};
+use ptx_isa::{FormId, Mod, Opcode, ScalarType, Space};
+use rustc_hash::FxHashMap;
+
+/// Statements of a function that is inlined wherever it is called.
+const SMALL: usize = 24;
+/// Statements that inlining one function into another may add.
+const GROWTH: usize = 160;
+/// Statements that inlining may add to a function.
+const MOST: usize = 2000;
+
+/// A function with others in place of calls of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inlined {
+    pub function: Function,
+    /// By the number of each of its statements: the number in the function that has it, and the call that this function
+    /// stands for; `None` for the caller's own.
+    pub origins: Vec<(SrcId, Option<u32>)>,
+    pub frames: Vec<Frame>,
+    /// Variables of the caller itself, which are the first.
+    own_locals: usize,
+}
+
+/// A call that a body stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// The function that is called: an index into [`crate::input::Env::functions`].
+    pub function: u32,
+    /// The call, as numbered in its function.
+    pub call: SrcId,
+    /// Where that function is inlined itself.
+    pub parent: Option<u32>,
+}
+
+impl Inlined {
+    /// The caller's own statement that a statement belongs to.
+    pub fn own(&self, src: SrcId) -> SrcId {
+        let Some(&(own, mut frame)) = self.origins.get(src.0 as usize) else { return src };
+        let mut own = own;
+        while let Some(&Frame { call, parent, .. }) = frame.and_then(|frame| self.frames.get(frame as usize))
+        {
+            (own, frame) = (call, parent);
+        }
+        own
+    }
+
+    /// Names the caller's statements in the code.
+    pub fn restore(&self, code: &mut CompiledFunction) {
+        code.inlined = Some(std::mem::take(&mut code.lines));
+        let inlined = code.inlined.iter().flatten();
+        code.lines = inlined.map(|src| src.map(|src| self.own(src))).collect();
+        code.attributes.locals.truncate(self.own_locals);
+    }
+
+    /// Names the caller's statement in an error.
+    pub fn restore_error(&self, error: CodegenError) -> CodegenError {
+        match error {
+            CodegenError::Unsupported { at, what } => CodegenError::Unsupported { at: self.own(at), what },
+            CodegenError::Limit { at, what } => CodegenError::Limit { at: self.own(at), what },
+            CodegenError::Internal { at, phase, what } => {
+                CodegenError::Internal { at: self.own(at), phase, what }
+            }
+        }
+    }
+}
+
+/// Inlines what is worth it. `bodies` gives the functions that may be inlined, by their index in
+/// [`crate::input::Env::functions`]. `None` where nothing is inlined.
+pub fn inline<'a>(function: &Function, bodies: Bodies<'_, 'a>) -> Option<Inlined> {
+    if !function.body.iter().any(|stmt| call_of(stmt).is_some_and(|callee| bodies(callee).is_some())) {
+        return None;
+    }
+    let mut shell = function.clone();
+    let body = std::mem::take(&mut shell.body);
+    let parts = std::mem::take(&mut shell.parts);
+    let nounroll = std::mem::take(&mut shell.nounroll.before);
+    let mut inliner = Inliner {
+        bodies,
+        sizes: FxHashMap::default(),
+        locals: FxHashMap::default(),
+        out: Inlined {
+            own_locals: function.locals.len(),
+            function: shell,
+            origins: Vec::with_capacity(function.body.len()),
+            frames: Vec::new(),
+        },
+        added: 0,
+    };
+    let caller =
+        Caller { body: &body, parts: &parts, nounroll: &nounroll, names: Names::default(), frame: None };
+    inliner.body(&caller);
+    (!inliner.out.frames.is_empty()).then_some(inliner.out)
+}
+
+/// What a body's own numbers are in the function that it becomes a part of.
+#[derive(Clone, Default)]
+struct Names {
+    regs: u32,
+    labels: u32,
+    targets: u32,
+    /// By the number of each variable. The caller's own stay.
+    locals: Option<Vec<u32>>,
+    params: Vec<u32>,
+    returns: Vec<u32>,
+}
+
+/// A body on its way into the result.
+struct Caller<'a> {
+    body: &'a [Stmt],
+    /// Before which of the statements a loop begins that stays as it is, in ascending order.
+    nounroll: &'a [u32],
+    parts: &'a [Part],
+    names: Names,
+    /// The call that it stands for, and where it returns to.
+    frame: Option<(u32, LabelId)>,
+}
+
+struct Inliner<'b, 'a> {
+    bodies: Bodies<'b, 'a>,
+    /// Statements of each function with all that is inlined into it; `None` if it cannot be inlined.
+    sizes: FxHashMap<u32, Option<usize>>,
+    /// Variables of inlined functions. Two bodies of the same function are never active together.
+    locals: FxHashMap<(u32, u32), u32>,
+    out: Inlined,
+    added: usize,
+}
+
+impl<'a> Inliner<'_, 'a> {
+    /// Adds a body.
+    fn body(&mut self, caller: &Caller<'_>) {
+        let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
+        for callee in caller.body.iter().filter_map(call_of) {
+            *calls.entry(callee).or_default() += 1;
+        }
+        let mut returns_early = false;
+        for (i, stmt) in caller.body.iter().enumerate() {
+            if caller.nounroll.binary_search(&(i as u32)).is_ok() {
+                let out = &mut self.out.function;
+                out.nounroll.before.push(out.body.len() as u32);
+            }
+            let instr = match stmt {
+                Stmt::Label(label) => {
+                    let label = LabelId(label.0 + caller.names.labels);
+                    self.out.function.body.push(Stmt::Label(label));
+                    continue;
+                }
+                Stmt::Instr(instr) => instr,
+            };
+            if let Some(site) =
+                call_of(stmt).and_then(|callee| self.site(caller, instr, callee, calls[&callee]))
+            {
+                self.site_body(caller, instr, site);
+                continue;
+            }
+            if let (FormId::Ret, Some((_, end))) = (instr.opcode.form, caller.frame) {
+                if i + 1 < caller.body.len() || instr.guard.is_some() {
+                    returns_early = true;
+                    self.branch(caller, instr, self.guard(caller, instr.guard), end);
+                }
+                continue;
+            }
+            self.copy(caller, instr);
+        }
+        if let Some((_, end)) = caller.frame.filter(|_| returns_early) {
+            self.out.function.body.push(Stmt::Label(end));
+        }
+    }
+
+    /// A statement under its new names.
+    fn copy(&mut self, caller: &Caller<'_>, instr: &Instr) {
+        let src = self.number(caller, instr.src);
+        let first = caller.parts.partition_point(|part| part.src < instr.src);
+        let parts = caller.parts[first..].iter().take_while(|part| part.src == instr.src);
+        self.out.function.parts.extend(parts.map(|part| Part { src, ..*part }));
+        let guard = self.guard(caller, instr.guard);
+        let operands = instr.operands.iter().map(|operand| caller.names.operand(operand)).collect();
+        self.push(Instr { src, opcode: instr.opcode, guard, operands });
+    }
+
+    fn push(&mut self, instr: Instr) {
+        self.out.function.body.push(Stmt::Instr(instr));
+    }
+
+    fn guard(&self, caller: &Caller<'_>, guard: Option<Guard>) -> Option<Guard> {
+        guard.map(|guard| Guard { reg: caller.names.reg(guard.reg), ..guard })
+    }
+
+    /// A new number for a statement.
+    fn number(&mut self, caller: &Caller<'_>, src: SrcId) -> SrcId {
+        let new = SrcId(self.out.origins.len() as u32);
+        self.out.origins.push((src, caller.frame.map(|(frame, _)| frame)));
+        new
+    }
+
+    fn branch(&mut self, caller: &Caller<'_>, instr: &Instr, guard: Option<Guard>, to: LabelId) {
+        let Some(opcode) = Opcode::new(FormId::Bra, &[], &[]) else { return };
+        let src = self.number(caller, instr.src);
+        self.push(Instr { src, opcode, guard, operands: Operands::from_iter([Operand::Label(to)]) });
+    }
+
+    fn new_label(&mut self) -> LabelId {
+        self.out.function.labels += 1;
+        LabelId(self.out.function.labels - 1)
+    }
+
+    /// Statements of a function with all that is inlined into it. `None` if it stays a function.
+    fn size(&mut self, index: u32) -> Option<usize> {
+        if let Some(&known) = self.sizes.get(&index) {
+            return known;
+        }
+        let may = |callee: &&Function| fits(callee) && !leads_back(index, self.bodies);
+        let size = (self.bodies)(index).filter(may).map(|callee| {
+            let own = callee.body.iter().filter(|stmt| matches!(stmt, Stmt::Instr(_))).count();
+            let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
+            for callee in callee.body.iter().filter_map(call_of) {
+                *calls.entry(callee).or_default() += 1;
+            }
+            let mut calls: Vec<(u32, usize)> = calls.into_iter().collect();
+            calls.sort_unstable();
+            let added = |(callee, count): (u32, usize)| {
+                self.size(callee).filter(|size| is_worth(*size, count)).map_or(0, |size| size * count)
+            };
+            own + calls.into_iter().map(added).sum::<usize>()
+        });
+        self.sizes.insert(index, size);
+        size
+    }
+
+    /// What a call needs to be replaced; `None` if it stays.
+    fn site(&mut self, caller: &Caller<'_>, instr: &Instr, callee: u32, calls: usize) -> Option<Site<'a>> {
+        let size = self.size(callee).filter(|size| is_worth(*size, calls))?;
+        if self.added + size > MOST {
+            return None;
+        }
+        let function = (self.bodies)(callee)?;
+        let (returns, arguments) = match &instr.operands[..] {
+            [Operand::List(returns), Operand::Symbol(..), Operand::List(arguments)] => {
+                (&**returns, &**arguments)
+            }
+            [Operand::List(returns), Operand::Symbol(..)] => (&**returns, &[][..]),
+            [Operand::Symbol(..), Operand::List(arguments)] => (&[][..], &**arguments),
+            [Operand::Symbol(..)] => (&[][..], &[][..]),
+            _ => return None,
+        };
+        if returns.len() != function.returns.len() || arguments.len() != function.params.len() {
+            return None;
+        }
+        let passed = |(operand, param): (&Operand, &Param)| self.passed(caller, operand, param);
+        let params: Vec<Passed> =
+            arguments.iter().zip(&function.params).map(passed).collect::<Option<_>>()?;
+        let given: Vec<Passed> = returns.iter().zip(&function.returns).map(passed).collect::<Option<_>>()?;
+        // A result must not appear where a parameter is still read.
+        if given.iter().any(|result| matches!(result, Passed::Local(_)) && params.contains(result)) {
+            return None;
+        }
+        Some(Site { callee, function, params, given })
+    }
+
+    /// How an operand passes for a parameter, or a result goes to an operand.
+    fn passed(&self, caller: &Caller<'_>, operand: &Operand, param: &Param) -> Option<Passed> {
+        match *operand {
+            Operand::Symbol(Symbol::Local(i), 0) if param.reg.is_none() => {
+                let local = caller.names.local(i);
+                let variable = self.out.function.locals.get(local as usize)?;
+                let same = variable.space == Space::Param && variable.size == u64::from(param.size);
+                same.then_some(Passed::Local(local))
+            }
+            Operand::Sink => Some(Passed::Nowhere),
+            Operand::Reg(_) if param.reg.is_some() && move_type(param).is_some() => Some(Passed::Register),
+            Operand::Int(_) if param.reg.is_some() && param.ty != ScalarType::Pred => {
+                move_type(param).map(|_| Passed::Register)
+            }
+            _ if param.reg.is_some() => None,
+            Operand::Reg(_) | Operand::Int(_)
+                if matches!(param.size, 4 | 8) && param.ty.bytes() == param.size =>
+            {
+                Some(Passed::Value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Replaces a call.
+    fn site_body(&mut self, caller: &Caller<'_>, instr: &Instr, site: Site<'a>) {
+        let Site { callee, function, params, given } = site;
+        self.added += function.body.len();
+        let around = instr.guard.map(|guard| (guard, self.new_label()));
+        if let Some((guard, behind)) = around {
+            let not = Guard { negated: !guard.negated, ..guard };
+            self.branch(caller, instr, self.guard(caller, Some(not)), behind);
+        }
+        let arguments = list(&instr.operands, false);
+        let returns = list(&instr.operands, true);
+        let mut names = Names {
+            regs: self.out.function.regs.len() as u32,
+            labels: self.out.function.labels,
+            targets: self.out.function.targets.len() as u32,
+            ..Names::default()
+        };
+        for ((passed, param), i) in params.iter().zip(&function.params).zip(0..) {
+            let local = self.place(passed, param);
+            match (passed, arguments.get(i)) {
+                (Passed::Value, Some(value)) => self.access(caller, instr, "st", local, param, value),
+                (Passed::Register, Some(value)) => {
+                    let value = caller.names.operand(value);
+                    self.mov(caller, instr, param, |reg| [Operand::Reg(names.reg(reg)), value]);
+                }
+                _ => {}
+            }
+            names.params.push(local);
+        }
+        names.returns =
+            given.iter().zip(&function.returns).map(|(to, param)| self.place(to, param)).collect();
+        let locals: Vec<u32> =
+            (0..).zip(&function.locals).map(|(i, local)| self.local(callee, i, local)).collect();
+        names.locals = Some(locals);
+        let out = &mut self.out.function;
+        out.regs.extend(function.regs.iter().cloned());
+        out.labels += function.labels;
+        let labels = names.labels;
+        let moved = |list: &Vec<LabelId>| list.iter().map(|label| LabelId(label.0 + labels)).collect();
+        out.targets.extend(function.targets.iter().map(moved));
+        let parent = caller.frame.map(|(frame, _)| frame);
+        let frame = self.out.frames.len() as u32;
+        self.out.frames.push(Frame { function: callee, call: instr.src, parent });
+        let end = self.new_label();
+        let (results, regs) = (names.returns.clone(), names.regs);
+        let body = Caller {
+            body: &function.body,
+            parts: &function.parts,
+            nounroll: &function.nounroll.before,
+            names,
+            frame: Some((frame, end)),
+        };
+        self.body(&body);
+        for (i, (to, param)) in given.iter().zip(&function.returns).enumerate() {
+            match (to, returns.get(i)) {
+                (Passed::Value, Some(register)) => {
+                    self.access(caller, instr, "ld", results[i], param, register);
+                }
+                (Passed::Register, Some(register)) => {
+                    let register = caller.names.operand(register);
+                    self.mov(caller, instr, param, |reg| [register, Operand::Reg(RegId(reg.0 + regs))]);
+                }
+                _ => {}
+            }
+        }
+        if let Some((_, behind)) = around {
+            self.out.function.body.push(Stmt::Label(behind));
+        }
+    }
+
+    /// The variable that stands for a parameter or a result.
+    fn place(&mut self, passed: &Passed, param: &Param) -> u32 {
+        match *passed {
+            Passed::Local(local) => local,
+            Passed::Value | Passed::Register | Passed::Nowhere => self.new_local(Variable {
+                name: param.name.clone(),
+                space: Space::Param,
+                linkage: Default::default(),
+                ty: param.ty,
+                size: param.size.into(),
+                align: param.align,
+                init: None,
+                managed: false,
+            }),
+        }
+    }
+
+    fn new_local(&mut self, variable: Variable) -> u32 {
+        self.out.function.locals.push(variable);
+        self.out.function.locals.len() as u32 - 1
+    }
+
+    /// A variable of an inlined body.
+    fn local(&mut self, callee: u32, index: u32, variable: &Variable) -> u32 {
+        // Each body has its own words, for the sake of their lives.
+        if variable.space == Space::Param {
+            return self.new_local(variable.clone());
+        }
+        if let Some(&known) = self.locals.get(&(callee, index)) {
+            return known;
+        }
+        let new = self.new_local(variable.clone());
+        self.locals.insert((callee, index), new);
+        new
+    }
+
+    /// Moves a value to or from a parameter that is a register.
+    fn mov(
+        &mut self,
+        caller: &Caller<'_>,
+        instr: &Instr,
+        param: &Param,
+        operands: impl FnOnce(RegId) -> [Operand; 2],
+    ) {
+        let (Some(ty), Some(reg)) = (move_type(param), param.reg) else { return };
+        let Ok(opcode) = ptx_isa::resolve("mov", &[ty]) else { return };
+        let src = self.number(caller, instr.src);
+        self.push(Instr { src, opcode, guard: None, operands: Operands::from_iter(operands(reg)) });
+    }
+
+    /// Stores a value to a `.param` variable, or loads it from there.
+    fn access(
+        &mut self,
+        caller: &Caller<'_>,
+        instr: &Instr,
+        mnemonic: &str,
+        local: u32,
+        param: &Param,
+        value: &Operand,
+    ) {
+        let bits = if param.size == 8 { "b64" } else { "b32" };
+        let Ok(opcode) = ptx_isa::resolve(mnemonic, &["param", bits]) else { return };
+        let src = self.number(caller, instr.src);
+        let base = AddressBase::Symbol(Symbol::Local(local));
+        let place = Operand::Address(Address { base, offset: 0 });
+        let value = caller.names.operand(value);
+        let operands = if mnemonic == "st" { [place, value] } else { [value, place] };
+        self.push(Instr { src, opcode, guard: None, operands: Operands::from_iter(operands) });
+    }
+}
+
+/// The type that moves a parameter which is a register.
+fn move_type(param: &Param) -> Option<&'static str> {
+    match (param.ty, param.size) {
+        (ScalarType::Pred, _) => Some("pred"),
+        (_, 2) => Some("b16"),
+        (_, 4) => Some("b32"),
+        (_, 8) => Some("b64"),
+        _ => None,
+    }
+}
+
+/// The operands of a call before its function, or those behind.
+fn list(operands: &[Operand], before: bool) -> &[Operand] {
+    let function = operands.iter().position(|operand| matches!(operand, Operand::Symbol(..))).unwrap_or(0);
+    let list = if before { operands[..function].first() } else { operands[function..].get(1) };
+    match list {
+        Some(Operand::List(list)) => list,
+        _ => &[],
+    }
+}
+
+/// Whether a function of so many statements is inlined where another calls it so often.
+fn is_worth(size: usize, calls: usize) -> bool {
+    size <= SMALL || size.saturating_mul(calls) <= GROWTH
+}
+
+/// A call that is going to be replaced.
+struct Site<'a> {
+    callee: u32,
+    function: &'a Function,
+    params: Vec<Passed>,
+    given: Vec<Passed>,
+}
+
+/// How a parameter comes into a body, or a result goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Passed {
+    /// It is this variable.
+    Local(u32),
+    /// By a store before the body, or a load behind.
+    Value,
+    /// By a move before the body, or one behind: it is a register of the body.
+    Register,
+    Nowhere,
+}
+
+impl Names {
+    fn reg(&self, reg: RegId) -> RegId {
+        RegId(reg.0 + self.regs)
+    }
+
+    fn local(&self, i: u32) -> u32 {
+        match &self.locals {
+            Some(locals) => locals.get(i as usize).copied().unwrap_or(u32::MAX),
+            None => i,
+        }
+    }
+
+    fn symbol(&self, symbol: Symbol) -> Symbol {
+        let is_inlined = self.locals.is_some();
+        let of = |places: &[u32], i: u32| Symbol::Local(places.get(i as usize).copied().unwrap_or(u32::MAX));
+        match symbol {
+            Symbol::Local(i) => Symbol::Local(self.local(i)),
+            Symbol::Param(i) if is_inlined => of(&self.params, i),
+            Symbol::Return(i) if is_inlined => of(&self.returns, i),
+            Symbol::Param(_) | Symbol::Return(_) | Symbol::Global(_) | Symbol::Function(_) => symbol,
+        }
+    }
+
+    fn operand(&self, operand: &Operand) -> Operand {
+        let all = |list: &[Operand]| list.iter().map(|operand| self.operand(operand)).collect();
+        match operand {
+            Operand::Reg(reg) => Operand::Reg(self.reg(*reg)),
+            Operand::NotPred(reg) => Operand::NotPred(self.reg(*reg)),
+            Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
+            Operand::Address(address) => {
+                let base = match address.base {
+                    AddressBase::Reg(reg) => AddressBase::Reg(self.reg(reg)),
+                    AddressBase::Symbol(symbol) => AddressBase::Symbol(self.symbol(symbol)),
+                    AddressBase::Absolute => AddressBase::Absolute,
+                };
+                Operand::Address(Address { base, offset: address.offset })
+            }
+            Operand::Label(label) => Operand::Label(LabelId(label.0 + self.labels)),
+            Operand::Targets(list) => Operand::Targets(list + self.targets),
+            Operand::Vector(list) => Operand::Vector(all(list)),
+            Operand::List(list) => Operand::List(all(list)),
+            Operand::Pair(pair) => Operand::Pair(Box::new((self.operand(&pair.0), self.operand(&pair.1)))),
+            Operand::Int(_)
+            | Operand::F64(_)
+            | Operand::F32(_)
+            | Operand::Special(_)
+            | Operand::Sink
+            | Operand::Prototype(_) => operand.clone(),
+        }
+    }
+}
+
+/// Whether a body means the same inside of another function.
+fn fits(function: &Function) -> bool {
+    let mut words = function.params.iter().chain(&function.returns);
+    // A variable in shared memory is one for all calls.
+    let is_own = |variable: &Variable| matches!(variable.space, Space::Local | Space::Param | Space::Reg);
+    !function.entry
+        && words.all(|param| !abi::is_open(param) && (param.reg.is_some() || param.ty != ScalarType::Pred))
+        && function.locals.iter().all(|variable| is_own(variable) && variable.init.is_none())
+        && function.body.iter().all(|stmt| match stmt {
+            Stmt::Label(_) => true,
+            Stmt::Instr(instr) => statement_fits(instr),
+        })
+}
+
+/// Parameters of kernels are another memory than those of functions; and what a function takes of the stack it gives back.
+fn statement_fits(instr: &Instr) -> bool {
+    let form = instr.opcode.form;
+    if matches!(form, FormId::Alloca | FormId::Stacksave | FormId::Stackrestore) {
+        return false;
+    }
+    let names_param = instr.opcode.mods().any(|m| matches!(m, Mod::Param | Mod::ParamEntry | Mod::ParamFunc));
+    let own = |operand: &Operand| match operand {
+        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => match symbol {
+            Symbol::Param(_) => names_param && form == FormId::Ld,
+            Symbol::Return(_) => names_param && form == FormId::St,
+            _ => true,
+        },
+        Operand::Address(_) => !names_param,
+        operand => !mentions_words(operand),
+    };
+    if names_param && !matches!(form, FormId::Ld | FormId::St) {
+        return false;
+    }
+    instr.operands.iter().all(own)
+}
+
+/// Whether an operand is a parameter or a result of the function as a whole.
+fn mentions_words(operand: &Operand) -> bool {
+    match operand {
+        Operand::Symbol(Symbol::Param(_) | Symbol::Return(_), _) => true,
+        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => {
+            matches!(symbol, Symbol::Param(_) | Symbol::Return(_))
+        }
+        Operand::Vector(list) | Operand::List(list) => list.iter().any(mentions_words),
+        Operand::Pair(pair) => mentions_words(&pair.0) || mentions_words(&pair.1),
+        _ => false,
+    }
+}

@@ -1,0 +1,61 @@
+-- What the user is told when the server is missing or ends.
+local M = {}
+
+local leaving = false
+vim.api.nvim_create_autocmd('VimLeavePre', { callback = function() leaving = true end })
+
+-- The program that is started for PTX, or nil where a function starts it.
+function M.command()
+  local config = vim.lsp.config.ptx
+  return config and type(config.cmd) == 'table' and config.cmd[1] or nil
+end
+
+-- What to do if there is no such program; nil if there is.
+function M.missing()
+  local command = M.command()
+  if command and vim.fn.executable(command) == 0 then
+    return 'the language server `' .. command .. '` is not on the PATH. Install it with '
+      .. '`cargo install --path lsp` in a checkout of ptx-analyzer, or name it: '
+      .. "vim.lsp.config('ptx', { cmd = { '/path/to/ptx-lsp' } })"
+  end
+end
+
+-- Says once what is missing.
+function M.look()
+  local missing = M.missing()
+  if missing then
+    -- Not now: an error in an autocommand would stop the others, those of the colours among them.
+    vim.schedule(function()
+      vim.notify('ptx: ' .. missing .. '. See :checkhealth ptx', vim.log.levels.ERROR)
+    end)
+  end
+end
+
+-- Says that the server has ended by itself.
+function M.ended(code, signal)
+  if leaving or (code == 0 and signal == 0) then
+    return
+  end
+  vim.schedule(function()
+    vim.notify(('ptx: the language server has ended (status %d, signal %d). :PtxRestart starts it again; its log is %s')
+      :format(code, signal, vim.lsp.log.get_filename()), vim.log.levels.ERROR)
+  end)
+end
+
+-- Starts the server again for the open files.
+function M.restart()
+  vim.lsp.enable('ptx', false)
+  vim.defer_fn(function() vim.lsp.enable('ptx') end, 200)
+end
+
+-- The client of a buffer. Tells the user if there is none.
+function M.client(buffer)
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
+  if not client then
+    local why = M.missing() or 'no language server is attached to this buffer'
+    vim.notify('ptx: ' .. why .. '. See :checkhealth ptx', vim.log.levels.WARN)
+  end
+  return client
+end
+
+return M

@@ -1,0 +1,160 @@
+// Which server to start, and what to tell the user when it can't be started or ends.
+
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import * as vscode from 'vscode';
+import {
+    CloseAction, CloseHandlerResult, ErrorAction, ErrorHandler, ErrorHandlerResult, LanguageClient, ServerOptions,
+} from 'vscode-languageclient/node';
+import { Pages } from './explain';
+
+/** Restarts within so many milliseconds before the user is asked. */
+const MOST_RESTARTS = 3;
+const WITHIN = 3 * 60 * 1000;
+
+export function settings(): object {
+    const ptx = vscode.workspace.getConfiguration('ptx');
+    return {
+        target: ptx.get<string>('target') || undefined,
+        inlayHints: ptx.get('inlayHints'),
+        codeLens: ptx.get('codeLens'),
+        compile: ptx.get('compile'),
+        lints: ptx.get('lints'),
+    };
+}
+
+export class Server implements vscode.Disposable {
+    private running: LanguageClient | undefined;
+    private ends: number[] = [];
+    private readonly log = vscode.window.createOutputChannel('PTX');
+
+    constructor(private readonly context: vscode.ExtensionContext, private readonly pages: Pages) {}
+
+    get client(): LanguageClient | undefined {
+        return this.running?.isRunning() ? this.running : undefined;
+    }
+
+    async start(): Promise<void> {
+        const command = this.path();
+        // Not the workspace's folder, which some systems search for programs first.
+        const cwd = this.context.extensionPath;
+        try {
+            const { stdout } = await promisify(execFile)(command, ['--version'], { timeout: 10_000, cwd });
+            this.log.appendLine(`${new Date().toISOString()} ${command}: ${stdout.trim()}`);
+        } catch (error) {
+            this.log.appendLine(`${new Date().toISOString()} ${command}: ${String(error)}`);
+            void this.offerHelp(command, error);
+            return;
+        }
+        const server: ServerOptions = { command, args: ['--stdio'], options: { cwd } };
+        const client = new LanguageClient('ptx', 'PTX', server, {
+            documentSelector: [{ language: 'ptx' }],
+            initializationOptions: settings(),
+            outputChannel: this.log,
+            errorHandler: this.handler(),
+            middleware: {
+                executeCommand: async (name, parameters, next) => {
+                    if (name !== 'ptx.explain') {
+                        return next(name, parameters);
+                    }
+                    // With `true` the server leaves showing the page to us.
+                    const page: string | null = await next(name, [parameters[0], true]);
+                    if (page) {
+                        await this.pages.show(String(parameters[0]), page);
+                    }
+                    return page;
+                },
+            },
+        });
+        this.running = client;
+        await client.start().catch(error => {
+            this.log.appendLine(String(error));
+            void this.offerHelp(command, error);
+        });
+    }
+
+    async restart(): Promise<void> {
+        const old = this.running;
+        this.running = undefined;
+        this.ends = [];
+        // One that ended by itself can't be stopped.
+        await old?.stop().catch(() => undefined);
+        await this.start();
+    }
+
+    async stop(): Promise<void> {
+        await this.running?.stop().catch(() => undefined);
+    }
+
+    async configure(): Promise<void> {
+        await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: settings() });
+    }
+
+    /** For a command that needs the server: says that there is none. */
+    missing(): void {
+        const command = this.path();
+        void this.choose('warning', `PTX: the language server "${command}" is not running.`, ['Start', 'Set Path', 'Show Log']);
+    }
+
+    showLog(): void {
+        this.log.show(true);
+    }
+
+    /** The user's choice, the one that came with the extension, or what the system finds. */
+    private path(): string {
+        const chosen = vscode.workspace.getConfiguration('ptx').get<string>('server.path');
+        if (chosen) {
+            return chosen;
+        }
+        const name = process.platform === 'win32' ? 'ptx-lsp.exe' : 'ptx-lsp';
+        const bundled = this.context.asAbsolutePath(`server/${name}`);
+        return existsSync(bundled) ? bundled : 'ptx-lsp';
+    }
+
+    private handler(): ErrorHandler {
+        return {
+            error: (): ErrorHandlerResult => ({ action: ErrorAction.Continue, handled: true }),
+            closed: (): CloseHandlerResult => {
+                const now = Date.now();
+                this.ends = [...this.ends.filter(end => now - end < WITHIN), now];
+                this.log.appendLine(`${new Date(now).toISOString()} the server has ended`);
+                if (this.ends.length <= MOST_RESTARTS) {
+                    return { action: CloseAction.Restart, handled: true };
+                }
+                void this.choose('error', `PTX: the language server has ended ${this.ends.length} times in three minutes.`, ['Start', 'Show Log', 'Set Path']);
+                return { action: CloseAction.DoNotRestart, handled: true };
+            },
+        };
+    }
+
+    private async offerHelp(command: string, error: unknown): Promise<void> {
+        const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+        const reason = isMissing ? 'the program does not exist' : String((error as Error).message ?? error).split('\n')[0];
+        const message = `PTX: the language server "${command}" cannot be started: ${reason}. Files are highlighted, but not checked.`;
+        await this.choose('error', message, ['Set Path', 'Download', 'Show Log']);
+    }
+
+    private async choose(kind: 'error' | 'warning', message: string, choices: string[]): Promise<void> {
+        const show = kind === 'error' ? vscode.window.showErrorMessage : vscode.window.showWarningMessage;
+        switch (await show(message, ...choices)) {
+            case 'Set Path':
+                await vscode.commands.executeCommand('workbench.action.openSettings', 'ptx.server.path');
+                break;
+            case 'Download': {
+                const { url } = this.context.extension.packageJSON.repository;
+                await vscode.env.openExternal(vscode.Uri.parse(`${url}/releases`));
+                break;
+            }
+            case 'Show Log':
+                this.showLog();
+                break;
+            case 'Start':
+                await this.restart();
+        }
+    }
+
+    dispose(): void {
+        this.log.dispose();
+    }
+}

@@ -1,0 +1,123 @@
+//! The disassembler and assembler as a command.
+
+mod tool;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use sass::Sm;
+
+use crate::terminal;
+use tool::lines::{assemble, disassemble_words};
+use tool::{Failure, Style, disassemble, disassemble_raw};
+
+/// Disassembles the machine code of NVIDIA GPUs, and assembles what it prints.
+#[derive(Parser, Debug)]
+#[command(name = "sass", version, after_help = LINES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LINES: &str = "`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
+  B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
+waits for scoreboard 2; reading releases none, writing scoreboard 0; the warp may yield; stalls for 4 cycles. In braces
+stand fields that the text does not show.
+
+`asm` and `words` read the standard input and answer each line with a line: empty lines and comments (`# …`) with
+themselves, wrong ones with an empty line, a message and exit status 1. A comment `# sm_90 NAME`, which --control prints
+before each function, tells the generation of the lines after it.
+
+Exit status: 0, or 1 if anything is wrong.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Disassemble a cubin, or those of a fatbin or of a host program.
+    Dis {
+        #[command(flatten)]
+        style: Styles,
+        /// The file is nothing but instructions.
+        #[arg(long, requires = "arch")]
+        raw: bool,
+        /// The generation of raw code.
+        #[arg(long, value_name = "SM", value_parser = generation, requires = "raw")]
+        arch: Option<Sm>,
+        /// How much compressed images may unpack to in all.
+        #[arg(long, value_name = "MIB", value_parser = mebibytes, default_value = "256")]
+        unpack_limit: u64,
+        file: PathBuf,
+    },
+    /// Disassemble lines OFFSET<TAB>WORD, a word being 128 bits in hexadecimal.
+    Words {
+        #[arg(long, value_name = "SM", value_parser = generation)]
+        arch: Sm,
+    },
+    /// Assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH.
+    Asm {
+        /// The generation of code before the first comment that tells it.
+        #[arg(long, value_name = "SM", value_parser = generation)]
+        arch: Option<Sm>,
+    },
+}
+
+/// As `cuobjdump -sass` prints, without any of these.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct Styles {
+    /// With labels, as `nvdisasm -c` prints.
+    #[arg(long)]
+    nv: bool,
+    /// An object per instruction.
+    #[arg(long)]
+    json: bool,
+    /// Lines for `sass asm`.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Styles {
+    fn style(&self) -> Style {
+        match (self.nv, self.json, self.control) {
+            (true, ..) => Style::Labels,
+            (_, true, _) => Style::Json,
+            (.., true) => Style::Control,
+            _ => Style::Listing,
+        }
+    }
+}
+
+const FAILED: u8 = 1;
+
+/// Runs the command with the process's arguments.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return terminal::stop("sass", &error, FAILED),
+    };
+    let ended = match arguments.command {
+        Command::Dis { style, arch: Some(sm), file, .. } => disassemble_raw(style.style(), sm, &file),
+        Command::Dis { style, file, unpack_limit, .. } => disassemble(style.style(), &file, unpack_limit),
+        Command::Words { arch } => disassemble_words(arch),
+        Command::Asm { arch } => assemble(arch),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Closed) => ExitCode::from(FAILED),
+        Err(Failure::Message(message)) => {
+            let _ = writeln!(io::stderr(), "{message}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn generation(arch: &str) -> Result<Sm, String> {
+    Sm::parse(arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
+}
+
+/// Reads a number of MiB as bytes.
+fn mebibytes(number: &str) -> Result<u64, String> {
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20));
+    bytes.ok_or_else(|| format!("'{number}' is not a number of MiB"))
+}

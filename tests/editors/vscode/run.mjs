@@ -1,0 +1,243 @@
+// What a user of VS Code sees: in the workbench of code-server, with the extension as it is packaged.
+//
+//   node tests/editors/vscode/run.mjs EXTENSION.vsix WITH-SERVER.vsix SERVER [PART…]
+
+import assert from 'node:assert';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Workbench, until } from './workbench.mjs';
+
+const [extension, bundled, given, ...chosen] = process.argv.slice(2);
+const root = path.resolve(import.meta.dirname, '../../..');
+const work = mkdtempSync(path.join(tmpdir(), 'ptx-vscode-'));
+// A path of its own tells our servers from others.
+const server = `${work}/bin/ptx-lsp`;
+mkdirSync(`${work}/bin`);
+copyFileSync(given, server);
+chmodSync(server, 0o755);
+
+/** A folder with the example, whose settings ask for a program to be started. */
+function project(name) {
+    const folder = `${work}/${name}`;
+    mkdirSync(`${folder}/.vscode`, { recursive: true });
+    const example = readFileSync(`${root}/examples/saxpy.ptx`, 'utf8');
+    writeFileSync(`${folder}/saxpy.ptx`, example);
+    writeFileSync(`${folder}/two.ptx`, `${example}
+.visible .entry halve(.param .u64 a)
+{
+    .reg .b64 %rd<3>;
+    .reg .f32 %f<3>;
+    ld.param.u64 %rd1, [a];
+    ld.global.f32 %f1, [%rd1];
+    mul.rn.f32 %f2, %f1, 0f3F000000;
+    st.global.f32 [%rd1], %f2;
+    ret;
+}
+`);
+    const trap = `${folder}/trap.sh`;
+    writeFileSync(trap, `#!/bin/sh\ntouch "${folder}/sprung"\nexec "${server}" "$@"\n`);
+    chmodSync(trap, 0o755);
+    writeFileSync(`${folder}/.vscode/settings.json`, JSON.stringify({ 'ptx.server.path': trap }));
+    return folder;
+}
+
+const sprung = folder => existsSync(`${folder}/sprung`);
+const saw = text => console.log(`  ${text}`);
+
+const parts = {
+    async 'diagnostics, hover, hints and machine code'() {
+        const folder = project('whole');
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server } });
+        try {
+            await w.press('Control+B');
+            await w.open('two.ptx', 'fma.rn.f32');
+            await until('lens and hint with registers', async () => (await w.page.locator('.codelens-decoration', { hasText: 'registers' }).count()) > 0
+                && /occupancy/.test(await w.text()));
+            assert(!sprung(folder), 'a setting of the workspace chose the server');
+            const [mnemonic, modifier, type, register, label] = await until('colours', async () => {
+                const colours = [
+                    await w.colour('mad.lo.s32', 'mad'), await w.colour('mad.lo.s32', '.lo'), await w.colour('mad.lo.s32', '.s32'),
+                    await w.colour('mad.lo.s32', '%r5'), await w.colour('@%p1 bra', 'done'),
+                ];
+                return colours.every(Boolean) && colours;
+            });
+            assert.strictEqual(new Set([mnemonic, modifier, type, register, label]).size, 5, 'kinds of words have colours of their own');
+            saw('lens, hint, five colours');
+
+            const at = (await readFile(`${folder}/two.ptx`)).findIndex(line => line.includes('fma.rn.f32')) + 1;
+            await w.go(at, 6);
+            await w.press('Control+K', 'Control+I');
+            await w.page.waitForSelector('.monaco-hover:visible:has-text("FFMA")', { timeout: 20000 });
+            saw('hover with machine code');
+            await w.press('Escape');
+
+            await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
+            await w.line('FFMA', 1).first().waitFor({ timeout: 20000 });
+            await until('mark in the machine code', async () => (await w.marked(1)).some(line => line.includes('FFMA')));
+            assert(await w.colour('FFMA', 'FFMA', 1), 'machine code is coloured');
+            const language = await w.page.locator('.statusbar-item#status\\.editor\\.mode').innerText();
+            saw(`machine code, marked on opening (${language.trim()})`);
+            await w.picture('vscode-sass');
+
+            // The other direction: the cursor in the machine code marks the PTX.
+            await w.line('FFMA', 1).first().click();
+            await until('mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('fma.rn.f32')));
+            await w.line('STG.E', 1).first().click();
+            await until('moved mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('st.global')));
+            saw('marks in both directions');
+
+            // An edit: grey, then new code, with marks at their new places.
+            await w.line('fma.rn.f32', 0).first().click();
+            await w.go(at, 1);
+            await w.press('Home', 'Control+Enter');
+            await w.go(at, 1);
+            await w.page.keyboard.type('    add.rn.f32 %f1, %f1, 0f40490FDB;');
+            await until('new machine code', async () => /FADD/.test(await w.text(1)));
+            await until('black text', async () => (await w.opacity(1)) === 1);
+            await until('mark after the edit', async () => (await w.marked(1)).some(line => line.includes('FADD')));
+            saw('refreshed after an edit');
+            await w.page.keyboard.type(' junk');
+            await until('squiggle', () => w.editor(0).locator('.squiggly-error').count());
+            await until('grey text', async () => (await w.opacity(1)) < 0.6);
+            assert.deepStrictEqual(await w.marked(1), [], 'grey text has no marks');
+            await w.picture('vscode-stale');
+            saw('grey while the text has errors');
+            await w.press('Control+Z');
+            await until('black text again', async () => (await w.opacity(1)) === 1);
+
+            // It follows the cursor into another function.
+            const other = (await readFile(`${folder}/two.ptx`)).findIndex(line => line.includes('mul.rn.f32')) + 2;
+            await w.go(other, 6);
+            await until('machine code of the other function', async () => /halve for/.test(await w.text(1)));
+            await until('its mark', async () => (await w.marked(1)).some(line => line.includes('FMUL')));
+            saw('follows the active function');
+
+            // A quick fix.
+            await w.page.keyboard.type('x');
+            await until('error', () => w.editor(0).locator('.squiggly-error').count());
+            await w.press('Control+Z');
+            await w.go(other, 1);
+            await w.press('End', 'Backspace');
+            await until('error', () => w.editor(0).locator('.squiggly-error').count());
+            await w.press('F8', 'Escape');
+            await w.press('Control+.');
+            await w.page.waitForSelector('.action-widget:visible', { timeout: 20000 });
+            const fixes = await w.page.locator('.action-widget:visible').first().innerText();
+            assert(/;/.test(fixes), fixes);
+            await w.press('Enter');
+            await until('end of the error', async () => (await w.editor(0).locator('.squiggly-error').count()) === 0);
+            saw(`quick fix (${fixes.trim().split('\n').filter(Boolean)[1] ?? fixes.trim()})`);
+
+            // A server that dies is started again; one that goes on dying is not, and the user is asked.
+            const kill = async () => {
+                const [pid] = await until('server', () => { const found = Workbench.processes(server); return found.length && found; });
+                process.kill(pid, 'SIGKILL');
+                await until('its end', () => !Workbench.processes(server).includes(pid));
+            };
+            await kill();
+            await until('new server', () => Workbench.processes(server).length);
+            await w.go(at, 6);
+            await w.press('Control+K', 'Control+I');
+            await w.page.waitForSelector('.monaco-hover:visible:has-text("add")', { timeout: 30000 });
+            await w.press('Escape');
+            saw('restarted after a crash');
+            const asked = w.notification('has ended');
+            for (let i = 0; i < 3; i++) {
+                // Long enough for the client to have started it.
+                await w.page.waitForTimeout(3000);
+                await kill();
+            }
+            await asked.waitFor({ timeout: 30000 });
+            await asked.getByRole('button', { name: 'Start' }).click();
+            await until('server after the button', () => Workbench.processes(server).length);
+            saw('asked after the fourth crash, and started by the button');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    async 'a workspace that is not trusted'() {
+        const folder = project('restricted');
+        const w = await Workbench.start({ extension, folder, trusted: false, settings: { 'ptx.server.path': server } });
+        try {
+            await w.page.waitForSelector('.statusbar-item:has-text("Restricted Mode")', { timeout: 30000 });
+            await w.open('saxpy.ptx', 'fma.rn.f32');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            assert(!sprung(folder), 'a setting of the workspace chose the server');
+            saw('the server is the user\'s, and what the workspace names is not started');
+            await w.picture('vscode-restricted');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    // The package for this platform needs nothing else.
+    async 'with the server inside'() {
+        if (!bundled) throw new Error('no package with a server was given');
+        const folder = project('bundled');
+        const w = await Workbench.start({ extension: bundled, folder });
+        try {
+            await w.open('saxpy.ptx', 'fma.rn.f32');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            assert(Workbench.processes(server).length === 0 && !sprung(folder), 'it is the server of the package');
+            saw('registers without any setting');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    async 'without a server'() {
+        const folder = project('missing');
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': '/none/ptx-lsp' } });
+        try {
+            await w.open('saxpy.ptx', 'fma.rn.f32');
+            const message = w.notification('cannot be started');
+            await message.waitFor({ timeout: 30000 });
+            for (const name of ['Set Path', 'Download', 'Show Log']) {
+                assert.strictEqual(await message.getByRole('button', { name }).count(), 1, name);
+            }
+            const colours = [await w.colour('mad.lo.s32', 'mad'), await w.colour('mad.lo.s32', '%r5'), await w.colour('mad.lo.s32', '.lo')];
+            assert(colours.every(Boolean) && new Set(colours).size === 3, `coloured by the grammar: ${colours}`);
+            await w.picture('vscode-missing');
+            saw('a message with three buttons, and colours');
+            await message.getByRole('button', { name: 'Show Log' }).click();
+// Without its native modules code-server shows no text there.
+            await until('log', async () => /PTX/.test(await w.page.locator('.part.panel .monaco-select-box, .part.panel select').first().inputValue().catch(() => '')
+                || await w.page.locator('.part.panel').innerText()));
+            await w.line('.maxntid').first().click();
+            await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
+            await w.notification('is not running').waitFor({ timeout: 20000 });
+            saw('the log, and commands that say why they can do nothing');
+            assert(!sprung(folder), 'a setting of the workspace chose the server');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+};
+
+async function readFile(file) {
+    return readFileSync(file, 'utf8').split('\n');
+}
+
+let failed = 0;
+let passed = 0;
+for (const [name, part] of Object.entries(parts)) {
+    if (chosen.length && !chosen.some(word => name.includes(word))) continue;
+    const start = Date.now();
+    console.log(`VS Code: ${name}`);
+    try {
+        await part();
+        passed += 1;
+        console.log(`  ok (${((Date.now() - start) / 1000).toFixed(0)} s)`);
+    } catch (error) {
+        failed += 1;
+        console.log(`  FAILED: ${error.stack ?? error}`);
+    }
+}
+rmSync(work, { recursive: true, force: true });
+process.exit(failed || !passed ? 1 : 0);

@@ -1,0 +1,188 @@
+// Compares the TextMate grammar with the server's semantic tokens, token by token, on all PTX of the repository: what
+// the server calls a mnemonic, a register or a label must be coloured so without it. Also tokenizes a listing of
+// machine code and looks for what has no colour.
+//
+//   SERVER=target/release/ptx-lsp node tests/editors/vscode/scopes.mjs
+
+import { spawn, execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const require = createRequire(process.env.DRIVER + '/');
+const { Registry, INITIAL, parseRawGrammar } = require('vscode-textmate');
+const oniguruma = require('vscode-oniguruma');
+const root = path.resolve(import.meta.dirname, '../../..');
+const server = path.resolve(process.env.SERVER ?? `${root}/target/release/ptx-lsp`);
+const syntaxes = `${root}/editors/vscode/syntaxes`;
+
+/** Scopes that a token of the server's may have. */
+const MAY_BE = {
+    comment: ['comment.'],
+    keyword: ['keyword.other.directive'],
+    function: ['support.function.mnemonic'],
+    modifier: ['storage.modifier'],
+    // The server takes the byte `.b1` of a register for a type.
+    type: ['support.type', 'variable.language.component'],
+    // Names without `%` have no scope: nothing in them tells what they are.
+    variable: ['variable.other', 'keyword.control.predicate', 'NAME', 'variable.parameter'],
+    predicate: ['keyword.control.predicate', 'variable.other.register', 'variable.parameter', 'NAME'],
+    enumMember: ['variable.language'],
+    parameter: ['NAME', 'variable.parameter', 'variable.other.register'],
+    method: ['entity.name.function', 'NAME', 'variable.other.constant.label'],
+    label: ['variable.other.constant.label', 'NAME'],
+    number: ['constant.numeric'],
+    string: ['string.'],
+};
+
+function client() {
+    const child = spawn(server, [], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const waiting = new Map();
+    let buffer = Buffer.alloc(0);
+    let last = 0;
+    const send = message => {
+        const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+        child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    };
+    child.stdout.on('data', data => {
+        buffer = Buffer.concat([buffer, data]);
+        for (;;) {
+            const end = buffer.indexOf('\r\n\r\n');
+            const length = Number(/Content-Length: (\d+)/.exec(buffer.subarray(0, Math.max(end, 0)).toString())?.[1]);
+            if (end < 0 || buffer.length < end + 4 + length) return;
+            const message = JSON.parse(buffer.subarray(end + 4, end + 4 + length).toString());
+            buffer = buffer.subarray(end + 4 + length);
+            if (message.method && message.id !== undefined) send({ id: message.id, result: null });
+            else if (message.id !== undefined) waiting.get(message.id)?.(message);
+        }
+    });
+    return {
+        notify: (method, params) => send({ method, params }),
+        request: (method, params) => new Promise((done, failed) => {
+            const id = ++last;
+            waiting.set(id, m => (m.error ? failed(new Error(`${method}: ${m.error.message}`)) : done(m.result)));
+            send({ id, method, params });
+        }),
+    };
+}
+
+async function grammar(scope) {
+    const wasm = readFileSync(require.resolve('vscode-oniguruma/release/onig.wasm'));
+    await oniguruma.loadWASM(wasm.buffer.slice(wasm.byteOffset, wasm.byteOffset + wasm.byteLength)).catch(() => undefined);
+    const registry = new Registry({
+        onigLib: Promise.resolve({
+            createOnigScanner: sources => new oniguruma.OnigScanner(sources),
+            createOnigString: text => new oniguruma.OnigString(text),
+        }),
+        loadGrammar: async name => {
+            const file = `${syntaxes}/${name.replace('source.', '')}.tmLanguage.json`;
+            return parseRawGrammar(readFileSync(file, 'utf8'), file);
+        },
+    });
+    return registry.loadGrammar(scope);
+}
+
+/** For each line, the innermost scope of every column. */
+function scopes(grammar, text) {
+    let stack = INITIAL;
+    return text.split(/\r?\n/).map(line => {
+        const answer = grammar.tokenizeLine(line, stack);
+        stack = answer.ruleStack;
+        const columns = new Array(line.length).fill('');
+        for (const token of answer.tokens) {
+            columns.fill(token.scopes.at(-1), token.startIndex, Math.min(token.endIndex, line.length));
+        }
+        return columns;
+    });
+}
+
+function files(folder) {
+    return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+        const found = path.join(folder, entry.name);
+        return entry.isDirectory() ? files(found) : found.endsWith('.ptx') ? [found] : [];
+    });
+}
+
+async function ptx() {
+    const lsp = client();
+    const answer = await lsp.request('initialize', {
+        processId: process.pid, rootUri: null, initializationOptions: { compile: false },
+        capabilities: { general: { positionEncodings: ['utf-16'] } },
+    });
+    lsp.notify('initialized', {});
+    const { tokenTypes } = answer.capabilities.semanticTokensProvider.legend;
+    const ptx = await grammar('source.ptx');
+    const folders = process.argv.length > 2 ? process.argv.slice(2) : [`${root}/tests/kernels`, `${root}/examples`];
+    const seen = {};
+    const wrong = [];
+    for (const file of folders.flatMap(files)) {
+        const text = readFileSync(file, 'utf8');
+        const lines = text.split(/\r?\n/);
+        const uri = `file://${file}`;
+        lsp.notify('textDocument/didOpen', { textDocument: { uri, languageId: 'ptx', version: 1, text } });
+        const { data } = await lsp.request('textDocument/semanticTokens/full', { textDocument: { uri } });
+        lsp.notify('textDocument/didClose', { textDocument: { uri } });
+        const found = scopes(ptx, text);
+        for (let i = 0, line = 0, column = 0; i < data.length; i += 5) {
+            column = data[i] ? data[i + 1] : column + data[i + 1];
+            line += data[i];
+            const [length, kind] = [data[i + 2], tokenTypes[data[i + 3]]];
+            const word = lines[line].slice(column, column + length);
+            const isName = name => /^(source|meta)\./.test(name);
+            const scope = found[line].slice(column, column + length);
+            seen[kind] = (seen[kind] ?? 0) + 1;
+            const fits = name => MAY_BE[kind].some(may => (may === 'NAME' ? isName(name) && !/^[%.]/.test(word) : name.startsWith(may)));
+            if (!scope.every(fits)) {
+                wrong.push(`${path.relative(root, file)}:${line + 1}:${column + 1}: ${kind} '${word}' has ${[...new Set(scope)]}`);
+            }
+        }
+    }
+    await lsp.request('shutdown');
+    lsp.notify('exit');
+    const count = Object.values(seen).reduce((sum, n) => sum + n, 0);
+    console.log(`PTX: ${count} tokens of ${folders.flatMap(files).length} files, ${wrong.length} of them coloured otherwise than the server says`);
+    for (const kind of Object.keys(MAY_BE)) {
+        if (!seen[kind] && process.argv.length <= 2) wrong.push(`no file has a ${kind}`);
+    }
+    return wrong;
+}
+
+/** Every letter of an instruction has a colour, and mnemonics are what stands first. */
+async function machineCode() {
+    const checker = path.join(path.dirname(server), 'ptx-check');
+    const sass = await grammar('source.ptx-sass');
+    const wrong = [];
+    let count = 0;
+    const kernels = ['saxpy', 'gemm', 'wmma', 'textures', 'atomics', 'cluster', 'warpgroup'];
+    const found = files(`${root}/tests/kernels`).concat(files(`${root}/examples`));
+    for (const file of found.filter(file => kernels.includes(path.basename(file, '.ptx')))) {
+        for (const target of ['sm_75', 'sm_90a', 'sm_120']) {
+            let text;
+            try {
+                text = execFileSync(checker, ['--emit', 'sass', '--target', target, file], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+            } catch (error) {
+                text = String(error.stdout);
+            }
+            const code = text.split('\n').filter(line => line.startsWith('/*'));
+            const columns = scopes(sass, code.join('\n'));
+            code.forEach((line, i) => {
+                count += 1;
+                for (const word of line.matchAll(/[\w.]+/g)) {
+                    const scope = new Set(columns[i].slice(word.index, word.index + word[0].length));
+                    if (scope.has('source.ptx-sass')) wrong.push(`${path.basename(file)} for ${target}: '${word[0]}' has no colour in\n    ${line}`);
+                }
+                const mnemonic = /live +\d+ +(?:@!?\w+ +)?(\w+)/.exec(line);
+                if (mnemonic && !columns[i][line.indexOf(mnemonic[1], mnemonic.index + mnemonic[0].length - mnemonic[1].length)].startsWith('support.function')) {
+                    wrong.push(`${path.basename(file)} for ${target}: '${mnemonic[1]}' is no mnemonic in\n    ${line}`);
+                }
+            });
+        }
+    }
+    console.log(`machine code: ${count} lines, ${wrong.length} words without a colour`);
+    if (count < 1000) wrong.push('too few lines of machine code');
+    return wrong;
+}
+
+const wrong = [...await ptx(), ...await machineCode()];
+for (const line of wrong.slice(0, Number(process.env.MOST ?? 40))) console.log(line);
+process.exit(wrong.length ? 1 : 0);

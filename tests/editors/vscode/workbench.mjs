@@ -1,0 +1,163 @@
+// A code-server with the packaged extension, and a headless Chromium that shows its workbench.
+
+import { spawn, execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const require = createRequire(process.env.DRIVER + '/');
+const { chromium } = require('playwright-core');
+
+const SETTINGS = {
+    'workbench.startupEditor': 'none', 'telemetry.telemetryLevel': 'off', 'chat.disableAIFeatures': true,
+    'extensions.autoCheckUpdates': false, 'extensions.autoUpdate': false, 'git.enabled': false,
+    'workbench.enableExperiments': false, 'workbench.secondarySideBar.defaultVisibility': 'hidden',
+    'files.autoSave': 'off', 'breadcrumbs.enabled': false,     'editor.inlayHints.enabled': 'on', 'editor.minimap.enabled': false, 'editor.hover.delay': 100,
+    'workbench.colorTheme': 'Default Dark Modern', 'editor.fontFamily': 'DejaVu Sans Mono', 'editor.fontSize': 13,
+    'workbench.layoutControl.enabled': false, 'window.commandCenter': false, 'explorer.autoReveal': false,
+    'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never',
+};
+
+/** Tries until the answer is true or time is up. */
+export async function until(what, ask, seconds = 30) {
+    const end = Date.now() + 1000 * seconds;
+    for (;;) {
+        const answer = await ask();
+        if (answer) return answer;
+        if (Date.now() > end) throw new Error(`no ${what} within ${seconds} s`);
+        await new Promise(done => setTimeout(done, 100));
+    }
+}
+
+export class Workbench {
+    /** `settings` are the user's; `trusted` tells whether VS Code asks about trust at all. */
+    static async start({ extension, folder, settings = {}, trusted = true, width = 1280, height = 800 }) {
+        const self = new Workbench();
+        self.data = mkdtempSync(path.join(tmpdir(), 'ptx-code-'));
+        for (const place of ['User', 'Machine']) {
+            mkdirSync(`${self.data}/user/${place}`, { recursive: true });
+            writeFileSync(`${self.data}/user/${place}/settings.json`, JSON.stringify({ ...SETTINGS, ...settings }));
+        }
+        const entry = `${process.env.CODE_SERVER}/out/node/entry.js`;
+        const common = ['--user-data-dir', `${self.data}/user`, '--extensions-dir', `${self.data}/extensions`];
+        const env = { ...process.env, XDG_CONFIG_HOME: self.data, XDG_DATA_HOME: self.data, EXTENSIONS_GALLERY: '{}', DISPLAY: '' };
+        execFileSync('node', [entry, ...common, '--install-extension', extension], { env, stdio: 'ignore' });
+        const port = await new Promise(done => {
+            const server = createServer().listen(0, '127.0.0.1', () => {
+                const { port } = server.address();
+                server.close(() => done(port));
+            });
+        });
+        self.server = spawn('node', [entry, '--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--disable-telemetry',
+            '--disable-update-check', '--disable-getting-started-override', ...(trusted ? ['--disable-workspace-trust'] : []),
+            ...common, folder], { env, stdio: 'ignore' });
+        await until('code-server', () => fetch(`http://127.0.0.1:${port}/healthz`).then(r => r.ok, () => false), 60);
+        self.browser = await chromium.launch({
+            executablePath: process.env.CHROMIUM, headless: true,
+            args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+                '--disable-component-update', '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
+        });
+        self.page = await (await self.browser.newContext({ viewport: { width, height } })).newPage();
+        await self.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
+        await self.page.waitForSelector('.monaco-workbench .explorer-folders-view', { timeout: 90000 });
+        return self;
+    }
+
+    async stop() {
+        await this.browser?.close();
+        if (this.server && this.server.exitCode === null) {
+            this.server.kill();
+            await new Promise(done => this.server.once('exit', done));
+        }
+        rmSync(this.data, { recursive: true, force: true, maxRetries: 5 });
+    }
+
+    async press(...keys) {
+        for (const key of keys) await this.page.keyboard.press(key);
+    }
+
+    /** Quick Open: a file, a command after `>`, a place after `:`. */
+    async quick(text, row) {
+        await this.press(text.startsWith('>') ? 'F1' : text.startsWith(':') ? 'Control+G' : 'Control+P');
+        await this.page.waitForSelector('.quick-input-widget:visible');
+        await this.page.keyboard.type(text.replace(/^[>:]/, ''), { delay: 5 });
+        if (row) {
+            await this.page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${row}")`, { timeout: 20000 });
+        } else {
+            await this.page.waitForTimeout(150);
+        }
+        await this.press('Enter');
+        await this.page.waitForSelector('.quick-input-widget', { state: 'hidden' });
+    }
+
+    async open(file, text) {
+        await this.quick(file, file);
+        await this.line(text).first().waitFor({ timeout: 30000 });
+    }
+
+    async go(line, column = 1) {
+        await this.quick(`:${line}:${column}`);
+    }
+
+    editor(tab = 0) {
+        return this.page.locator('.editor-group-container .monaco-editor[role="code"]').nth(tab);
+    }
+
+    line(text, tab = 0) {
+        return this.editor(tab).locator('.view-line', { hasText: text });
+    }
+
+    /** The text of the visible lines, as it is shown: with hints. */
+    async text(tab = 0) {
+        return this.editor(tab).evaluate(editor => [...editor.querySelectorAll('.view-line')]
+            .map(line => [parseFloat(line.style.top), line.textContent.replace(/\u00a0/g, ' ')])
+            .sort((a, b) => a[0] - b[0]).map(pair => pair[1]).join('\n'));
+    }
+
+    /** Texts of lines that a whole-line decoration marks. */
+    async marked(tab) {
+        return this.editor(tab).evaluate(editor => {
+            const top = element => Math.round(element.getBoundingClientRect().top);
+            const marks = [...editor.querySelectorAll('.view-overlays > div')].filter(row => row.querySelector('.cdr[class*="ced-"]')).map(top);
+            return [...editor.querySelectorAll('.view-line')].filter(line => marks.includes(top(line)))
+                .map(line => line.textContent.replace(/\u00a0/g, ' '));
+        });
+    }
+
+    /** The colour of a word in the first line that has a text. */
+    async colour(text, word, tab = 0) {
+        return this.line(text, tab).first().evaluate((line, word) => {
+            const spans = [...line.querySelectorAll('span span')].filter(span => span.textContent.replace(/\u00a0/g, ' ').trim() === word);
+            return spans.length ? getComputedStyle(spans[0]).color : undefined;
+        }, word);
+    }
+
+    async opacity(tab) {
+        return this.editor(tab).evaluate(editor => Math.min(...[...editor.querySelectorAll('.view-line span span')]
+            .map(span => Number(getComputedStyle(span).opacity))));
+    }
+
+    notification(text) {
+        return this.page.locator('.notification-list-item', { hasText: text });
+    }
+
+    /** Processes that run a program. */
+    static processes(program) {
+        return readdirSync('/proc').filter(name => /^\d+$/.test(name)).filter(pid => {
+            try {
+                return readlinkSync(`/proc/${pid}/exe`) === program;
+            } catch {
+                return false;
+            }
+        }).map(Number);
+    }
+
+    async picture(name) {
+        if (process.env.PICTURES) {
+            mkdirSync(process.env.PICTURES, { recursive: true });
+            await this.page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+        }
+    }
+}
