@@ -10,9 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use ptx_backend::abi::Known;
-use ptx_backend::calls::{self, leads_back};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
-use ptx_backend::inline::{self, Inlined};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };

@@ -5,6 +5,7 @@ use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::{build, ir, text};
+use crate::regalloc::convention;
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
@@ -59,6 +60,8 @@ fn compile_as(
     ori.facts.private = private && !func.entry && !ori.frame.moving;
     session.over(BUILD, || text::print(&ori));
     phases::run(&mut ori, options, session)?;
+    // Routines of the runtime library, whose calls are there now, may overwrite it.
+    ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
     let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)

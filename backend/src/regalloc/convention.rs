@@ -197,6 +197,17 @@ pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, 
     Ok(most)
 }
 
+/// Whether no call overwrites the register of the frame, which a private function keeps without saving it.
+pub(crate) fn keeps_frame(func: &Function, target: &Target) -> Result<bool, CodegenError> {
+    let frame = Reg { file: File::R, index: abi::FRAME };
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
+        if Overwritten::by(&inst.op, func, target)?.has(frame) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Chooses registers for the address that a private function returns to: a pair that nothing in it touches.
 pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Result<Option<u8>, CodegenError> {
     if !func.facts.private {
