@@ -214,7 +214,7 @@ async fn saving_compiles_with_progress() {
     // Something that is not compiled yet is said where it stands, once compilation has come to it.
     let text = KERNEL.replace(
         "fma.rn.f32      %f4, %f1, %f2, %f3;",
-        "fma.rn.f32 %f4, %f1, %f2, %f3; brkpt; { .reg .b16 %s; addc.u16 %s, %s, %s; }",
+        "fma.rn.f32 %f4, %f1, %f2, %f3; brkpt; { .reg .b16 %s; fma.rz.bf16 %s, %s, %s, %s; }",
     );
     client.open(URI, &text.replace(".target sm_80", ".target sm_90")).await;
     client.diagnostics(1).await;
