@@ -443,10 +443,7 @@ impl Counted {
         for &b in &self.body {
             let all: Vec<Value> = made(func, b).collect();
             for v in all {
-                if !map.contains_key(&v) {
-                    let fresh = like(func, v);
-                    map.insert(v, fresh.into());
-                }
+                map.entry(v).or_insert_with(|| like(func, v).into());
             }
         }
         for (&b, &copy) in self.body.iter().zip(&blocks) {
