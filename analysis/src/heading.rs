@@ -52,7 +52,7 @@ pub(crate) struct Parameter<'t> {
 pub(crate) struct FunctionDirective<'t> {
     pub(crate) word: &'t str,
     pub(crate) range: TextRange,
-    /// `None` where an argument is no integer, which is reported.
+    /// `None` for an argument that is not an integer, which is an error.
     pub(crate) arguments: SmallVec<[(TextRange, Option<i64>); 3]>,
 }
 
@@ -60,7 +60,7 @@ impl<'t> Heading<'t> {
     /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
     pub(crate) fn read(node: Node<'t>, text: &'t str, out: &mut Findings) -> Self {
         let mut heading = Self::default();
-        // The name of a prototype is its label and stands first; a name like that of a function may be left out.
+        // The label of a prototype is its name and comes first; a name in the place of a function's is optional.
         let is_function = node.kind() == SyntaxKind::FUNCTION;
         let mut is_named = false;
         for element in node.elements() {
@@ -179,7 +179,7 @@ pub(crate) fn start_of_body(text: &str) -> Option<TextSize> {
     Some(body.text_range().start() + TextSize::of('{'))
 }
 
-/// Lays out parameters one behind the other.
+/// Lays out parameters one after the other.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// Bytes so far.

@@ -47,7 +47,7 @@ use crate::db::{Database, SourceFile};
 /// The text index of a file: lines and columns.
 pub use crate::items::line_index;
 
-/// Empties a file that nobody needs any more and frees what was derived from it. The file itself can't be taken
+/// Empties a file that is no longer used and frees what was derived from it. The file itself can't be taken
 /// back; it can have the text of the next one.
 pub fn clear_file(db: &mut Database, file: SourceFile) {
     db.set_text(file, "");

@@ -170,7 +170,7 @@ impl Positions {
         Some((self.inside(db, item, inlined, frame, place), line))
     }
 
-    /// A place of an inlined function where it stands for one of its calls.
+    /// A location in an inlined function, at one call of it.
     fn inside(
         &mut self,
         db: &Database,

@@ -1,4 +1,4 @@
-//! Where things stand in an item: statements, declarations and every use of a name.
+//! The ranges of an item's statements, declarations and names.
 
 use ptx_backend::input::{SrcId, Symbol};
 use text_size::{TextRange, TextSize};
@@ -15,7 +15,7 @@ pub enum Usage {
     ReadWrite,
 }
 
-/// Where things stand in an item. Ranges are relative to the item.
+/// The ranges of an item's parts, relative to the item.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SourceMap {
     /// Instructions, by [`SrcId`].

@@ -8,8 +8,8 @@
 
 use crate::calls::{Bodies, call_of, leads_back};
 use crate::input::{
-    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, SrcId,
-    Stmt, Symbol, Variable,
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, Renumber,
+    SrcId, Stmt, Symbol, Variable,
 };
 use crate::{CodegenError, CompiledFunction, abi};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, Space};
@@ -26,15 +26,15 @@ const MOST: usize = 2000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inlined {
     pub function: Function,
-    /// By the number of each of its statements: the number in the function that has it, and the call that this function
-    /// stands for; `None` for the caller's own.
+    /// By the number of each of its statements: its number in the function that it comes from, and the call that was
+    /// replaced by that function; `None` for the caller's own.
     pub origins: Vec<(SrcId, Option<u32>)>,
     pub frames: Vec<Frame>,
     /// Variables of the caller itself, which are the first.
     own_locals: usize,
 }
 
-/// A call that a body stands for.
+/// A call that a body replaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     /// The function that is called: an index into [`crate::input::Env::functions`].
@@ -124,7 +124,7 @@ struct Caller<'a> {
     nounroll: &'a [u32],
     parts: &'a [Part],
     names: Names,
-    /// The call that it stands for, and where it returns to.
+    /// The call that it replaces, and where it returns to.
     frame: Option<(u32, LabelId)>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Inliner<'_, 'a> {
             }
             let instr = match stmt {
                 Stmt::Label(label) => {
-                    let label = LabelId(label.0 + caller.names.labels);
+                    let label = caller.names.label(*label);
                     self.out.function.body.push(Stmt::Label(label));
                     continue;
                 }
@@ -195,7 +195,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     fn guard(&self, caller: &Caller<'_>, guard: Option<Guard>) -> Option<Guard> {
-        guard.map(|guard| Guard { reg: caller.names.reg(guard.reg), ..guard })
+        guard.map(|guard| caller.names.guard(guard))
     }
 
     /// A new number for a statement.
@@ -363,7 +363,7 @@ impl<'a> Inliner<'_, 'a> {
         }
     }
 
-    /// The variable that stands for a parameter or a result.
+    /// The variable that replaces a parameter or a result.
     fn place(&mut self, passed: &Passed, param: &Param) -> u32 {
         match *passed {
             Passed::Local(local) => local,
@@ -445,7 +445,7 @@ fn move_type(param: &Param) -> Option<&'static str> {
     }
 }
 
-/// The operands of a call before its function, or those behind.
+/// The operands of a call before its function, or those after it.
 fn list(operands: &[Operand], before: bool) -> &[Operand] {
     let function = operands.iter().position(|operand| matches!(operand, Operand::Symbol(..))).unwrap_or(0);
     let list = if before { operands[..function].first() } else { operands[function..].get(1) };
@@ -473,23 +473,33 @@ struct Site<'a> {
 enum Passed {
     /// It is this variable.
     Local(u32),
-    /// By a store before the body, or a load behind.
+    /// By a store before the body, or a load after it.
     Value,
-    /// By a move before the body, or one behind: it is a register of the body.
+    /// By a move before the body, or one after it: it is a register of the body.
     Register,
     Nowhere,
 }
 
 impl Names {
-    fn reg(&self, reg: RegId) -> RegId {
-        RegId(reg.0 + self.regs)
-    }
-
     fn local(&self, i: u32) -> u32 {
         match &self.locals {
             Some(locals) => locals.get(i as usize).copied().unwrap_or(u32::MAX),
             None => i,
         }
+    }
+}
+
+impl Renumber for Names {
+    fn reg(&self, reg: RegId) -> RegId {
+        RegId(reg.0 + self.regs)
+    }
+
+    fn label(&self, label: LabelId) -> LabelId {
+        LabelId(label.0 + self.labels)
+    }
+
+    fn targets(&self, list: u32) -> u32 {
+        list + self.targets
     }
 
     fn symbol(&self, symbol: Symbol) -> Symbol {
@@ -500,34 +510,6 @@ impl Names {
             Symbol::Param(i) if is_inlined => of(&self.params, i),
             Symbol::Return(i) if is_inlined => of(&self.returns, i),
             Symbol::Param(_) | Symbol::Return(_) | Symbol::Global(_) | Symbol::Function(_) => symbol,
-        }
-    }
-
-    fn operand(&self, operand: &Operand) -> Operand {
-        let all = |list: &[Operand]| list.iter().map(|operand| self.operand(operand)).collect();
-        match operand {
-            Operand::Reg(reg) => Operand::Reg(self.reg(*reg)),
-            Operand::NotPred(reg) => Operand::NotPred(self.reg(*reg)),
-            Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
-            Operand::Address(address) => {
-                let base = match address.base {
-                    AddressBase::Reg(reg) => AddressBase::Reg(self.reg(reg)),
-                    AddressBase::Symbol(symbol) => AddressBase::Symbol(self.symbol(symbol)),
-                    AddressBase::Absolute => AddressBase::Absolute,
-                };
-                Operand::Address(Address { base, offset: address.offset })
-            }
-            Operand::Label(label) => Operand::Label(LabelId(label.0 + self.labels)),
-            Operand::Targets(list) => Operand::Targets(list + self.targets),
-            Operand::Vector(list) => Operand::Vector(all(list)),
-            Operand::List(list) => Operand::List(all(list)),
-            Operand::Pair(pair) => Operand::Pair(Box::new((self.operand(&pair.0), self.operand(&pair.1)))),
-            Operand::Int(_)
-            | Operand::F64(_)
-            | Operand::F32(_)
-            | Operand::Special(_)
-            | Operand::Sink
-            | Operand::Prototype(_) => operand.clone(),
         }
     }
 }

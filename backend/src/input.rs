@@ -225,6 +225,47 @@ pub enum Stmt {
     Instr(Instr),
 }
 
+/// New numbers for what the statements of a function name, where they become part of another one.
+pub trait Renumber {
+    fn reg(&self, reg: RegId) -> RegId;
+    fn symbol(&self, symbol: Symbol) -> Symbol;
+    fn label(&self, label: LabelId) -> LabelId;
+    /// A list declared by `.branchtargets`.
+    fn targets(&self, list: u32) -> u32;
+
+    fn guard(&self, guard: Guard) -> Guard {
+        Guard { reg: self.reg(guard.reg), ..guard }
+    }
+
+    fn operand(&self, operand: &Operand) -> Operand {
+        let all = |list: &[Operand]| list.iter().map(|operand| self.operand(operand)).collect();
+        match operand {
+            Operand::Reg(reg) => Operand::Reg(self.reg(*reg)),
+            Operand::NotPred(reg) => Operand::NotPred(self.reg(*reg)),
+            Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
+            Operand::Address(address) => {
+                let base = match address.base {
+                    AddressBase::Reg(reg) => AddressBase::Reg(self.reg(reg)),
+                    AddressBase::Symbol(symbol) => AddressBase::Symbol(self.symbol(symbol)),
+                    AddressBase::Absolute => AddressBase::Absolute,
+                };
+                Operand::Address(Address { base, offset: address.offset })
+            }
+            Operand::Label(label) => Operand::Label(self.label(*label)),
+            Operand::Targets(list) => Operand::Targets(self.targets(*list)),
+            Operand::Vector(list) => Operand::Vector(all(list)),
+            Operand::List(list) => Operand::List(all(list)),
+            Operand::Pair(pair) => Operand::Pair(Box::new((self.operand(&pair.0), self.operand(&pair.1)))),
+            Operand::Int(_)
+            | Operand::F64(_)
+            | Operand::F32(_)
+            | Operand::Special(_)
+            | Operand::Sink
+            | Operand::Prototype(_) => operand.clone(),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Instr {
     pub src: SrcId,

@@ -65,7 +65,7 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
         opens_hash_line = false;
         faults.check(kind, text, pos, end);
         if kind.is_trivia() {
-            // A line comment ends before its line break, which is in the blanks behind it.
+            // A line comment ends before its line break, which belongs to the blanks after it.
             line_start |= kind != LINE_COMMENT && bytes[pos..end].contains(&b'\n');
             pos = end;
             continue;

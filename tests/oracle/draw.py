@@ -23,7 +23,7 @@ PTXC = os.environ.get("PTXC", str(ROOT / "target/release/ptxc"))
 DRAW = ["cargo", "run", "--release", "--quiet", "-p", "ptx-isa", "--example", "draw", "--"]
 TARGETS = """sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_103f sm_110 sm_110a
 sm_110f sm_120 sm_120a sm_120f sm_121 sm_121a""".split()
-# What ptxas takes and we refuse, because nobody can say what is right.
+# Statements that ptxas accepts and we refuse, because their meaning is not defined.
 EXCEPTIONS = [
     (r"mma\.sync\.aligned\.m8n8k4\..*bf16", "ptxas makes no code of it"),
     (r"^cvt.*\.ue8m0x4\.f32", "ptxas gives zero for all operands that one would write"),

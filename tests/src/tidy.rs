@@ -41,7 +41,7 @@ const FLOORS: &[&[&str]] = &[
     &["text", "diagnostic", "syntax_errors", "db", "items"],
     // What items declare, and the module that they make.
     &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
-    // Names of a function, and where they stand.
+    // Names in a function, and their ranges.
     &["scope", "source_map"],
     // What can be said of a function: control flow and values, then the checks.
     &["flow", "check"],

@@ -1,6 +1,6 @@
 //! Findings that only repeat another one of their statement in other words.
 //!
-//! Checks do not know of each other, so that each stands alone and a statement may be judged by any of them. Where one
+//! Checks are independent of each other, and a statement may be judged by any of them. Where one
 //! mistake makes several of them speak, the one that comes nearest to it stays.
 
 use std::collections::BTreeMap;
@@ -151,11 +151,11 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
     let (code, cause) = (one.lint.code, other.lint.code);
     let touches = one.range.intersect(other.range).is_some_and(|both| !both.is_empty());
     match cause {
-        // What is no text cannot be understood either.
+        // A file that is not text cannot be parsed either.
         "E0001" | "E0003" | "E0004" | "E0006" => {
             one.range == other.range && code != cause || NAMES.contains(&code) && code != "E0202"
         }
-        // What is written behind a word of another language is of that language too.
+        // The text after a word of another language is in that language too.
         "E0210" => code == "E0004" || NAMES.contains(&code),
         // A call of something unknown has operands of any kind.
         "E0204" => code == "E0302" && !touches,

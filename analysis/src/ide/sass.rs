@@ -60,7 +60,7 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
     Some(SassView { function: compiled.name.clone(), text: Arc::from(out), lines: lines.into() })
 }
 
-/// Why there is no machine code, and the statement that is the reason.
+/// Why there is no machine code, and the statement that causes it.
 fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
     let (why, place) = not_compiled(db, file, item);
     let mut text = format!("// {}: {why}\n", item.name(db));

@@ -77,7 +77,7 @@ impl<'db> Walker<'db> {
         };
         let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
         let is_broken = self.is_broken(range);
-        // What calls say of their arguments, and video instructions of the parts of theirs, is no part of a shape.
+        // A shape does not include the arguments of a call or the byte selectors of a video instruction.
         let may_pass = !is_broken && !is_call && !self.is_video && guard.is_some() == has_guard;
         let known = if may_pass { self.resolutions.get(self.slice(name)).copied() } else { None };
         if let Some(Resolution::Opcode(opcode, _, signature)) = known {

@@ -11,7 +11,7 @@ pub(super) fn rename_locals(function: &mut Function, moved: &[Option<Symbol>]) {
     }
 }
 
-/// What stands for a symbol once variables of the body have moved.
+/// The symbol that replaces another once variables of the body have moved.
 pub(super) fn renamed(symbol: Symbol, moved: &[Option<Symbol>]) -> Symbol {
     match symbol {
         Symbol::Local(i) => moved.get(i as usize).copied().flatten().unwrap_or(symbol),

@@ -1,6 +1,6 @@
 //! Variables of bodies that exist once for the module: `.const` and `.global` ones.
 //!
-//! For the backend they are variables of module scope, behind those that the module declares itself.
+//! For the backend they are module-scope variables, after those that the module declares itself.
 
 use ptx_backend::input::{Env, Function, Symbol, Variable};
 use ptx_isa::Space;

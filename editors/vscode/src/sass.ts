@@ -127,7 +127,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private moved(editor: vscode.TextEditor): void {
-        // New text moves the cursor of an editor that nobody is in.
+        // New text also moves the cursor of an editor without focus.
         if (!this.shown || !this.isOpen || editor !== vscode.window.activeTextEditor) {
             return;
         }

@@ -257,7 +257,7 @@ impl Kernel {
         Some(format!("[{}]", parts.join(", ")))
     }
 
-    /// A kernel in which all registers are loaded before and stored behind the statement.
+    /// A kernel that loads all registers before the statement and stores them after it.
     fn print(&self, number: usize) {
         let mut text =
             format!(".visible .entry k{number}(.param .u64 in)\n{{\n.local .align 16 .b8 lmem[256];\n");

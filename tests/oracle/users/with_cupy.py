@@ -12,7 +12,7 @@ import sys
 import tempfile
 import warnings
 
-# There is no driver, which CuPy warns of.
+# There is no driver, and CuPy warns about that.
 warnings.simplefilter("ignore")
 import cupy
 from cupy.cuda.compiler import compile_using_nvcc

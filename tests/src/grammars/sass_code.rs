@@ -7,7 +7,7 @@ fn mnemonics() -> impl Iterator<Item = &'static str> {
     sass::forms().map(|id| sass::form(id).mnemonic)
 }
 
-/// Address, scoreboards, stall, live registers: what stands before an instruction.
+/// The text before an instruction: address, scoreboards, stall, live registers.
 const ADDRESS: &str = r"/\*[0-9a-fA-F]{4,}\*/";
 const CONTROL: &str = r"B[0-5-]{6}:R[0-5-]:W[0-5-]:[Y-]:S\d\d";
 

@@ -6,8 +6,7 @@
 
 use super::Module;
 use ptx_backend::input::{
-    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, Stmt,
-    Symbol, Variable,
+    Function, Instr, LabelId, Operands, Param, Part, RegId, Renumber, Stmt, Symbol, Variable,
 };
 use ptx_isa::{FormId, Opcode, ScalarType, Space};
 use std::collections::BTreeMap;
@@ -141,9 +140,8 @@ impl Code {
         };
         let entry = self.instructions.len() as u32;
         self.registers.extend(function.regs.iter().map(|register| register.ty));
-        self.targets.extend(
-            function.targets.iter().map(|list| list.iter().map(|l| LabelId(l.0 + base.label)).collect()),
-        );
+        self.targets
+            .extend(function.targets.iter().map(|list| list.iter().map(|l| base.label(*l)).collect()));
         let mut frame = Frame { bytes: 0, align: 16 };
         let returns = formals(&function.returns, &base, &mut frame);
         self.returns.extend(returns.iter().map(Formal::place));
@@ -255,7 +253,7 @@ impl Formal {
 fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
     let formal = |param: &Param| {
         let at = match param.reg {
-            Some(register) => Slot::Register(base.register(register)),
+            Some(register) => Slot::Register(base.reg(register)),
             None => match frame.add(param.size.into(), param.align.max(1).into()) {
                 Place::Frame(start) => Slot::Frame(start),
                 Place::Fixed(_) | Place::Shared(_) | Place::Nowhere => Slot::Frame(0),
@@ -276,9 +274,17 @@ struct Bases {
     result: u32,
 }
 
-impl Bases {
-    fn register(&self, register: RegId) -> RegId {
-        RegId(register.0 + self.register)
+impl Renumber for Bases {
+    fn reg(&self, reg: RegId) -> RegId {
+        RegId(reg.0 + self.register)
+    }
+
+    fn label(&self, label: LabelId) -> LabelId {
+        LabelId(label.0 + self.label)
+    }
+
+    fn targets(&self, list: u32) -> u32 {
+        list + self.list
     }
 
     fn symbol(&self, symbol: Symbol) -> Symbol {
@@ -289,37 +295,11 @@ impl Bases {
             Symbol::Global(_) | Symbol::Function(_) => symbol,
         }
     }
+}
 
-    fn operand(&self, operand: &Operand) -> Operand {
-        let all = |operands: &[Operand]| operands.iter().map(|operand| self.operand(operand)).collect();
-        match operand {
-            Operand::Reg(register) => Operand::Reg(self.register(*register)),
-            Operand::NotPred(register) => Operand::NotPred(self.register(*register)),
-            Operand::Address(Address { base, offset }) => {
-                let base = match *base {
-                    AddressBase::Reg(register) => AddressBase::Reg(self.register(register)),
-                    AddressBase::Symbol(symbol) => AddressBase::Symbol(self.symbol(symbol)),
-                    AddressBase::Absolute => AddressBase::Absolute,
-                };
-                Operand::Address(Address { base, offset: *offset })
-            }
-            Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
-            Operand::Label(label) => Operand::Label(LabelId(label.0 + self.label)),
-            Operand::Targets(list) => Operand::Targets(list + self.list),
-            Operand::Vector(parts) => Operand::Vector(all(parts)),
-            Operand::List(parts) => Operand::List(all(parts)),
-            Operand::Pair(pair) => Operand::Pair(Box::new((self.operand(&pair.0), self.operand(&pair.1)))),
-            Operand::Int(_)
-            | Operand::F64(_)
-            | Operand::F32(_)
-            | Operand::Special(_)
-            | Operand::Sink
-            | Operand::Prototype(_) => operand.clone(),
-        }
-    }
-
+impl Bases {
     fn instr(&self, instr: &Instr) -> Instr {
-        let guard = instr.guard.map(|guard| Guard { reg: self.register(guard.reg), ..guard });
+        let guard = instr.guard.map(|guard| self.guard(guard));
         let operands = instr.operands.iter().map(|operand| self.operand(operand)).collect();
         Instr { src: instr.src, opcode: instr.opcode, guard, operands }
     }

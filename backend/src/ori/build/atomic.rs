@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if !matches!(ty.bits(), 16 | 32 | 64 | 128) {
-            return self.unsupported(instr, &format!("the type .{}", ty.text()));
+            return self.unsupported(instr, &format!("the type `.{}`", ty.text()));
         }
         if ty != ScalarType::F32 {
             // Additions of single floats flush, those of halves do not.
@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
         match target {
             Target::Wide { address, offset, generic } => {
                 let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
-                    return self.unsupported(instr, "this operation and type on the target");
+                    return self.unsupported(instr, "this operation and type on this target");
                 };
                 let srcs = [address, self.descriptor_of(instr)?, value];
                 let atom = Op::Atom { op, ty, order, offset, generic };
@@ -321,7 +321,7 @@ impl<'a> Lowering<'a> {
                 let descriptor = self.descriptor_of(instr)?;
                 let op = Op::AtomCas { size, order, offset, generic };
                 if !self.encodes(&op) {
-                    return self.unsupported(instr, "this type on the target");
+                    return self.unsupported(instr, "this type on this target");
                 }
                 self.returning(dst, width, op, &[address, descriptor, compare, swap])
             }

@@ -79,7 +79,7 @@ impl<'a> Lowering<'a> {
             },
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "this copy on the target");
+            return self.unsupported(instr, "this copy on this target");
         }
         self.one_by_one(|this, chosen| {
             let destination = this.uniform_pack(&destination, chosen);
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
             ScalarType::Bf16 => BulkType::Bf16,
             ScalarType::F32 => BulkType::F32,
             ScalarType::F64 => BulkType::F64,
-            ty => return self.unsupported(instr, &format!("the type .{}", ty.text())),
+            ty => return self.unsupported(instr, &format!("the type `.{}`", ty.text())),
         };
         Ok((op, ty))
     }
@@ -211,7 +211,7 @@ impl<'a> Lowering<'a> {
             op => op,
         };
         if !self.encodes(&like) {
-            return self.unsupported(instr, "this way of reading on the target");
+            return self.unsupported(instr, "this way of reading on this target");
         }
         self.one_by_one(|this, chosen| {
             let tile = match tile[..] {

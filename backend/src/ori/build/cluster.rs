@@ -133,7 +133,7 @@ impl<'a> Lowering<'a> {
         ]);
         if instr.operand_count() != 3 {
             // ptxas takes the form and makes no code of it.
-            return self.unsupported(instr, "without a barrier object");
+            return self.unsupported(instr, "an operand list without a barrier object");
         }
         if !self.encodes(&Op::Stas { size: MemSize::B32 }) {
             return self.unsupported(instr, "clusters on this target");

@@ -130,7 +130,7 @@ impl<'a> Lowering<'a> {
             ScalarType::F32 => Src::imm(1f32.to_bits()),
             ScalarType::F16 | ScalarType::F16x2 => Src::imm(0x3c00),
             ScalarType::Bf16 | ScalarType::Bf16x2 => Src::imm(0x3f80),
-            _ => return self.unsupported(instr, &format!("the result type .{}", to.text())),
+            _ => return self.unsupported(instr, &format!("the result type `.{}`", to.text())),
         };
         if from.kind() == TypeKind::Packed {
             let one = to.kind() == TypeKind::Packed;

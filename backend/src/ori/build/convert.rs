@@ -74,7 +74,8 @@ impl<'a> Lowering<'a> {
 
     fn integer_to_integer(&mut self, instr: &Statement<'a>, to: ScalarType, from: ScalarType) -> Result<Src> {
         if integer_type(to).is_none() || integer_type(from).is_none() {
-            return self.unsupported(instr, &format!("from .{} to .{}", from.text(), to.text()));
+            return self
+                .unsupported(instr, &format!("conversion from `.{}` to `.{}`", from.text(), to.text()));
         }
         let sat = instr.has(Mod::Sat);
         let wide = to.bits() == 64 || from.bits() == 64;
@@ -133,7 +134,7 @@ impl<'a> Lowering<'a> {
 
     fn integer_to_float(&mut self, instr: &Statement<'a>, to: FloatType, from: ScalarType) -> Result<Src> {
         let Some(kind) = integer_type(from) else {
-            return self.unsupported(instr, &format!("from .{}", from.text()));
+            return self.unsupported(instr, &format!("conversion from `.{}`", from.text()));
         };
         let (src, kind) = match kind {
             IntType::U64 | IntType::S64 => (self.source(instr, 1, from)?, kind),
@@ -147,7 +148,7 @@ impl<'a> Lowering<'a> {
         let width = if to == FloatType::F64 { 2 } else { 1 };
         let op = Op::I2f { to, from: kind, round: rounding(instr) };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "from an integer to .bf16 on this target");
+            return self.unsupported(instr, "conversion from an integer to `.bf16` on this target");
         }
         let result = self.wide(width, op, &[src]);
         match (instr.has(Mod::Sat), to) {
@@ -164,7 +165,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("a conversion to an integer without its rounding");
         };
         let Some(kind) = integer_type(to) else {
-            return self.unsupported(instr, &format!("to .{}", to.text()));
+            return self.unsupported(instr, &format!("conversion to `.{}`", to.text()));
         };
         let src = self.float_source(instr, from)?;
         // Out of range, the nearest value, with and without.
@@ -180,7 +181,7 @@ impl<'a> Lowering<'a> {
         let ntz = from != FloatType::F64 && to.bits() < 64;
         let op = Op::F2i { to: kind, from, round, ftz: instr.has(Mod::Ftz), ntz };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "from .bf16 to an integer on this target");
+            return self.unsupported(instr, "conversion from `.bf16` to an integer on this target");
         }
         let result = self.wide(registers(wide), op, &[src]);
         Ok(if wide == to { result } else { self.clamp(result, to, wide) })
@@ -303,7 +304,7 @@ impl<'a> Lowering<'a> {
                 let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
                 self.narrow_float(instr, op, src)?
             }
-            _ => return self.unsupported(instr, "between these float types"),
+            _ => return self.unsupported(instr, "conversion between these floating-point types"),
         };
         Ok(result)
     }
@@ -311,7 +312,7 @@ impl<'a> Lowering<'a> {
     /// An operation on a float that not every target has.
     fn narrow_float(&mut self, instr: &Statement<'_>, op: Op, src: Src) -> Result<Src> {
         if !self.encodes(&op) {
-            return self.unsupported(instr, "between these float types on the target");
+            return self.unsupported(instr, "conversion between these floating-point types on this target");
         }
         Ok(match op {
             Op::F2f { to: FloatType::F64, .. } => self.wide(2, op, &[src]),
@@ -325,11 +326,11 @@ impl<'a> Lowering<'a> {
         let pack = Op::F2fp { bf16, round, relu, sat };
         match round {
             Round::Rn | Round::Rz if self.encodes(&pack) => Ok(self.reg(pack, &[Src::ZERO, src])),
-            _ if relu || sat => self.unsupported(instr, "this rounding on the target"),
+            _ if relu || sat => self.unsupported(instr, "this rounding on this target"),
             _ => {
                 let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
                 if !self.encodes(&op) {
-                    return self.unsupported(instr, "this rounding on the target");
+                    return self.unsupported(instr, "this rounding on this target");
                 }
                 Ok(self.reg(op, &[src]))
             }
@@ -341,7 +342,7 @@ impl<'a> Lowering<'a> {
         let bf16 = match self.type_of(instr, 0)? {
             ScalarType::F16x2 => false,
             ScalarType::Bf16x2 => true,
-            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+            other => return self.unsupported(instr, &format!("conversion to `.{}`", other.text())),
         };
         let (relu, sat) = (instr.has(Mod::Relu), instr.has(Mod::Satfinite));
         let random = instr.has(Mod::Rs);

@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
         instr.operand(1);
         let op = |offset| Op::Line { op: LineOp::Discard, offset };
         if !self.encodes(&op(0)) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         let address = self.address(instr, 0)?;
         match self.wide_target(address, false)? {

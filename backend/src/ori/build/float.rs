@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
         }
         let two = Op::Fmnmx { ftz, nan, xor };
         if !self.encodes(&two) {
-            return self.unsupported(instr, "this mode on the target");
+            return self.unsupported(instr, "this mode on this target");
         }
         let result = match srcs[..] {
             [a, b] => self.ordered(two, a, b, choose),
@@ -243,7 +243,7 @@ impl<'a> Lowering<'a> {
         let (ftz, nan, xor) = (instr.has(Mod::Ftz), instr.has(Mod::Nan), instr.has(Mod::XorSign));
         let op = Op::Hmnmx2 { bf16, ftz, nan, xor };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         let choose = if instr.form() == FormId::MinHalf { Src::TRUE } else { Src::FALSE };
         let abs = instr.has(Mod::Abs);
@@ -271,7 +271,7 @@ impl<'a> Lowering<'a> {
         let fused = instr.form() == FormId::FmaMixed;
         let op = if fused { Op::Fhfma { bf16, round, sat } } else { Op::Fhadd { bf16, round, sat } };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "mixed precision on the target");
+            return self.unsupported(instr, "mixed precision on this target");
         }
         let last = if fused { 3 } else { 2 };
         let mut srcs = Vec::new();

@@ -351,7 +351,7 @@ impl<'a> Lowering<'a> {
             // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
             F::Tcgen05Fence => self.hint(instr),
             F::Tcgen05LdRed => self.branch_around(|this| this.load_tensor_reduced(instr)),
-            F::Tcgen05LdSpcompress => self.unsupported(instr, "loads that compress"),
+            F::Tcgen05LdSpcompress => self.unsupported(instr, "a load that compresses"),
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),

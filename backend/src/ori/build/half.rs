@@ -12,7 +12,7 @@ impl<'a> Lowering<'a> {
         let bf16 = match self.type_of(instr, 0)? {
             ScalarType::F16 | ScalarType::F16x2 => false,
             ScalarType::Bf16 | ScalarType::Bf16x2 => true,
-            ty => return self.unsupported(instr, &format!("the type .{}", ty.text())),
+            ty => return self.unsupported(instr, &format!("the type `.{}`", ty.text())),
         };
         if bf16 && !self.encodes(&Op::Hfma2 { bf16, ftz: false, sat: false, relu: false }) {
             return self.unsupported(instr, "bfloat16 on this target");

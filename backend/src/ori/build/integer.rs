@@ -142,7 +142,7 @@ impl<'a> Lowering<'a> {
     fn integer_type(&self, instr: &Statement<'_>) -> Result<ScalarType> {
         match instr.ty(0) {
             Some(ty) if matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits) => Ok(ty),
-            Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
+            Some(ty) => self.unsupported(instr, &format!("the type `.{}`", ty.text())),
             None => self.malformed("an integer instruction without a type"),
         }
     }
@@ -250,7 +250,7 @@ impl<'a> Lowering<'a> {
                 };
                 self.result_pair(instr, product)
             }
-            _ => self.unsupported(instr, &format!("the type .{}", ty.text())),
+            _ => self.unsupported(instr, &format!("the type `.{}`", ty.text())),
         }
     }
 

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         let (address, base, offset) = self.matrix_address(instr, 0)?;
         let op = Op::Stsm { layout, count, offset };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         let stored = self.operand(instr, 1)?;
         let data = self.stored(elements(instr, stored), ScalarType::B32)?;
@@ -129,7 +129,7 @@ impl<'a> Lowering<'a> {
             words.push(self.fragment_words(operands, bits)?);
         }
         if matches!(op, Op::Qmma { shape: QuarterShape::M16n8k16, .. }) {
-            // Registers behind the factor's own are allowed, and not read.
+            // Registers after those of the factor are allowed, but not read.
             words[1].truncate(1);
         }
         self.join_all();

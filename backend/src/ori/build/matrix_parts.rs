@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
             Op::Imma { shape: ByteShape::M16n8k16, a_signed, b_signed, sat } => {
                 let rows = Op::Imma { shape: ByteShape::M8n8k16, a_signed, b_signed, sat };
                 if !self.encodes(&rows) {
-                    return self.unsupported(instr, "this shape and type on the target");
+                    return self.unsupported(instr, "this shape and type on this target");
                 }
                 let mut upper = self.multiply_words(instr, rows, [&a[..1], b, &c[..2]])?;
                 upper.extend(self.multiply_words(instr, rows, [&a[1..], b, &c[2..]])?);
@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
             Op::Imma { shape: ByteShape::M8n8k16, a_signed, b_signed, sat } => {
                 let tall = Op::Imma { shape: ByteShape::M16n8k16, a_signed, b_signed, sat };
                 if !self.encodes(&tall) {
-                    return self.unsupported(instr, "this shape and type on the target");
+                    return self.unsupported(instr, "this shape and type on this target");
                 }
                 let (a, c) = ([a[0], Src::ZERO], [c[0], c[1], Src::ZERO, Src::ZERO]);
                 let mut sums = self.multiply_words(instr, tall, [&a, b, &c])?;
@@ -59,7 +59,7 @@ impl<'a> Lowering<'a> {
                 self.multiply_nibbles(instr, shape, (a_signed, b_signed), sat, [a, b, c])
             }
             Op::Dmma { shape: DoubleShape::M8n8k4, .. } => {
-                self.unsupported(instr, "this shape and type on the target")
+                self.unsupported(instr, "this shape and type on this target")
             }
             // A register of the first factor has a row of the upper half of the matrix, the next one a row of the lower.
             Op::Dmma { round, .. } => {
@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
             Op::Qmma { shape, f32, a: of_a, b: of_b } => {
                 self.multiply_quarters(instr, shape, f32, (of_a, of_b), [a, b, c])
             }
-            _ => self.unsupported(instr, "this shape and type on the target"),
+            _ => self.unsupported(instr, "this shape and type on this target"),
         }
     }
 
@@ -207,16 +207,16 @@ impl<'a> Lowering<'a> {
         let parts = match shape {
             QuarterShape::M16n8k16 => 1,
             QuarterShape::M16n8k32 => 2,
-            QuarterShape::M16n8k64 => return self.unsupported(instr, "this shape and type on the target"),
+            QuarterShape::M16n8k64 => return self.unsupported(instr, "this shape and type on this target"),
         };
         // Narrower floats stand in the middle of their byte.
         let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);
         if !bytes(of_a) || !bytes(of_b) {
-            return self.unsupported(instr, "floats of less than a byte on the target");
+            return self.unsupported(instr, "floats of less than a byte on this target");
         }
         let product = Op::Hmma { shape: HalfShape::M16n8k16, f32, bf16: false };
         if !self.encodes(&product) || ![of_a, of_b].iter().all(|from| self.encodes(&unpack(*from))) {
-            return self.unsupported(instr, "this shape and type on the target");
+            return self.unsupported(instr, "this shape and type on this target");
         }
         let mut sums = c.to_vec();
         for (a, b) in a.chunks(a.len() / parts).zip(b.chunks(b.len() / parts)) {

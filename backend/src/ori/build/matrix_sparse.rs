@@ -151,7 +151,7 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(sums)
             }
-            _ => self.unsupported(instr, "this shape and type on the target"),
+            _ => self.unsupported(instr, "this shape and type on this target"),
         }
     }
 

@@ -211,7 +211,7 @@ impl<'a> Lowering<'a> {
             Some(Mod::Local) => self.local_target(instr, address),
             Some(Mod::Const) => self.constant_target(instr, address, crate::layout::CONST_BANK),
             Some(Mod::Param | Mod::ParamEntry | Mod::ParamFunc) => self.parameter_target(instr, address),
-            Some(other) => self.unsupported(instr, &format!("the state space .{}", other.text())),
+            Some(other) => self.unsupported(instr, &format!("the state space `.{}`", other.text())),
         }
     }
 

@@ -67,13 +67,13 @@ impl<'a> Lowering<'a> {
                     ScalarType::S64 if signed => ManyInt::S64,
                     ScalarType::U32 | ScalarType::S32 | ScalarType::B32 => ManyInt::B32,
                     ScalarType::U64 | ScalarType::S64 | ScalarType::B64 => ManyInt::B64,
-                    _ => return self.unsupported(instr, &format!("the type .{}", ty.text())),
+                    _ => return self.unsupported(instr, &format!("the type `.{}`", ty.text())),
                 };
                 Op::Ldgmc { op, ty, order, offset }
             }
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "this reduction on the target");
+            return self.unsupported(instr, "this reduction on this target");
         }
         let Width::Exactly(width) = signature(&op).dsts[0].width else {
             return self.malformed("a reduction of no size");
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         let wider = [ManyOp::AddF32, ManyOp::AddWide].map(|op| Op::LdgmcFloat { op, ty, order, offset });
         match wider.into_iter().find(|op| self.encodes(op)) {
             Some(op) => Ok(op),
-            None => self.unsupported(instr, "this accumulation precision on the target"),
+            None => self.unsupported(instr, "this accumulation precision on this target"),
         }
     }
 }

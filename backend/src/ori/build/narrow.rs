@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
             round: rounding(instr),
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "this rounding to .tf32 on the target");
+            return self.unsupported(instr, "this rounding to .tf32 on this target");
         }
         let a = self.source(instr, 1, ScalarType::F32)?;
         let result = self.reg(op, &[a]);
@@ -58,17 +58,19 @@ impl<'a> Lowering<'a> {
     /// `cvt` of two floats or halves to a pair of narrow ones: the first operand is the high one.
     pub(super) fn convert_to_narrow(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
-        let Some(format) = pair_of(to) else { return self.unsupported(instr, &format!("to .{}", to.text())) };
+        let Some(format) = pair_of(to) else {
+            return self.unsupported(instr, &format!("conversion to `.{}`", to.text()));
+        };
         // The one rounding of these formats.
         instr.ignore(&[Mod::Rn]);
         let (sat, relu) = (instr.has(Mod::Satfinite), instr.has(Mod::Relu));
         let (op, count) = match from {
             ScalarType::F32 => (Op::F2fpNarrow { sat, relu, to: format }, 2),
             ScalarType::F16x2 => (Op::F2fpNarrowHalf { sat, relu, to: format }, 1),
-            _ => return self.unsupported(instr, &format!("from .{}", from.text())),
+            _ => return self.unsupported(instr, &format!("conversion from `.{}`", from.text())),
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, &format!("to .{} on the target", to.text()));
+            return self.unsupported(instr, &format!("conversion to `.{}` on this target", to.text()));
         }
         self.narrow_pair(instr, op, count, from)
     }
@@ -77,7 +79,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn convert_from_narrow(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let Some(format) = pair_of(from).filter(|_| to == ScalarType::F16x2) else {
-            return self.unsupported(instr, &format!("from .{} to .{}", from.text(), to.text()));
+            return self
+                .unsupported(instr, &format!("conversion from `.{}` to `.{}`", from.text(), to.text()));
         };
         // Nothing is rounded.
         instr.ignore(&[Mod::Rn]);
@@ -87,7 +90,7 @@ impl<'a> Lowering<'a> {
             from => Op::F2fpUnpack { relu, from },
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, &format!("from .{} on the target", from.text()));
+            return self.unsupported(instr, &format!("conversion from `.{}` on this target", from.text()));
         }
         let pair = self.source(instr, 1, from)?;
         let result = self.reg(op, &[pair]);
@@ -105,12 +108,12 @@ impl<'a> Lowering<'a> {
             ScalarType::E2m3x4 => QuarterType::E2m3,
             ScalarType::E3m2x4 => QuarterType::E3m2,
             ScalarType::E2m1x4 => QuarterType::E2m1,
-            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+            other => return self.unsupported(instr, &format!("conversion to `.{}`", other.text())),
         };
         let (sat, relu) = (instr.has(Mod::Satfinite), instr.has(Mod::Relu));
         let op = Op::F2fpNarrowRandom { sat, relu, to, round: RandomRound::Rs };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "random rounding on the target");
+            return self.unsupported(instr, "random rounding on this target");
         }
         let floats = match self.operand(instr, 1)? {
             Operand::Vector(floats) if floats.len() == 4 => floats,
@@ -135,10 +138,10 @@ impl<'a> Lowering<'a> {
         let (op, count) = match from {
             ScalarType::F32 => (Op::F2fpScale { sat, to, round }, 2),
             ScalarType::Bf16x2 => (Op::F2fpScaleHalf { sat, to, bf16: true, round }, 1),
-            _ => return self.unsupported(instr, &format!("from .{}", from.text())),
+            _ => return self.unsupported(instr, &format!("conversion from `.{}`", from.text())),
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "scale factors on the target");
+            return self.unsupported(instr, "scale factors on this target");
         }
         self.narrow_pair(instr, op, count, from)
     }
@@ -159,7 +162,7 @@ impl<'a> Lowering<'a> {
         // Nothing is rounded.
         instr.ignore(&[Mod::Rn]);
         if !self.encodes(&Op::F2fpUnpackScale) {
-            return self.unsupported(instr, "scale factors on the target");
+            return self.unsupported(instr, "scale factors on this target");
         }
         let pair = self.source(instr, 1, ScalarType::Ue8m0x2)?;
         let result = self.reg(Op::F2fpUnpackScale, &[pair]);
@@ -179,7 +182,7 @@ impl<'a> Lowering<'a> {
             ScalarType::S4 => (PackType::S4, PackKept::Most),
             ScalarType::U2 => (PackType::U2, PackKept::Nearly),
             ScalarType::S2 => (PackType::S2, PackKept::Nearly),
-            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+            other => return self.unsupported(instr, &format!("conversion to `.{}`", other.text())),
         };
         let (a, b) = (self.source(instr, 1, ScalarType::S32)?, self.source(instr, 2, ScalarType::S32)?);
         let c = match instr.form() {

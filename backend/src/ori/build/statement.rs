@@ -131,10 +131,10 @@ impl<'a> Statement<'a> {
     pub(super) fn left_over(&self) -> Option<String> {
         let opcode = &self.instr.opcode;
         if let Some(m) = self.mods.first().and_then(|i| opcode.mods().nth(i)) {
-            return Some(format!("the modifier .{}", m.text()));
+            return Some(format!("the modifier `.{}`", m.text()));
         }
         if let Some(ty) = self.types.first().and_then(|i| opcode.ty(i)) {
-            return Some(format!("the type .{}", ty.text()));
+            return Some(format!("the type `.{}`", ty.text()));
         }
         let past = (self.instr.operands.len() > Rest::MOST).then_some(Rest::MOST);
         self.operands.first().or(past).map(|i| format!("an operand in place {}", i + 1))
@@ -170,12 +170,12 @@ mod tests {
     #[test]
     fn untaken_modifiers_are_left() {
         let text = "add.rz.ftz.f32 %f1, %f2, %f3";
-        assert_eq!(left(text, operands), Some("the modifier .rz".into()));
+        assert_eq!(left(text, operands), Some("the modifier `.rz`".into()));
         let round = |s: &Statement<'_>| {
             operands(s);
             assert_eq!(s.take(&[(Mod::Rn, 1), (Mod::Rz, 2)]), Some(2));
         };
-        assert_eq!(left(text, round), Some("the modifier .ftz".into()));
+        assert_eq!(left(text, round), Some("the modifier `.ftz`".into()));
         let flush = |s: &Statement<'_>| {
             round(s);
             assert!(s.has(Mod::Ftz) && !s.has(Mod::Sat));
@@ -196,18 +196,18 @@ mod tests {
         };
         assert_eq!(
             left("red.relaxed.cta.global.add.u32 [%rd1], %r1", both),
-            Some("the modifier .cta".into())
+            Some("the modifier `.cta`".into())
         );
     }
 
     #[test]
     fn untaken_types_are_left() {
-        assert_eq!(left("cvt.s32.u16 %r1, %rs1", operands), Some("the type .s32".into()));
+        assert_eq!(left("cvt.s32.u16 %r1, %rs1", operands), Some("the type `.s32`".into()));
         let first = |s: &Statement<'_>| {
             operands(s);
             assert_eq!(s.ty(0), Some(ScalarType::S32));
         };
-        assert_eq!(left("cvt.s32.u16 %r1, %rs1", first), Some("the type .u16".into()));
+        assert_eq!(left("cvt.s32.u16 %r1, %rs1", first), Some("the type `.u16`".into()));
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn leftovers_are_refused() {
         for (text, what) in [
-            ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier .oob"),
+            ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier `.oob`"),
             ("popc.b32 %r1, %r2, %r3", "popc: an operand in place 3"),
         ] {
             let error = Sample::new(&format!("{text}\nret")).build(100).unwrap_err();

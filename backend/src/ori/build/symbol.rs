@@ -275,7 +275,7 @@ impl<'a> Lowering<'a> {
             (Mod::Shared | Mod::SharedCta | Mod::SharedCluster, None) => {
                 Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)])
             }
-            _ => self.unsupported(instr, &format!("the window of .{}", space.text())),
+            _ => self.unsupported(instr, &format!("the window of `.{}`", space.text())),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'a> Lowering<'a> {
         let Some(space) = space else { return self.unsupported(instr, "this state space") };
         let op = Op::Qspc { space };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "this state space on the target");
+            return self.unsupported(instr, "this state space on this target");
         }
         let mut within = self.pred(op, &[address]);
         if space == QuerySpace::Global {

@@ -167,8 +167,8 @@ impl<'a> Lowering<'a> {
             extras.offsets = Some(self.packed_offsets(&offsets[..dims], format));
             compared += 1;
         }
-        // The vendor's assembler takes one register or float for the reference value, whether or not it stands in the
-        // place of offsets without braces, and nothing behind it. Of integers it makes nothing.
+        // ptxas takes the first register or float here as the reference value, even where offsets without braces could
+        // be meant. It ignores the operands after it, and an integer.
         if let Some(Operand::Reg(_) | Operand::F32(_) | Operand::F64(_)) = instr.peek_operands().get(compared)
         {
             extras.compared = Some(self.source(instr, compared, ScalarType::F32)?);
@@ -337,7 +337,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
         let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
         let Some(mask) = instr.take(&extents) else {
-            return self.unsupported(instr, "other than extents");
+            return self.unsupported(instr, "attributes other than width, height and depth");
         };
         let operand = self.operand(instr, 1)?;
         let level = match instr.has(Mod::Level) {

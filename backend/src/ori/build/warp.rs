@@ -16,7 +16,7 @@ use ptx_isa::{FormId, Mod, ScalarType};
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &Statement<'a>, mask: usize) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
-        // Of no threads: nobody waits, and what they compute is anything.
+        // With an empty member mask no thread waits, and the result is undefined.
         if known(mask) == Some(0) {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
 
     fn reduce_by(&mut self, instr: &Statement<'a>, redux: Op, ty: ScalarType) -> Result<()> {
         if !self.encodes(&redux) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         let a = self.source(instr, 1, ty)?;
         self.join_warp(instr, 2)?;
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
     /// `elect.sync`.
     pub(super) fn elect(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::Elect) {
-            return self.unsupported(instr, "on this target");
+            return self.unsupported(instr, "the instruction on this target");
         }
         self.join_warp(instr, 1)?;
         let (lane, chosen) = self.destinations(instr)?;

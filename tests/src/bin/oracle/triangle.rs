@@ -28,7 +28,7 @@ const MODULE: usize = 64;
 const PROGRAMS: u64 = 60;
 
 /// Damaged kernels that the emulator's model is tried on, shared among the modules; short kernels have less to damage.
-const MUTATIONS: usize = 20_000;
+const MUTATIONS: usize = 6_000;
 
 /// What the emulator does not know and ptxas relies on: how the machine goes on where threads wait at a convergence
 /// barrier together that came to it in groups. Our compiler makes no such code.
