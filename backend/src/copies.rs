@@ -1,12 +1,12 @@
 //! Names for the copies of statements that loop unrolling makes.
 //!
-//! A copy of a statement is a [`SrcId`] beyond those of the function, so that whatever carries statements along carries
-//! copies too: copy `c` of statement `s` of a function with `n` statements has the number `c * n + s`; copy 0 is the
-//! statement. [`Unrolled`] says how the copies of a loop's iterations follow one another.
+//! In a function with `n` statements, copy `c` of statement `s` is the [`SrcId`] `c * n + s`; copy 0 is the statement itself.
+//! So phases that pass statements on pass copies on as well. [`Unrolled`] says how the copied iterations of a loop follow one
+//! another.
 
 use crate::input::{Function, SrcId, Stmt};
 
-/// The numbers of a function's statements.
+/// How the copies of a function's statements are numbered: how many statements it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statements(u32);
 
@@ -18,7 +18,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// So many statements, one at least.
+    /// Of a function with `count` statements. An empty function counts as one, since numbers are divided by it.
     pub fn new(count: u32) -> Statements {
         Statements(count.max(1))
     }
@@ -41,12 +41,12 @@ impl Statements {
         src.0 / self.0
     }
 
-    /// The copy of a statement's copy in the iteration of that index, in a loop that had `copies` of each statement at most.
+    /// The copy of `src` in an iteration of a loop that had at most `copies` of each statement before.
     pub fn in_iteration(self, src: SrcId, iteration: u32, copies: u32) -> SrcId {
         SrcId(src.0.wrapping_add(iteration.wrapping_mul(copies).wrapping_mul(self.0)))
     }
 
-    /// Whether there are numbers for so many copies.
+    /// Whether this many copies can be numbered.
     pub fn allow(self, copies: u32) -> bool {
         self.0.checked_mul(copies).is_some()
     }
@@ -55,15 +55,15 @@ impl Statements {
 /// A loop whose iterations were copied. The copies are numbered in the order of `pieces`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled {
-    /// The branch that leaves the loop or repeats it. The copies but the last of each piece go on without it.
+    /// The branch that leaves the loop or repeats it. Only the last copy in each piece still does.
     pub branch: SrcId,
-    /// How many copies of its statements the loop had before, at most.
+    /// The most copies of a statement that the loop had before.
     pub copies: u32,
-    /// In the order of control flow: each may be passed over if there are several.
+    /// In the order of control flow. Where there are several, each may be skipped.
     pub pieces: Vec<Piece>,
-    /// Loops of one round were found in the same control flow, that which the rounds before left.
+    /// Loops of one round were found in the same control flow: that after the rounds before.
     pub round: u32,
-    /// How many statements were known before never to execute.
+    /// How many statements were known never to execute before the loop was copied.
     pub never: usize,
 }
 
@@ -71,7 +71,7 @@ pub struct Unrolled {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     pub iterations: u32,
-    /// Control may go back from the last one to the first.
+    /// The last one may go back to the first.
     pub repeats: bool,
 }
 

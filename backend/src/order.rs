@@ -9,7 +9,7 @@
 //!   keeps that order, and nothing shows that the two access different bytes.
 //! - An instruction stays where control came through the fence before it, and behind a fence stays what came before.
 //!
-//! Loops that were unrolled are unrolled in the input too ([`expand`]): each copy of a statement is a statement.
+//! Loops that the compiler unrolled are unrolled in the input too ([`expand`]). There, each copy of a statement is a statement.
 //!
 //! Statements are numbered in reverse postorder, so within one machine block, which no loop enters in the middle,
 //! numbers tell program order; sides of a branch that were joined into one block are told apart by a walk where it

@@ -1,9 +1,9 @@
-//! The input as unrolling left it: the iterations of a loop as often as there is code for them.
+//! Unrolls loops in the control flow of the input, as the compiler claims to have done.
 //!
-//! The compiler claims which loops it unrolled and how the copies of their iterations follow one another. The loops
-//! themselves are found here, in the control flow of the input. A copy has all statements of an iteration and leads where
-//! they lead, but that the claimed branch repeats or leaves the loop only at the end of a piece. So each copy of each statement
-//! has a place of its own in program order, and needs instructions of its own.
+//! The claims name the branch of each loop and the pieces that its iterations were copied to. The loops themselves are found
+//! here. Each copy of an iteration has all its statements and the same control flow, except that the claimed branch repeats
+//! or leaves the loop only at the end of a piece. So each copy of a statement has its own place in program order, and must
+//! have its own instructions.
 
 use super::program::switch;
 use crate::copies::{Piece, Statements, Unrolled};
@@ -14,10 +14,10 @@ use crate::ori::ir::{self, Block, BlockId};
 use crate::ori::loops::Loops;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Statements of the input without a jump into or out of their middle, or a copy of them.
+/// A run of statements without a jump into or out of its middle, or a copy of one.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// The index of the statements' run.
+    /// The index of the run.
     pub(super) run: usize,
     /// The number of the copy.
     pub(super) copy: u32,
@@ -28,14 +28,14 @@ pub(super) struct Expansion<'a> {
     pub(super) graph: ir::Function,
     /// Indexed by block.
     pub(super) nodes: Vec<Node>,
-    /// Statements, or copies, that are claimed never to execute.
+    /// Statements and copies that are claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     statements: Statements,
     /// The statements of each run.
     sources: &'a [Vec<SrcId>],
 }
 
-/// What the compiler says that the control flow contradicts.
+/// A claim that the control flow contradicts: the branch that it names, and what is wrong.
 pub(super) type Wrong = (SrcId, &'static str);
 
 impl<'a> Expansion<'a> {
@@ -44,7 +44,7 @@ impl<'a> Expansion<'a> {
         Expansion { graph, nodes, gone: FxHashSet::default(), statements, sources }
     }
 
-    /// Copies what is claimed to be unrolled. `never` are the statements that are claimed never to execute.
+    /// Unrolls the claimed loops. `never`: the statements that are claimed never to execute.
     pub(super) fn expand(&mut self, unrolled: &[Unrolled], never: &[SrcId]) -> Result<(), Wrong> {
         let mut known = 0;
         let all = self.sources.iter().enumerate();
@@ -147,7 +147,7 @@ impl<'a> Expansion<'a> {
         self.graph.block_mut(b).term = term;
     }
 
-    /// What never executes in the loop does not in its copies.
+    /// A statement that never executes in the loop does not execute in a copy of it.
     fn copy_gone(&mut self, node: &Node, copy: u32) {
         if self.gone.is_empty() || copy == node.copy {
             return;
@@ -161,7 +161,7 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Where the iteration of a piece leads instead of back to the header.
+/// Where an iteration leads, instead of back to the header.
 fn repetition(
     piece: &Piece,
     index: usize,

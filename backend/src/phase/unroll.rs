@@ -2,8 +2,8 @@
 //!
 //! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against
 //! a loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. If it is known and
-//! larger, one iteration of the new loop does as many as divide it. Otherwise shorter and shorter pieces stand before the
-//! loop, each behind a guard that enough iterations are left:
+//! larger, the new loop does several iterations at a time, a divisor of the trip count. Otherwise shorter and shorter
+//! pieces stand before the loop. A guard before each checks that enough iterations are left:
 //!
 //! ```text
 //!        guard: are four iterations left? ──── no ─┐
@@ -22,13 +22,13 @@
 //!           after ◄─────────────────────────┘
 //! ```
 //!
-//! ptxas has the same pieces. Loops are unrolled from the inside outwards: one that has become straight-line code does not
-//! keep the loop around it from being unrolled.
+//! ptxas makes the same pieces. Inner loops are unrolled first. Where all of them became straight-line code, the loop around
+//! them may be unrolled too.
 //!
-//! Before and after: SSA. Loops with `.pragma "nounroll"` are left alone, and so are those that call functions. Loops
-//! with convergent operations are unrolled where threads that act together go through the same copy of an iteration: they
-//! act in every iteration, and the trip count is known, or the threads of a warp leave the loop together.
-//! Copies of instructions are of copies of their statements ([`crate::copies`]).
+//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions stay as they are. A loop with
+//! convergent operations is unrolled only if the threads that act together execute the same copy of an iteration: the
+//! operations execute in every iteration, and either the trip count is known or the threads of a warp leave together.
+//! A copy of an instruction belongs to a copy of its statement ([`crate::copies`]).
 
 use crate::CodegenError;
 use crate::copies::{Piece, Statements, Unrolled};
@@ -54,14 +54,15 @@ const PIECES: [Piece; 3] = [
 ];
 /// The most operations of a loop whose trip count is not known.
 const LONGEST: usize = 40;
-/// The most operations of all iterations of a loop that becomes straight-line code, and the most iterations.
+/// The most operations, in all iterations, of a loop that becomes straight-line code.
 const LONGEST_STRAIGHT: usize = 768;
+/// The most iterations of such a loop.
 const MOST_ITERATIONS: u32 = 128;
-/// The most operations of an iteration of the new loop, if the trip count is known but too large.
+/// The most operations of an iteration of the new loop, if the trip count is known and larger.
 const LONGEST_DIVIDED: usize = 288;
 /// The most operations that unrolling adds to a function.
 const MOST_ADDED: usize = 4000;
-/// Loops in loops that are unrolled.
+/// How many loops inside one another are unrolled.
 const ROUNDS: u32 = 3;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -71,7 +72,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         if chosen.is_empty() {
             break;
         }
-        // All preheaders first, since the blocks that leave one loop may enter another.
+        // Preheaders come first: the block that leaves one loop may enter another.
         let entries: Vec<BlockId> = chosen.iter().map(|(counted, _)| counted.enter(func)).collect();
         let mut readers = readers(func, &chosen);
         let afters: Vec<BlockId> = chosen
@@ -111,7 +112,7 @@ fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
         }
         let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
         body.sort_unstable_by_key(|b| cfg.place(*b));
-        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, one.header, body) else { continue };
+        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, body) else { continue };
         let agree = || !divergence.branch_diverges(counted.last());
         let Some(pieces) = counted.pieces(func, agree) else { continue };
         let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
@@ -166,7 +167,7 @@ struct Counted {
     /// The index of the limit among the operands of the instruction that makes the test, in the last block.
     limit: usize,
     test: Value,
-    /// Threads act together in it.
+    /// Threads act together in it: it has convergent operations.
     convergent: bool,
 }
 
@@ -174,67 +175,24 @@ struct Counted {
 type Map = FxHashMap<Value, Src>;
 
 impl Counted {
-    fn of(
-        func: &Function,
-        cfg: &Cfg,
-        tree: &Tree,
-        defs: &Defs,
-        header: BlockId,
-        body: Vec<BlockId>,
-    ) -> Option<Counted> {
-        let last = *body.last()?;
-        let Term::Branch { cond, then, els, .. } = func.block(last).term else { return None };
-        if *body.first()? != header || !cfg.preds(header).contains(&last) || cfg.preds(header).len() < 2 {
+    /// The loop of these blocks, which are in the order of control flow.
+    fn of(func: &Function, cfg: &Cfg, tree: &Tree, defs: &Defs, body: Vec<BlockId>) -> Option<Counted> {
+        let (&header, &last) = (body.first()?, body.last()?);
+        let (cond, goes_on) = only_test(func, cfg, &body)?;
+        if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst)) {
             return None;
         }
-        let goes_on = then == header;
-        let exit = if goes_on { els } else { then };
-        let inside = |b: BlockId| body.contains(&b);
-        // The test is the only way out, and the only way back.
-        let closed = |&b: &BlockId| {
-            let next = func.block(b).term.successors();
-            let plain = matches!(func.block(b).term, Term::Jump(_) | Term::Branch { .. });
-            plain && next.iter().all(|&to| inside(to) && to != header)
-        };
-        if inside(exit) || !body[..body.len() - 1].iter().all(closed) {
-            return None;
-        }
-        let can_copy = |inst: &Inst| {
-            let special = |v: Value| {
-                let data = func.value(v);
-                data.pin.is_some() || !matches!(data.file, File::R | File::P)
-            };
-            !inst.op.calls_function() && !inst.defs().any(special)
-        };
-        let insts = || body.iter().flat_map(|&b| &func.block(b).insts);
-        if !insts().all(can_copy) {
-            return None;
-        }
-        // Threads may do together in one iteration what others do in another, unless each does it in every iteration.
-        let in_all = |b: BlockId| b == header || b == last || tree.dominates(b, last);
-        let is_convergent = |inst: &&Inst| facts(&inst.op).convergent;
-        let meets_elsewhere = |&b: &BlockId| {
-            func.block(b).insts.iter().filter(is_convergent).any(|i| !i.guard.is_true() || !in_all(b))
-        };
-        if body.iter().any(meets_elsewhere) {
-            return None;
-        }
-        let convergent = insts().any(|inst| facts(&inst.op).convergent);
-        let is_inside = |src: &Src| match src.value() {
-            Some(v) => {
-                defs.site(v).is_some_and(|(b, _)| inside(b))
-                    || body.iter().any(|&b| func.block(b).phis.iter().any(|phi| phi.dst == v))
-            }
-            None => false,
-        };
-        let test = defs.inst(func, cond.value()?).filter(|inst| inst.guard.is_true())?;
+        let convergent = acts_together(func, tree, &body)?;
+        let v = cond.value()?;
+        let test = defs.inst(func, v).filter(|inst| inst.guard.is_true())?;
         let Op::Isetp { cmp, sign, bool_: Bool::And, ex: false } = test.op else { return None };
         let [a, b, with] = test.srcs[..] else { return None };
-        if !with.is_true() || !is_inside(&cond) || test.dsts.first() != Some(&Dst::Value(cond.value()?)) {
+        let inside = |src: &Src| src.value().is_some_and(|v| is_made_in(func, defs, &body, v));
+        if !with.is_true() || !inside(&cond) || test.dsts.first() != Some(&Dst::Value(v)) {
             return None;
         }
         let cmp = if goes_on == cond.mods.not { inverted(cmp)? } else { cmp };
-        let (sum, limit, cmp) = match (is_inside(&a), is_inside(&b)) {
+        let (sum, limit, cmp) = match (inside(&a), inside(&b)) {
             (true, false) => (a, 1, cmp),
             (false, true) => (b, 0, mirrored(cmp)?),
             _ => return None,
@@ -253,17 +211,17 @@ impl Counted {
             return None;
         }
         let step = step as i32;
-        // Steps towards the limit, short ones, so that no multiple of one wraps around.
-        let towards = match cmp {
-            ICmp::Lt | ICmp::Le => step > 0,
-            ICmp::Gt | ICmp::Ge => step < 0,
-            ICmp::Ne => step != 0,
-            _ => false,
-        };
-        if !towards || step.unsigned_abs() > 1 << 24 {
-            return None;
-        }
-        Some(Counted { body, phi, offset, step, cmp, sign, limit, test: cond.value()?, convergent })
+        goes_towards(step, cmp).then_some(Counted {
+            body,
+            phi,
+            offset,
+            step,
+            cmp,
+            sign,
+            limit,
+            test: v,
+            convergent,
+        })
     }
 
     fn header(&self) -> BlockId {
@@ -286,7 +244,7 @@ impl Counted {
         self.body.iter().map(|&b| func.block(b).insts.len()).sum()
     }
 
-    /// What it is unrolled into; `None` where that is not worth its code. `agree`: the threads of a warp leave together.
+    /// What it is unrolled into; `None` if that does not pay. `agree` tells whether the threads of a warp leave together.
     fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
         let size = self.size(func);
         let pieces = match self.iterations(func) {
@@ -549,81 +507,52 @@ impl Counted {
         block
     }
 
-    /// Makes the iterations of a piece, and adds their blocks to `made`.
+    /// Makes the iterations of a piece, connects them with what is before and after them, and adds their blocks to `made`.
     fn piece(&self, func: &mut Function, place: &Place<'_>, made: &mut Vec<BlockId>) {
-        let Place { piece, first, copies, from, next, after, .. } = place;
-        let (header, last) = (self.header(), self.last());
+        let Place { piece, from, next, after, .. } = place;
+        let last = self.last();
         let term_src = func.block(last).term_src;
-        let Term::Branch { cond, then, uniform, .. } = func.block(last).term else { return };
-        let goes_on = then == header;
-        let carried = self.carried(func);
-
-        let starts = if piece.repeats { carried_phis(func, header) } else { Vec::new() };
-        let mut values: Vec<Src> = match piece.repeats {
+        let Some(exit) = self.exit(func) else { return };
+        let starts = if piece.repeats { carried_phis(func, self.header()) } else { Vec::new() };
+        let values = match piece.repeats {
             true => starts.iter().map(|&v| v.into()).collect(),
             false => from.values.clone(),
         };
-        let mut ends: Option<(BlockId, BlockId)> = None;
-        let mut map = Map::default();
-        for iteration in 0..piece.iterations {
-            let (blocks, own) = self.copy(func, &values, first + iteration, *copies);
-            map = own;
-            let (start, end) = (blocks[0], blocks[blocks.len() - 1]);
-            ends = match ends {
-                None => Some((start, end)),
-                Some((top, before)) => {
-                    func.block_mut(before).term = Term::Jump(start);
-                    Some((top, end))
-                }
-            };
-            values = carried.iter().map(|src| substituted(&map, *src)).collect();
-            made.extend(blocks);
-        }
-        let Some((top, bottom)) = ends else { return };
+        let Some(Iterations { top, bottom, values, map }) = self.iterations_of(func, place, values, made)
+        else {
+            return;
+        };
         match next {
             None => func.block_mut(from.block).term = Term::Jump(top),
             Some(next) => {
                 let start = from.values[self.phi];
                 let enough = self.guard(func, place, from.block, start, Src::TRUE);
                 func.block_mut(from.block).term =
-                    Term::Branch { cond: enough, then: top, els: *next, uniform };
+                    Term::Branch { cond: enough, then: top, els: *next, uniform: exit.uniform };
                 lead(func, from.block, &from.values, *next);
             }
         }
-        let cond = substituted(&map, cond);
-        let test = |to: BlockId| match goes_on {
-            true => Term::Branch { cond, then: to, els: *after, uniform },
-            false => Term::Branch { cond, then: *after, els: to, uniform },
-        };
-        let left = match (piece.repeats, next) {
+        let exit = Exit { cond: substituted(&map, exit.cond), ..exit };
+        let mut left = bottom;
+        func.block_mut(bottom).term = match (piece.repeats, next) {
+            (false, None) => Term::Jump(*after),
+            (false, Some(next)) => exit.branch(*next, *after),
+            (true, None) => exit.branch(top, *after),
             (true, Some(next)) => {
-                let mut again = if goes_on { cond } else { cond.not() };
-                normalize_predicate(&mut again);
-                let enough = self.guard(func, place, bottom, values[self.phi], again);
-                let left = func.new_block();
-                func.block_mut(bottom).term = Term::Branch { cond: enough, then: top, els: left, uniform };
-                func.block_mut(left).term = test(*next);
+                let enough = self.guard(func, place, bottom, values[self.phi], exit.stays());
+                left = func.new_block();
+                func.block_mut(left).term = exit.branch(*next, *after);
                 func.block_mut(left).term_src = term_src;
                 made.push(left);
-                left
-            }
-            _ => {
-                func.block_mut(bottom).term = match (piece.repeats, next) {
-                    (true, _) => test(top),
-                    (false, Some(next)) => test(*next),
-                    (false, None) => Term::Jump(*after),
-                };
-                bottom
+                Term::Branch { cond: enough, then: top, els: left, uniform: exit.uniform }
             }
         };
-        if piece.repeats {
-            let ways = from.values.iter().zip(&values);
-            func.block_mut(top).phis = starts
-                .iter()
-                .zip(ways)
-                .map(|(&dst, (&start, &end))| Phi { dst, args: vec![(from.block, start), (bottom, end)] })
-                .collect();
-        }
+        let ways = from.values.iter().zip(&values);
+        func.block_mut(top).phis = starts
+            .iter()
+            .zip(ways)
+            .map(|(&dst, (&start, &end))| Phi { dst, args: vec![(from.block, start), (bottom, end)] })
+            .collect();
         if let Some(next) = next {
             lead(func, left, &values, *next);
         }
@@ -634,8 +563,48 @@ impl Counted {
         }
     }
 
-    /// Whether the iterations of a piece, two at least, are left, counting the one that begins with `value`: all their tests but the
-    /// last hold. `begins` says whether that first iteration is executed.
+    /// Copies the loop as often as the piece has iterations, one after the other. The header's phis have `values` in the
+    /// first.
+    fn iterations_of(
+        &self,
+        func: &mut Function,
+        place: &Place<'_>,
+        mut values: Vec<Src>,
+        made: &mut Vec<BlockId>,
+    ) -> Option<Iterations> {
+        let carried = self.carried(func);
+        let mut ends: Option<(BlockId, BlockId)> = None;
+        let mut map = Map::default();
+        for iteration in 0..place.piece.iterations {
+            let (blocks, own) = self.copy(func, &values, place.first + iteration, place.copies);
+            map = own;
+            let (start, end) = (*blocks.first()?, *blocks.last()?);
+            let top = match ends {
+                None => start,
+                Some((top, before)) => {
+                    func.block_mut(before).term = Term::Jump(start);
+                    top
+                }
+            };
+            ends = Some((top, end));
+            values = carried.iter().map(|src| substituted(&map, *src)).collect();
+            made.extend(blocks);
+        }
+        let (top, bottom) = ends?;
+        Some(Iterations { top, bottom, values, map })
+    }
+
+    fn exit(&self, func: &Function) -> Option<Exit> {
+        match func.block(self.last()).term {
+            Term::Branch { cond, then, uniform, .. } => {
+                Some(Exit { cond, goes_on: then == self.header(), uniform })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether all iterations of a piece, of which it has two at least, are left: all their tests but the last hold. The first
+    /// of them begins with `value`, if `begins` holds.
     fn guard(&self, func: &mut Function, place: &Place<'_>, b: BlockId, value: Src, begins: Src) -> Src {
         let (limit, at) = (place.limit, func.block(self.last()).term_src);
         let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
@@ -667,6 +636,68 @@ impl Counted {
     }
 }
 
+/// The condition of the only branch that leaves or repeats a loop, and whether the loop goes on where it holds. The branch
+/// ends the loop's last block.
+fn only_test(func: &Function, cfg: &Cfg, body: &[BlockId]) -> Option<(Src, bool)> {
+    let (&header, &last) = (body.first()?, body.last()?);
+    let Term::Branch { cond, then, els, .. } = func.block(last).term else { return None };
+    let goes_on = then == header;
+    let exit = if goes_on { els } else { then };
+    let preds = cfg.preds(header);
+    if !preds.contains(&last) || preds.len() < 2 || body.contains(&exit) {
+        return None;
+    }
+    let stays = |&b: &BlockId| {
+        let term = &func.block(b).term;
+        matches!(term, Term::Jump(_) | Term::Branch { .. })
+            && term.successors().iter().all(|to| body.contains(to) && *to != header)
+    };
+    body[..body.len() - 1].iter().all(stays).then_some((cond, goes_on))
+}
+
+/// Whether there may be two of the instruction.
+fn can_copy(func: &Function, inst: &Inst) -> bool {
+    let is_plain = |v: Value| {
+        let data = func.value(v);
+        data.pin.is_none() && matches!(data.file, File::R | File::P)
+    };
+    !inst.op.calls_function() && inst.defs().all(is_plain)
+}
+
+/// Whether threads act together in the loop; `None` where a copy could part them. Threads may do together in one iteration
+/// what others do in another, unless each does it in every iteration.
+fn acts_together(func: &Function, tree: &Tree, body: &[BlockId]) -> Option<bool> {
+    let last = *body.last()?;
+    let mut any = false;
+    for &b in body {
+        for inst in func.block(b).insts.iter().filter(|inst| facts(&inst.op).convergent) {
+            if !inst.guard.is_true() || !(b == last || tree.dominates(b, last)) {
+                return None;
+            }
+            any = true;
+        }
+    }
+    Some(any)
+}
+
+fn is_made_in(func: &Function, defs: &Defs, body: &[BlockId], v: Value) -> bool {
+    match defs.site(v) {
+        Some((b, _)) => body.contains(&b),
+        None => body.iter().any(|&b| func.block(b).phis.iter().any(|phi| phi.dst == v)),
+    }
+}
+
+/// Whether the steps lead to where the comparison fails, and are so short that no multiple of one wraps around.
+fn goes_towards(step: i32, cmp: ICmp) -> bool {
+    let towards = match cmp {
+        ICmp::Lt | ICmp::Le => step > 0,
+        ICmp::Gt | ICmp::Ge => step < 0,
+        ICmp::Ne => step != 0,
+        _ => false,
+    };
+    towards && step.unsigned_abs() <= 1 << 24
+}
+
 /// Where a piece stands.
 struct Place<'a> {
     piece: &'a Piece,
@@ -679,6 +710,40 @@ struct Place<'a> {
     /// Where control goes if too few iterations are left.
     next: Option<BlockId>,
     after: BlockId,
+}
+
+/// The iterations of a piece, which are one after the other.
+struct Iterations {
+    top: BlockId,
+    bottom: BlockId,
+    /// What the header's phis take after them.
+    values: Vec<Src>,
+    /// The values of the last one.
+    map: Map,
+}
+
+/// The branch that leaves or repeats a loop.
+#[derive(Clone, Copy)]
+struct Exit {
+    cond: Src,
+    /// The loop goes on where the condition holds.
+    goes_on: bool,
+    uniform: bool,
+}
+
+impl Exit {
+    fn branch(self, again: BlockId, after: BlockId) -> Term {
+        let Exit { cond, goes_on, uniform } = self;
+        let (then, els) = if goes_on { (again, after) } else { (after, again) };
+        Term::Branch { cond, then, els, uniform }
+    }
+
+    /// Whether the loop goes on.
+    fn stays(self) -> Src {
+        let mut cond = if self.goes_on { self.cond } else { self.cond.not() };
+        normalize_predicate(&mut cond);
+        cond
+    }
 }
 
 /// A block without a terminator yet, and the values of the header's phis there.
@@ -706,7 +771,7 @@ fn lead(func: &mut Function, from: BlockId, values: &[Src], to: BlockId) {
     }
 }
 
-/// Makes the statements of a block those of a copy.
+/// Gives the instructions of a block to copies of their statements.
 fn number(block: &mut Block, statements: Statements, iteration: u32, copies: u32) {
     for inst in &mut block.insts {
         inst.src = statements.in_iteration(inst.src, iteration, copies);
@@ -714,7 +779,7 @@ fn number(block: &mut Block, statements: Statements, iteration: u32, copies: u32
     block.term_src = statements.in_iteration(block.term_src, iteration, copies);
 }
 
-/// The largest divisor of `all` that is not above `most`, if it is worth unrolling.
+/// The largest divisor of `all` that is at most `most`, if there is one of four or more.
 fn divisor(all: u32, most: u32) -> Option<u32> {
     (4..=most.min(MOST_ITERATIONS)).rev().find(|divisor| all.is_multiple_of(*divisor))
 }
