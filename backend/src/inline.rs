@@ -148,6 +148,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     let mut shell = function.clone();
     let body = std::mem::take(&mut shell.body);
     let parts = std::mem::take(&mut shell.parts);
+    let nounroll = std::mem::take(&mut shell.nounroll.before);
     let mut inliner = Inliner {
         callees,
         shared: FxHashMap::default(),
@@ -162,7 +163,8 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
         },
         added: 0,
     };
-    let caller = Caller { body: &body, parts: &parts, names: Names::default(), frame: None };
+    let caller =
+        Caller { body: &body, parts: &parts, nounroll: &nounroll, names: Names::default(), frame: None };
     inliner.body(&caller);
     let mut out = inliner.out;
     for stmt in &out.function.body {
@@ -241,6 +243,8 @@ struct Names {
 /// A body on its way into the result.
 struct Caller<'a> {
     body: &'a [Stmt],
+    /// Before which of the statements a loop begins that stays as it is, in ascending order.
+    nounroll: &'a [u32],
     parts: &'a [Part],
     names: Names,
     /// The call that it replaces, and where it returns to.
@@ -270,6 +274,10 @@ impl<'a> Inliner<'_, 'a> {
         }
         let mut returns_early = false;
         for (i, stmt) in caller.body.iter().enumerate() {
+            if caller.nounroll.binary_search(&(i as u32)).is_ok() {
+                let out = &mut self.out.function;
+                out.nounroll.before.push(out.body.len() as u32);
+            }
             let instr = match stmt {
                 Stmt::Label(label) => {
                     let label = caller.names.label(*label);
@@ -475,7 +483,13 @@ impl<'a> Inliner<'_, 'a> {
         let results = names.returns.clone();
         let given_in: Vec<RegId> =
             function.returns.iter().map(|param| param.reg.map_or(RegId(0), |reg| names.reg(reg))).collect();
-        let body = Caller { body: &function.body, parts: &function.parts, names, frame: Some((frame, end)) };
+        let body = Caller {
+            body: &function.body,
+            parts: &function.parts,
+            nounroll: &function.nounroll.before,
+            names,
+            frame: Some((frame, end)),
+        };
         self.body(&body);
         for (i, (to, param)) in given.iter().zip(&function.returns).enumerate() {
             match (to, returns.get(i)) {

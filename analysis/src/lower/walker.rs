@@ -355,7 +355,7 @@ fn shared_numbers(declared: &[RegisterDecl]) -> impl Fn(&RegisterName) -> Option
 
 /// Makes a function empty that keeps its memory.
 fn clear_function(function: &mut Function) {
-    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
+    let Function { name, params, returns, regs, locals, targets, body, nounroll, parts, .. } = function;
     name.clear();
     params.clear();
     returns.clear();
@@ -364,6 +364,7 @@ fn clear_function(function: &mut Function) {
     targets.clear();
     body.clear();
     parts.clear();
+    (nounroll.everywhere, _) = (false, nounroll.before.clear());
     (function.entry, function.linkage) = (false, Linkage::Internal);
     (function.labels, function.launch) = (0, Launch::default());
 }
