@@ -205,6 +205,9 @@ impl Task<'_> {
         if options.check_only {
             return 0;
         }
+        if resources::ranges(options, db, file, log) {
+            return log.aborted();
+        }
         resources::limits(options, db, file, log);
         match self.link(command_line, clock) {
             Ok(linked) => self.finish(&linked, clock, log),
@@ -340,7 +343,7 @@ impl Task<'_> {
             (false, quiet) => (!quiet).then_some(Kind::Warning),
         };
         let mut failed = false;
-        for d in found {
+        for d in found.iter().filter(|d| !is_said_of_kernels(d)) {
             if let Some((kind, advice)) = self.advice(d) {
                 let kind = if kind == Kind::Warning { warning } else { Some(kind) };
                 if let Some(kind) = kind {
@@ -371,6 +374,11 @@ impl Task<'_> {
         }
         failed
     }
+}
+
+/// Whether a finding is about launch bounds that [`resources::ranges`] tells of, with those of the options.
+fn is_said_of_kernels(d: &Diagnostic) -> bool {
+    d.lint.name == "ignored-directive" && d.message.contains("is ignored: at most")
 }
 
 /// Whether both are one file. `-` is what standard input comes from.
