@@ -72,6 +72,9 @@ fn told(options: &Options) -> Option<String> {
     options.list_versions.then_some(text)
 }
 
+/// The lints that ptxas warns of too.
+const WARNINGS_OF_PTXAS: [&str; 2] = ["ignored-directive", "unknown-pragma"];
+
 /// The first version of PTX that objects are made of.
 const OLDEST_OF_OBJECTS: PtxVersion = PtxVersion::new(3, 1);
 
@@ -355,6 +358,10 @@ impl Task<'_> {
             }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
+                // ptxas does not have the others, so they never keep anybody from its output.
+                Severity::Warning if !WARNINGS_OF_PTXAS.contains(&d.lint.name) && !options.quiet => {
+                    Kind::Warning
+                }
                 Severity::Warning => match warning {
                     Some(kind) => kind,
                     None => continue,

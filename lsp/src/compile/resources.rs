@@ -145,11 +145,15 @@ fn describe(
     log.say(Kind::Info, line);
     for kernel in &linked.kernels {
         let name = &kernel.name;
-        log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
+        if kernel.entry {
+            log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
+        }
         if has_convention {
             properties(name, kernel.frame, log);
         }
-        log.say(Kind::Info, used(kernel, counts_banks, has_convention));
+        if kernel.entry {
+            log.say(Kind::Info, used(kernel, counts_banks, has_convention));
+        }
         let milliseconds = times(name).as_secs_f64() * 1e3;
         log.say(Kind::Info, format_args!("Compile time = {milliseconds:.3} ms"));
         for part in kernel.parts.iter().filter(|_| has_convention) {
