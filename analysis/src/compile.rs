@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use ptx_backend::abi::Known;
-use ptx_backend::assemble::LinkTo;
+use ptx_backend::assemble::{JumpTable, LinkTo};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
@@ -434,7 +434,8 @@ pub enum LineTables {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    /// In the order of the file that is written: the last of the text first.
+    /// In the order of the file that is written: the last of the text first. Those of an object are its functions, then
+    /// its kernels.
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
@@ -445,6 +446,8 @@ pub struct Linked {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkedKernel {
     pub name: String,
+    /// Whether it is a kernel, and not a function of an object.
+    pub entry: bool,
     /// Its own stack frame and spills.
     pub frame: Frame,
     /// Of the kernel with all that it calls; the stack is the deepest.
@@ -588,8 +591,20 @@ pub fn link_watched(
         let debug = debug(places);
         let object =
             cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
-        let cubin = object.map_err(not_linked)?;
-        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default(), lacks_files });
+        let (cubin, sizes) = object.map_err(not_linked)?;
+        let report = |function: &LinkFunction<'_>| LinkedKernel {
+            name: function.input.name.clone(),
+            entry: function.input.entry,
+            frame: Frame::of(&function.code.resources),
+            // The linker knows what else is on the stack.
+            resources: Resources { stack_bytes: 0, ..function.code.resources },
+            bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
+            parts: Vec::new(),
+        };
+        let (entries, functions): (Vec<_>, Vec<_>) =
+            linked.iter().map(report).rev().partition(|function| function.entry);
+        let kernels = functions.into_iter().chain(entries).collect();
+        return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {
@@ -605,6 +620,7 @@ pub fn link_watched(
         parts.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
         LinkedKernel {
             name: own.input.name.clone(),
+            entry: true,
             frame: Frame::of(&own.code.resources),
             resources: joined.kernel.resources,
             bank_2_bytes: joined.constants.len() as u32,

@@ -337,7 +337,7 @@ mod tests {
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);
         if relocatable {
-            return object(&program, &[function], &options, "-arch test", None, None);
+            return object(&program, &[function], &options, "-arch test", None, None).map(|(file, _)| file);
         }
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
         link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test", None, None)

@@ -72,6 +72,9 @@ fn told(options: &Options) -> Option<String> {
     options.list_versions.then_some(text)
 }
 
+/// The lints that ptxas warns of too.
+const WARNINGS_OF_PTXAS: [&str; 2] = ["ignored-directive", "unknown-pragma"];
+
 /// The first version of PTX that objects are made of.
 const OLDEST_OF_OBJECTS: PtxVersion = PtxVersion::new(3, 1);
 
@@ -204,6 +207,9 @@ impl Task<'_> {
         }
         if options.check_only {
             return 0;
+        }
+        if resources::ranges(options, db, file, log) {
+            return log.aborted();
         }
         resources::limits(options, db, file, log);
         match self.link(command_line, clock) {
@@ -340,7 +346,7 @@ impl Task<'_> {
             (false, quiet) => (!quiet).then_some(Kind::Warning),
         };
         let mut failed = false;
-        for d in found {
+        for d in found.iter().filter(|d| !is_said_of_kernels(d)) {
             if let Some((kind, advice)) = self.advice(d) {
                 let kind = if kind == Kind::Warning { warning } else { Some(kind) };
                 if let Some(kind) = kind {
@@ -352,6 +358,10 @@ impl Task<'_> {
             }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
+                // ptxas does not have the others, so they never keep anybody from its output.
+                Severity::Warning if !WARNINGS_OF_PTXAS.contains(&d.lint.name) && !options.quiet => {
+                    Kind::Warning
+                }
                 Severity::Warning => match warning {
                     Some(kind) => kind,
                     None => continue,
@@ -371,6 +381,11 @@ impl Task<'_> {
         }
         failed
     }
+}
+
+/// Whether a finding is about launch bounds that [`resources::ranges`] tells of, with those of the options.
+fn is_said_of_kernels(d: &Diagnostic) -> bool {
+    d.lint.name == "ignored-directive" && d.message.contains("is ignored: at most")
 }
 
 /// Whether both are one file. `-` is what standard input comes from.

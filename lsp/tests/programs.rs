@@ -361,6 +361,31 @@ fn inputs_are_one_module() {
 }
 
 #[test]
+fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
+    let texts = [
+        ".visible .entry k() .maxntid 64 .minnctapersm 40 { ret; }",
+        ".visible .entry l() .maxnreg 10 { ret; }",
+        ".visible .func f() { ret; }",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    let compile = |rest: &[&str]| {
+        run(COMPILE, folder.path(), &[&["-arch=sm_80", "-o", "x.cubin", "k.ptx"], rest].concat())
+    };
+    let adjusted = "For entry l adjusting per thread register count of 10 to lower bound of 24";
+    let ignored = "Value of minnctapersm for entry k is out of range. minnctapersm will be ignored";
+    let warnings = |word: &str| format!("ptxc {word} : {adjusted}\nptxc {word} : {ignored}\n");
+    assert_eq!(compile(&[]), (0, warnings("warning")));
+    let aborted = "ptxc fatal   : Ptx assembly aborted due to errors\n";
+    assert_eq!(compile(&["-Werror"]), (255, warnings("error  ") + aborted));
+    let (status, text) = compile(&["-w", "-c", "-v"]);
+    let without_times: Vec<&str> = text.lines().filter(|line| !line.contains("Compile time")).collect();
+    let first = "ptxc info    : 0 bytes gmem\nptxc info    : Function properties for f\n    \
+        0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+        ptxc info    : Compiling entry function 'l' for 'sm_80'\n";
+    assert!(status == 0 && without_times.join("\n").starts_with(first), "{text}");
+}
+
+#[test]
 fn warnings_and_statistics_are_those_of_ptxas() {
     let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
     let folder =

@@ -5,6 +5,7 @@
 //! from which nvlink computes registers and stacks. All relocations carry addends here; ptxas leaves out those of zero
 //! before sm_90.
 
+use super::Sizes;
 use super::data::{Data, Referent, Reloc};
 use super::debug::{Debug, frame};
 use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
@@ -44,7 +45,7 @@ pub fn object(
     arguments: &str,
     lines: Option<&Lines>,
     debug: Option<&Debug>,
-) -> Result<Vec<u8>, CodegenError> {
+) -> Result<(Vec<u8>, Sizes), CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     if let Some(function) = functions.iter().find(|function| function.input.returns.len() > 1) {
@@ -87,8 +88,14 @@ impl Linker<'_> {
         arguments: &str,
         lines: Option<&Lines>,
         debug: Option<&Debug>,
-    ) -> Result<Vec<u8>, CodegenError> {
+    ) -> Result<(Vec<u8>, Sizes), CodegenError> {
         let (globals, constants) = (self.global_data()?, self.constant_data()?);
+        let bytes = |data: &Option<Data>| data.as_ref().map_or(0, |data| data.bytes.len() as u64);
+        let module_bytes = Sizes {
+            global: bytes(&globals.initialised) + globals.zeroed_bytes,
+            constant_3: bytes(&constants),
+            constant_4: 0,
+        };
         let of_name: FxHashMap<&str, usize> =
             self.functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect();
         let by_index = |env: &Env, i: u32| {
@@ -447,6 +454,7 @@ impl Linker<'_> {
         };
         self.image
             .write(format)
+            .map(|file| (file, module_bytes))
             .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
     }
 

@@ -6,9 +6,57 @@ use std::time::Duration;
 use super::log::{Kind, Log};
 use super::options::Options;
 use ptx_analysis::compile::Frame;
-use ptx_analysis::lower::lower;
+use ptx_analysis::lower::{function, lower};
 use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile};
+use ptx_backend::abi::FEWEST_REGISTERS;
+use ptx_backend::input::Launch;
+use ptx_backend::target::WARP;
 use ptx_backend::target::{MAX_REGISTERS, Target};
+
+/// Says which launch bounds of kernels are out of range, the last kernel first; whether that forbids output.
+pub(super) fn ranges(options: &Options, db: &Database, file: SourceFile, log: &mut Log) -> bool {
+    let Some(target) = Target::of(options.sm) else { return false };
+    let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
+    let kernels = compile::functions(db, file).filter_map(|item| function(db, item).as_ref());
+    let kernels: Vec<_> = kernels.filter(|function| function.entry).collect();
+    let mut any = false;
+    for kernel in kernels.into_iter().rev().filter(|_| !options.quiet) {
+        for message in out_of_range(&kernel.launch, &kernel.name, target).into_iter().flatten() {
+            log.say(kind, message);
+            any = true;
+        }
+    }
+    any && kind == Kind::Error
+}
+
+/// What of a kernel's bounds is changed or ignored.
+fn out_of_range(launch: &Launch, name: &str, target: &Target) -> [Option<String>; 3] {
+    let (least, most) = (FEWEST_REGISTERS, MAX_REGISTERS);
+    let registers = launch.maxnreg.and_then(|registers| match registers {
+        _ if registers < least => Some(format!(
+            "For entry {name} adjusting per thread register count of {registers} to lower bound of {least}"
+        )),
+        _ if registers > most => {
+            Some(format!("Too many maxnreg specified for entry {name}, will be ignored"))
+        }
+        _ => None,
+    });
+    let most_threads = target.limits.warps * WARP;
+    let threads = launch.maxntid.or(launch.reqntid);
+    let threads = threads.map(|n| n.iter().fold(1u32, |all, n| all.saturating_mul(*n)));
+    let blocks = launch.minnctapersm.filter(|_| threads.is_some());
+    let too_many = blocks.is_some_and(|blocks| blocks > target.limits.blocks);
+    let blocks_message = too_many.then(|| {
+        format!("Value of minnctapersm for entry {name} is out of range. minnctapersm will be ignored")
+    });
+    let blocks = blocks.filter(|_| !too_many);
+    let all = threads.unwrap_or(0).saturating_mul(blocks.unwrap_or(1));
+    let ignored = if blocks.is_some() { ".minnctapersm" } else { ".minnctapersm and .maxntid" };
+    let threads_message = (all > most_threads).then(|| {
+        format!("Value of threads per SM for entry {name} is out of range. {ignored} will be ignored")
+    });
+    [registers, blocks_message, threads_message]
+}
 
 /// Says what becomes of the limit on registers for each kernel, the last first.
 pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
@@ -97,11 +145,15 @@ fn describe(
     log.say(Kind::Info, line);
     for kernel in &linked.kernels {
         let name = &kernel.name;
-        log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
+        if kernel.entry {
+            log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
+        }
         if has_convention {
             properties(name, kernel.frame, log);
         }
-        log.say(Kind::Info, used(kernel, counts_banks, has_convention));
+        if kernel.entry {
+            log.say(Kind::Info, used(kernel, counts_banks, has_convention));
+        }
         let milliseconds = times(name).as_secs_f64() * 1e3;
         log.say(Kind::Info, format_args!("Compile time = {milliseconds:.3} ms"));
         for part in kernel.parts.iter().filter(|_| has_convention) {
