@@ -45,7 +45,7 @@ pub use selection::selection_ranges;
 pub use signature_help::signature_help;
 pub use source::{SourcePlace, file_links, source_place};
 pub use symbols::document_symbols;
-pub use tokens::semantic_tokens;
+pub use tokens::{ItemTokens, item_tokens, semantic_tokens};
 
 pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 

@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use text_size::{TextRange, TextSize};
 
+use crate::check::files::Found;
 use crate::input::{self, Input};
 use crate::project::Project;
 use crate::{output, terminal, threads};
@@ -188,9 +189,12 @@ fn explain(word: &str) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> io::Result<u8> {
-    let paths = files::find(&arguments.paths)?;
+    let Found { paths, errors } = files::find(&arguments.paths)?;
+    for error in &errors {
+        say(format_args!("ptx-check: {error}"));
+    }
     let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
-    let mut status = CLEAN;
+    let mut status = if errors.is_empty() { CLEAN } else { USAGE };
     let mut results = Vec::new();
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
+use crate::handlers::semantic_tokens;
 use crate::progress::Progress;
 use crate::transport::Load;
 use line_index::LineIndex;
@@ -129,6 +130,7 @@ pub struct Snapshot {
     pub config: Arc<Config>,
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
+    pub sent_tokens: Arc<semantic_tokens::Sent>,
 }
 
 impl Snapshot {
@@ -154,6 +156,7 @@ struct Open {
     compiling: Option<i32>,
     /// The version waits to be checked.
     check_queued: bool,
+    sent_tokens: Arc<semantic_tokens::Sent>,
 }
 
 /// Tells the owner that background work has ended, even by a panic.
@@ -320,6 +323,7 @@ impl Owner {
             compile_at: None,
             compiling: None,
             check_queued: false,
+            sent_tokens: Arc::default(),
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -399,6 +403,7 @@ impl Owner {
             lines: open.lines.clone(),
             config: self.config.clone(),
             compiled,
+            sent_tokens: open.sent_tokens.clone(),
         })
     }
 

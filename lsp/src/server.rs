@@ -244,7 +244,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
         semantic_tokens_provider: Some(
             SemanticTokensOptions {
                 legend: handlers::semantic_tokens::legend(),
-                full: Some(SemanticTokensFullOptions::Bool(true)),
+                full: Some(SemanticTokensFullOptions::Delta { delta: Some(true) }),
                 range: Some(true),
                 ..Default::default()
             }
@@ -536,8 +536,17 @@ impl LanguageServer for Backend {
         &self,
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
-        self.read(params.text_document.uri, |s| handlers::semantic_tokens::handle(s, None).map(Into::into))
-            .await
+        let answer = |s: &Snapshot| Some(handlers::semantic_tokens::full(s).into());
+        self.read(params.text_document.uri, answer).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let previous = params.previous_result_id;
+        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::delta(s, &previous));
+        self.read(params.text_document.uri, answer).await
     }
 
     async fn semantic_tokens_range(
@@ -545,9 +554,7 @@ impl LanguageServer for Backend {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let range = params.range;
-        self.read(params.text_document.uri, move |s| {
-            handlers::semantic_tokens::handle(s, Some(range)).map(Into::into)
-        })
-        .await
+        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::range(s, range).into());
+        self.read(params.text_document.uri, answer).await
     }
 }

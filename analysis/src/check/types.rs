@@ -349,7 +349,7 @@ fn relation(row: &Expected, wider: bool) -> String {
     format!("operand `{}` is {ty}: {rule}", row.name)
 }
 
-/// The bits that a vector's element has; predicates may stand among 32-bit registers.
+/// The bits that a vector's element has; predicates may appear among 32-bit registers.
 fn bits_of(ty: ScalarType) -> u32 {
     if ty == ScalarType::Pred { 32 } else { ty.bits() }
 }
@@ -424,7 +424,7 @@ pub(crate) fn takes_register(opcode: &Opcode, row: &Expected, found: ScalarType)
 fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match row.ty {
-        // Where any register can stand the assembler lets a packed pair pass for a predicate.
+        // Where any register can appear the assembler lets a packed pair pass for a predicate.
         ExpectedType::Typed(ScalarType::Pred) => {
             found == ScalarType::Pred
                 || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)

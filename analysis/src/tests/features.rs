@@ -409,7 +409,7 @@ fn comments_hide_lints() {
         assert_eq!(read("", hidden), [""; 0], "{hidden}");
         assert_eq!(read(&format!("{hidden}\n"), ""), [""; 0], "{hidden}");
     }
-    // Of several alone above a line all count; one that stands behind code is about its own line.
+    // Of several alone above a line all count; one that appears after code is about its own line.
     assert_eq!(read("// ptx-ignore: W0507\n  // ptx-ignore: W0501\n", ""), [""; 0]);
     assert_eq!(read("mov.b32 %r1, 1; // ptx-ignore: W0507\n", ""), ["W0507"]);
     assert_eq!(read("// ptx-ignore: W0507\n\n", ""), ["W0507"]);

@@ -1,5 +1,6 @@
 //! The server as an editor sees it.
 
+mod abuse;
 mod client;
 mod features;
 mod hostile;
