@@ -27,6 +27,7 @@ pub mod settings;
 pub mod terminal;
 pub mod threads;
 pub mod transport;
+pub mod workspace;
 
 use std::process::ExitCode;
 

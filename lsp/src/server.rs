@@ -16,6 +16,7 @@ use crate::owner::{ClientAbilities, Event, Owner, Snapshot};
 use crate::parent::parent;
 use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
+use crate::workspace;
 use ptx_analysis::{CancellationToken, catch_cancelled};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
@@ -38,6 +39,8 @@ pub struct Backend {
     tells_about_files: AtomicBool,
     creates_files: AtomicBool,
     takes_snippets: AtomicBool,
+    /// Agreed with the client at `initialize`.
+    encoding: OnceLock<Encoding>,
 }
 
 /// Serves one client over the given streams until it exits, disconnects or dies.
@@ -54,6 +57,7 @@ pub async fn serve(
         tells_about_files: AtomicBool::new(false),
         creates_files: AtomicBool::new(false),
         takes_snippets: AtomicBool::new(false),
+        encoding: OnceLock::new(),
         client,
         events: events.clone(),
         queue: Mutex::new(Some(queue)),
@@ -284,6 +288,7 @@ impl LanguageServer for Backend {
         let client = abilities(&params.capabilities);
         self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
+        let _ = self.encoding.set(client.encoding);
         self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
@@ -428,10 +433,18 @@ impl LanguageServer for Backend {
     async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
         let (reply, documents) = oneshot::channel();
         self.events.send(Event::List { reply }).map_err(|_| Error::internal_error())?;
+        let open = documents.await.map_err(|_| Error::internal_error())?;
         let mut all = Vec::new();
-        for uri in documents.await.map_err(|_| Error::internal_error())? {
+        for uri in open.clone() {
             let query = params.query.clone();
             all.extend(self.read(uri, move |s| handlers::workspace_symbol::handle(s, &query)).await?);
+        }
+        if let Some(root) = self.settings.root() {
+            let encoding = self.encoding.get().copied().unwrap_or_default();
+            let is_wanted = move |name: &str| handlers::workspace_symbol::matches(name, &params.query);
+            let others =
+                tokio::task::spawn_blocking(move || workspace::symbols(&root, &open, encoding, is_wanted));
+            all.extend(others.await.map_err(|_| Error::internal_error())?);
         }
         Ok(Some(all))
     }

@@ -37,6 +37,11 @@ impl Settings {
         self.read().await
     }
 
+    /// The folder that the client works in.
+    pub fn root(&self) -> Option<PathBuf> {
+        self.root.get().cloned()
+    }
+
     /// The project's file, or the one to be made in the client's folder if it `creates` files.
     pub fn project_file(&self, creates: bool) -> Option<ProjectFile> {
         ProjectFile::of(self.root.get()?, creates)

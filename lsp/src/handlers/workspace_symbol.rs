@@ -1,4 +1,4 @@
-//! `workspace/symbol`: functions and variables of all open documents.
+//! `workspace/symbol`: functions and variables of the open documents and of the other files of the folder.
 
 use crate::handlers::document_symbol::kind;
 use crate::owner::Snapshot;
@@ -24,7 +24,8 @@ pub fn handle(s: &Snapshot, query: &str) -> Vec<SymbolInformation> {
     symbols.map(convert).collect()
 }
 
-fn matches(name: &str, query: &str) -> bool {
+/// Whether a name has the letters of a query in their order.
+pub fn matches(name: &str, query: &str) -> bool {
     let mut letters = name.chars().map(|c| c.to_ascii_lowercase());
     query.chars().all(|wanted| letters.any(|letter| letter == wanted.to_ascii_lowercase()))
 }

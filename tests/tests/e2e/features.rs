@@ -117,3 +117,24 @@ async fn instructions_lead_to_their_source() {
     assert_eq!(client.request("textDocument/definition", ask(9)).await.unwrap(), Value::Null);
     client.stop().await;
 }
+
+/// Files that are not open have symbols too.
+#[tokio::test(flavor = "multi_thread")]
+async fn symbols_of_a_folder() {
+    let folder = super::settings::Folder::new("symbols", "");
+    for (name, text) in [
+        ("closed.ptx", "// π\n.func other();\n/* π */ .entry closed_k() { ret; }\n"),
+        ("open.ptx", ".entry old_k() { ret; }\n"),
+    ] {
+        std::fs::write(folder.0.join(name), text).expect("a file");
+    }
+    let mut client = super::settings::start(&folder.0, json!({})).await;
+    let uri = format!("file://{}/open.ptx", folder.0.display());
+    client.open(&uri, ".version 8.0\n.target sm_80\n.entry new_k() { ret; }\n").await;
+    let found = client.request("workspace/symbol", json!({ "query": "_k" })).await.unwrap();
+    let names: Vec<&str> =
+        found.as_array().unwrap().iter().map(|symbol| symbol["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["new_k", "closed_k"]);
+    assert_eq!(found[1]["location"]["range"]["start"], json!({ "line": 2, "character": 15 }));
+    client.stop().await;
+}

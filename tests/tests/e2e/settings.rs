@@ -29,7 +29,7 @@ impl Drop for Folder {
     }
 }
 
-async fn start(root: &Path, capabilities: Value) -> Client {
+pub(crate) async fn start(root: &Path, capabilities: Value) -> Client {
     let mut client = Client::connect();
     let root = format!("file://{}", root.display());
     let parameters = json!({ "processId": null, "rootUri": root, "capabilities": capabilities });

@@ -1,0 +1,118 @@
+//! The PTX files of the client's folder that are not open: the names that they declare.
+//!
+//! They are read upon each request, within bounds, so that nothing has to follow their changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::convert::{Lines, line_index};
+use crate::document::Encoding;
+use crate::input;
+use ptx_syntax::{ItemKind, split};
+use tower_lsp::lsp_types::{Location, SymbolInformation, SymbolKind, Url};
+
+/// Most entries of folders that are looked at, and most files that are read.
+const ENTRIES: usize = 50_000;
+const FILES: usize = 1_000;
+/// MiB of the largest file that is read, and bytes of all.
+const LARGEST: u64 = 16;
+const BYTES: usize = 128 << 20;
+
+/// The functions and variables below a folder whose names are wanted, outside the files of `open`.
+pub fn symbols(
+    folder: &Path,
+    open: &[Url],
+    encoding: Encoding,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<SymbolInformation> {
+    let mut found = Vec::new();
+    let mut left = BYTES;
+    for path in files(folder) {
+        let Ok(uri) = Url::from_file_path(&path) else { continue };
+        if open.contains(&uri) {
+            continue;
+        }
+        let Ok(input) = input::read(&path, LARGEST) else { continue };
+        let Some(rest) = left.checked_sub(input.text.len()) else { break };
+        left = rest;
+        of_text(&input.text, &uri, encoding, &is_wanted, &mut found);
+    }
+    found
+}
+
+fn of_text(
+    text: &str,
+    uri: &Url,
+    encoding: Encoding,
+    is_wanted: &impl Fn(&str) -> bool,
+    found: &mut Vec<SymbolInformation>,
+) {
+    let mut index = None;
+    for item in split(text) {
+        let kind = match item.kind {
+            ItemKind::Entry | ItemKind::Func => SymbolKind::FUNCTION,
+            ItemKind::Variable => SymbolKind::VARIABLE,
+            _ => continue,
+        };
+        let Some(range) = item.name.filter(|&name| is_wanted(&text[name])) else { continue };
+        let index = index.get_or_insert_with(|| line_index(text));
+        let lines = Lines { text, index, encoding };
+        #[expect(deprecated, reason = "the protocol's struct still has the field")]
+        found.push(SymbolInformation {
+            name: text[range].to_owned(),
+            kind,
+            tags: None,
+            deprecated: None,
+            location: Location::new(uri.clone(), lines.range(range)),
+            container_name: None,
+        });
+    }
+}
+
+/// The PTX files below a folder, sorted. What cannot be read is left out, as are folders of build outputs.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![folder.to_owned()];
+    let mut left = ENTRIES;
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            left -= 1;
+            if left == 0 || found.len() == FILES {
+                found.sort();
+                return found;
+            }
+            // Links are not followed: a cycle would never end.
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_hidden = name.to_string_lossy().starts_with('.');
+            if kind.is_dir() && !is_hidden && name != "target" && name != "node_modules" {
+                pending.push(path);
+            } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "ptx") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_text() {
+        let text = "// π\n.func other();\n/* π */ .entry closed_k() { ret; }\n.global .b32 a, b;\n";
+        let uri = Url::parse("file:///a.ptx").expect("a URI");
+        let mut found = Vec::new();
+        of_text(text, &uri, Encoding::Utf16, &|_| true, &mut found);
+        let names: Vec<String> = found
+            .iter()
+            .map(|symbol| {
+                let start = symbol.location.range.start;
+                format!("{} {}:{}", symbol.name, start.line, start.character)
+            })
+            .collect();
+        assert_eq!(names, ["other 1:6", "closed_k 2:15", "a 3:13"]);
+    }
+}
