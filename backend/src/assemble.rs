@@ -83,6 +83,8 @@ pub enum LinkTo {
     Table(u32),
     /// It moves where a symbol lies, or what stands for a function's address.
     Symbol(crate::ori::op::Link),
+    /// It moves the bytes of an entry of a table, which the driver fills in.
+    EntrySize(crate::ori::op::Descriptors),
 }
 
 /// Encodes scheduled code.
@@ -114,6 +116,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             Some(Link::Return { block, high }) => Some(LinkTo::Return { place: starts[block.index()], high }),
             Some(Link::Table(id)) => Some(LinkTo::Table(table_start(code, id))),
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
+            Some(Link::EntrySize(table)) => Some(LinkTo::EntrySize(table)),
             Some(Link::Distance(block)) => {
                 let distance = starts[block.index()].wrapping_sub(counter).wrapping_mul(WORD);
                 inst.set(Field::Imm32, distance.into());

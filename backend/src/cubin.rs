@@ -193,6 +193,10 @@ impl<'a> Linker<'a> {
         for (name, relocs) in &handles {
             pending.extend(self.relocation_sections(name, relocs));
         }
+        let entry_sizes = self.entry_size_relocations();
+        for (name, relocs) in &entry_sizes {
+            pending.extend(self.relocation_sections(name, relocs));
+        }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
         let loaded = self.loaded_sections(slots, constants, globals);
         let names = self.name_all(&about, &loaded, &code_bytes);
@@ -307,6 +311,7 @@ mod tests {
             locals: vec![],
             labels: 0,
             targets: vec![],
+            nounroll: Default::default(),
             body: vec![],
             parts: vec![],
             launch: Default::default(),
@@ -321,6 +326,7 @@ mod tests {
             tables: Vec::new(),
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
+            copies: Default::default(),
             inlined: None,
             known: None,
             spills: vec![false; 8].into(),

@@ -24,7 +24,8 @@ const MOST_CONSTANTS: u32 = 1 << 15;
 /// A kernel with what it calls.
 #[derive(Clone, Debug)]
 pub struct Joined {
-    /// The kernel, its code followed by that of the functions, its resources those of all.
+    /// The kernel, its code followed by that of the functions, its resources those of all. Its links are those that
+    /// the driver fills in, or that the code has right as long as it begins its section.
     pub kernel: CompiledFunction,
     /// The functions, in the order of their code.
     pub parts: Vec<Part>,
@@ -170,7 +171,7 @@ impl<'a> Program<'a> {
 
 /// It has nothing of other functions. A kernel begins its section, so what counts from there is in its code.
 fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
-    let own = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_));
+    let own = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::EntrySize(_));
     kernel.links.iter().all(own) && !takes_addresses(sm, kernel)
 }
 
@@ -257,6 +258,8 @@ impl Whole<'_, '_> {
             for link in &own.links {
                 self.fill(i, link, &mut code)?;
             }
+            let left = own.links.iter().filter(|link| matches!(link.to, LinkTo::EntrySize(_)));
+            kernel.links.extend(left.map(|link| CodeLink { at: link.at + piece.start as u32, ..*link }));
             let moved = |at: &u32| at + piece.start as u32;
             kernel.tables.extend(own.tables.iter().map(|table| JumpTable {
                 branch: moved(&table.branch),
@@ -286,11 +289,13 @@ impl Whole<'_, '_> {
         }
         kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
         // A kernel that calls nothing has placed its variables itself.
-        let places_nothing =
-            |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_));
+        let places_nothing = |link: &CodeLink| {
+            matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_) | LinkTo::EntrySize(_))
+        };
         if !self.pieces[0].function.code.links.iter().all(places_nothing) {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
         }
+        kernel.copies = Default::default();
         (kernel.code, kernel.lines) = (code.into(), lines.into());
         (kernel.live_registers, kernel.spills) = (live.into(), spills.into());
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
@@ -333,6 +338,7 @@ impl Whole<'_, '_> {
                 (Field::Target, start.wrapping_sub(next))
             }
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
+            LinkTo::EntrySize(_) => return Ok(()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
             LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } => {
                 return Err(wrong("an address for another linker"));

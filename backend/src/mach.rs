@@ -80,6 +80,8 @@ pub enum Link {
     Table(op::JumpTable),
     /// It moves where a symbol lies, or what stands for a function's address.
     Symbol(op::Link),
+    /// It moves the bytes of an entry of a table of the driver.
+    EntrySize(op::Descriptors),
 }
 
 /// What an instruction does besides reading and writing registers: what may not be reordered with what.

@@ -24,6 +24,8 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
+    /// A barrier that a function has taken from its caller is cleared once more before the function sets it.
+    pub clears_barriers_twice: bool,
     /// Sparse products require metadata whose positions ascend within each group of four.
     pub ordered_metadata: bool,
     /// `.f64` products with 16 rows are one operation; elsewhere they are composed of products with eight rows.
@@ -89,6 +91,8 @@ pub struct DriverWords {
     pub sm_count: u16,
     /// Shared memory of the block that is not the kernel's; where it is missing there is none.
     pub reserved_shared: Option<u16>,
+    /// The addresses of the tables with what textures, samplers and surfaces are, one after the other.
+    pub descriptors: u16,
     /// `%is_explicit_cluster`.
     pub explicit_cluster: Option<u16>,
     pub launch: LaunchWords,
@@ -194,6 +198,7 @@ const TURING_WORDS: DriverWords = DriverWords {
     graph_exec: 0x120,
     sm_count: 0x10c,
     reserved_shared: None,
+    descriptors: 0x70,
     explicit_cluster: None,
     launch: LaunchWords {
         stride: 0,
@@ -223,6 +228,7 @@ const HOPPER_WORDS: DriverWords = DriverWords {
     param_window: ParamWindow::Parameters(0x198),
     param_end: 0x1a0,
     graph_exec: 0x190,
+    descriptors: 0xf0,
     explicit_cluster: Some(0x140),
     launch: LaunchWords {
         stride: 0,
@@ -257,6 +263,7 @@ const BLACKWELL_WORDS: DriverWords = DriverWords {
     graph_exec: 0x2e8,
     sm_count: 0x2d0,
     reserved_shared: Some(0x16c),
+    descriptors: 0x150,
     explicit_cluster: Some(0x36c),
     launch: LaunchWords {
         stride: 0xa0,
@@ -288,6 +295,7 @@ const SM_75: Target = Target {
     shared_base: 0,
     clusters: false,
     loads_stack_pointer: false,
+    clears_barriers_twice: true,
     ordered_metadata: false,
     tall_double_products: false,
     loads_before_copies: 0,
@@ -319,6 +327,7 @@ const SM_80: Target = Target {
         shared_unit: 128,
     },
     driver: &AMPERE_WORDS,
+    clears_barriers_twice: false,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },

@@ -23,6 +23,14 @@ pub fn line_index(text: &str) -> LineIndex {
     LineIndex::new(str::from_utf8(&ends).expect("characters must be single ASCII characters"))
 }
 
+/// Where the pages of the lints are.
+const PAGES: &str = "https://github.com/ptx-analyzer/ptx-analyzer/blob/main/analysis/docs/lints";
+
+/// The page of a lint, for clients that open links.
+fn page(code: &str) -> Option<lsp::CodeDescription> {
+    Some(lsp::CodeDescription { href: Url::parse(&format!("{PAGES}/{code}.md")).ok()? })
+}
+
 /// The lines of one text and how the client counts columns.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
@@ -100,6 +108,7 @@ impl Lines<'_> {
             range: self.range(d.range),
             severity: Some(severity),
             code: Some(lsp::NumberOrString::String(d.code().into())),
+            code_description: page(d.code()),
             source: Some("ptx".into()),
             message,
             related_information: (!related.is_empty()).then_some(related),

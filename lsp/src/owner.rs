@@ -22,6 +22,7 @@ use ptx_analysis::ide;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
 
@@ -69,6 +70,10 @@ pub enum Event {
         uri: Url,
         job: ReadJob,
         token: Arc<OnceLock<CancellationToken>>,
+    },
+    /// Asks for the open documents.
+    List {
+        reply: oneshot::Sender<Vec<Url>>,
     },
     /// The checks of a version are done.
     Checked {
@@ -263,6 +268,12 @@ impl Owner {
             Event::Save { uri } => self.save(&uri),
             Event::Close { uri } => self.close(&uri),
             Event::Read { uri, job, token } => self.read(&uri, job, &token),
+            Event::List { reply } => {
+                let mut all: Vec<Url> = self.documents.keys().cloned().collect();
+                all.sort();
+                // Whoever asked may be gone.
+                let _ = reply.send(all);
+            }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),

@@ -2,6 +2,7 @@
 //! thread's own, numbers that stay finite.
 
 mod block;
+mod counted;
 mod functions;
 mod rare;
 mod together;
@@ -291,7 +292,8 @@ impl Writer {
         let structured = depth < 4 && self.statements > 0;
         match self.random.below(54) {
             0..=2 if structured => self.condition(depth, mask),
-            3..=4 if structured => self.repeat(depth, mask),
+            3 if structured => self.repeat(depth, mask),
+            4 if structured => self.counted(mask),
             5 if structured && self.jumps && self.ragged => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();

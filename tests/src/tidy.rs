@@ -49,7 +49,7 @@ const FLOORS: &[&[&str]] = &[
     // The walk over an item, which hands each instruction and each body to the checks.
     &["lower"],
     // The file as a whole.
-    &["reach", "callees", "locate", "findings"],
+    &["reach", "callees", "convention", "locate", "findings"],
     &["debug_data", "lines", "compile"],
     &["ide", "dump"],
 ];

@@ -1,4 +1,4 @@
-//! What can be folded: blocks, initialisers, sections, and comments of more than one line.
+//! What can be folded: blocks, parameters, initialisers, sections, instructions and comments of more than one line.
 
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_item};
 use text_size::{TextRange, TextSize};
@@ -72,7 +72,9 @@ fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
                         }
                         node_folds(&child, text, out);
                     }
-                    SyntaxKind::INITIALIZER_LIST if lines(range) => {
+                    SyntaxKind::INITIALIZER_LIST | SyntaxKind::PARAM_LIST | SyntaxKind::INSTRUCTION
+                        if lines(range) =>
+                    {
                         out.push(Fold { range, kind: FoldKind::Region });
                     }
                     SyntaxKind::DECLARATOR | SyntaxKind::INITIALIZER => node_folds(&child, text, out),

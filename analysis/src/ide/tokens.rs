@@ -183,9 +183,10 @@ fn token_kind(kind: SyntaxKind, parent: SyntaxKind, text: &str) -> Option<TokenK
         SyntaxKind::INT if text == WARP_SIZE => TokenKind::SpecialRegister,
         SyntaxKind::INT | SyntaxKind::FLOAT => TokenKind::Number,
         SyntaxKind::DOT_WORD => match parent {
+            // `.b1` of a register is not the type of that name.
+            SyntaxKind::COMPONENT => TokenKind::SpecialRegister,
             _ if text.get(1..).is_some_and(|name| ScalarType::parse(name).is_some()) => TokenKind::Type,
             SyntaxKind::INSTRUCTION => TokenKind::Modifier,
-            SyntaxKind::COMPONENT => TokenKind::SpecialRegister,
             _ => TokenKind::Directive,
         },
         SyntaxKind::IDENT => match parent {

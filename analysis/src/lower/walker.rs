@@ -20,7 +20,7 @@ use crate::externals::SEPARATE_COMPILATION;
 use crate::flow::{Code, Flow, Survey};
 use crate::items::Part;
 use crate::module::{self, Global, Header, Name};
-use crate::scope::{Entity, Names, clear};
+use crate::scope::{Entity, Names, RegisterName, clear};
 use crate::signature::{RegisterDecl, Shapes};
 use crate::source_map::Usage;
 use crate::source_map::{Occurrence, SourceMap};
@@ -268,7 +268,12 @@ impl<'db> Walker<'db> {
         let has_errors =
             self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
         let is_complete = self.has_body && !has_errors && !self.incomplete;
-        let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
+        let shared = shared_numbers(self.module_registers);
+        let registers = self
+            .names
+            .registers
+            .iter()
+            .map(|register| Register { ty: register.ty, shared: shared(register) });
         self.function.regs.extend(registers);
         self.function.labels = self.names.labels.len() as u32;
         self.finish_map();
@@ -332,9 +337,25 @@ impl<'db> Walker<'db> {
     }
 }
 
+/// Numbers for the registers of module scope, whose declarations are the first of every body.
+fn shared_numbers(declared: &[RegisterDecl]) -> impl Fn(&RegisterName) -> Option<u32> {
+    let width = |decl: &RegisterDecl| decl.count.unwrap_or(1).saturating_mul(decl.lanes.into());
+    let starts = declared.iter().scan(0u32, move |next, decl| {
+        let start = *next;
+        *next = next.saturating_add(width(decl));
+        Some((start, u32::from(decl.lanes)))
+    });
+    let starts: Vec<(u32, u32)> = starts.collect();
+    move |register| {
+        let &(start, lanes) = starts.get(register.declaration.0 as usize)?;
+        let inside = register.number.unwrap_or(0).saturating_mul(lanes).saturating_add(register.lane.into());
+        Some(start.saturating_add(inside))
+    }
+}
+
 /// Makes a function empty that keeps its memory.
 fn clear_function(function: &mut Function) {
-    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
+    let Function { name, params, returns, regs, locals, targets, body, nounroll, parts, .. } = function;
     name.clear();
     params.clear();
     returns.clear();
@@ -343,6 +364,7 @@ fn clear_function(function: &mut Function) {
     targets.clear();
     body.clear();
     parts.clear();
+    (nounroll.everywhere, _) = (false, nounroll.before.clear());
     (function.entry, function.linkage) = (false, Linkage::Internal);
     (function.labels, function.launch) = (0, Launch::default());
 }

@@ -76,6 +76,9 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         if bank3 == Some(symbol.section) {
             return Some(Place::Constant { bank: 3, offset: symbol.value });
         }
+        if symbol.section == 0 && symbol.name.ends_with("DescSize") {
+            return Some(Place::Number(crate::texture::ENTRY_BYTES));
+        }
         let address = device.variable(symbol.name).or_else(|| Some(start(symbol.section)? + symbol.value));
         let address = address.or_else(|| system_address(symbol.name)).map(Place::Address);
         let number = || (symbol.section == 0 && symbol.name.starts_with(".nv.")).then_some(symbol.value);
@@ -92,6 +95,10 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         bank4: data(bank4),
         function_words: Vec::new(),
         handles: Vec::new(),
+        independent: relocations
+            .iter()
+            .any(|relocation| symbols[relocation.symbol].name.ends_with("DescSize"))
+            .then(|| symbols.iter().any(|symbol| symbol.name.starts_with(".nv.independent."))),
         places: places(&data(find(&format!(".nv.info.{name}")))),
     };
     kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm)).max(shared_bytes);

@@ -32,6 +32,7 @@ use crate::trace::Trace;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
 pub(crate) use hazard::counted_wait;
+use ptx_backend::assemble::LinkTo;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
 use ptx_backend::layout;
@@ -71,6 +72,8 @@ pub struct Kernel {
     pub function_words: Vec<(u64, u64)>,
     /// Places in constant bank 0, and the bits of handles there.
     pub handles: Vec<(u32, u64)>,
+    /// The code reads the driver's tables of textures: those where a texture has its sampler, or the other ones.
+    pub independent: Option<bool>,
     /// Where each parameter starts, if the file tells: ptxas aligns them in their bank, not in their block.
     pub places: Vec<u32>,
 }
@@ -113,9 +116,16 @@ impl Kernel {
                 }
             }
         }
+        let mut code = function.code.to_vec();
+        let mut sizes = function.links.iter().filter(|link| matches!(link.to, LinkTo::EntrySize(_)));
+        for link in sizes.clone() {
+            if let Some(word) = code.get_mut(link.at as usize) {
+                *word |= u128::from(crate::texture::ENTRY_BYTES) << 32;
+            }
+        }
         Kernel {
             sm,
-            code: function.code.to_vec(),
+            code,
             registers: function.resources.registers,
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
@@ -124,6 +134,7 @@ impl Kernel {
             bank4,
             function_words,
             handles: bound_handles(env, &function.attributes.handles, sm, device),
+            independent: sizes.next().is_some().then_some(env.independent_samplers),
             places: function.attributes.params.clone(),
         }
     }
@@ -205,7 +216,10 @@ fn run_watched(
         true => device.constants(),
         false => device.global.add(kernel.bank3.clone()),
     };
-    let bank0 = bank::filled(kernel, target, launch, constants);
+    let tables = kernel.independent.map(|independent| {
+        crate::texture::tables(&device.textures, independent).map(|table| device.global.add(table))
+    });
+    let bank0 = bank::filled(kernel, target, launch, constants, tables);
     let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0 };
     device.global.set_params(&machine.bank0);
     let mut work = Work::default();

@@ -140,7 +140,106 @@ pub(crate) enum Place {
     Element([i64; 3]),
 }
 
+/// Bytes of an entry of each of the driver's tables, which code learns when it is loaded.
+pub(crate) const ENTRY_BYTES: u64 = 64;
+
+/// The driver's tables, by the numbers in handles: of textures, samplers and surfaces. Where a texture has its
+/// sampler, the first has what the second has too.
+pub(crate) fn tables(textures: &[Texture], independent: bool) -> [Vec<u8>; 3] {
+    let table = |places: &[(u64, Attribute)]| {
+        let mut bytes = vec![0; (FIRST * ENTRY_BYTES) as usize];
+        for texture in textures {
+            let mut entry = [0; ENTRY_BYTES as usize];
+            for &(at, attribute) in places {
+                let at = at as usize;
+                entry[at..at + 4].copy_from_slice(&texture.attribute(attribute).to_le_bytes());
+            }
+            bytes.extend(entry);
+        }
+        bytes
+    };
+    let of_textures = if independent { TEXTURES } else { UNIFIED };
+    [table(of_textures), table(SAMPLERS), table(SURFACES)]
+}
+
+const UNIFIED: &[(u64, Attribute)] = &[
+    (0xc, Attribute::Addressing),
+    (0x10, Attribute::Addressing),
+    (0x14, Attribute::Addressing),
+    (0x18, Attribute::Filter),
+    (0x1c, Attribute::Normalized),
+    (0x20, Attribute::DataType),
+    (0x24, Attribute::Order),
+    (0x28, Attribute::Layers),
+    (0x2c, Attribute::Levels),
+    (0x30, Attribute::Samples),
+];
+const TEXTURES: &[(u64, Attribute)] = &[
+    (0xc, Attribute::Normalized),
+    (0x10, Attribute::DataType),
+    (0x14, Attribute::Order),
+    (0x18, Attribute::Layers),
+    (0x1c, Attribute::Levels),
+    (0x20, Attribute::Samples),
+];
+const SAMPLERS: &[(u64, Attribute)] = &[
+    (0x0, Attribute::Addressing),
+    (0x4, Attribute::Addressing),
+    (0x8, Attribute::Addressing),
+    (0xc, Attribute::Filter),
+    (0x10, Attribute::Unnormalized),
+];
+const SURFACES: &[(u64, Attribute)] = &[
+    (0xc, Attribute::DataType),
+    (0x10, Attribute::Order),
+    (0x14, Attribute::Layout),
+    (0x1c, Attribute::Layers),
+];
+
+/// What may be asked of an object besides its extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attribute {
+    Addressing,
+    Filter,
+    Normalized,
+    Unnormalized,
+    DataType,
+    Order,
+    Layers,
+    Levels,
+    Samples,
+    Layout,
+}
+
 impl Texture {
+    /// An attribute as a number. PTX ISA names OpenCL for those of channels and numbers no others.
+    pub(crate) fn attribute(&self, attribute: Attribute) -> u32 {
+        match attribute {
+            Attribute::Addressing => match self.border {
+                Border::Wrap => 0,
+                Border::Mirror => 1,
+                Border::Clamp => 3,
+                Border::Zero => 4,
+            },
+            Attribute::Filter => self.linear.into(),
+            Attribute::Normalized => self.normalized.into(),
+            Attribute::Unnormalized => (!self.normalized).into(),
+            Attribute::DataType => match (self.channel, self.bytes) {
+                (Channel::Signed, bytes) => 0x10d7 + bytes / 2,
+                (Channel::Unsigned, bytes) => 0x10da + bytes / 2,
+                (Channel::Float, 2) => 0x10dd,
+                (Channel::Float, _) => 0x10de,
+            },
+            Attribute::Order => match self.channels {
+                1 => 0x10b0,
+                2 => 0x10b2,
+                _ => 0x10b5,
+            },
+            Attribute::Layers => self.layers,
+            Attribute::Levels | Attribute::Samples | Attribute::Layout => 1,
+        }
+    }
+
     fn element_bytes(&self) -> u32 {
         self.bytes * self.channels
     }

@@ -7,6 +7,7 @@ use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout;
+use crate::ori::op::Descriptors;
 use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
 
@@ -44,6 +45,8 @@ pub(super) enum Referent {
     Kernel(usize),
     /// A function of the driver.
     Extern(u32),
+    /// The bytes of an entry of a table of the driver.
+    EntrySize(Descriptors),
     /// A section of an object, by its index among the sections that are referred to.
     Section(usize),
 }

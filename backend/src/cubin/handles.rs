@@ -4,13 +4,27 @@
 use super::data::{Referent, Reloc};
 use super::elf::{Binding, Image, Symbol, SymbolId, SymbolKind};
 use super::numbers::{
-    R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX, R_CUDA_TEX_HEADER_INDEX,
+    R_CUDA_ABS32_32, R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX,
+    R_CUDA_TEX_HEADER_INDEX,
 };
-use super::relocations::PARAMETERS;
+use super::relocations::{CODE, PARAMETERS};
 use super::{LinkFunction, Linker};
+use crate::assemble::LinkTo;
 use crate::input::Symbol as Name;
 use crate::layout;
+use crate::ori::op::Descriptors;
 use ptx_isa::ScalarType;
+
+/// Bytes of an instruction.
+const WORD: u64 = 16;
+
+/// Where code has the size of an entry of a table.
+fn entry_sizes<'f>(f: &LinkFunction<'f>) -> impl Iterator<Item = (u64, Descriptors)> + 'f {
+    f.code.links.iter().filter_map(|link| match link.to {
+        LinkTo::EntrySize(table) => Some((u64::from(link.at) * WORD, table)),
+        _ => None,
+    })
+}
 
 impl Linker<'_> {
     /// A kernel's words for handles: the offset in the constant bank, the variable, and its kind.
@@ -45,6 +59,29 @@ impl Linker<'_> {
             (format!("{PARAMETERS}{}", f.code.name), relocs.collect())
         };
         self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
+    }
+
+    /// The places in each kernel's code that have the size of an entry of a table, with the name of its section.
+    pub(super) fn entry_size_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
+        let of_kernel = |f: &LinkFunction<'_>| {
+            let relocs = entry_sizes(f).map(|(at, table)| Reloc {
+                at,
+                symbol: Referent::EntrySize(table),
+                kind: R_CUDA_ABS32_32,
+                addend: 0,
+            });
+            (format!("{CODE}{}", f.code.name), relocs.collect())
+        };
+        self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
+    }
+
+    /// The tables whose sizes code asks for.
+    pub(super) fn described(&self) -> Vec<Descriptors> {
+        let mut all: Vec<Descriptors> =
+            self.functions.iter().flat_map(|f| entry_sizes(f)).map(|(_, table)| table).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Adds the symbols of the variables that kernels use, and records their symbol indices.

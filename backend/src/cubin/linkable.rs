@@ -12,12 +12,12 @@ use super::info::{Attribute, Records, compat};
 use super::lines::Lines;
 use super::note::Unwound;
 use super::numbers::*;
-use super::symbols::Names;
+use super::symbols::{Names, entry_size};
 use super::{LinkFunction, Linker, note};
 use crate::assemble::LinkTo;
 use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
-use crate::ori::op::Link;
+use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
 use ptx_isa::{ScalarType, Space};
@@ -69,6 +69,8 @@ enum Named {
     Local(usize, u32),
     /// The lists of targets of a function.
     Tables(usize),
+    /// The bytes of an entry of a table of the driver.
+    EntrySize(Descriptors),
 }
 
 /// A relocation before its symbol has a number.
@@ -355,6 +357,9 @@ impl Linker<'_> {
                 Some(Key::Named(Named::Foreign(i))),
             );
         }
+        for described in self.described() {
+            table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
+        }
         if self.target.cubin.rela {
             // From sm_90 on the linker refuses objects that do not know of the system's part of shared memory.
             let name = ".nv.reservedSmem.offset0";
@@ -370,6 +375,7 @@ impl Linker<'_> {
                     Referent::Variable(i) => Some(Named::Variable(i)),
                     Referent::Extern(i) => by_index(env, i),
                     Referent::Kernel(i) => Some(Named::Own(i)),
+                    Referent::EntrySize(table) => Some(Named::EntrySize(table)),
                     Referent::Section(i) => {
                         let symbol = ids.get(&Key::Debug(i)).copied().unwrap_or(SymbolId(0));
                         return entry(reloc.at, symbol, reloc.kind, reloc.addend);
@@ -407,6 +413,7 @@ impl Linker<'_> {
                 kernels: Vec::new(),
                 parts: Vec::new(),
                 externs,
+                entry_sizes: Vec::new(),
             };
             let records = self.kernel_records(&f, bank, &known);
             self.fill(info[i], text[i], records);
@@ -543,6 +550,7 @@ impl Linker<'_> {
                 LinkTo::Table(start) => {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
                 }
+                LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
                 LinkTo::Symbol(Link { symbol, offset, high }) => {
                     let (named, space) = match symbol {
                         Name::Function(function) => (

@@ -10,6 +10,9 @@ use super::{LinkFunction, Linker};
 /// The name of a kernel's constant bank 0, without that of the kernel.
 pub(super) const PARAMETERS: &str = ".nv.constant0.";
 
+/// The same of its code.
+pub(super) const CODE: &str = ".text.";
+
 /// A relocation section whose entries wait for the symbols.
 pub(super) struct PendingRelocs<'n> {
     section: SectionId,
@@ -65,6 +68,11 @@ impl Linker<'_> {
                     Referent::Extern(i) => {
                         names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
                     }
+                    Referent::EntrySize(table) => names
+                        .entry_sizes
+                        .iter()
+                        .find(|(named, _)| *named == table)
+                        .map_or(SymbolId(0), |(_, id)| *id),
                     // In executables, references to sections are resolved.
                     Referent::Section(_) => SymbolId(0),
                 };
@@ -82,6 +90,10 @@ impl Linker<'_> {
                 _ if of.starts_with(PARAMETERS) => {
                     let own = |f: &LinkFunction<'_>| of.strip_prefix(PARAMETERS) == Some(&*f.code.name);
                     self.functions.iter().position(own).map(|i| loaded.parameters[i])
+                }
+                _ if of.starts_with(CODE) => {
+                    let own = |f: &LinkFunction<'_>| of.strip_prefix(CODE) == Some(&*f.code.name);
+                    self.functions.iter().position(own).map(|i| loaded.text[i])
                 }
                 _ => about.lines.iter().find(|(name, _)| *name == of).map(|&(_, section)| section),
             };

@@ -5,6 +5,7 @@ use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
 use crate::input::Linkage;
+use crate::ori::op::Descriptors;
 use ptx_isa::Space;
 
 /// Symbols that other sections refer to.
@@ -18,6 +19,21 @@ pub(super) struct Names {
     pub(super) parts: Vec<Vec<SymbolId>>,
     /// Functions of the driver that code calls, by their index in the module.
     pub(super) externs: Vec<(u32, SymbolId)>,
+    /// Of the sizes that code asks for.
+    pub(super) entry_sizes: Vec<(Descriptors, SymbolId)>,
+}
+
+/// The symbol of the bytes of an entry of a table of the driver.
+pub(super) fn entry_size(table: Descriptors) -> Symbol {
+    Symbol {
+        name: table.entry_size().into(),
+        section: None,
+        binding: Binding::Weak,
+        kind: SymbolKind::Object,
+        other: 0,
+        value: 0,
+        size: 4,
+    }
 }
 
 impl Linker<'_> {
@@ -92,6 +108,11 @@ impl Linker<'_> {
                 size: 4,
             });
         }
+        let mut entry_sizes = Vec::new();
+        for table in self.described() {
+            entry_sizes.push((table, Image::symbol_id(symbols.len())));
+            symbols.push(entry_size(table));
+        }
         let mut kernels = Vec::new();
         for (i, f) in self.functions.iter().enumerate() {
             kernels.push(Image::symbol_id(symbols.len()));
@@ -120,7 +141,7 @@ impl Linker<'_> {
         }
         self.handle_symbols(&mut symbols, &mut variables);
         self.image.set_symbols(symbols);
-        Names { parameters, variables, kernels, parts, externs }
+        Names { parameters, variables, kernels, parts, externs, entry_sizes }
     }
 
     /// Functions of the driver whose addresses code reads, by their index in the module.

@@ -8,7 +8,7 @@ use crate::abi;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Effect, Link, MachInst};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{self, Op};
+use crate::ori::op::Op;
 use crate::runtime;
 use sass::Field;
 
@@ -167,11 +167,11 @@ impl Emitter<'_> {
         self.caller_stack(dst, inst.src)
     }
 
-    pub(super) fn locate(&mut self, inst: &Inst, link: op::Link) -> Result<(), CodegenError> {
+    pub(super) fn locate(&mut self, inst: &Inst, link: Link) -> Result<(), CodegenError> {
         let Some(dst) = inst.dsts.first() else {
             return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
         };
-        self.linked_mov(dst, Link::Symbol(link), Some(inst.src))
+        self.linked_mov(dst, link, Some(inst.src))
     }
 
     /// Moves a number that is filled in later.

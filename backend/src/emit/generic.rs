@@ -5,7 +5,7 @@ use super::builder::{Builder, PHASE};
 use super::memory::accessed;
 use crate::CodegenError;
 use crate::input::SrcId;
-use crate::mach::Effect;
+use crate::mach::{Effect, Link};
 use crate::ori::ir::{Inst, Reg, Src, SrcKind};
 use crate::ori::memory as ori;
 use crate::ori::op::Op;
@@ -28,7 +28,8 @@ impl Emitter<'_> {
             Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
             Op::Target { table } => self.target_entry(inst, table),
-            Op::Locate { link } => self.locate(inst, link),
+            Op::Locate { link } => self.locate(inst, Link::Symbol(link)),
+            Op::EntrySize { table } => self.locate(inst, Link::EntrySize(table)),
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),

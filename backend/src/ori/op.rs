@@ -210,6 +210,8 @@ modifiers! {
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
     /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
     HandleAt { Shared "", Register ".B" }
+    /// A table of the driver with what textures, samplers or surfaces are, and where a texture has its sampler.
+    Descriptors { Unified ".UNIFIED", Texture ".TEXTURE", Sampler ".SAMPLER", Surface ".SURFACE" }
     /// The type of a surface reduction; elements are as wide as those of the surface.
     SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
@@ -255,6 +257,27 @@ pub struct Link {
 /// The list of targets of an indirect branch, by its number in the function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct JumpTable(pub u32);
+
+impl Descriptors {
+    /// The symbol whose value is the bytes of an entry. The driver knows it.
+    pub const fn entry_size(self) -> &'static str {
+        match self {
+            Descriptors::Unified => ".nv.unified.texrefDescSize",
+            Descriptors::Texture => ".nv.independent.texrefDescSize",
+            Descriptors::Sampler => ".nv.independent.samplerrefDescSize",
+            Descriptors::Surface => ".nv.surfrefDescSize",
+        }
+    }
+
+    /// Where the table's address lies behind the first of [`crate::target::DriverWords::descriptors`].
+    pub const fn place(self) -> u16 {
+        match self {
+            Descriptors::Unified | Descriptors::Texture => 0,
+            Descriptors::Sampler => 8,
+            Descriptors::Surface => 16,
+        }
+    }
+}
 
 impl Op {
     /// Control goes elsewhere and comes back.

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod client;
+mod features;
 mod hostile;
 mod session;
 mod settings;

@@ -5,8 +5,15 @@ use crate::launch::Launch;
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, UNWRITTEN};
 use ptx_backend::target::{ParamWindow, Target};
 
-/// The bank of a launch; `constants` is the generic address of bank 3.
-pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constants: u64) -> Vec<u8> {
+/// The bank of a launch. `constants` is the generic address of bank 3, and `tables` are those of textures, samplers and
+/// surfaces.
+pub(super) fn filled(
+    kernel: &Kernel,
+    target: &Target,
+    launch: &Launch,
+    constants: u64,
+    tables: Option<[u64; 3]>,
+) -> Vec<u8> {
     let base = usize::from(target.first_param(launch.params.len() as u32));
     let mut bank = vec![UNWRITTEN; base];
     let mut put = |offset: u16, bytes: &[u8]| {
@@ -39,6 +46,9 @@ pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constant
     put(words.launch.dynamic_shared, &launch.dynamic_shared.to_le_bytes());
     put(words.grid_id, &1u64.to_le_bytes());
     put(words.sm_count, &1u32.to_le_bytes());
+    for (i, table) in (0..).zip(tables.into_iter().flatten()) {
+        put(words.descriptors + 8 * i, &table.to_le_bytes());
+    }
     if let Some(slot) = words.reserved_shared {
         put(slot, &target.shared_base.to_le_bytes());
     }

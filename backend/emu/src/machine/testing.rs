@@ -20,6 +20,7 @@ pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
         bank3: Vec::new(),
         bank4: Vec::new(),
         function_words: Vec::new(),
+        independent: None,
         handles: Vec::new(),
         places: Vec::new(),
     }

@@ -4,7 +4,7 @@ use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, each};
 use crate::memory::Space;
 use crate::memory::number;
-use crate::texture::{self, Channel, Extras, Outside, Place, Texture};
+use crate::texture::{self, Attribute, Channel, Extras, Outside, Place, Texture};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -30,6 +30,21 @@ fn geometry(instr: &Instr) -> Option<Geometry> {
     };
     Some(Geometry { count, has_layer, is_cube })
 }
+
+const ATTRIBUTES: [(Mod, Attribute); 12] = [
+    (Mod::AddrMode0, Attribute::Addressing),
+    (Mod::AddrMode1, Attribute::Addressing),
+    (Mod::AddrMode2, Attribute::Addressing),
+    (Mod::FilterMode, Attribute::Filter),
+    (Mod::NormalizedCoords, Attribute::Normalized),
+    (Mod::ForceUnnormalizedCoords, Attribute::Unnormalized),
+    (Mod::ChannelDataType, Attribute::DataType),
+    (Mod::ChannelOrder, Attribute::Order),
+    (Mod::ArraySize, Attribute::Layers),
+    (Mod::NumMipmapLevels, Attribute::Levels),
+    (Mod::NumSamples, Attribute::Samples),
+    (Mod::MemoryLayout, Attribute::Layout),
+];
 
 /// The words of a vector.
 fn elements(operand: &Operand) -> &[Operand] {
@@ -187,7 +202,9 @@ impl Block<'_> {
         let [handle, vector] = &parts[..] else { return unsupported(instr) };
         let data = elements(&instr.operands[data]);
         let size = t.bytes() as usize;
-        let total = (size * data.len()) as u32;
+        // Without `.v2` or `.v4` one element is moved, from the first register or to all.
+        let count = if op.has(Mod::V2) || op.has(Mod::V4) { data.len() } else { 1 };
+        let total = (size * count) as u32;
         for lane in each(mask) {
             let object = self.texture_object(w, lane, handle)?;
             let (layer, words) = self.coordinates(w, lane, vector, geometry)?;
@@ -207,7 +224,7 @@ impl Block<'_> {
             if let Some(address) = address {
                 bytes.copy_from_slice(self.view(w, lane).read(Space::Global, address, total)?);
             }
-            for (bytes, part) in bytes.chunks(size).zip(data) {
+            for (bytes, part) in bytes.chunks(size).cycle().zip(data) {
                 self.put(w, lane, part, t, number(bytes))?;
             }
         }
@@ -260,10 +277,15 @@ impl Block<'_> {
     fn query(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let dimension = [Mod::Width, Mod::Height, Mod::Depth].iter().position(|&what| op.has(what));
-        let Some(dimension) = dimension else { return unsupported(instr) };
+        let attribute = ATTRIBUTES.iter().find(|(name, _)| op.has(*name)).map(|(_, attribute)| *attribute);
         for lane in each(mask) {
             let object = self.texture_object(w, lane, &instr.operands[1])?;
-            self.put(w, lane, &instr.operands[0], ScalarType::B32, object.extent[dimension].into())?;
+            let value = match (dimension, attribute) {
+                (Some(dimension), _) => object.extent[dimension],
+                (None, Some(attribute)) => object.attribute(attribute),
+                (None, None) => return unsupported(instr),
+            };
+            self.put(w, lane, &instr.operands[0], ScalarType::B32, value.into())?;
         }
         Ok(())
     }

@@ -106,8 +106,15 @@ fn order(instr: &Statement<'_>) -> Order {
 }
 
 impl<'a> Lowering<'a> {
-    /// `atom` and `red`.
+    /// `atom` and `red`. The invalidation after an acquiring one stays with it, behind one branch.
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
+        match instr.any_of(&[Mod::Acquire, Mod::AcqRel]) {
+            Some(_) => self.branch_around(|this| this.ordered_atomic(instr)),
+            None => self.ordered_atomic(instr),
+        }
+    }
+
+    fn ordered_atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if !matches!(ty.bits(), 16 | 32 | 64 | 128) {
             return self.unsupported(instr, &format!("the type `.{}`", ty.text()));
@@ -161,11 +168,14 @@ impl<'a> Lowering<'a> {
                 let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
                     return self.unsupported(instr, "this operation and type on this target");
                 };
-                let srcs = [address, self.descriptor_of(instr)?, value];
                 let atom = Op::Atom { op, ty, order, offset, generic };
                 if generic && atomic.shared().is_none() {
-                    return self.branch_around(|this| this.update_generic(instr, atom, &srcs, dst, atomic));
+                    return self.branch_around(|this| {
+                        let srcs = [address, this.descriptor_of(instr)?, value];
+                        this.update_generic(instr, atom, &srcs, dst, atomic)
+                    });
                 }
+                let srcs = [address, self.descriptor_of(instr)?, value];
                 self.update(dst, op, ty, atom, &srcs)
             }
             Target::Shared { address, base, offset } => match atomic.shared() {
@@ -241,10 +251,11 @@ impl<'a> Lowering<'a> {
                 let old = this.wide(width, atom, &srcs);
                 let words: Vec<Src> =
                     if width == 1 { vec![old] } else { (0..width).map(|i| this.part(old, i)).collect() };
-                this.write_elements(dsts, &words, ty)
+                this.write_elements(dsts, &words, ty)?;
+                this.acquire_after(instr);
+                Ok(())
             })?;
         }
-        self.acquire_after(instr);
         Ok(())
     }
 

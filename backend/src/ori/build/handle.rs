@@ -12,8 +12,8 @@ use crate::ori::op::{ICmp, Op, lut};
 use ptx_isa::ScalarType;
 
 /// The bits of a texture's index; those of a sampler's follow in the same word, up to sm_89.
-const TEXTURE: u32 = 0xf_ffff;
-const SAMPLER_SHIFT: u32 = 20;
+pub(super) const TEXTURE: u32 = 0xf_ffff;
+pub(super) const SAMPLER_SHIFT: u32 = 20;
 /// This bit is set in the low word of variables' handles, up to sm_89.
 const VARIABLE: u32 = 0x8000_0000;
 
@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The variable that an operand names.
-    fn opaque_symbol(&self, operand: &Operand) -> Option<Symbol> {
+    pub(super) fn opaque_symbol(&self, operand: &Operand) -> Option<Symbol> {
         let symbol = match *operand {
             Operand::Symbol(symbol, 0) => symbol,
             Operand::Address(address) if address.offset == 0 => match address.base {

@@ -195,7 +195,8 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "counts on this target");
         }
         let state = self.operand(instr, 0)?;
-        let order = Order::Relaxed(Scope::Cta);
+        // Later accesses stay behind it, as behind the arrivals that are operations of their own.
+        let order = Order::AcqRel(Scope::Cta);
         let add = |offset| Op::Atoms { op: AtomOp::Add, ty: AtomType::U32, order, offset };
         let count = count.unwrap_or(Src::imm(1));
         self.release(Scope::Cta);

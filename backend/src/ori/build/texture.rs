@@ -333,32 +333,6 @@ impl<'a> Lowering<'a> {
         self.halves_of(low, high)
     }
 
-    /// `txq` and `suq`.
-    pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
-        let Some(mask) = instr.take(&extents) else {
-            return self.unsupported(instr, "attributes other than width, height and depth");
-        };
-        let operand = self.operand(instr, 1)?;
-        let level = match instr.has(Mod::Level) {
-            true => self.source(instr, 2, ScalarType::B32)?,
-            false => Src::ZERO,
-        };
-        let extent = self.with_handle(instr, std::slice::from_ref(operand), |this, handle, matched| {
-            let (at, place) = match handle.register {
-                Some(register) => (HandleAt::Register, this.pack(&[register, level])),
-                None if level == Src::ZERO => (HandleAt::Shared, level),
-                None => (HandleAt::Shared, this.in_register(level)),
-            };
-            let extent = this.new_value(File::R, 1);
-            let op = Op::Txq { mask, handle: at, word: handle.word };
-            let inst = Inst::new(op, &[Dst::Value(extent)], &[place, handle.uniform], this.src);
-            this.push_for(matched, inst);
-            Ok(extent)
-        })?;
-        self.result(instr, extent.into())
-    }
-
     /// `istypep`: the upper word of a handle has its kind.
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
@@ -434,7 +408,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn load_surface(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
-        let size = self.surface_size(instr, dsts.len() as u32 * ty.bytes())?;
+        let size = self.surface_size(instr, surface_elements(instr, dsts) * ty.bytes())?;
         let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
         let (dims, handles, place) = self.surface_place(instr, 1)?;
         let count = size_registers(size);
@@ -448,13 +422,17 @@ impl<'a> Lowering<'a> {
         })?;
         let words: Vec<Src> =
             if count == 1 { vec![value] } else { (0..count).map(|i| self.part(value, i)).collect() };
-        self.write_elements(dsts, &words, ty)
+        match surface_elements(instr, dsts) {
+            1 => dsts.iter().try_for_each(|dst| self.write_elements(std::slice::from_ref(dst), &words, ty)),
+            _ => self.write_elements(dsts, &words, ty),
+        }
     }
 
     /// `sust.b`, and `sust.p`, which converts to the format of the surface.
     pub(super) fn store_surface(&mut self, instr: &Statement<'a>, formatted: bool) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let srcs = elements(instr, self.operand(instr, 1)?);
+        let srcs = &srcs[..surface_elements(instr, srcs) as usize];
         let size = self.surface_size(instr, srcs.len() as u32 * ty.bytes())?;
         let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
         let (dims, handles, place) = self.surface_place(instr, 0)?;
@@ -510,13 +488,20 @@ impl<'a> Lowering<'a> {
     }
 
     /// Emits an operation for the threads whose predicate is true.
-    fn push_for(&mut self, matched: Src, mut inst: Inst) {
+    pub(super) fn push_for(&mut self, matched: Src, mut inst: Inst) {
         if !matched.is_true() {
             inst.guard = matched;
             inst.old.extend(inst.dsts.iter().map(|_| Src::UNDEF));
         }
         self.push(inst);
     }
+}
+
+/// The elements that a surface access moves. Without `.v2` or `.v4` it is one: all registers of a vector receive what is
+/// loaded, and the first has what is stored.
+fn surface_elements(instr: &Statement<'_>, registers: &[Operand]) -> u32 {
+    let is_vector = instr.any_of(&[Mod::V2, Mod::V4]).is_some();
+    if is_vector { registers.len() as u32 } else { 1 }
 }
 
 impl Handle {
