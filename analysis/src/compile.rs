@@ -207,7 +207,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
     })
 }
 
-/// Compiles a function. `None` for items that are no functions, have no body or have errors.
+/// Compiles a function. `None` for items that are not functions, have no body or have errors.
 #[salsa::tracked]
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
     let input = function(db, item).as_ref()?;

@@ -265,7 +265,7 @@ impl<'t> HeadReader<'t> {
         Self { text, head, space: None, ty: None, rank: 0 }
     }
 
-    /// The word at `range`. `None` when it is no word of a declaration, which is reported.
+    /// The word at `range`. `None` when it is not a word of a declaration, which is reported.
     pub(crate) fn word(&mut self, range: TextRange, out: &mut Findings) -> Option<()> {
         let text = &self.text[range];
         let word = Word::parse(text);

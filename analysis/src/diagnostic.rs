@@ -142,7 +142,7 @@ pub struct Diagnostic {
     pub unnecessary: bool,
 }
 
-/// What is found in one item. Of each lint only the first [`Findings::LIMIT`] are kept: more help nobody, and text
+/// What is found in one item. Of each lint only the first [`Findings::LIMIT`] are kept: more are of no use, and text
 /// of many megabytes can be wrong at every other byte.
 #[derive(Default, Debug)]
 pub struct Findings {

@@ -5,7 +5,7 @@
 //! what reads those runs again. Items carry their own text because a slice of the file would tie every query
 //! about an item to the whole file, and every unchanged item would keep the version of the file that it came with.
 //!
-//! In a file that never changes items are slices, and each is known to the database only once somebody asks about it
+//! In a file that never changes items are slices, and each is known to the database only once a query asks about it
 //! alone. Who looks at all of them takes [`parts`], which are cheap.
 
 use ::line_index::LineIndex;

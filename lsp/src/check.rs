@@ -214,7 +214,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         for (mut report, (_, project)) in reports.into_iter().zip(&batch) {
             results.append(&mut report.results);
             match out.write_all(report.output.as_bytes()) {
-                // A reader that has seen enough (`| head`) is no failure.
+                // A reader that stops early (`| head`) is not an error.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
                 written => written.map_err(to_standard_output)?,
             }
@@ -311,7 +311,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
         levels.set(lint, level);
     }
     db.set_levels(levels);
-    // What is no text cannot be written back.
+    // Bytes that are not UTF-8 were replaced: the file must not be written back.
     if arguments.fix && replaced.is_none() {
         match fix(&db, path, &name, text) {
             Ok(fixed) => text = fixed,

@@ -18,7 +18,7 @@ const CONTENT_LENGTH: &[u8] = b"content-length:";
 #[derive(PartialEq, Eq, Debug)]
 pub enum Frame {
     Body(Vec<u8>),
-    /// Something that is no message, and why. What follows is skipped up to the next message.
+    /// Bytes that are not a message, and why. Everything up to the next message is skipped.
     Malformed(String),
 }
 

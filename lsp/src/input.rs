@@ -1,4 +1,4 @@
-//! The texts that the programs read: how large they may be, and what is no text at all.
+//! The texts that the programs read: how large they may be, and which files are not text.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -22,7 +22,7 @@ pub struct Input {
 /// Reads a file, or standard input for `-`, of at most so many MiB.
 ///
 /// # Errors
-/// It cannot be read, is larger, or is no text. The message does not name it.
+/// It cannot be read, is larger, or is not text. The message does not name it.
 pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     if path.as_os_str() == "-" {
         return text("<stdin>".to_owned(), bounded(io::stdin().lock(), largest)?);
@@ -92,7 +92,7 @@ fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
     }
 }
 
-/// What a file is that is no text: by its first bytes, or because one character in ten of its start is none.
+/// The kind of a file that is not text: by its first bytes, or because one in ten of its first characters is not text.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const START: usize = 8192;
     match bytes {
@@ -108,7 +108,7 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
     let start = String::from_utf8_lossy(&bytes[..end.min(START)]);
     let is_none = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();
     let (none, all) = (start.chars().filter(is_none).count(), start.chars().count());
-    // A few bytes are no evidence; what is wrong with each is said then.
+    // A few bytes prove nothing; the checks report each of them.
     (none > 8 && 10 * none > all).then_some("a binary file")
 }
 
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(binary(&utf16), Some("a binary file"));
         let text = ".version 8.0 // \u{e4}\u{4e2d}\n".repeat(100);
         assert_eq!(binary(text.as_bytes()), None);
-        // Text with a little that is none; a terminator.
+        // Text with a few other bytes; a terminator.
         assert_eq!(binary(b""), None);
         assert_eq!(binary(b".version \0 \xff 8.0"), None);
         assert_eq!(binary(format!("{text}{}", "\0".repeat(5000)).as_bytes()), None);

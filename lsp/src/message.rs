@@ -17,7 +17,7 @@ pub enum Message {
     Reply(Response),
 }
 
-/// The error reply to what is no message. Its id may be one that the protocol doesn't have, such as 1.5.
+/// The error reply to an invalid message. Its id may be one that the protocol doesn't have, such as 1.5.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
     jsonrpc: &'static str,
@@ -65,7 +65,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 /// Reads a message.
 ///
 /// # Errors
-/// The reply to what is none; nothing where there is nobody to reply to.
+/// The reply to an invalid message; nothing where no reply is possible.
 pub fn parse(body: Vec<u8>) -> Result<Message, Option<Refusal>> {
     let text = text(body);
     if !text.trim_ascii_start().starts_with('{') {

@@ -1,6 +1,6 @@
 //! What waits to be written to the client.
 //!
-//! Putting something in never waits, so nobody who holds anything can be stopped by a client that doesn't read.
+//! Putting something in never waits, so a client that does not read cannot stop a thread that holds a lock or a snapshot.
 //! Whoever is about to make more of it asks [`Outbox::room`] first: the reader before the next message, a request
 //! before its work. So a client that asks and doesn't read stops being heard until it reads, and memory is bounded
 //! by [`LIMIT`] and the answers under way.

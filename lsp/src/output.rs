@@ -1,7 +1,7 @@
 //! Files that are whole or untouched.
 //!
 //! The content goes to a temporary file in the same folder, reaches the disk, and then takes the name. Who reads the
-//! name meanwhile sees the old content; a full disk leaves it as it was. What is no file (a pipe, a device, a
+//! name meanwhile sees the old content; a full disk leaves it as it was. Anything but a file (a pipe, a device, a
 //! descriptor that is open already) is written to as it is.
 
 use std::fs::{self, File, Metadata, OpenOptions};

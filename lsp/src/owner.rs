@@ -147,7 +147,7 @@ pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
 struct Open {
     document: Document,
     file: SourceFile,
-    /// Of the current text, once somebody asks.
+    /// Of the current text, once a handler asks.
     lines: Arc<OnceLock<LineIndex>>,
     compiled: Option<(i32, Arc<[ide::Diagnostic]>)>,
     checked: Option<(i32, Arc<[ide::Diagnostic]>)>,
@@ -330,7 +330,7 @@ impl Owner {
         self.schedule_compilation(&uri);
     }
 
-    /// Compiles everything, also what is too large to be compiled while somebody types.
+    /// Compiles everything, also functions that are too large to be compiled while the user types.
     fn save(&mut self, uri: &Url) {
         let Some(open) = self.documents.get_mut(uri) else { return };
         if !open.file.compiles_all(&self.db) {

@@ -72,7 +72,7 @@ pub async fn serve(
         () = watch.gone() => Ending::Abrupt,
     };
     let _ = events.send(Event::Shutdown);
-    // A client that has stopped reading keeps nobody.
+    // Do not wait for a client that has stopped reading.
     let _ = tokio::time::timeout(DRAIN, outbox.drained()).await;
     ending
 }

@@ -83,7 +83,7 @@ impl Settings {
     }
 
     /// From now on follows the project's file, with the client's help if it `tells` about files. Asking it for that
-    /// takes a reply, so nobody may wait for this.
+    /// takes a reply, so no handler may wait for this.
     pub async fn follow(self: Arc<Self>, tells: bool) {
         let Some(root) = self.root.get() else { return };
         if tells {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Prints a line for people on standard error. That nobody can read it changes nothing.
+/// Prints a line for people on standard error. A closed stream is not an error.
 pub fn say(message: impl Display) {
     // At once, so that the lines of several programs do not mix.
     let line = format!("{message}\n");
@@ -14,7 +14,7 @@ pub fn say(message: impl Display) {
 /// Prints on standard output, to the last byte.
 ///
 /// # Errors
-/// It cannot be written. A reader that has seen enough (`| head`) is no failure.
+/// It cannot be written. A reader that stops early (`| head`) is not an error.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))

@@ -350,7 +350,7 @@ mod unix {
         assert_eq!(output.status.code(), Some(1));
     }
 
-    /// What cannot be written is no success, and no panic.
+    /// Output that cannot be written is an error, and no panic.
     #[test]
     fn output_that_is_not_taken() {
         let file = Temporary::new("not-taken", &files::container());

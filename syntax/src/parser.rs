@@ -14,7 +14,7 @@ use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind};
 /// Brackets and blocks may be nested this deep. Real code stays below twenty.
 pub(crate) const MAX_NESTING: u32 = 200;
 
-/// More errors than this in one item help nobody.
+/// More errors than this in one item are of no use.
 const MAX_ERRORS: usize = 200;
 
 /// An item with more faults than this, reported or not, is no PTX: the parser is told that its text has ended.

@@ -5,7 +5,7 @@ use text_size::{TextRange, TextSize};
 use crate::ast::literal;
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind, scan};
 
-/// More bad tokens than this in one item help nobody.
+/// More bad tokens than this in one item are of no use.
 const MAX_ERRORS: usize = 200;
 
 /// What is wrong with the tokens of a text.

@@ -149,7 +149,7 @@ pub fn lint(name: &str) -> Option<&'static Lint> {
     LINTS.iter().copied().find(|lint| lint.code == name || lint.name == name)
 }
 
-/// The lint whose code or name is nearest to what is none.
+/// The lint whose code or name is nearest to an unknown one.
 pub fn near(name: &str) -> Option<&'static str> {
     let names = LINTS.iter().flat_map(|known| [known.name, known.code]);
     ptx_isa::suggestions(name, names).into_iter().next()

@@ -470,7 +470,7 @@ fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &
     }
 }
 
-/// `_` stands for a result that nobody wants, so it is no source; a vector has something besides.
+/// `_` discards a result, so it cannot be a source; a vector must have another element.
 fn sink(
     statement: &Statement<'_>,
     row: &Expected,

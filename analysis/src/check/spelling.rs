@@ -30,7 +30,7 @@ impl<'t> Name<'t> {
         &self.text[self.mnemonic]
     }
 
-    /// What the instruction is called: the mnemonic, and the suffixes that are no modifiers.
+    /// What the instruction is called: the mnemonic, and the suffixes that are not modifiers.
     fn title(&self) -> String {
         let words = self.words();
         let count = ptx_isa::title(self.word(), &words);
@@ -189,7 +189,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// What a changed name makes of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The name is none.
+    /// The name is invalid.
     Nothing,
     /// Something else is wrong with it.
     Instruction,

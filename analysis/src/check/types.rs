@@ -441,7 +441,7 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
         ExpectedType::Length => {
             integer && (found.bits() == 64 || found.bits() == 32 && found != ScalarType::B32)
         }
-        // The operand of this kind that is no vector.
+        // The operand of this kind that is not a vector.
         ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
         // Without brackets: any register, or the 64 bits of an address.
         ExpectedType::Address(_) => row.class.intersects(Class::PREDICATE) || integer && found.bits() == 64,

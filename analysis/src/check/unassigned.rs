@@ -2,7 +2,7 @@
 //!
 //! What holds on every path is a warning. The rest is off unless it is asked for: compilers leave a register without a
 //! value on paths where it does not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
-//! looked at: compilers fill places that nobody reads with registers that nobody wrote.
+//! looked at: compilers fill unused places with registers that were never written.
 
 use memchr::memmem;
 use ptx_backend::input::{Operand, RegId};

@@ -57,7 +57,7 @@ impl<'f, 'a> Regions<'f, 'a> {
     }
 
     /// `None` where the sides meet at the end of the function at the earliest, and when the budget is spent:
-    /// nobody waits for threads that have ended.
+    /// no thread waits for threads that have ended.
     pub(super) fn sides(&mut self, branch: BlockId) -> Option<Sides<'_>> {
         let graph = self.flow.graph();
         let &[taken, passed] = graph.successors(branch) else { return None };

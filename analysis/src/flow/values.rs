@@ -195,7 +195,7 @@ impl<'a> Values<'a> {
             (F::SubInt, [a, b]) if !opcode.has(Mod::Sat) => {
                 let (a, b) = (self.follow(a, depth), self.follow(b, depth));
                 match (&a, &b) {
-                    // How far two addresses are apart is no address.
+                    // The distance between two addresses is not an address.
                     (_, Value::Address(..)) => Value::Unknown,
                     _ => add(a, map(&b, i64::wrapping_neg)),
                 }

@@ -241,7 +241,7 @@ impl<'db> Walker<'db> {
         self.map.occurrences.push(Occurrence { range, entity, access });
     }
 
-    /// Called for every statement and declaration: gives up, now and then, if nobody waits for the result any more.
+    /// Called for every statement and declaration: checks now and then whether the walk was cancelled.
     pub(super) fn step(&mut self) {
         self.steps = self.steps.wrapping_add(1);
         if self.steps.is_multiple_of(1 << 12) {

@@ -413,7 +413,7 @@ fn comments_hide_lints() {
     assert_eq!(read("// ptx-ignore: W0507\n  // ptx-ignore: W0501\n", ""), [""; 0]);
     assert_eq!(read("mov.b32 %r1, 1; // ptx-ignore: W0507\n", ""), ["W0507"]);
     assert_eq!(read("// ptx-ignore: W0507\n\n", ""), ["W0507"]);
-    // What looks like one and is none.
+    // Looks like a suppression but is not one.
     assert_eq!(read("", "/* // ptx-ignore: W0507 */"), ["W0507"]);
     assert_eq!(read("", " .pragma \"nounroll\"; // ptx-ignored: W0507"), ["W0507"]);
 }

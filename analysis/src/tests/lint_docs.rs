@@ -13,7 +13,7 @@ use crate::db::Database;
 use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
 use crate::ide;
 
-/// Lints that no text provokes: bytes that are no text, instructions that the table lacks (none), and defects.
+/// Lints that no text provokes: bytes that are not text, instructions that the table lacks (none), and defects.
 const WITHOUT_EXAMPLE: &[&str] = &["E0008", "W0604"];
 
 const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";

@@ -56,7 +56,7 @@ impl Cubin<'_> {
     }
 }
 
-/// Why a file is no cubin that can be read.
+/// Why a file cannot be read as a cubin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CubinError {
     NotElf,

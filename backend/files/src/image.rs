@@ -25,7 +25,7 @@ enum Packing {
     Zstandard(u64),
 }
 
-/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can
+/// Bytes that the compressed images of a file may have in all, unless the user asks for more: a small file can
 /// unpack to very many.
 pub const UNPACK_LIMIT: u64 = 256 << 20;
 

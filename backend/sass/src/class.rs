@@ -80,7 +80,7 @@ impl Inst {
             Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 90 | 100),
             Class::Dmma => true,
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
-            // The counter is at hand, and what goes to a convergence barrier has nobody to tell.
+            // The counter is at hand, and no instruction waits for a write to a convergence barrier.
             Class::S2r => !matches!(self.form().mnemonic, "LEPC" | "RPCMOV") && self.has(Field::Rd),
             Class::UniformLoad => !self.is_fixed_to_uniform(sm),
             Class::Xu

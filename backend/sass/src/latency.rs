@@ -63,7 +63,7 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
 /// Cycles from the issue of a reader, which reads at issue, to that of an instruction that overwrites what it read.
 pub const WAR: u8 = 1;
 
-/// Cycles from the issue of a producer after which nobody can come too early: no [`raw`] or [`waw`] of it is
+/// Cycles from the issue of a producer after which no reader can be too early: no [`raw`] or [`waw`] of it is
 /// longer. [`UNKNOWN`] where only a scoreboard tells.
 pub fn longest(sm: Sm, producer: &Inst, def: &RegUse) -> u8 {
     if producer.is_variable(sm) {

@@ -13,7 +13,7 @@ use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, SIGNS, operand_shown, zero_r
 use cursor::{Cursor, Failed, Wanted};
 use std::fmt;
 
-/// Why a text is no instruction, and at which byte of it.
+/// Why a text is not an instruction, and at which byte of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     pub column: usize,

@@ -66,7 +66,7 @@ pub fn named(error: &io::Error, path: &Path) -> io::Error {
 }
 
 /// PTX begins with blanks, comments and `.version`; the extension is also that of PreTeXt documents, which are
-/// XML. A file that starts with markup is none of ours.
+/// XML. A file that starts with markup is not PTX.
 pub fn looks_like_markup(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml")
 }

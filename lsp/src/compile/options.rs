@@ -519,7 +519,7 @@ fn number(text: &str) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// Name with one dash taken away, and `=` value, of `-name=value`. `None` for names that are no text.
+/// Name with one dash taken away, and `=` value, of `-name=value`. `None` for names that are not UTF-8.
 fn split(argument: &OsStr) -> Option<(&str, Option<OsString>)> {
     let bytes = argument.as_encoded_bytes();
     let end = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());

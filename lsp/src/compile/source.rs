@@ -8,7 +8,7 @@ use super::log::{Kind, Log};
 use super::options::{Options, Source};
 use crate::input::{self, Input};
 
-/// How ptxas calls an input that is no file.
+/// The name that ptxas gives to an input from the command line.
 const STRING: &str = "application ptx input";
 
 pub(super) struct Text {

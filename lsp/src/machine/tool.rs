@@ -197,7 +197,7 @@ pub(crate) fn push_text(out: &mut String, sm: Sm, word: u128, address: u64) -> u
     }
 }
 
-/// A word that is no instruction.
+/// A word that is not an instruction.
 fn push_unknown(out: &mut String, word: u128) {
     out.push_str(".word 0x");
     push_hex(out, (word >> 64) as u64, 16);

@@ -198,7 +198,7 @@ pub enum OperandType {
     Wide(u8),
     /// This type whatever the name says.
     Is(ScalarType),
-    /// An integer of this many bits that is no packed pair: shift amounts, masks, sizes, policies.
+    /// An integer of this many bits that is not a packed pair: shift amounts, masks, sizes, policies.
     Integer(u16),
     /// An integer of the width of the suffix at this position.
     IntegerLike(u8),

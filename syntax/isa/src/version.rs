@@ -151,7 +151,7 @@ impl Sm {
         }
     }
 
-    /// Reads a target that somebody chooses.
+    /// Reads a target that the user chooses.
     ///
     /// # Errors
     /// There is no such target; the message lists those that are.

@@ -8,7 +8,7 @@ pub const WARP_SIZE: &str = "WARP_SZ";
 pub enum LiteralError {
     /// No digit after the prefix.
     NoDigits,
-    /// The first character that is no digit of the base.
+    /// The first character that is not a digit of the base.
     BadDigit { digit: char, base: u32 },
     /// More than 64 bits, in a way that the vendor's assembler refuses too.
     TooLarge,

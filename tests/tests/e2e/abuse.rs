@@ -20,6 +20,14 @@ fn steps() -> u64 {
     variable("PTX_ABUSE", 300)
 }
 
+/// Whether this is the long form, in which no other test runs and memory is watched.
+fn is_long() -> bool {
+    steps() >= 10_000
+}
+
+/// Held by the test that runs, since the memory of the process is that of all.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 const CALLS: &str = "// π\r\n.version 9.0\r\n.target sm_90\n.address_size 64\n.extern .shared .b8 pool[];\n\
     .global .align 4 .u32 counter = 7, table[3] = {1, 2, 3};\n\
     .func (.param .b32 r) callee(.param .b32 a)\n{\n\t.reg .b32 %r<4>;\n\tld.param.b32 %r1, [a]; // 𝄞\n\
@@ -258,6 +266,7 @@ fn capabilities() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_is_that_of_a_new_server() {
+    let _alone = ALONE.lock().await;
     let mut random = fastrand::Rng::with_seed(variable("PTX_SEED", 1));
     let options = json!({ "compile": false });
     let (mut client, _) = Client::start(capabilities(), options.clone()).await;
@@ -319,7 +328,7 @@ async fn every_answer_is_that_of_a_new_server() {
             }
         }
     }
-    if all >= 10_000
+    if is_long()
         && let (Some(early), Some(late)) = (early, memory())
     {
         assert!(late < early + early / 4 + (16 << 20), "{early} bytes of memory became {late}");
@@ -331,7 +340,8 @@ async fn every_answer_is_that_of_a_new_server() {
 /// A document of many kernels: it is answered about, edited, and forgotten.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_very_large_document() {
-    let size = if steps() >= 10_000 { 50 << 20 } else { 1 << 20 };
+    let _alone = ALONE.lock().await;
+    let size = if is_long() { 50 << 20 } else { 1 << 20 };
     let header = ".version 9.0\n.target sm_90\n.address_size 64\n";
     let kernel = CALLS.split_once(".visible").expect("a kernel").1.replace("call.uni (y), callee, (x);", "");
     let mut text = String::from(header);
@@ -375,7 +385,7 @@ async fn a_very_large_document() {
     document.close(&mut client).await;
     client.stop().await;
     // In the short form other tests run beside it in this process.
-    if steps() >= 10_000
+    if is_long()
         && let (Some(before), Some(after)) = (before, memory())
     {
         // The client's own copies of the text and of the tokens are in it.

@@ -12,7 +12,7 @@ const DOUBLE: Piece = pair(source_wide(Mods::NegAbs, F64));
 const INT: Piece = source_wide(Mods::None, SignedBy(Field::SrcType));
 const LONG: Piece = pair(source_wide(Mods::None, SignedBy(Field::SrcType)));
 const UNARY: &str = "r i c x u:6";
-/// What selects a byte or a half of a source that is no register.
+/// What selects a byte or a half of a source that is not a register.
 const PARTS: &str = "c:5 x:5 u:6";
 /// A half as a source: a register has two.
 pub(super) const HALF: Piece = source(Slot {

@@ -9,7 +9,7 @@ use crate::class::Class::*;
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD];
 pub(super) const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
-/// NVIDIA's compiler makes loads of size 6, whose result nobody reads, and its disassembler has no name for it.
+/// NVIDIA's compiler makes loads of size 6, whose result is never read, and its disassembler has no name for it.
 const CONSTANT_SIZE: Piece =
     choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".INVALID6", BAD], 4);
 const SIZE_75: Piece =

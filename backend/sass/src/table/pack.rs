@@ -78,7 +78,7 @@ const UNARY: &str = "r i c x u:6";
 const TERNARY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
 /// The second source and the third.
 const B_AND_C: &str = "rr ri:2 rc:3 rx:3 ir cr xr ur ru:7";
-/// Sources that are not there are RZ, which nobody reads.
+/// Sources that are not there are RZ, which is never read.
 const NO_A: u128 = 0xff << 24;
 const NO_C: u128 = 0xff << 64;
 const UNPACKED: u128 = one(89);

@@ -1,4 +1,4 @@
-//! What came after PTX ISA 9.0 and is no variant of an older instruction.
+//! What came after PTX ISA 9.0 and is not a variant of an older instruction.
 
 use super::asynchronous::{
     ATTRIBUTES, BARRIER_ADDRESS, BULK_SCOPE, BULK_SIZE, BULK_STRENGTH, BY_GROUP, COPY, CP_MASK, DIMS,
