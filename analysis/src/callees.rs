@@ -3,26 +3,59 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ptx_backend::CodegenError;
 use ptx_backend::calls::{self, leads_back};
-use ptx_backend::inline::{self, Inlined};
-use ptx_backend::input::Function;
+use ptx_backend::inline::{self, Callees, Inlined};
+use ptx_backend::input::{Function, Variable};
+use ptx_isa::Space;
 
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
 use crate::lower::statics::whole_env;
 use crate::lower::{function, functions};
-use crate::module::{header, module};
+use crate::module::{header, module, module_registers};
 use crate::reach::aliasee;
 
-/// A function with small ones in place of calls of them; `None` where nothing is inlined.
+/// A function with others in place of calls of them; `None` where nothing is inlined. An error where what it shares with
+/// its callees asks for more than is inlined.
 #[salsa::tracked]
-pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Inlined>> {
-    let input = function(db, item).as_ref()?;
+pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Arc<Inlined>>, CodegenError> {
+    let Some(input) = function(db, item) else { return Ok(None) };
     let file = item.file(db);
-    if !inlines(db, file) {
-        return None;
+    let small = inlines(db, file);
+    if !small && !shares(db, file) {
+        return Ok(None);
     }
-    inline::inline(input, &|index| inlinable(db, file, index)).map(Arc::new)
+    let bodies = |index| inlinable(db, file, index);
+    let callees = Callees { bodies: &bodies, variables: thread_variables(db, file), small };
+    Ok(inline::inline(input, callees)?.map(Arc::new))
+}
+
+/// Whether functions of a file may share registers or local variables of module scope. Only old texts have them.
+pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
+    !module_registers(db, file).is_empty() || !thread_variables(db, file).is_empty()
+}
+
+/// Whether a function shares registers or variables with callers that call it by its address, so that it cannot be
+/// inlined there.
+#[salsa::tracked]
+pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let (file, name) = (item.file(db), item.name(db));
+    let bodies = |index| inlinable(db, file, index);
+    let callees = Callees { bodies: &bodies, variables: thread_variables(db, file), small: false };
+    let functions = &module(db, file).env.functions;
+    let is_own = |index: &&u32| functions.get(**index as usize).is_some_and(|own| own.name == *name);
+    shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
+}
+
+/// The variables of a module some of which are in local memory; none where no variable is.
+#[salsa::tracked(returns(deref))]
+fn thread_variables(db: &dyn Db, file: SourceFile) -> Box<[Variable]> {
+    let variables = &module(db, file).env.variables;
+    match variables.iter().any(|variable| variable.space == Space::Local) {
+        true => variables.clone().into(),
+        false => Box::default(),
+    }
 }
 
 /// A function that may be inlined.

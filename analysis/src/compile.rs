@@ -1,4 +1,4 @@
-//! The compiler behind queries.
+//! The compiler as queries.
 //!
 //! A function is compiled from its own [`Function`] and from what it mentions of the module, so an edit
 //! elsewhere compiles nothing again. The fan-out over functions happens outside queries, one database handle per
@@ -10,11 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use ptx_backend::abi::Known;
+use ptx_backend::assemble::LinkTo;
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
 use ptx_backend::join::{Part, Program};
+use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
@@ -24,7 +26,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
-use crate::callees::{body_of, inlined, is_private, serves_known_callers};
+use crate::callees::{
+    body_of, inlined, is_private, serves_known_callers, shares, shares_with_unknown_callers,
+};
 use crate::check::lints;
 use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
@@ -36,9 +40,8 @@ use crate::lines::Positions;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module, module_registers};
-use crate::reach::{aliasee, uses, wanted};
-use crate::scope::RegisterName;
+use crate::module::{architecture, header, module};
+use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -101,7 +104,7 @@ fn blank() -> Signature {
 }
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
-fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
+pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
     let module = module(db, file);
     let relocatable = Options::get(db).relocatable(db);
     let mut seen = FxHashSet::default();
@@ -217,18 +220,28 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
         return Some(Arc::new(Err(error)));
     }
     let file = item.file(db);
-    if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
-        let what = "module-scope registers that carry values between functions".into();
+    let is_private = !input.entry && *serves_known_callers(db, item);
+    if !input.entry && *shares_with_unknown_callers(db, item) {
+        let what = "module-scope registers or variables of a function that is called by its address".into();
         return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
     }
-    let is_private = !input.entry && *serves_known_callers(db, item);
-    if let Some(inlined) = inlined(db, item) {
-        let env = function_env(db, file, &inlined.function);
-        if let Ok(mut code) = compile(db, env, &inlined.function, &options, is_private) {
-            inlined.restore(&mut code);
-            return Some(Arc::new(Ok(code)));
+    match inlined(db, item) {
+        Ok(None) => {}
+        Ok(Some(inlined)) => {
+            let env = function_env(db, file, &inlined.function);
+            match compile(db, env, &inlined.function, &options, is_private) {
+                Ok(mut code) => {
+                    inlined.restore(&mut code);
+                    return Some(Arc::new(Ok(code)));
+                }
+                Err(error) if shares(db, file) => {
+                    return Some(Arc::new(Err(inlined.restore_error(error))));
+                }
+                // It may be that a callee is to blame, or that inlining asks for too much.
+                Err(_) => {}
+            }
         }
-        // It may be that a callee is to blame, or that inlining asks for too much.
+        Err(error) => return Some(Arc::new(Err(error.clone()))),
     }
     let env = function_env(db, file, input);
     let code = compile(db, env, input, &options, is_private);
@@ -236,24 +249,6 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
         Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
         code => code,
     }))
-}
-
-/// Whether a body uses module-scope registers. Their declarations are outside of the item, with an empty range.
-fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
-    if module_registers(db, item.file(db)).is_empty() {
-        return false;
-    }
-    let map = &lower(db, item).map;
-    let is_outside = |register: &RegisterName| {
-        map.declarations.get(register.declaration.0 as usize).is_some_and(|found| found.range.is_empty())
-    };
-    map.registers.iter().any(is_outside)
-}
-
-/// Whether module-scope registers carry values between functions. If only kernels use them, each kernel has its own.
-#[salsa::tracked]
-fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
-    functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -511,7 +506,8 @@ pub fn link_watched(
         return Err(errors);
     }
     let (mut linked, mut compiled_items) = (Vec::new(), Vec::new());
-    for item in wanted(db, file, &options.entries) {
+    let needed = needed(db, file, &options.entries, compiled);
+    for item in wanted(db, file, &options.entries).into_iter().filter(|item| needed.contains(item)) {
         let offset = item.offset(db);
         let (Some(input), Some(result)) = (function(db, item), compile_function(db, item)) else {
             // Not an error of the program: an instruction that is not described, or no target.
@@ -524,7 +520,6 @@ pub fn link_watched(
             }
             continue;
         };
-        compiled(item.name(db));
         match result.as_ref() {
             Ok(code) => {
                 linked.push(LinkFunction { input, code });
@@ -645,6 +640,45 @@ pub fn link_watched(
     match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
         Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
         Err(error) => Err(not_linked(error)),
+    }
+}
+
+/// The functions that a file consists of: kernels, and what is still called or pointed to where small functions are
+/// inlined. All that may be needed for an object, and where a kernel has no code.
+fn needed<'db>(
+    db: &'db Database,
+    file: SourceFile,
+    entries: &[String],
+    compiled: &mut dyn FnMut(&str),
+) -> FxHashSet<Item<'db>> {
+    let is_object = Options::get(db).relocatable(db);
+    let start =
+        wanted(db, file, entries).into_iter().filter(|item| is_object || item.kind(db) == ItemKind::Entry);
+    let mut pending: Vec<Item<'_>> = start.collect();
+    pending.reverse();
+    let mut indices: Vec<u32> = pointed_to_by_variables(db, file).collect();
+    let mut needed = FxHashSet::default();
+    let module = module(db, file);
+    loop {
+        for index in std::mem::take(&mut indices) {
+            let index = aliasee(module, index).unwrap_or(index);
+            pending.extend(body_of(db, file, index));
+        }
+        let Some(item) = pending.pop() else { return needed };
+        if !needed.insert(item) {
+            continue;
+        }
+        match compile_function(db, item).as_deref() {
+            Some(Ok(code)) => {
+                compiled(item.name(db));
+                indices.extend(code.links.iter().filter_map(|link| match link.to {
+                    LinkTo::Function(index) => Some(index),
+                    LinkTo::Symbol(Link { symbol: Symbol::Function(index), .. }) => Some(index),
+                    _ => None,
+                }));
+            }
+            _ => indices.extend(uses(db, item).functions()),
+        }
     }
 }
 

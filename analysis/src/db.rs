@@ -3,6 +3,9 @@
 //! Two inputs exist: the text of each file and one set of [`Options`]. Everything else is derived. A handle is
 //! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
 
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
 use ptx_backend::input::Launch;
 use ptx_isa::{Mod, Opcode, ScalarType, Sm, Space};
 use salsa::{Durability, Setter};
@@ -21,6 +24,29 @@ pub struct SourceFile {
     /// Every function is to be compiled, also those above [`Options::live_limit`].
     #[returns(copy)]
     pub compiles_all: bool,
+    #[returns(ref)]
+    pub spare: Spare,
+}
+
+/// What queries about a file leave for the next ones to be quick. It never changes a result, so it is not tracked.
+#[derive(Debug, Default)]
+pub struct Spare(Mutex<Vec<Box<dyn Any + Send>>>);
+
+impl Spare {
+    /// Most that is kept; so many threads may work on one file at a time.
+    const MOST: usize = 4;
+
+    pub(crate) fn take<T: Any>(&self) -> Option<Box<T>> {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        found?.downcast().ok()
+    }
+
+    pub(crate) fn put(&self, spare: Box<dyn Any + Send>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < Self::MOST {
+            all.push(spare);
+        }
+    }
 }
 
 /// What the options say of how kernels are launched.
@@ -214,12 +240,14 @@ impl Database {
 
     /// Adds a file.
     pub fn add_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::new(self, text.into(), false, false)
+        SourceFile::new(self, text.into(), false, false, Spare::default())
     }
 
     /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
     pub fn add_frozen_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::builder(text.into(), true, true).durability(Durability::NEVER_CHANGE).new(self)
+        SourceFile::builder(text.into(), true, true, Spare::default())
+            .durability(Durability::NEVER_CHANGE)
+            .new(self)
     }
 
     /// Replaces a file's text. Cancels the running queries of all snapshots and waits until they are dropped.

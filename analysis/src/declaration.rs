@@ -39,7 +39,7 @@ const MAX_BYTES: u64 = 1 << 40;
 /// Most registers that one declaration may name, so that a typing slip costs no memory.
 const MAX_RANGE: u32 = 1 << 31;
 
-/// What stands before the names of a declaration.
+/// What precedes the names of a declaration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Head {
     pub linkage: Linkage,
@@ -69,7 +69,7 @@ pub struct Words {
     pub unified: Option<TextRange>,
     /// `.ptr` and what belongs to it.
     pub pointer: Option<TextRange>,
-    /// `[2]` behind `.const`.
+    /// `[2]` after `.const`.
     pub bank: Option<TextRange>,
     /// `.tex`
     pub texture: Option<TextRange>,
@@ -313,7 +313,7 @@ impl<'t> HeadReader<'t> {
         self.head.align = value.and_then(|value| alignment(value, range, out));
     }
 
-    /// Reports what stands at `range` behind the vector or the type.
+    /// Reports what appears at `range` after the vector or the type.
     fn precedes_vector(&self, range: TextRange, out: &mut Findings) {
         if self.rank >= Word::Lanes(2).rank() {
             let message = "alignment and attributes must precede the vector size and the type";

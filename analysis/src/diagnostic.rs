@@ -65,7 +65,7 @@ impl Lint {
         self.default == Severity::Error
     }
 
-    /// The rule that the page gives behind its first example, in a few sentences: what a finding says when it has
+    /// The rule that the page gives after its first example, in a few sentences: what a finding says when it has
     /// nothing to add to it.
     pub fn rule(&self) -> String {
         /// Characters of sentences besides the first.

@@ -121,8 +121,8 @@ fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str
         return Ok(String::new());
     };
     let mut session = Session { shown: Some(stage), ..Session::default() };
-    let inlined = inlined(db, item);
-    let input = inlined.as_ref().map_or(&**input, |inlined| &inlined.function);
+    let inlined = inlined(db, item).as_ref().ok().and_then(Option::as_ref);
+    let input = inlined.map_or(&**input, |inlined| &inlined.function);
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let mut out: String = session.dumps.concat();
     if let Err(error) = result {
@@ -135,8 +135,8 @@ fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str
 fn times(db: &Database, file: SourceFile, item: Item<'_>, out: &mut String) {
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else { return };
     let mut session = Session { times: Some(Times::new()), ..Session::default() };
-    let inlined = inlined(db, item);
-    let input = inlined.as_ref().map_or(&**input, |inlined| &inlined.function);
+    let inlined = inlined(db, item).as_ref().ok().and_then(Option::as_ref);
+    let input = inlined.map_or(&**input, |inlined| &inlined.function);
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let _ = writeln!(out, "{}", input.name);
     for (stage, time) in session.times.into_iter().flat_map(|times| times.stages) {

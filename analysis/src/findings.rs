@@ -86,7 +86,7 @@ pub(crate) fn finish(
     let text = file.text(db);
     for diagnostic in &mut all {
         diagnostic.severity = levels.level(diagnostic.lint);
-        // What is noticed behind the end of something is noticed at the token that follows, in whatever item.
+        // What is noticed after the end of something is noticed at the token that follows, in whatever item.
         diagnostic.reported = diagnostic.reported.map(|at| ptx_syntax::next_token(text, at));
     }
     all.retain(|d| d.severity != Severity::Allow && !suppressions.hide(d));

@@ -5,16 +5,21 @@
 //! file at the end.
 
 mod actions;
+mod calls;
 mod completion;
 mod fix_all;
 mod folding;
+mod format;
 mod hover;
+mod layout;
 mod navigation;
 mod operands;
 mod reference;
 mod resources;
 mod sass;
+mod selection;
 mod signature_help;
+mod source;
 mod symbols;
 mod tokens;
 mod words;
@@ -24,17 +29,23 @@ pub use crate::findings::{diagnostics, diagnostics_for};
 pub use crate::locate::Target;
 pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
-pub use completion::completions;
+pub use calls::{CallNode, Calls, call_node, callees, callers};
+pub use completion::{completion_documentation, completions};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
+pub use format::{format, format_on_type, formatted};
 pub use hover::hover;
-pub use navigation::{definition, highlights, prepare_rename, references, rename};
+pub use navigation::{
+    declaration, definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
+};
 pub use reference::{Page, instruction_page, pages};
 pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints};
 pub use sass::{sass_view, sass_view_at};
+pub use selection::selection_ranges;
 pub use signature_help::signature_help;
+pub use source::{SourcePlace, file_links, source_place};
 pub use symbols::document_symbols;
-pub use tokens::semantic_tokens;
+pub use tokens::{ItemTokens, item_tokens, semantic_tokens};
 
 pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 
@@ -213,16 +224,33 @@ pub enum CompletionKind {
     Snippet,
 }
 
+impl CompletionKind {
+    pub const ALL: &'static [CompletionKind] = &[
+        Self::Mnemonic,
+        Self::Modifier,
+        Self::Type,
+        Self::Register,
+        Self::SpecialRegister,
+        Self::Variable,
+        Self::Parameter,
+        Self::Function,
+        Self::Label,
+        Self::Directive,
+        Self::Target,
+        Self::Snippet,
+    ];
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
     pub label: String,
     pub kind: CompletionKind,
     /// One line beside the label.
     pub detail: String,
-    /// Markdown.
-    pub documentation: String,
-    /// What to replace, and by what.
+    /// What to replace, and by what; for a snippet in the snippet syntax of the protocol.
     pub edit: TextEdit,
+    /// The version and the target of the file have it.
+    pub is_available: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -94,7 +94,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a value of the given shape at scalar element `at`; gives the element behind it.
+    /// Reads a value of the given shape at scalar element `at`; gives the element after it.
     fn value(&mut self, node: Node<'_>, shape: &[Option<u64>], at: u64) -> u64 {
         let is_list = node.kind() == SyntaxKind::INITIALIZER_LIST;
         let lanes = u64::from(self.head.lanes);
@@ -250,7 +250,7 @@ fn is_address(node: Node<'_>) -> bool {
         SyntaxKind::CALL_EXPR => node.last_child().is_some_and(|name| name.kind() == SyntaxKind::NAME_REF),
         SyntaxKind::BINARY_EXPR => {
             let is_sum = node.tokens(SyntaxKind::PLUS).next().is_some();
-            // The constant behind the first `+` may itself be a difference.
+            // The constant after the first `+` may itself be a difference.
             node.first_child()
                 .is_some_and(|left| is_address(left) && (is_sum || left.kind() == SyntaxKind::BINARY_EXPR))
         }

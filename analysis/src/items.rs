@@ -1,7 +1,7 @@
 //! A file as a list of items, and each item as a tree.
 //!
 //! An item's identity is its kind and name, with equal ones numbered in their order. Its text and its place are
-//! fields of their own, so an edit changes the text of one item and the places of those behind it, and only
+//! fields of their own, so an edit changes the text of one item and the places of those after it, and only
 //! what reads those runs again. Items carry their own text because a slice of the file would tie every query
 //! about an item to the whole file, and every unchanged item would keep the version of the file that it came with.
 //!
@@ -31,8 +31,8 @@ pub struct Item<'db> {
     #[returns(copy)]
     pub ordinal: u32,
     #[tracked]
-    #[returns(deref)]
-    pub text: Text,
+    #[returns(ref)]
+    pub contents: Text,
     /// Where the item starts in the file.
     #[tracked]
     #[returns(copy)]
@@ -40,6 +40,10 @@ pub struct Item<'db> {
 }
 
 impl<'db> Item<'db> {
+    pub fn text(self, db: &'db dyn Db) -> &'db str {
+        self.contents(db)
+    }
+
     /// The item's range in the file.
     pub fn range(self, db: &'db dyn Db) -> TextRange {
         TextRange::at(self.offset(db), TextSize::of(self.text(db)))

@@ -7,6 +7,7 @@ mod callees;
 pub mod check;
 pub mod compile;
 pub mod constant;
+pub mod convention;
 pub mod db;
 mod debug_data;
 pub mod declaration;

@@ -116,7 +116,8 @@ impl Positions {
         let line = line_index(db, item.file(db)).line_col(body.into()).line + 1;
         let mut last = (own, line);
         rows.push(Row { at: start, place: last.0, ptx_line: last.1 });
-        let inlined = code.inlined.as_ref().and_then(|lines| Some((lines, inlined(db, item).as_ref()?)));
+        let inlined =
+            code.inlined.as_ref().and_then(|lines| Some((lines, inlined(db, item).as_ref().ok()?.as_ref()?)));
         let lines = inlined.map_or(&code.lines, |(lines, _)| lines);
         let mut known: Option<(SrcId, (Option<u32>, u32))> = None;
         for (i, src) in (0u64..).zip(lines.iter()) {

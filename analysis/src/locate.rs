@@ -3,7 +3,7 @@
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
-use crate::items::{Item, item, item_at, items, parse};
+use crate::items::{Item, item, item_at, items};
 use crate::lower::lower;
 use crate::module::{DeclaredName, module};
 use crate::scope::{DeclId, Entity};
@@ -30,12 +30,12 @@ pub(crate) struct Spot<'db> {
 pub(crate) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
     let item = item_at(db, file, offset)?;
     let text = item.text(db);
-    // Offsets behind the end or inside a character are those of the place before.
+    // Offsets after the end or inside a character are those of the place before.
     let inside = text.floor_char_boundary(usize::from(offset - item.offset(db)));
     Some(Spot { item, offset: TextSize::new(inside as u32) })
 }
 
-/// What stands at an offset.
+/// What appears at an offset.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
     Name(Occurrence),
@@ -107,8 +107,12 @@ fn declared_name(db: &dyn Db, item: Item<'_>, symbol: Symbol) -> Option<TextRang
 
 /// The item in the file without the blanks and comments before it.
 pub(crate) fn trimmed(db: &dyn Db, item: Item<'_>) -> TextRange {
-    let root = parse(db, item).syntax();
-    let first = root.children_with_tokens().find(|element| !element.kind().is_trivia());
-    let start = first.map_or(TextSize::new(0), |element| element.text_range().start());
-    TextRange::new(start, TextSize::of(item.text(db).trim_end()).max(start)) + item.offset(db)
+    trimmed_text(item.text(db)) + item.offset(db)
+}
+
+/// The text of an item without the blanks and comments before it.
+pub(crate) fn trimmed_text(text: &str) -> TextRange {
+    let first = ptx_syntax::next_token(text, TextSize::new(0));
+    let start = if first == TextSize::of(text) { TextSize::new(0) } else { first };
+    TextRange::new(start, TextSize::of(text.trim_end()).max(start))
 }

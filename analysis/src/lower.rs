@@ -1,7 +1,7 @@
 //! From an item's text to the backend's input, with everything wrong on the way.
 //!
 //! One walk over the item's [flat tree](ptx_syntax::flat) resolves names and instructions, builds the position-free [`Function`], records where
-//! each statement and name stands, and runs the checks. It never fails: a function with errors has no
+//! each statement and name appears, and runs the checks. It never fails: a function with errors has no
 //! [`Function`], and all diagnostics are kept with their default levels; [`crate::ide::diagnostics`] applies settings
 //! and suppressions later, so that changing a setting repeats no walk, unless it turns on [`crate::check::Extras`].
 
@@ -19,7 +19,7 @@ mod walker;
 use std::iter;
 use std::sync::Arc;
 
-use ptx_backend::input::{Function, Stmt};
+use ptx_backend::input::{Function, Stmt, Variable};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use ptx_syntax::flat::FlatTree;
@@ -124,9 +124,32 @@ pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item =
         .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
 }
 
-/// Where things stand in an item with findings.
+/// The source map of an item with findings.
 pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMap {
     findings(db, item).map.as_ref().unwrap_or_else(|| &lower(db, item).map)
+}
+
+/// An item whose names are resolved. Nothing of it is kept.
+pub(crate) struct Resolved<'w> {
+    pub(crate) tree: &'w FlatTree,
+    pub(crate) map: &'w SourceMap,
+    /// The variables that the body declares.
+    pub(crate) locals: &'w [Variable],
+}
+
+/// Resolves the names of an item for `read`. Features that look at all items of a file use this and keep what they
+/// read: what [`lower`] keeps for good is several times the size of the text.
+pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOnce(&Resolved<'_>) -> T) -> T {
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walk(part);
+        if part.kind(db) == ItemKind::Trivia {
+            session.tree.parse(part.text(db));
+        }
+        session.walker.finish_map();
+        let Session { walker, tree } = session;
+        read(&Resolved { tree, map: &walker.map, locals: &walker.function.locals })
+    })
 }
 
 /// A part of [`Lowered`].
@@ -164,7 +187,9 @@ impl<'db> Session<'db> {
         if let Some(longest) = functions.map(|part| part.text(db)).max_by_key(|text| text.len()) {
             session.walker.reserve(longest);
         }
-        work(&mut session)
+        let result = work(&mut session);
+        session.walker.end();
+        result
     }
 
     fn walk(&mut self, part: Part<'db>) {
@@ -181,7 +206,7 @@ impl<'db> Session<'db> {
 pub fn walk_without_shapes<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let part = Part::new(db, item);
     Session::run(db, item.file(db), iter::once(part), |session| {
-        session.walker.passed = passed::Passed::of_nothing();
+        session.walker.known.passed = passed::Passed::of_nothing();
         session.walk(part);
         session.walker.lowered()
     })

@@ -106,7 +106,7 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
     let mut address_size = None;
     let mut target = None;
     for part in parts(db, file) {
-        // Headers stand first; asking every item of a large file would read them all.
+        // Headers appear first; asking every item of a large file would read them all.
         if !may_precede_header(part.kind(db)) {
             break;
         }
@@ -196,7 +196,7 @@ pub enum Noticed {
     There,
     /// At the end of the parameters of the function.
     Parameters,
-    /// At the item behind it.
+    /// At the item after it.
     NextItem,
 }
 

@@ -5,26 +5,26 @@ use ptx_isa::Space;
 use rustc_hash::FxHashSet;
 
 use crate::check::limits::Block;
-use crate::db::{Db, SourceFile};
+use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
 use crate::lower::statics::whole_env;
 use crate::lower::{functions, lower};
 use crate::module::{Module, module};
 use crate::scope::Entity;
 
-/// The functions with a body that these kernels need: they, what they mention, and what variables point to. In text
-/// order; without names, all functions of the file.
+/// The functions with a body that these kernels may need: they, what they mention, and what variables point to. In text
+/// order; without names, of all kernels, and all functions of an object.
 pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec<Item<'db>> {
-    if entries.is_empty() {
+    if entries.is_empty() && Options::get(db).relocatable(db) {
         return functions(db, file).collect();
     }
     let module = module(db, file);
-    let is_chosen = |index: &u32| {
+    let is_start = |index: &u32| {
         let function = &module.env.functions[*index as usize];
-        function.entry && entries.contains(&function.name)
+        function.entry && is_chosen(entries, &function.name)
     };
-    let mut pending: Vec<u32> = (0..module.env.functions.len() as u32).filter(is_chosen).collect();
-    pending.extend(whole_env(db, file).variables.iter().flat_map(pointed_to));
+    let mut pending: Vec<u32> = (0..module.env.functions.len() as u32).filter(is_start).collect();
+    pending.extend(pointed_to_by_variables(db, file));
     let mut seen = FxHashSet::default();
     let mut reached = FxHashSet::default();
     while let Some(index) = pending.pop() {
@@ -93,6 +93,11 @@ pub(crate) fn is_chosen(entries: &[String], kernel: &str) -> bool {
     entries.is_empty() || entries.iter().any(|entry| entry == kernel)
 }
 
+/// The functions whose addresses variables of a file hold at the start.
+pub(crate) fn pointed_to_by_variables(db: &dyn Db, file: SourceFile) -> impl Iterator<Item = u32> {
+    whole_env(db, file).variables.iter().flat_map(pointed_to)
+}
+
 /// The functions whose addresses a variable holds at the start.
 fn pointed_to(variable: &Variable) -> impl Iterator<Item = u32> {
     let relocs = variable.init.iter().flat_map(|init| &init.relocs);
@@ -138,7 +143,7 @@ mod tests {
             let items = wanted(&db, file, &entries);
             items.into_iter().map(|item| item.name(&db).to_string()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(reached(TEXT, &[]), "last middle held unused a b");
+        assert_eq!(reached(TEXT, &[]), "last middle held a b");
         assert_eq!(reached(TEXT, &["a"]), "last middle held a");
         assert_eq!(reached(TEXT, &["b"]), "held b");
         assert_eq!(reached(TEXT, &["b", "a"]), "last middle held a b");

@@ -122,7 +122,7 @@ fn stem_bit(stem: &str) -> u64 {
 /// `%rd12`: a name of a short stem without digits, and a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbered {
-    /// The bytes behind the `%`, the first one lowest, and zeros.
+    /// The bytes after the `%`, the first one lowest, and zeros.
     stem: u64,
     number: u32,
 }
@@ -520,7 +520,7 @@ mod tests {
         names.open();
         let (range, _) = names.declare("%r", register(Some(4)));
         let one = names.register(range, Some(1), 0);
-        // Nothing is remembered behind the end of a scope.
+        // Nothing is remembered after the end of a scope.
         names.open();
         names.close();
         assert_eq!(names.recall(numbered(1)), None);

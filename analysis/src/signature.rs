@@ -121,7 +121,7 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
         SyntaxKind::VERSION_DIRECTIVE => {
             let range = |kind: SyntaxKind| node.tokens(kind).next();
             let found = range(SyntaxKind::DOT_WORD).zip(range(SyntaxKind::FLOAT)).filter(|(word, number)| {
-                // Nothing but blanks stands between.
+                // Nothing but blanks appears between.
                 text[usize::from(word.end())..number.start().into()]
                     .bytes()
                     .all(|byte| matches!(byte, b' ' | b'\t' | 0x0C))
@@ -170,7 +170,7 @@ pub fn version(text: &str) -> Option<PtxVersion> {
     Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Reads a target as the assembler does: letters behind the number that mean nothing are ignored.
+/// Reads a target as the assembler does: letters after the number that mean nothing are ignored.
 pub(crate) fn target(word: &str) -> Option<Sm> {
     Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }

@@ -1,12 +1,16 @@
 //! Tests that look at the whole: queries executed after edits, and the documentation of lints.
 
+mod completion;
 mod declarations;
 mod features;
 mod fixes;
+mod format;
 mod incremental;
 mod instruction_docs;
 mod lint_docs;
+mod navigation;
 mod operands;
+mod rename;
 mod versions;
 
 use crate::db::Database;

@@ -8,7 +8,7 @@ use crate::ori::{build, ir, text};
 use crate::regalloc::convention;
 use crate::session::Session;
 use crate::target::Target;
-use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
+use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
 use crate::{assemble, emit, order, phases, registers, sched};
 use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
@@ -63,9 +63,12 @@ fn compile_as(
     // Routines of the runtime library, whose calls are there now, may overwrite it.
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     let limit = registers::limit(&func.launch, options);
-    let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)?;
+    let statements = ori.facts.statements;
+    let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)
+        .map_err(|error| error.moved(|at| statements.original(at)))?;
     let claims = order::Claims {
         lines: &assembled.lines,
+        unrolled: &ori.facts.unrolled,
         spills: &assembled.spills,
         never: &ori.facts.never,
         tables: &assembled.tables,
@@ -73,6 +76,7 @@ fn compile_as(
     order::check(func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
+    let lines = assembled.lines.iter().map(|src| src.map(|src| statements.original(src))).collect::<Box<_>>();
 
     let block = target.place_params(if func.entry { &func.params } else { &[] });
     let handles = match func.entry {
@@ -84,7 +88,7 @@ fn compile_as(
     let stack_bytes = emit::frame_bytes(&ori.frame);
     let asked: FxHashSet<SrcId> = func.body.iter().filter_map(warp_operation).collect();
     let is_asked = |at: u32| {
-        let src = assembled.lines.get(at as usize / WORD).copied().flatten();
+        let src = lines.get(at as usize / WORD).copied().flatten();
         src.is_some_and(|src| asked.contains(&src))
     };
     let (coop_groups, own): (Vec<_>, Vec<_>) =
@@ -93,9 +97,10 @@ fn compile_as(
         name: func.name.clone(),
         entry: func.entry,
         code: assembled.code,
-        lines: assembled.lines,
+        lines,
         inlined: None,
         known: overwritten(&ori, sm, &insts)?,
+        copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
         resources: Resources {

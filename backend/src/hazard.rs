@@ -194,9 +194,12 @@ impl Checker<'_> {
         // What holds where a block calls a subroutine.
         let mut calling: Vec<Option<State>> = vec![None; flow.starts.len()];
         let mut work = BTreeSet::new();
-        if !self.code.is_empty() {
-            entry[0] = Some(State::start());
-            work.insert(0);
+        // Besides the first block, those that no block leads to: functions that are called by their address.
+        let mut led_to = vec![false; flow.starts.len()];
+        flow.successors.iter().flatten().for_each(|&next| led_to[next] = true);
+        for block in (0..flow.starts.len()).filter(|&block| block == 0 || !led_to[block]) {
+            entry[block] = Some(State::start());
+            work.insert(block);
         }
         while let Some(block) = work.pop_first() {
             let Some(mut state) = entry[block].clone() else { continue };

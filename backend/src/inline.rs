@@ -5,6 +5,9 @@
 //! What is known of each afterwards, [`Inlined::frames`], leads back to the functions that were written.
 //!
 //! Parameters and results of an inlined function become `.param` variables of the caller, which are words in registers.
+//!
+//! Functions that share registers or local variables of the module with their callers are always inlined: a kernel has
+//! one copy of each, which the convention for calls has no place for.
 
 use crate::calls::{Bodies, call_of, leads_back};
 use crate::input::{
@@ -13,7 +16,7 @@ use crate::input::{
 };
 use crate::{CodegenError, CompiledFunction, abi};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, Space};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Statements of a function that is inlined wherever it is called.
 const SMALL: usize = 24;
@@ -77,17 +80,79 @@ impl Inlined {
     }
 }
 
-/// Inlines what is worth it. `bodies` gives the functions that may be inlined, by their index in
-/// [`crate::input::Env::functions`]. `None` where nothing is inlined.
-pub fn inline<'a>(function: &Function, bodies: Bodies<'_, 'a>) -> Option<Inlined> {
-    if !function.body.iter().any(|stmt| call_of(stmt).is_some_and(|callee| bodies(callee).is_some())) {
-        return None;
+/// What may be inlined into the functions of a module.
+#[derive(Clone, Copy)]
+pub struct Callees<'b, 'a> {
+    /// The functions that may be inlined, by their index in [`crate::input::Env::functions`].
+    pub bodies: Bodies<'b, 'a>,
+    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory.
+    pub variables: &'b [Variable],
+    /// Whether to inline what is worth it, not only what shares registers or variables with its callers.
+    pub small: bool,
+}
+
+impl Callees<'_, '_> {
+    /// Whether a function, or one that it calls, shares registers or local variables of the module with its callers.
+    pub fn share(&self, index: u32) -> bool {
+        let mut seen = FxHashSet::from_iter([index]);
+        let mut pending = vec![index];
+        while let Some(body) = pending.pop().map(self.bodies) {
+            let Some(function) = body else { continue };
+            if self.uses_shared(function) {
+                return true;
+            }
+            pending.extend(function.body.iter().filter_map(call_of).filter(|callee| seen.insert(*callee)));
+        }
+        false
+    }
+
+    /// Whether calls of a function have to be replaced.
+    pub fn must_replace(&self, function: &Function) -> bool {
+        function.body.iter().filter_map(call_of).any(|callee| self.share(callee))
+    }
+
+    fn uses_shared(&self, function: &Function) -> bool {
+        function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
+    }
+
+    /// The module's variable of that number, if every thread has its own.
+    fn local_variable(&self, index: u32) -> Option<&Variable> {
+        self.variables.get(index as usize).filter(|variable| variable.space == Space::Local)
+    }
+
+    fn mentions_local(&self, function: &Function) -> bool {
+        let is_local = |symbol| matches!(symbol, Symbol::Global(i) if self.local_variable(i).is_some());
+        self.variables.iter().any(|variable| variable.space == Space::Local)
+            && operands(function).any(|operand| mentions(operand, &is_local))
+    }
+}
+
+fn operands(function: &Function) -> impl Iterator<Item = &Operand> {
+    let instructions = function.body.iter().filter_map(|stmt| match stmt {
+        Stmt::Instr(instr) => Some(instr),
+        Stmt::Label(_) => None,
+    });
+    instructions.flat_map(|instr| &instr.operands)
+}
+
+/// Inlines what is worth it and what has to be. `None` where nothing is changed.
+///
+/// # Errors
+/// [`CodegenError::Unsupported`] for a call that has to be replaced and cannot.
+pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<Inlined>, CodegenError> {
+    let has_local = callees.mentions_local(function);
+    let may_replace = |stmt| call_of(stmt).is_some_and(|callee| (callees.bodies)(callee).is_some());
+    if !has_local && !function.body.iter().any(may_replace) {
+        return Ok(None);
     }
     let mut shell = function.clone();
     let body = std::mem::take(&mut shell.body);
     let parts = std::mem::take(&mut shell.parts);
+    let nounroll = std::mem::take(&mut shell.nounroll.before);
     let mut inliner = Inliner {
-        bodies,
+        callees,
+        shared: FxHashMap::default(),
+        registers: shared_registers(function).collect(),
         sizes: FxHashMap::default(),
         locals: FxHashMap::default(),
         out: Inlined {
@@ -98,15 +163,75 @@ pub fn inline<'a>(function: &Function, bodies: Bodies<'_, 'a>) -> Option<Inlined
         },
         added: 0,
     };
-    let caller = Caller { body: &body, parts: &parts, names: Names::default(), frame: None };
+    let caller =
+        Caller { body: &body, parts: &parts, nounroll: &nounroll, names: Names::default(), frame: None };
     inliner.body(&caller);
-    (!inliner.out.frames.is_empty()).then_some(inliner.out)
+    let mut out = inliner.out;
+    for stmt in &out.function.body {
+        if let (Stmt::Instr(instr), Some(callee)) = (stmt, call_of(stmt))
+            && callees.share(callee)
+        {
+            let what = "call: module-scope registers or variables shared with a function that is not inlined";
+            return Err(out.restore_error(CodegenError::unsupported(instr.src, what.to_owned())));
+        }
+    }
+    if callees.mentions_local(&out.function) {
+        adopt(&mut out.function, callees);
+    }
+    Ok((has_local || !out.frames.is_empty()).then_some(out))
+}
+
+/// The registers of the module that a function uses, behind their numbers.
+fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
+    (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
+}
+
+/// Makes local variables of the module the function's own.
+fn adopt(function: &mut Function, callees: Callees<'_, '_>) {
+    let mut adopted = Adopted(FxHashMap::default());
+    for i in 0..callees.variables.len() as u32 {
+        if let Some(variable) = callees.local_variable(i) {
+            adopted.0.insert(i, function.locals.len() as u32);
+            function.locals.push(variable.clone());
+        }
+    }
+    for stmt in &mut function.body {
+        if let Stmt::Instr(instr) = stmt {
+            instr.operands.iter_mut().for_each(|operand| *operand = adopted.operand(operand));
+        }
+    }
+}
+
+/// What replaces local variables of the module, by their numbers.
+struct Adopted(FxHashMap<u32, u32>);
+
+impl Renumber for Adopted {
+    fn reg(&self, reg: RegId) -> RegId {
+        reg
+    }
+
+    fn label(&self, label: LabelId) -> LabelId {
+        label
+    }
+
+    fn targets(&self, list: u32) -> u32 {
+        list
+    }
+
+    fn symbol(&self, symbol: Symbol) -> Symbol {
+        match symbol {
+            Symbol::Global(i) => self.0.get(&i).map_or(symbol, |&local| Symbol::Local(local)),
+            symbol => symbol,
+        }
+    }
 }
 
 /// What a body's own numbers are in the function that it becomes a part of.
 #[derive(Clone, Default)]
 struct Names {
     regs: u32,
+    /// Registers of the module, which are the caller's.
+    shared: Vec<(RegId, RegId)>,
     labels: u32,
     targets: u32,
     /// By the number of each variable. The caller's own stay.
@@ -118,6 +243,8 @@ struct Names {
 /// A body on its way into the result.
 struct Caller<'a> {
     body: &'a [Stmt],
+    /// Before which of the statements a loop begins that stays as it is, in ascending order.
+    nounroll: &'a [u32],
     parts: &'a [Part],
     names: Names,
     /// The call that it replaces, and where it returns to.
@@ -125,7 +252,11 @@ struct Caller<'a> {
 }
 
 struct Inliner<'b, 'a> {
-    bodies: Bodies<'b, 'a>,
+    callees: Callees<'b, 'a>,
+    /// Functions that have to be inlined.
+    shared: FxHashMap<u32, bool>,
+    /// Registers of the module in the result, by their numbers.
+    registers: FxHashMap<u32, RegId>,
     /// Statements of each function with all that is inlined into it; `None` if it cannot be inlined.
     sizes: FxHashMap<u32, Option<usize>>,
     /// Variables of inlined functions. Two bodies of the same function are never active together.
@@ -143,6 +274,10 @@ impl<'a> Inliner<'_, 'a> {
         }
         let mut returns_early = false;
         for (i, stmt) in caller.body.iter().enumerate() {
+            if caller.nounroll.binary_search(&(i as u32)).is_ok() {
+                let out = &mut self.out.function;
+                out.nounroll.before.push(out.body.len() as u32);
+            }
             let instr = match stmt {
                 Stmt::Label(label) => {
                     let label = caller.names.label(*label);
@@ -213,8 +348,8 @@ impl<'a> Inliner<'_, 'a> {
         if let Some(&known) = self.sizes.get(&index) {
             return known;
         }
-        let may = |callee: &&Function| fits(callee) && !leads_back(index, self.bodies);
-        let size = (self.bodies)(index).filter(may).map(|callee| {
+        let may = |callee: &&Function| fits(callee) && !leads_back(index, self.callees.bodies);
+        let size = (self.callees.bodies)(index).filter(may).map(|callee| {
             let own = callee.body.iter().filter(|stmt| matches!(stmt, Stmt::Instr(_))).count();
             let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
             for callee in callee.body.iter().filter_map(call_of) {
@@ -223,7 +358,9 @@ impl<'a> Inliner<'_, 'a> {
             let mut calls: Vec<(u32, usize)> = calls.into_iter().collect();
             calls.sort_unstable();
             let added = |(callee, count): (u32, usize)| {
-                self.size(callee).filter(|size| is_worth(*size, count)).map_or(0, |size| size * count)
+                self.size(callee)
+                    .filter(|size| self.is_worth(callee, *size, count))
+                    .map_or(0, |size| size * count)
             };
             own + calls.into_iter().map(added).sum::<usize>()
         });
@@ -231,13 +368,23 @@ impl<'a> Inliner<'_, 'a> {
         size
     }
 
+    /// Whether a function of so many statements is inlined where another calls it so often.
+    fn is_worth(&mut self, callee: u32, size: usize, calls: usize) -> bool {
+        let is_small = size <= SMALL || size.saturating_mul(calls) <= GROWTH;
+        is_small && self.callees.small || self.has_to(callee)
+    }
+
+    fn has_to(&mut self, callee: u32) -> bool {
+        *self.shared.entry(callee).or_insert_with(|| self.callees.share(callee))
+    }
+
     /// What a call needs to be replaced; `None` if it stays.
     fn site(&mut self, caller: &Caller<'_>, instr: &Instr, callee: u32, calls: usize) -> Option<Site<'a>> {
-        let size = self.size(callee).filter(|size| is_worth(*size, calls))?;
-        if self.added + size > MOST {
+        let size = self.size(callee)?;
+        if !self.is_worth(callee, size, calls) || !self.has_to(callee) && self.added + size > MOST {
             return None;
         }
-        let function = (self.bodies)(callee)?;
+        let function = (self.callees.bodies)(callee)?;
         let (returns, arguments) = match &instr.operands[..] {
             [Operand::List(returns), Operand::Symbol(..), Operand::List(arguments)] => {
                 (&**returns, &**arguments)
@@ -302,6 +449,10 @@ impl<'a> Inliner<'_, 'a> {
             targets: self.out.function.targets.len() as u32,
             ..Names::default()
         };
+        for (number, reg) in shared_registers(function) {
+            let own = *self.registers.entry(number).or_insert(RegId(reg.0 + names.regs));
+            names.shared.push((reg, own));
+        }
         for ((passed, param), i) in params.iter().zip(&function.params).zip(0..) {
             let local = self.place(passed, param);
             match (passed, arguments.get(i)) {
@@ -329,8 +480,16 @@ impl<'a> Inliner<'_, 'a> {
         let frame = self.out.frames.len() as u32;
         self.out.frames.push(Frame { function: callee, call: instr.src, parent });
         let end = self.new_label();
-        let (results, regs) = (names.returns.clone(), names.regs);
-        let body = Caller { body: &function.body, parts: &function.parts, names, frame: Some((frame, end)) };
+        let results = names.returns.clone();
+        let given_in: Vec<RegId> =
+            function.returns.iter().map(|param| param.reg.map_or(RegId(0), |reg| names.reg(reg))).collect();
+        let body = Caller {
+            body: &function.body,
+            parts: &function.parts,
+            nounroll: &function.nounroll.before,
+            names,
+            frame: Some((frame, end)),
+        };
         self.body(&body);
         for (i, (to, param)) in given.iter().zip(&function.returns).enumerate() {
             match (to, returns.get(i)) {
@@ -339,7 +498,7 @@ impl<'a> Inliner<'_, 'a> {
                 }
                 (Passed::Register, Some(register)) => {
                     let register = caller.names.operand(register);
-                    self.mov(caller, instr, param, |reg| [register, Operand::Reg(RegId(reg.0 + regs))]);
+                    self.mov(caller, instr, param, |_| [register, Operand::Reg(given_in[i])]);
                 }
                 _ => {}
             }
@@ -441,11 +600,6 @@ fn list(operands: &[Operand], before: bool) -> &[Operand] {
     }
 }
 
-/// Whether a function of so many statements is inlined where another calls it so often.
-fn is_worth(size: usize, calls: usize) -> bool {
-    size <= SMALL || size.saturating_mul(calls) <= GROWTH
-}
-
 /// A call that is going to be replaced.
 struct Site<'a> {
     callee: u32,
@@ -477,7 +631,8 @@ impl Names {
 
 impl Renumber for Names {
     fn reg(&self, reg: RegId) -> RegId {
-        RegId(reg.0 + self.regs)
+        let shared = self.shared.iter().find(|(own, _)| *own == reg);
+        shared.map_or(RegId(reg.0 + self.regs), |&(_, shared)| shared)
     }
 
     fn label(&self, label: LabelId) -> LabelId {
@@ -538,13 +693,17 @@ fn statement_fits(instr: &Instr) -> bool {
 
 /// Whether an operand is a parameter or a result of the function as a whole.
 fn mentions_words(operand: &Operand) -> bool {
+    mentions(operand, &|symbol| matches!(symbol, Symbol::Param(_) | Symbol::Return(_)))
+}
+
+/// Whether an operand names such a symbol.
+fn mentions(operand: &Operand, is_wanted: &impl Fn(Symbol) -> bool) -> bool {
     match operand {
-        Operand::Symbol(Symbol::Param(_) | Symbol::Return(_), _) => true,
-        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => {
-            matches!(symbol, Symbol::Param(_) | Symbol::Return(_))
+        Operand::Symbol(symbol, _) | Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => {
+            is_wanted(*symbol)
         }
-        Operand::Vector(list) | Operand::List(list) => list.iter().any(mentions_words),
-        Operand::Pair(pair) => mentions_words(&pair.0) || mentions_words(&pair.1),
+        Operand::Vector(list) | Operand::List(list) => list.iter().any(|part| mentions(part, is_wanted)),
+        Operand::Pair(pair) => mentions(&pair.0, is_wanted) || mentions(&pair.1, is_wanted),
         _ => false,
     }
 }

@@ -154,9 +154,20 @@ pub struct Function {
     /// `.branchtargets` lists, indexed by [`Operand::Targets`].
     pub targets: Vec<Vec<LabelId>>,
     pub body: Vec<Stmt>,
+    /// Loops that stay as they are.
+    pub nounroll: Nounroll,
     /// What operands of video instructions take of their registers, in the order of statements and operands.
     pub parts: Vec<Part>,
     pub launch: Launch,
+}
+
+/// Where `.pragma "nounroll"` stands.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Nounroll {
+    /// Before the body: it is about all loops.
+    pub everywhere: bool,
+    /// In the body, about the loop that begins there: how many statements stand before it, in ascending order.
+    pub before: Vec<u32>,
 }
 
 /// A part of a register, or its negation: `-%r1.b0`, `%r2.h10`.
@@ -208,6 +219,8 @@ pub struct Launch {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Register {
     pub ty: ScalarType,
+    /// The number of the module-scope register that it is: a thread has one of that number, in whatever function.
+    pub shared: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

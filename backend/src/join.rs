@@ -295,6 +295,7 @@ impl Whole<'_, '_> {
         if !self.pieces[0].function.code.links.iter().all(places_nothing) {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
         }
+        kernel.copies = Default::default();
         (kernel.code, kernel.lines) = (code.into(), lines.into());
         (kernel.live_registers, kernel.spills) = (live.into(), spills.into());
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };

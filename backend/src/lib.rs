@@ -12,6 +12,7 @@ pub mod abi;
 pub mod assemble;
 pub mod calls;
 pub mod compile;
+pub mod copies;
 pub mod cubin;
 pub mod emit;
 pub mod hazard;
@@ -73,6 +74,16 @@ impl CodegenError {
         Self::Internal { at, phase, what: what.into() }
     }
 
+    /// The error at another statement.
+    pub(crate) fn moved(mut self, to: impl Fn(SrcId) -> SrcId) -> Self {
+        match &mut self {
+            Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => {
+                *at = to(*at)
+            }
+        }
+        self
+    }
+
     pub fn at(&self) -> SrcId {
         match self {
             Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => *at,
@@ -116,6 +127,7 @@ pub struct CompiledFunction {
     pub code: Box<[u128]>,
     /// The statement of each instruction, parallel to `code`; `None` for padding.
     pub lines: Box<[Option<SrcId>]>,
+    pub copies: Copies,
     /// Where functions are inlined: the same by the numbers of the function with all bodies in it.
     pub inlined: Option<Box<[Option<SrcId>]>>,
     /// Whether each instruction loads or stores a spilled value, parallel to `code`.
@@ -130,6 +142,14 @@ pub struct CompiledFunction {
     pub links: Vec<assemble::CodeLink>,
     /// Targets of indirect branches, in the order of these.
     pub tables: Vec<assemble::JumpTable>,
+}
+
+/// What unrolling copied.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Copies {
+    /// The copy of a statement that each instruction is of, parallel to the code.
+    pub lines: Box<[Option<SrcId>]>,
+    pub unrolled: Vec<copies::Unrolled>,
 }
 
 /// Byte offsets and facts for `.nv.info`.

@@ -9,15 +9,19 @@
 //!   keeps that order, and nothing shows that the two access different bytes.
 //! - An instruction stays where control came through the fence before it, and behind a fence stays what came before.
 //!
+//! Loops that the compiler unrolled are unrolled in the input too ([`expand`]). There, each copy of a statement is a statement.
+//!
 //! Statements are numbered in reverse postorder, so within one machine block, which no loop enters in the middle,
 //! numbers tell program order; sides of a branch that were joined into one block are told apart by a walk where it
 //! matters.
 
 mod code;
 mod distance;
+mod expand;
 mod program;
 
 use crate::assemble::JumpTable;
+use crate::copies::{Statements, Unrolled};
 use crate::input::{Function, SrcId};
 use crate::layout::local_layout;
 use crate::target::Target;
@@ -53,11 +57,13 @@ const PAIRS: usize = 256;
 /// What the compiler says of its code, for the check to start from.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
-    /// The statement of each instruction.
+    /// The statement of each instruction, or the copy that unrolling made of it.
     pub lines: &'a [Option<SrcId>],
+    /// The loops that were unrolled, in the order in which they were.
+    pub unrolled: &'a [Unrolled],
     /// Whether each instruction loads or stores a spilled value. Checked: it accesses the frame above the variables.
     pub spills: &'a [bool],
-    /// Statements that control does not reach, or whose guard does not hold.
+    /// Statements, or copies, that control does not reach, or whose guard does not hold.
     pub never: &'a [SrcId],
     /// Where indirect branches lead.
     pub tables: &'a [JumpTable],
@@ -68,7 +74,24 @@ pub struct Claims<'a> {
 /// # Errors
 /// The first violation.
 pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) -> Result<(), Violation> {
-    let program = Program::new(function);
+    let numbers = Statements::of(function);
+    check_copies(function, numbers, sm, insts, claims).map_err(|violation| Violation {
+        first: numbers.original(violation.first),
+        second: numbers.original(violation.second),
+        ..violation
+    })
+}
+
+/// Like [`check`]; the violation may name copies.
+fn check_copies(
+    function: &Function,
+    numbers: Statements,
+    sm: Sm,
+    insts: &[Inst],
+    claims: Claims<'_>,
+) -> Result<(), Violation> {
+    let program = Program::new(function, numbers, claims.unrolled, claims.never)
+        .map_err(|(src, what)| Violation { first: src, second: src, what })?;
     if program.statements.is_empty() {
         return Ok(());
     }
@@ -82,7 +105,7 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
         spills: claims.spills,
         budget: PAIRS * insts.len(),
     };
-    checker.presence(claims.never)?;
+    checker.presence()?;
     checker.blocks()?;
     checker.fences()
 }
@@ -135,13 +158,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Everything that must be there is, and the fences of one statement are on their sides of its access.
-    fn presence(&self, never: &[SrcId]) -> Result<(), Violation> {
-        let mut gone = never.to_vec();
-        gone.sort_unstable();
+    fn presence(&self) -> Result<(), Violation> {
         for (rank, statement) in self.program.statements.iter().enumerate() {
             let rank = rank as u32;
             let events = self.code.of(rank);
-            if gone.binary_search(&statement.src).is_ok() || (events.is_empty() && !statement.must_stay()) {
+            if self.program.gone.contains(&statement.src) || (events.is_empty() && !statement.must_stay()) {
                 continue;
             }
             let present = match statement.what {

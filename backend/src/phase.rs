@@ -13,4 +13,5 @@ pub mod fold;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;
+pub mod unroll;
 pub mod value_numbering;

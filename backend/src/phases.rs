@@ -61,6 +61,19 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriLoopUnrolling",
+        phase::unroll::run,
+        &[
+            ("OriFold", "it looks at constants where loops begin and end"),
+            ("OriLiveDead", "what nothing reads does not count"),
+        ],
+    ),
+    optional("OriBranchOpt", phase::branches::run, &[]),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
+    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
+    optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
+    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
+    optional(
         "OriExpandRoutines",
         phase::routines::place_single,
         &[

@@ -236,13 +236,13 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
 
 fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
     let pool = |file, count| Pool { file, count, reserved: None, saves: false };
-    // Callers keep what they have above.
+    // Callers keep what they have above. Barriers of theirs can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
     [
         pool(File::P, 7),
         pool(File::UP, 7),
-        pool(File::B, if func.entry { 16 } else { 6 }),
+        pool(File::B, if func.routine.is_some() { 6 } else { 16 }),
         // One is kept back for cycles of copies.
         pool(File::UR, lent(u16::from(target.uniform_registers)) - 1),
         Pool {

@@ -24,6 +24,8 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
+    /// A barrier that a function has taken from its caller is cleared once more before the function sets it.
+    pub clears_barriers_twice: bool,
     /// Sparse products require metadata whose positions ascend within each group of four.
     pub ordered_metadata: bool,
     /// `.f64` products with 16 rows are one operation; elsewhere they are composed of products with eight rows.
@@ -293,6 +295,7 @@ const SM_75: Target = Target {
     shared_base: 0,
     clusters: false,
     loads_stack_pointer: false,
+    clears_barriers_twice: true,
     ordered_metadata: false,
     tall_double_products: false,
     loads_before_copies: 0,
@@ -324,6 +327,7 @@ const SM_80: Target = Target {
         shared_unit: 128,
     },
     driver: &AMPERE_WORDS,
+    clears_barriers_twice: false,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },

@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use text_size::{TextRange, TextSize};
 
+use crate::check::files::Found;
 use crate::input::{self, Input};
 use crate::project::Project;
 use crate::{output, terminal, threads};
@@ -64,6 +65,15 @@ enum Emit {
     Resources,
 }
 
+/// What `--format-code` does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum FormatCode {
+    /// Lay out the files.
+    Write,
+    /// Name the files that are not laid out, and change none.
+    Check,
+}
+
 /// Check PTX files as ptxas does, with exact source ranges and fixes.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
@@ -84,6 +94,11 @@ pub struct Arguments {
     /// output.
     #[arg(long)]
     fix: bool,
+    /// Lay out the code of the files in place instead of checking them: indentation, line breaks and spaces. With
+    /// `=check`, name the files that would change and exit with 1 if there are any. Standard input is written to standard
+    /// output.
+    #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "write", conflicts_with_all = ["fix", "emit"])]
+    format_code: Option<FormatCode>,
     /// Allow references to symbols that other modules define (separate compilation).
     #[arg(short = 'c', long)]
     compile_only: bool,
@@ -174,9 +189,12 @@ fn explain(word: &str) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> io::Result<u8> {
-    let paths = files::find(&arguments.paths)?;
+    let Found { paths, errors } = files::find(&arguments.paths)?;
+    for error in &errors {
+        say(format_args!("ptx-check: {error}"));
+    }
     let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
-    let mut status = CLEAN;
+    let mut status = if errors.is_empty() { CLEAN } else { USAGE };
     let mut results = Vec::new();
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {
@@ -273,6 +291,15 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if files::looks_like_markup(&text) {
         return report;
     }
+    if let Some(mode) = arguments.format_code {
+        return match format_code(mode, path, &name, &text, replaced.is_some()) {
+            Ok((status, output)) => Report { output, status, ..report },
+            Err(error) => {
+                say(format_args!("ptx-check: {name}: {error}"));
+                Report { status: USAGE, ..report }
+            }
+        };
+    }
     let mut db = Database::default();
     db.set_target_override(arguments.target.or(project.target));
     db.set_architecture(arguments.arch.or(project.arch));
@@ -339,6 +366,32 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
         std::mem::forget(db);
     }
     report
+}
+
+/// Lays out a text, in its file or on standard output; gives the exit status and what to print.
+fn format_code(
+    mode: FormatCode,
+    path: &Path,
+    name: &str,
+    text: &str,
+    is_binary: bool,
+) -> io::Result<(u8, String)> {
+    if is_binary {
+        return Err(io::Error::other("the file is not UTF-8 text"));
+    }
+    let db = Database::default();
+    let laid_out = ide::formatted(&db, db.add_file(text));
+    match mode {
+        FormatCode::Check if laid_out == text => Ok((CLEAN, String::new())),
+        FormatCode::Check => Ok((FINDINGS, format!("{name}\n"))),
+        FormatCode::Write if path.as_os_str() == "-" => Ok((CLEAN, laid_out)),
+        FormatCode::Write => {
+            if laid_out != text {
+                output::rewrite(path, laid_out.as_bytes())?;
+            }
+            Ok((CLEAN, String::new()))
+        }
+    }
 }
 
 /// Makes the fixes of a text that leave no doubt, in its file too.

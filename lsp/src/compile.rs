@@ -24,9 +24,10 @@ pub use definition::definition;
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
+use ptx_analysis::convention::{Unconventional, unconventional};
 use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
-use ptx_analysis::module::{effective_target, module};
+use ptx_analysis::module::{effective_target, header, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
 use ptx_isa::PtxVersion;
 use source::Text;
@@ -70,6 +71,9 @@ fn told(options: &Options) -> Option<String> {
     }
     options.list_versions.then_some(text)
 }
+
+/// The first version of PTX that objects are made of.
+const OLDEST_OF_OBJECTS: PtxVersion = PtxVersion::new(3, 1);
 
 /// The last version of PTX that ptxas 13.0 takes.
 const NEWEST_OF_PTXAS: PtxVersion = PtxVersion::new(9, 0);
@@ -195,6 +199,9 @@ impl Task<'_> {
             return log.fatal(message);
         }
         clock.end(Stage::Shown);
+        if let Some(status) = self.without_convention(log) {
+            return status;
+        }
         if options.check_only {
             return 0;
         }
@@ -212,6 +219,33 @@ impl Task<'_> {
                 log.aborted()
             }
         }
+    }
+
+    /// Says why functions are not called by the convention. The status to end with, where that is needed.
+    fn without_convention(&self, log: &mut Log) -> Option<u8> {
+        let options = self.options;
+        let version = header(self.db, self.file).version;
+        if options.relocatable && version.is_some_and(|version| version < OLDEST_OF_OBJECTS) {
+            let message =
+                format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
+            return Some(log.fatal(message));
+        }
+        let message = match unconventional(self.db, self.file)? {
+            Unconventional::Variable(name) => {
+                format!("Use of module scoped .local or .reg variable '{name}' found, disabling ABI")
+            }
+            Unconventional::Results(name) => {
+                format!("Function '{name}' with multiple return values found, disabling ABI")
+            }
+        };
+        if options.warnings_are_errors {
+            log.say(Kind::Error, message);
+            return Some(log.aborted());
+        }
+        if !options.quiet {
+            log.say(Kind::Warning, message);
+        }
+        options.relocatable.then(|| log.fatal("'Compile only(-c)' requires ABI"))
     }
 
     fn link(&self, command_line: &str, clock: &mut Clock) -> Result<Linked, Vec<Diagnostic>> {
@@ -234,7 +268,9 @@ impl Task<'_> {
     /// Says what is to be said of the code and writes it.
     fn finish(&self, linked: &Linked, clock: &mut Clock, log: &mut Log) -> u8 {
         let options = self.options;
-        let failed = resources::report(options, linked, &|name| clock.of_function(name), log);
+        let has_convention = unconventional(self.db, self.file).is_none();
+        let failed =
+            resources::report((options, has_convention), linked, &|name| clock.of_function(name), log);
         if failed {
             return FAILED;
         }
@@ -337,8 +373,10 @@ impl Task<'_> {
     }
 }
 
-/// Whether both are one file.
+/// Whether both are one file. `-` is what standard input comes from.
 fn is_same(input: &Path, output: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    let input = if input.as_os_str() == "-" { Path::new("/proc/self/fd/0") } else { input };
     let (input, output) = (fs::canonicalize(input), fs::canonicalize(output));
     matches!((input, output), (Ok(input), Ok(output)) if input == output && input.is_file())
 }

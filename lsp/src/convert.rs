@@ -12,12 +12,23 @@ use tower_lsp::lsp_types::Url;
 /// The lines of a text as the protocol counts them: a carriage return alone ends one too. For the analysis, as for
 /// ptxas, it is a blank.
 pub fn line_index(text: &str) -> LineIndex {
-    let mut rest = text.bytes().peekable();
-    let mut ends = Vec::new();
-    while let Some(byte) = rest.next() {
-        ends.push(if byte == b'\r' && rest.peek() != Some(&b'\n') { b'\n' } else { byte });
+    let bytes = text.as_bytes();
+    let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');
+    let mut lone = memchr::memchr_iter(b'\r', bytes).filter(is_lone).peekable();
+    if lone.peek().is_none() {
+        return LineIndex::new(text);
     }
+    let mut ends = bytes.to_vec();
+    lone.for_each(|at| ends[at] = b'\n');
     LineIndex::new(str::from_utf8(&ends).expect("characters must be single ASCII characters"))
+}
+
+/// Where the pages of the lints are.
+const PAGES: &str = "https://github.com/ptx-analyzer/ptx-analyzer/blob/main/analysis/docs/lints";
+
+/// The page of a lint, for clients that open links.
+fn page(code: &str) -> Option<lsp::CodeDescription> {
+    Some(lsp::CodeDescription { href: Url::parse(&format!("{PAGES}/{code}.md")).ok()? })
 }
 
 /// The lines of one text and how the client counts columns.
@@ -97,6 +108,7 @@ impl Lines<'_> {
             range: self.range(d.range),
             severity: Some(severity),
             code: Some(lsp::NumberOrString::String(d.code().into())),
+            code_description: page(d.code()),
             source: Some("ptx".into()),
             message,
             related_information: (!related.is_empty()).then_some(related),

@@ -30,12 +30,34 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     if found.is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file"));
+        return Err(is_folder());
     }
     if found.is_file() && found.len() > largest << 20 {
         return Err(too_large(largest));
     }
     text(path.display().to_string(), bounded(file, largest)?)
+}
+
+/// Reads a file of settings, which is small.
+///
+/// # Errors
+/// It cannot be read, is larger than one MiB, or is not UTF-8. The message does not name it.
+pub fn settings(path: &Path) -> io::Result<String> {
+    const MOST: u64 = 1 << 20;
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(is_folder());
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, "larger than 1 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not UTF-8 text"))
+}
+
+fn is_folder() -> io::Error {
+    io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file")
 }
 
 /// Everything that a reader gives; devices may give bytes without end.

@@ -104,7 +104,8 @@ pub fn main() -> ExitCode {
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Closed) => ExitCode::from(FAILED),
+        // A reader that has seen enough (`| head`) is not an error.
+        Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             let _ = writeln!(io::stderr(), "{message}");
             ExitCode::from(FAILED)

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
+use crate::handlers::semantic_tokens;
 use crate::progress::Progress;
 use crate::transport::Load;
 use line_index::LineIndex;
@@ -21,6 +22,7 @@ use ptx_analysis::ide;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
 
@@ -68,6 +70,10 @@ pub enum Event {
         uri: Url,
         job: ReadJob,
         token: Arc<OnceLock<CancellationToken>>,
+    },
+    /// Asks for the open documents.
+    List {
+        reply: oneshot::Sender<Vec<Url>>,
     },
     /// The checks of a version are done.
     Checked {
@@ -124,6 +130,7 @@ pub struct Snapshot {
     pub config: Arc<Config>,
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
+    pub sent_tokens: Arc<semantic_tokens::Sent>,
 }
 
 impl Snapshot {
@@ -149,6 +156,7 @@ struct Open {
     compiling: Option<i32>,
     /// The version waits to be checked.
     check_queued: bool,
+    sent_tokens: Arc<semantic_tokens::Sent>,
 }
 
 /// Tells the owner that background work has ended, even by a panic.
@@ -260,6 +268,12 @@ impl Owner {
             Event::Save { uri } => self.save(&uri),
             Event::Close { uri } => self.close(&uri),
             Event::Read { uri, job, token } => self.read(&uri, job, &token),
+            Event::List { reply } => {
+                let mut all: Vec<Url> = self.documents.keys().cloned().collect();
+                all.sort();
+                // Whoever asked may be gone.
+                let _ = reply.send(all);
+            }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
@@ -309,6 +323,7 @@ impl Owner {
             compile_at: None,
             compiling: None,
             check_queued: false,
+            sent_tokens: Arc::default(),
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -388,6 +403,7 @@ impl Owner {
             lines: open.lines.clone(),
             config: self.config.clone(),
             compiled,
+            sent_tokens: open.sent_tokens.clone(),
         })
     }
 

@@ -12,10 +12,10 @@
 //! ```
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::input;
 use ptx_analysis::check::setting;
 use ptx_analysis::diagnostic::{Lint, Severity};
 use ptx_isa::Sm;
@@ -62,7 +62,7 @@ pub fn find(folder: &Path) -> Option<PathBuf> {
 impl Project {
     /// Reads a file; the error names it, and the line.
     pub fn read(path: &Path) -> Result<Project, String> {
-        match fs::read_to_string(path) {
+        match input::settings(path) {
             Ok(text) => Project::parse(&text).map_err(|error| format!("{}:{error}", path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(format!("{}: file does not exist", path.display()))
@@ -120,7 +120,7 @@ impl ProjectFile {
     pub fn of(folder: &Path, creates: bool) -> Option<ProjectFile> {
         match find(folder) {
             Some(path) => {
-                let text = fs::read_to_string(&path).ok()?;
+                let text = input::settings(&path).ok()?;
                 Some(ProjectFile { path, text: Some(text) })
             }
             None => creates.then(|| ProjectFile { path: folder.join(NAME), text: None }),

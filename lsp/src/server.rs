@@ -37,6 +37,7 @@ pub struct Backend {
     /// The client tells when files change, if it is asked to.
     tells_about_files: AtomicBool,
     creates_files: AtomicBool,
+    takes_snippets: AtomicBool,
 }
 
 /// Serves one client over the given streams until it exits, disconnects or dies.
@@ -52,6 +53,7 @@ pub async fn serve(
         settings: Arc::new(Settings::new(client.clone(), events.clone())),
         tells_about_files: AtomicBool::new(false),
         creates_files: AtomicBool::new(false),
+        takes_snippets: AtomicBool::new(false),
         client,
         events: events.clone(),
         queue: Mutex::new(Some(queue)),
@@ -187,6 +189,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
         hover_provider: Some(true.into()),
         completion_provider: Some(CompletionOptions {
             trigger_characters: Some([".", "%", "@", "["].map(String::from).into()),
+            resolve_provider: Some(true),
             ..Default::default()
         }),
         signature_help_provider: Some(SignatureHelpOptions {
@@ -194,6 +197,16 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             ..Default::default()
         }),
         definition_provider: Some(OneOf::Left(true)),
+        declaration_provider: Some(DeclarationCapability::Simple(true)),
+        type_definition_provider: Some(TypeDefinitionProviderCapability::Simple(true)),
+        call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
+        document_link_provider: Some(DocumentLinkOptions {
+            resolve_provider: Some(false),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        }),
+        linked_editing_range_provider: Some(LinkedEditingRangeServerCapabilities::Simple(true)),
+        selection_range_provider: Some(SelectionRangeProviderCapability::Simple(true)),
+        workspace_symbol_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
         document_highlight_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
@@ -210,6 +223,14 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             commands: vec![explain::COMMAND.to_owned()],
             ..Default::default()
         }),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
+        document_on_type_formatting_provider: Some(DocumentOnTypeFormattingOptions {
+            first_trigger_character: handlers::formatting::TRIGGERS[0].to_owned(),
+            more_trigger_character: Some(
+                handlers::formatting::TRIGGERS[1..].iter().map(|&c| c.to_owned()).collect(),
+            ),
+        }),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
@@ -219,7 +240,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
         semantic_tokens_provider: Some(
             SemanticTokensOptions {
                 legend: handlers::semantic_tokens::legend(),
-                full: Some(SemanticTokensFullOptions::Bool(true)),
+                full: Some(SemanticTokensFullOptions::Delta { delta: Some(true) }),
                 range: Some(true),
                 ..Default::default()
             }
@@ -243,6 +264,12 @@ fn creates_files(capabilities: &ClientCapabilities) -> bool {
     })
 }
 
+fn takes_snippets(capabilities: &ClientCapabilities) -> bool {
+    let completion = capabilities.text_document.as_ref().and_then(|text| text.completion.as_ref());
+    let item = completion.and_then(|completion| completion.completion_item.as_ref());
+    item.is_some_and(|item| item.snippet_support == Some(true))
+}
+
 /// The folder that the client works in.
 #[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
 fn root(params: &InitializeParams) -> Option<PathBuf> {
@@ -257,6 +284,7 @@ impl LanguageServer for Backend {
         let client = abilities(&params.capabilities);
         self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
+        self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
@@ -322,7 +350,12 @@ impl LanguageServer for Backend {
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let p = params.text_document_position;
-        self.read(p.text_document.uri, move |s| handlers::completion::handle(s, p.position)).await
+        let snippets = self.takes_snippets.load(Ordering::Relaxed);
+        self.read(p.text_document.uri, move |s| handlers::completion::handle(s, p.position, snippets)).await
+    }
+
+    async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
+        Ok(handlers::completion::resolve(item))
     }
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
@@ -333,6 +366,74 @@ impl LanguageServer for Backend {
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
         let p = params.text_document_position_params;
         self.read(p.text_document.uri, move |s| handlers::definition::handle(s, p.position)).await
+    }
+
+    async fn goto_declaration(
+        &self,
+        params: request::GotoDeclarationParams,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::definition::declaration(s, p.position)).await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: request::GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::definition::of_type(s, p.position)).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::call_hierarchy::prepare(s, p.position)).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let CallHierarchyItem { uri, name, .. } = params.item;
+        self.read(uri, move |s| handlers::call_hierarchy::incoming(s, &name)).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let CallHierarchyItem { uri, name, .. } = params.item;
+        self.read(uri, move |s| handlers::call_hierarchy::outgoing(s, &name)).await
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        self.read(params.text_document.uri, handlers::source::links).await
+    }
+
+    async fn linked_editing_range(
+        &self,
+        params: LinkedEditingRangeParams,
+    ) -> Result<Option<LinkedEditingRanges>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::linked_editing_range::handle(s, p.position)).await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        let positions = params.positions;
+        self.read(params.text_document.uri, move |s| handlers::selection_range::handle(s, &positions)).await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        let (reply, documents) = oneshot::channel();
+        self.events.send(Event::List { reply }).map_err(|_| Error::internal_error())?;
+        let mut all = Vec::new();
+        for uri in documents.await.map_err(|_| Error::internal_error())? {
+            let query = params.query.clone();
+            all.extend(self.read(uri, move |s| handlers::workspace_symbol::handle(s, &query)).await?);
+        }
+        Ok(Some(all))
     }
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
@@ -374,6 +475,24 @@ impl LanguageServer for Backend {
         self.read(params.text_document.uri, handlers::folding_range::handle).await
     }
 
+    async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        self.read(params.text_document.uri, |s| handlers::formatting::handle(s, None)).await
+    }
+
+    async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let range = params.range;
+        self.read(params.text_document.uri, move |s| handlers::formatting::handle(s, Some(range))).await
+    }
+
+    async fn on_type_formatting(
+        &self,
+        params: DocumentOnTypeFormattingParams,
+    ) -> Result<Option<Vec<TextEdit>>> {
+        let p = params.text_document_position;
+        let typed = params.ch;
+        self.read(p.text_document.uri, move |s| handlers::formatting::on_type(s, p.position, &typed)).await
+    }
+
     async fn prepare_rename(
         &self,
         params: TextDocumentPositionParams,
@@ -404,8 +523,17 @@ impl LanguageServer for Backend {
         &self,
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
-        self.read(params.text_document.uri, |s| handlers::semantic_tokens::handle(s, None).map(Into::into))
-            .await
+        let answer = |s: &Snapshot| Some(handlers::semantic_tokens::full(s).into());
+        self.read(params.text_document.uri, answer).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let previous = params.previous_result_id;
+        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::delta(s, &previous));
+        self.read(params.text_document.uri, answer).await
     }
 
     async fn semantic_tokens_range(
@@ -413,9 +541,7 @@ impl LanguageServer for Backend {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let range = params.range;
-        self.read(params.text_document.uri, move |s| {
-            handlers::semantic_tokens::handle(s, Some(range)).map(Into::into)
-        })
-        .await
+        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::range(s, range).into());
+        self.read(params.text_document.uri, answer).await
     }
 }

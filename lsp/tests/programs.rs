@@ -553,6 +553,23 @@ mod unix {
     }
 }
 
+/// Code is laid out in place, and files that are laid out pass.
+#[test]
+fn code_is_laid_out() {
+    let text = "// a\n.version 8.0\n.target   sm_80\n.entry k() {\n  ret ;\n}\n";
+    let laid_out = "// a\n.version 8.0\n.target sm_80\n.entry k()\n{\n    ret;\n}\n";
+    let folder = folder(&[("a.ptx", text), ("b.ptx", laid_out)]);
+    let check = |mode: &str| run(CHECK, folder.path(), &[mode, "a.ptx", "b.ptx"]);
+    let left = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the text");
+    assert_eq!(check("--format-code=check"), (1, "a.ptx\n".to_owned()));
+    assert_eq!(left("a.ptx"), text);
+    assert_eq!(check("--format-code"), (0, String::new()));
+    assert_eq!((left("a.ptx"), left("b.ptx")), (laid_out.to_owned(), laid_out.to_owned()));
+    assert_eq!(check("--format-code=check"), (0, String::new()));
+    let (status, message) = run(CHECK, folder.path(), &["--format-code", "--fix", "a.ptx"]);
+    assert!(status == 2 && message.contains("cannot be used with"), "{message}");
+}
+
 /// A text that comes through a pipe is compiled.
 #[test]
 fn standard_input_is_compiled() {

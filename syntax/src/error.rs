@@ -50,7 +50,7 @@ pub struct SyntaxError {
 /// What would mend the text, told by the range of its error.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Remedy {
-    /// This is missing behind what stands before the range.
+    /// This is missing after what precedes the range.
     Insert(&'static str),
     /// This belongs in place of the range; nothing, where the range is too much.
     Replace(Cow<'static, str>),

@@ -82,6 +82,23 @@ impl FlatTree {
         Node { tree: self, index: 0 }
     }
 
+    /// All tokens in text order, each with the kind of the node that it is directly in.
+    pub fn tokens(&self) -> impl Iterator<Item = (Token, SyntaxKind)> {
+        // The nodes around the element, and where each ends.
+        let mut open: Vec<(SyntaxKind, u32)> = Vec::new();
+        (0..).zip(&self.elements).filter_map(move |(index, element)| {
+            while open.last().is_some_and(|&(_, end)| end == index) {
+                open.pop();
+            }
+            if element.kind.is_node() {
+                open.push((element.kind, element.next));
+                return None;
+            }
+            let parent = open.last().filter(|_| element.kind != SyntaxKind::EOF)?.0;
+            Some((Token { kind: element.kind, range: self.range(index) }, parent))
+        })
+    }
+
     pub(crate) fn range(&self, index: u32) -> TextRange {
         let element = self.elements[index as usize];
         let first = element.token as usize;

@@ -11,7 +11,7 @@ mod statement;
 use crate::SyntaxKind::*;
 use crate::parser::Parser;
 
-/// One top-level item; whatever is left of the text behind it becomes an error in it.
+/// One top-level item; whatever is left of the text after it becomes an error in it.
 pub(crate) fn item(p: &mut Parser<'_>) {
     let marker = p.start();
     let kind = match p.current() {

@@ -23,7 +23,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// What a parser sees behind the last token. Never in a tree.
+    /// What a parser sees after the last token. Never in a tree.
     EOF,
 
     // Trivia.
@@ -89,7 +89,7 @@ kinds! {
 
     // Items.
     SOURCE_FILE,
-    /// Blanks and comments behind the last item.
+    /// Blanks and comments after the last item.
     TRIVIA,
     /// Tokens the grammar has no place for.
     ERROR,
@@ -121,7 +121,7 @@ kinds! {
     /// `.attribute(.managed)`.
     ATTRIBUTE_LIST,
     ATTRIBUTE,
-    /// `[2]` behind `.const` in PTX 1.x and 2.x.
+    /// `[2]` after `.const` in PTX 1.x and 2.x.
     BANK,
     /// One declared name with its range, dimensions and initialiser.
     DECLARATOR,

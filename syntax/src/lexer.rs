@@ -81,7 +81,7 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
     faults
 }
 
-/// Where the first token begins that is neither blank nor comment and stands at `at` or behind it, or the end. A token
+/// Where the first token begins that is neither blank nor comment and is at `at` or after it, or the end. A token
 /// begins at `at`.
 pub fn next_token(text: &str, at: TextSize) -> TextSize {
     let bytes = text.as_bytes();
@@ -231,7 +231,7 @@ fn digits_end(bytes: &[u8], mut pos: usize) -> usize {
     pos
 }
 
-/// Behind `e-5` at `pos`, or `pos` where there is no exponent.
+/// After `e-5` at `pos`, or `pos` where there is no exponent.
 fn exponent_end(bytes: &[u8], pos: usize) -> usize {
     if !matches!(bytes.get(pos), Some(b'e' | b'E')) {
         return pos;

@@ -20,7 +20,7 @@ const MAX_ERRORS: usize = 200;
 /// An item with more faults than this, reported or not, is no PTX: the parser is told that its text has ended.
 const MAX_FAULTS: usize = 10_000;
 
-/// Wrong tokens in a row that the tree keeps one by one. Behind that they are one token, so that the tree of text
+/// Wrong tokens in a row that the tree keeps one by one. After that they are one token, so that the tree of text
 /// which is no PTX stays small.
 const MAX_ERROR_TOKENS: usize = 1_000;
 
@@ -213,7 +213,7 @@ impl<'t> Parser<'t> {
         self.error_at(ErrorCode::Unexpected, self.place(), format!("expected {what}, found {found}"));
     }
 
-    /// The current token. What is missing at the end of a line or of the text is missing behind the last token.
+    /// The current token. What is missing at the end of a line or of the text is missing after the last token.
     fn place(&self) -> TextRange {
         if self.at_line_start() || self.nth(0) == SyntaxKind::EOF {
             TextRange::empty(self.previous_end())
@@ -227,7 +227,7 @@ impl<'t> Parser<'t> {
         self.error_at(ErrorCode::Unexpected, self.current_range(), message);
     }
 
-    /// Reports `message` at the token `n` behind the current one.
+    /// Reports `message` at the token `n` after the current one.
     pub(crate) fn nth_error(&mut self, n: usize, message: &'static str) {
         if let Some(token) = self.tree.tokens.get(self.pos + n) {
             self.error_at(ErrorCode::Unexpected, token.range(), message);

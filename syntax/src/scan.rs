@@ -30,7 +30,7 @@ impl Next {
 }
 
 /// The first `.` or `#` with which a line begins and that may begin an item: no item begins with `.g` to `.s` in a body,
-/// as most directives there do. It may also stand behind several blanks in a line.
+/// as most directives there do. It may also appear after several blanks in a line.
 ///
 /// There are few of them and many lines, so the bytes are looked at in blocks, as vectors.
 pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
@@ -68,7 +68,7 @@ pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
 }
 
 /// The end of the string whose quote is at `pos`, and whether it is closed. A string does not cross a line, and
-/// no quote stands in it.
+/// no quote appears in it.
 pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     let mut at = pos + 1;
     while let Some(&byte) = bytes.get(at) {
@@ -139,7 +139,7 @@ fn long_word_end(bytes: &[u8], mut pos: usize) -> usize {
     pos + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len())
 }
 
-/// Behind the names, numbers and directives of parameters that are in the same line as `pos`, but for blanks.
+/// After the names, numbers and directives of parameters that are in the same line as `pos`, but for blanks.
 pub(crate) fn parameters_end(bytes: &[u8], pos: usize) -> usize {
     let is_mark = |&byte: &u8| matches!(byte, b'\n' | b'/' | b'"' | b'(' | b')' | b'{' | b'}' | b';');
     let rest = &bytes[pos..];

@@ -1,7 +1,7 @@
 //! Cuts a file into top-level items in one scan, without tokens.
 //!
 //! An item is a header directive, a declaration up to its `;`, a function up to its closing brace, a section, or
-//! text that belongs nowhere. Blanks and comments belong to the item behind them. The ranges cover the text exactly
+//! text that belongs nowhere. Blanks and comments belong to the item after them. The ranges cover the text exactly
 //! and in order.
 //!
 //! The splitter decides only where items end; the parser of an item trusts nothing but the text it is given. Where
@@ -104,7 +104,7 @@ fn is_soft_start(word: &[u8]) -> bool {
         || matches!(word, b".common" | b".file" | b".loc" | b".section" | b".alias" | b".pragma")
 }
 
-/// Words that start another item behind stray text, which may be the rest of a function body.
+/// Words that start another item after stray text, which may be the rest of a function body.
 fn is_start_after_stray(word: &[u8]) -> bool {
     is_hard_start(word)
         || matches!(word, b".common" | b".global" | b".const" | b".file" | b".section" | b".alias")
@@ -308,7 +308,7 @@ impl<'a> Splitter<'a> {
         (kind, name)
     }
 
-    /// From `{` to behind its partner; false if a line that must start an item comes first.
+    /// From `{` to after its partner; false if a line that must start an item comes first.
     ///
     /// This is where nearly all bytes of a file go by.
     fn braces(&mut self) -> bool {
@@ -441,7 +441,7 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// Behind the comment at `pos`, or behind the slash where there is none.
+/// After the comment at `pos`, or after the slash where there is none.
 fn comment_end(bytes: &[u8], pos: usize) -> usize {
     match bytes.get(pos + 1) {
         Some(b'/') => scan::line_end(bytes, pos),

@@ -42,7 +42,7 @@ impl Parse {
     }
 }
 
-/// Parses the text of one item. The root is the node of the item; text behind the item is an `ERROR` in it.
+/// Parses the text of one item. The root is the node of the item; text after the item is an `ERROR` in it.
 pub fn parse_item(text: &str) -> Parse {
     parse_with(text, FlatTree::parse, &mut NodeCache::default())
 }
@@ -56,7 +56,7 @@ pub struct StatementParser {
 }
 
 impl StatementParser {
-    /// Parses statements that stand at `offset` of a text. The root is a `BLOCK` without braces that has blanks for
+    /// Parses statements that appear at `offset` of a text. The root is a `BLOCK` without braces that has blanks for
     /// what is before them, so ranges are those of the whole text.
     pub fn parse(&mut self, statements: &str, offset: TextSize) -> Parse {
         let Parse { green, mut errors } = parse_with(statements, FlatTree::parse_statements, &mut self.cache);

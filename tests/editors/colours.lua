@@ -1,7 +1,7 @@
 -- Compares syntax/ptx.vim with the server's semantic tokens, token by token, on PTX of the repository.
 local MAY_BE = {
   comment = { 'Comment' }, keyword = { 'Directive', 'Section' }, ['function'] = { 'Mnemonic' }, modifier = { 'Modifier' },
-  type = { 'Type', 'ModifierType', 'Component' }, variable = { 'Register', 'Predicate', 'Name', 'Guard' },
+  type = { 'Type', 'ModifierType' }, variable = { 'Register', 'Predicate', 'Name', 'Guard' },
   predicate = { 'Predicate', 'Register', 'Guard', 'Name' }, enumMember = { 'Special', 'Component' },
   parameter = { 'Name', 'Register' }, method = { 'Function', 'Name', 'Label' }, label = { 'Label', 'Name' },
   number = { 'Number', 'Float' }, string = { 'String' },

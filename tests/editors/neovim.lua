@@ -86,8 +86,43 @@ local ok, failure = pcall(function()
     textDocument = vim.lsp.util.make_text_document_params(buffer), position = { line = line + 1, character = 14 },
   }, 20000, buffer)
   local items = after and after.result and (after.result.items or after.result) or {}
-  assert(vim.iter(items):any(function(item) return item.label:find('u32') end), vim.inspect(#items))
+  table.sort(items, function(a, b) return a.sortText < b.sortText end)
+  assert(items[1].label == 'b32' and items[2].label == 'u32', vim.inspect(items[1]))
+  assert(items[#items].detail:find('^requires '), vim.inspect(items[#items]))
   vim.cmd('silent undo')
+
+  -- One register of a range is renamed, and one that exists is refused.
+  local text_before = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local rename_line, rename_column = line_of(buffer, '%rd6, %rd3')
+  vim.api.nvim_win_set_cursor(0, { rename_line + 1, rename_column })
+  vim.lsp.buf.rename('%address')
+  wait('renamed register', function() return pcall(line_of, buffer, '[%address]') end)
+  assert(pcall(line_of, buffer, '%rd<8>, %address;'), 'the register is not declared')
+  wait('no diagnostics after the rename', function() return #vim.diagnostic.get(buffer) == 0 end)
+  vim.cmd('silent undo')
+  local refused = client:request_sync('textDocument/rename', { textDocument = vim.lsp.util.make_text_document_params(buffer),
+    position = { line = rename_line, character = rename_column }, newName = '%rd2' }, 20000, buffer)
+  assert(refused and refused.err and refused.err.message:find('already declared', 1, true), vim.inspect(refused))
+
+  -- Formatting changes blanks, and the second time nothing.
+  vim.lsp.buf.format({ timeout_ms = 20000 })
+  assert(pcall(line_of, buffer, '    fma.rn.f32 %f4, %f1, %f2, %f3;'), 'the text is not formatted')
+  local once = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+  vim.lsp.buf.format({ timeout_ms = 20000 })
+  assert(vim.deep_equal(once, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)), 'formatted text was changed')
+  vim.cmd('silent undo')
+  wait('text before formatting', function()
+    return vim.deep_equal(text_before, vim.api.nvim_buf_get_lines(buffer, 0, -1, false))
+  end)
+
+  -- The hover of a product shows its fragments.
+  local product = '    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {%r1, %r2, %r3, %r4}, {%r5, %r1}, {%f1, %f1, %f1, %f1};'
+  vim.fn.append(line + 1, product)
+  local table_of = client:request_sync('textDocument/hover', { textDocument = vim.lsp.util.make_text_document_params(buffer),
+    position = { line = line + 1, character = 5 } }, 20000, buffer)
+  assert(table_of.result.contents.value:find('| `%r4` | g+8 | 2t+8, 2t+9 |', 1, true), vim.inspect(table_of.result))
+  vim.cmd('silent undo')
+  wait('end of the diagnostics', function() return #vim.diagnostic.get(buffer) == 0 end)
 
   -- Opening marks the machine code of the statement under the cursor.
   vim.api.nvim_win_set_cursor(0, { line + 1, column })

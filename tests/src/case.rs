@@ -5,7 +5,7 @@ use ptx_analysis::compile::functions;
 use ptx_analysis::module::module;
 use ptx_backend::abi::Known;
 use ptx_backend::calls;
-use ptx_backend::inline;
+use ptx_backend::inline::{self, Callees};
 use ptx_backend::input::{Env, Function, SrcId};
 use ptx_backend::join::{Joined, Program};
 use ptx_backend::target::Target;
@@ -245,8 +245,12 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     });
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
+    let mut env = Env::clone(ptx_analysis::compile::whole_env(&db, file));
+    for (i, signature) in (0..).zip(&mut env.functions) {
+        signature.waits = ptx_analysis::compile::may_wait(&db, file, i);
+    }
     Ok(Arc::new(Module {
-        env: Arc::clone(ptx_analysis::compile::whole_env(&db, file)),
+        env: Arc::new(env),
         functions: all.collect(),
         aliases,
         messages: diagnostics.iter().map(|d| d.message.clone()).collect(),
@@ -411,11 +415,16 @@ impl Compiler<'_> {
     fn function(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
         let inlines = self.options.opt_level > 0;
         let bodies = |index| self.module.body(index);
-        if let Some(inlined) = inlines.then(|| inline::inline(function, &bodies)).flatten()
-            && let Ok(mut code) = self.code(&inlined.function)
-        {
-            inlined.restore(&mut code);
-            return Ok(code);
+        let callees = Callees { bodies: &bodies, variables: &self.module.env.variables, small: inlines };
+        if let Some(inlined) = inline::inline(function, callees)? {
+            match self.code(&inlined.function) {
+                Ok(mut code) => {
+                    inlined.restore(&mut code);
+                    return Ok(code);
+                }
+                Err(error) if callees.must_replace(function) => return Err(inlined.restore_error(error)),
+                Err(_) => {}
+            }
         }
         self.code(function)
     }

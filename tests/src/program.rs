@@ -2,6 +2,7 @@
 //! thread's own, numbers that stay finite.
 
 mod block;
+mod counted;
 mod functions;
 mod rare;
 mod together;
@@ -38,7 +39,7 @@ struct Writer {
     ahead: Vec<String>,
     /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
     jumps: bool,
-    /// Whether threads may enter loops in the middle, and meet in different turns of a loop.
+    /// Whether threads may enter loops in the middle, meet in different turns of a loop, and jump through tables.
     ragged: bool,
     statements: usize,
     /// Functions that may be called.
@@ -55,7 +56,8 @@ pub fn case(seed: u64) -> Case {
 }
 
 /// The case of a seed without loops that threads enter in the middle or meet in at different turns: ptxas counts trips in
-/// registers that the warp shares, even where threads come at different times.
+/// registers that the warp shares, even where threads come at different times. Nor has it jump tables: in loops with them
+/// ptxas takes a predicate that an earlier turn wrote for false.
 pub fn case_of_plain_loops(seed: u64) -> Case {
     write(seed, false)
 }
@@ -290,7 +292,8 @@ impl Writer {
         let structured = depth < 4 && self.statements > 0;
         match self.random.below(54) {
             0..=2 if structured => self.condition(depth, mask),
-            3..=4 if structured => self.repeat(depth, mask),
+            3 if structured => self.repeat(depth, mask),
+            4 if structured => self.counted(mask),
             5 if structured && self.jumps && self.ragged => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();
@@ -309,7 +312,7 @@ impl Writer {
             19 => self.choice(),
             20..=22 => self.arithmetic(64),
             23 => self.arithmetic(16),
-            24..=25 if structured => self.switch(depth),
+            24..=25 if structured && self.ragged => self.switch(depth),
             26 => self.shared_word(),
             27..=28 => self.floats(),
             29 => self.doubles(),

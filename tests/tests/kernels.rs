@@ -194,11 +194,12 @@ fn what_is_not_compiled_is_refused_where_it_stands() {
 }
 
 #[test]
-fn registers_that_functions_share_are_refused() {
+fn registers_that_functions_share_are_refused_where_they_cannot_be_inlined() {
     let text = ".version 2.3\n.target sm_20\n.address_size 64\n.reg .u32 %shared;\n\
         .func next() { add.u32 %shared, %shared, 1; ret; }\n\
-        .entry calls() { mov.u32 %shared, 1; call next; ret; }\n\
-        .entry alone() { mov.u32 %shared, 1; ret; }\n\
+        .func again() { .reg .pred %p; setp.lt.u32 %p, %shared, 9; @%p call again; call next; ret; }\n\
+        .entry calls() { mov.u32 %shared, 1; call again; ret; }\n\
+        .entry alone() { mov.u32 %shared, 1; call next; ret; }\n\
         .entry without() { ret; }\n";
     let refused = |text: &str| {
         let db = ptx_analysis::Database::default();
@@ -207,6 +208,8 @@ fn registers_that_functions_share_are_refused() {
         let found = found.iter().filter(|d| d.message.contains("module-scope registers"));
         found.map(|d| text[d.range].to_owned()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(refused(text), "next calls alone");
-    assert_eq!(refused(&text.replace("add.u32 %shared, %shared, 1;", "")), "");
+    assert_eq!(refused(text), "@%p call again; call again;");
+    assert_eq!(refused(&text.replace("@%p call again;", "")), "");
+    let pointed = text.replace("@%p call again;", ".reg .u64 %d; mov.u64 %d, next;");
+    assert_eq!(refused(&pointed), "next");
 }

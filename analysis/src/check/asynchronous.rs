@@ -1,7 +1,7 @@
 //! Copies, barrier objects and products that go on while the thread does something else.
 //!
-//! One pass over a body collects what takes part; most bodies have nothing. What is missing is reported only where
-//! the whole story stands in one place: in a kernel that calls nothing.
+//! One pass over a body collects the instructions that take part; most bodies have none. A missing one is reported only
+//! in kernels without calls, where no other function can have it.
 
 mod barrier_objects;
 mod copies;
@@ -94,7 +94,7 @@ struct Inventory<'b, 'a> {
     body: &'b Body<'a>,
     flow: &'b Flow<'a>,
     sites: Vec<(Kind, Site<'a>)>,
-    /// Nothing that takes part can stand elsewhere: a kernel without calls.
+    /// Nothing that takes part can appear elsewhere: a kernel without calls.
     is_whole: bool,
 }
 

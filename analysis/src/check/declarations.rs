@@ -1,6 +1,6 @@
 //! What a declaration of a variable, a register or a parameter may combine.
 //!
-//! Everything here depends on the declaration alone and on where it stands; names and other declarations are
+//! Everything here depends on the declaration alone and on where it appears; names and other declarations are
 //! for [`crate::module`] and the walk.
 
 use ptx_backend::input::Linkage;
@@ -32,7 +32,7 @@ declare_lint! {
     pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.1.0"
 }
 
-/// Where a declaration stands.
+/// Where a declaration appears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
     Module,

@@ -88,10 +88,10 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
     });
 }
 
-/// How many branches above a block are looked at before it is taken to be behind one.
+/// How many branches above a block are looked at before it is taken to be below one.
 const ABOVE: usize = 64;
 
-/// Whether a block is behind a branch whose sides meet only after it: a cheap look before the analyses.
+/// Whether a block is below a branch whose sides meet only after it: a cheap look before the analyses.
 fn may_be_parted(flow: &Flow<'_>, block: BlockId) -> bool {
     let mut above = block;
     for _ in 0..ABOVE {

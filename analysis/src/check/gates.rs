@@ -81,7 +81,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
 }
 
 /// What the module offers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gates {
     pub version: PtxVersion,
     /// The file's own target, or the one asked for instead.

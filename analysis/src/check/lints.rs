@@ -198,7 +198,7 @@ pub(crate) fn lint_of(expected: Expected) -> &'static Lint {
     }
 }
 
-/// A name that nothing declares, with the nearest of the names that could stand there.
+/// A name that nothing declares, with the nearest of the names that could appear there.
 pub fn undefined(
     name: &str,
     range: TextRange,

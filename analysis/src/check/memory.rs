@@ -162,14 +162,14 @@ impl<'a> Names<'_, 'a> {
     }
 }
 
-/// What stands in the brackets before the offset.
+/// What is in the brackets before the offset.
 fn base(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, address: &Address) -> TextRange {
     let entity = match address.base {
         AddressBase::Reg(register) => Some(Entity::Register(register)),
         AddressBase::Symbol(symbol) => Some(Entity::Symbol(symbol)),
         AddressBase::Absolute => None,
     };
-    // Behind the guard and the results there may be the same register.
+    // After the guard and the results there may be the same register.
     let names = flow.names(instr.src);
     let found = names.iter().rfind(|occurrence| Some(occurrence.entity) == entity);
     found.map(|occurrence| occurrence.range).or_else(|| body.name(instr)).unwrap_or_default()

@@ -394,7 +394,7 @@ pub(super) fn is_sum(operand: &str) -> bool {
     !operand.ends_with(']') && operand.contains('+')
 }
 
-/// Whether the assembler writes other instructions for this one, in which only plain names can stand.
+/// Whether the assembler writes other instructions for this one, in which only plain names can appear.
 pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Expected) -> bool {
     use FormId as F;
     let (form, opcode) = (statement.form, &statement.opcode);

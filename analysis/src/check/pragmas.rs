@@ -19,7 +19,7 @@ declare_lint! {
     pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.1.0"
 }
 
-/// Where a pragma stands.
+/// Where a pragma appears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
     Module,

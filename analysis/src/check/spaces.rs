@@ -1,4 +1,4 @@
-//! Addresses: what stands in brackets, and whether the variable that is named lies where the instruction looks.
+//! Addresses: what is in brackets, and whether the variable that is named lies where the instruction looks.
 
 use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
 use ptx_isa::{

@@ -98,7 +98,7 @@ impl<'t> Name<'t> {
 
     /// Offers to add one of the words that the name lacks.
     fn with(&self, diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
-        // Some stand right behind the mnemonic.
+        // Some appear right after the mnemonic.
         let ends = [(self.range.end(), self.suffixes.len()), (self.mnemonic.end(), 0)];
         let place = |word: &&'static str| {
             let (offset, _) = ends
@@ -147,7 +147,7 @@ impl<'t> Name<'t> {
     }
 }
 
-/// Modifiers that mean the same in different instructions: the one that does not stand here, and the one that does.
+/// Modifiers that mean the same in different instructions: the one that does not appear here, and the one that does.
 const SYNONYMS: &[(&str, &str)] = &[
     ("gpu", "gl"),
     ("gl", "gpu"),
@@ -210,7 +210,7 @@ impl Outcome {
 enum Spelling {
     /// No word of the language.
     Misspelt,
-    /// A word that stands elsewhere.
+    /// A word that appears elsewhere.
     Known,
 }
 

@@ -1,4 +1,4 @@
-//! Textures, samplers and surfaces: what stands in front of the coordinates, in either texture mode.
+//! Textures, samplers and surfaces: what precedes the coordinates, in either texture mode.
 
 use ptx_backend::input::{AddressBase, Operand, Symbol};
 use ptx_isa::{Gate, Mod, ScalarType, TypeKind};

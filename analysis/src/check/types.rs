@@ -8,7 +8,7 @@
 
 use ptx_backend::input::Operand;
 use ptx_isa::{
-    Class, Expected, ExpectedLanes, ExpectedType, FormId, Mod, Role, ScalarType, SpecialReg, TypeKind,
+    Class, Expected, ExpectedLanes, ExpectedType, FormId, Mod, Opcode, Role, ScalarType, SpecialReg, TypeKind,
 };
 use text_size::TextRange;
 
@@ -26,7 +26,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     let Some(rows) = statement.rows else { return };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
-        let wider = takes_wider(statement, row);
+        let wider = takes_wider(&statement.opcode, row);
         operand_type(ctx, row, operand, range, wider, is_counted(statement, row), out);
         if let Operand::Reg(register) = operand
             && (is_sum(ctx.slice(range))
@@ -41,9 +41,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
 
 /// Whether the registers of an instruction may be wider than its types. Of conversions from and to formats that
 /// no register is declared with only those may.
-fn takes_wider(statement: &Statement<'_>, row: &Expected) -> bool {
+fn takes_wider(opcode: &Opcode, row: &Expected) -> bool {
     use FormId as F;
-    let opcode = &statement.opcode;
     let is_wide =
         |ty| matches!(row.ty, ExpectedType::Typed(own) if is_untyped_only(own)) || !is_untyped_only(ty);
     match opcode.form {
@@ -350,7 +349,7 @@ fn relation(row: &Expected, wider: bool) -> String {
     format!("operand `{}` is {ty}: {rule}", row.name)
 }
 
-/// The bits that a vector's element has; predicates may stand among 32-bit registers.
+/// The bits that a vector's element has; predicates may appear among 32-bit registers.
 fn bits_of(ty: ScalarType) -> u32 {
     if ty == ScalarType::Pred { 32 } else { ty.bits() }
 }
@@ -413,11 +412,19 @@ fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     }
 }
 
+/// Whether a register of type `found` can be the operand of an instruction, or an element of it.
+pub(crate) fn takes_register(opcode: &Opcode, row: &Expected, found: ScalarType) -> bool {
+    match row.ty {
+        ExpectedType::OrDescriptor(ty) => fits(ty, found, false) || accepts(row, found, false),
+        _ => accepts(row, found, takes_wider(opcode, row)),
+    }
+}
+
 /// Whether a register of type `found` can be the operand.
 fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match row.ty {
-        // Where any register can stand the assembler lets a packed pair pass for a predicate.
+        // Where any register can appear the assembler lets a packed pair pass for a predicate.
         ExpectedType::Typed(ScalarType::Pred) => {
             found == ScalarType::Pred
                 || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)

@@ -42,7 +42,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             },
             Some(Operand::Sink) | None => continue,
             Some(_) if matches!(row.lanes, ExpectedLanes::OrBare(_)) => continue,
-            // One element may stand without braces.
+            // One element may appear without braces.
             Some(_) => 1,
         };
         if row.lanes == ExpectedLanes::Any && !(found.is_power_of_two() && found <= 8) {
@@ -99,7 +99,7 @@ fn counted(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     }
 }
 
-/// One element in braces where a vector of more could stand, or a register without braces.
+/// One element in braces where a vector of more could appear, or a register without braces.
 fn is_braced_one(row: &Expected, operand: Option<&Operand>) -> bool {
     matches!(row.lanes, ExpectedLanes::Of(counts) if counts.len() > 1)
         && row.class.intersects(Class::REGISTER)

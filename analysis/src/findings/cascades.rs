@@ -62,16 +62,18 @@ fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
 
 /// What one change resolves wherever it is reported.
 #[derive(PartialEq, Eq, Hash)]
-enum Cause {
+enum Cause<'t> {
     /// The version that the function needs.
     Version(TextSize, PtxVersion),
     /// The targets that the function needs.
     Target(TextSize, TargetSet),
     /// The statement that reads registers without a value.
     Unwritten(TextSize, &'static str),
+    /// The name that the function uses without a declaration.
+    Undeclared(TextSize, &'t str),
 }
 
-fn cause(db: &dyn Db, file: SourceFile, finding: &Diagnostic) -> Option<Cause> {
+fn cause<'db>(db: &'db dyn Db, file: SourceFile, finding: &Diagnostic) -> Option<Cause<'db>> {
     let function = || item_around(db, file, finding.range).map(|item| item.offset(db));
     match finding.lint {
         lint if lint == &VERSION_GATE => {
@@ -85,6 +87,9 @@ fn cause(db: &dyn Db, file: SourceFile, finding: &Diagnostic) -> Option<Cause> {
         lint if lint == &UNASSIGNED_READ || lint == &MAYBE_UNASSIGNED => {
             Some(Cause::Unwritten(statement(db, file, finding.range).start(), lint.code))
         }
+        lint if NAMES.contains(&lint.code) => {
+            Some(Cause::Undeclared(function()?, &file.text(db)[finding.range]))
+        }
         _ => None,
     }
 }
@@ -94,7 +99,7 @@ const MARKED: usize = 8;
 
 /// Lets the first finding of a cause speak for the others.
 fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
-    let mut first: FxHashMap<Cause, usize> = FxHashMap::default();
+    let mut first: FxHashMap<Cause<'_>, usize> = FxHashMap::default();
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     let mut merged: Vec<Diagnostic> = Vec::with_capacity(findings.len());
     for finding in findings.drain(..) {
@@ -105,6 +110,7 @@ fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
         let label = match cause {
             Cause::Version(..) | Cause::Target(..) => "same requirement".to_owned(),
             Cause::Unwritten(..) => format!("same for `{}`", &file.text(db)[finding.range]),
+            Cause::Undeclared(_, name) => format!("`{name}` is also used here"),
         };
         match first.entry(cause) {
             Entry::Vacant(vacant) => {

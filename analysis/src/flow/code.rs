@@ -9,7 +9,7 @@ use ptx_isa::Opcode;
 #[derive(Debug, Default)]
 pub struct Code {
     statements: Vec<Statement>,
-    /// Those behind the ones of the last instruction are for the next.
+    /// Those after the ones of the last instruction are for the next.
     pub(crate) operands: Vec<Operand>,
 }
 

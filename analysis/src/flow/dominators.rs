@@ -56,7 +56,7 @@ impl Tree {
         self.contains(above) && self.enter[above as usize] <= at && at <= self.last[above as usize]
     }
 
-    /// `root` may be a node behind the blocks.
+    /// `root` may be a node after the blocks.
     fn new(blocks: usize, root: u32, successors: &Edges, predecessors: &Edges) -> Self {
         let search = Search::new(root, successors);
         let immediate = search.immediate_dominators(predecessors);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{BlockId, Graph, Instr};
 
-/// An instruction and where it stands.
+/// An instruction and where it appears.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     pub instr: Instr<'a>,

@@ -15,7 +15,7 @@ pub struct Survey {
     forms: [u64; FormId::ALL.len().div_ceil(64)],
     /// Labels and notable instructions, as indices into a [`Code`].
     landmarks: Vec<u32>,
-    /// By label in text order: how many instructions stand before it.
+    /// By label in text order: how many instructions appear before it.
     labels: Vec<u32>,
     instructions: u32,
     accesses: Accesses,

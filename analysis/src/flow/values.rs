@@ -95,7 +95,7 @@ pub(super) struct Values<'a> {
     definitions: Box<[u32]>,
     /// By register: the place of its value in `values`, and [`NEVER`] before it was asked for.
     known: Box<[u32]>,
-    /// Those that were found, behind [`Value::Unknown`].
+    /// Those that were found, after [`Value::Unknown`].
     values: Vec<Value>,
 }
 

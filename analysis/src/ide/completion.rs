@@ -1,189 +1,260 @@
-//! What could be written at an offset.
+//! What could be written at an offset, the likeliest first.
 
-use ptx_isa::{
-    Class, Directive, Expected, ExpectedType, Form, Gate, Opcode, Rule, ScalarType, Sm, SpecialReg, Suffix,
-    Then, forms_of,
-};
+mod modifiers;
+mod operands;
+mod snippets;
+
+use ptx_isa::{Directive, DirectiveKind, Gate, PtxVersion, ScalarType, Site, Sm};
 use text_size::{TextRange, TextSize};
 
+use self::operands::OperandPlace;
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
-use crate::ide::reference::{modifier_needs, needs};
-use crate::ide::signature_help::{operand_at, spelled, statement_before, word_before};
+use crate::ide::reference::needs;
+use crate::ide::signature_help::{statement_before, word_before};
 use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
-use crate::items::Item;
 use crate::locate::spot;
 use crate::lower::lower;
-use crate::module::module;
-use crate::scope::DeclKind;
-use ptx_backend::input::Symbol;
+use crate::module::{effective_target, header};
 
-/// Completions at an offset, best kinds first; clients filter by prefix.
+/// Completions at an offset in the order in which to offer them; clients filter by prefix.
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
-    let Some(spot) = spot(db, file, offset)
-        .or_else(|| (offset > TextSize::new(0)).then(|| spot(db, file, offset - TextSize::new(1))).flatten())
-    else {
-        return Vec::new();
-    };
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
-    let word = word_before(text, offset);
-    let item = spot.item;
-    let mut out = Collector { edit: word, items: Vec::new() };
+    let mut out = Collector { edit: word_before(text, offset), items: Vec::new() };
+    collect(&mut out, db, file, offset, before);
+    out.items.sort_by_key(|(rank, _)| *rank);
+    out.items.into_iter().map(|(_, item)| item).collect()
+}
+
+/// Markdown about a completion, which clients ask for when it is selected.
+pub fn completion_documentation(kind: CompletionKind, label: &str) -> Option<String> {
+    let dotted = || format!(".{}", label.trim_start_matches('.'));
+    match kind {
+        CompletionKind::Mnemonic => ptx_isa::doc(label).map(str::to_owned),
+        CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None),
+        CompletionKind::Directive => words::directive(&dotted()),
+        CompletionKind::SpecialRegister => words::special(label),
+        CompletionKind::Target => words::target(label),
+        CompletionKind::Snippet => snippets::documentation(label),
+        _ => None,
+    }
+}
+
+fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSize, before: &str) {
+    let setting = Setting::of(db, file);
     let line = before.rsplit('\n').next().unwrap_or_default();
-    if line.contains("//") {
-        return Vec::new();
-    }
     if line.trim_start().starts_with(".target") {
-        for sm in Sm::KNOWN {
-            out.add(&sm.to_string(), CompletionKind::Target, format!("since PTX ISA {}", sm.since()));
-        }
-        return out.items;
+        return targets(out, &setting);
     }
-    let inside = lower(db, item).has_body && is_in_braces(item.text(db), offset - item.offset(db));
+    if line.trim_start().starts_with(".version") {
+        return;
+    }
+    let spot = spot(db, file, offset)
+        .or_else(|| (offset > TextSize::new(0)).then(|| spot(db, file, offset - TextSize::new(1))).flatten());
+    let start = spot.map_or(TextSize::new(0), |spot| spot.item.offset(db));
+    let of_item = &before[usize::from(start).min(before.len())..];
+    if is_in_comment(of_item) {
+        return;
+    }
+    let dotted = before[..usize::from(out.edit.start())].ends_with('.');
+    let body = spot.map(|spot| spot.item).filter(|&item| {
+        let is_at_end = of_item.len() == item.text(db).len();
+        lower(db, item).has_body && is_in_body(of_item, is_at_end)
+    });
+    let Some(item) = body else {
+        return outside(out, &setting, before, dotted);
+    };
     let statement = statement_before(before);
-    if inside && is_guard(before) {
-        names(&mut out, db, item, offset, &OperandPlace::guard());
-        return out.items;
-    }
-    let dotted = text[..usize::from(word.start())].ends_with('.');
-    if !inside {
-        directives(&mut out, dotted);
-        return out.items;
+    if is_guard(before) {
+        return operands::names(out, db, file, item, offset, &OperandPlace::guard(), false);
     }
     match statement.split_once(|c: char| c.is_ascii_whitespace()) {
         // Still in the name.
         None if statement.contains('.') && !statement.starts_with('.') => {
-            modifiers(
-                &mut out,
-                &statement[..statement.len() - usize::from(word.len()) - usize::from(dotted)],
-            );
+            let word = usize::from(out.edit.len()) + usize::from(dotted);
+            modifiers::modifiers(out, &setting, &statement[..statement.len() - word]);
         }
-        None if statement.starts_with('.') => directives(&mut out, dotted),
         None => {
-            for &mnemonic in ptx_isa::mnemonics() {
-                let form = forms_of(mnemonic).first().map(|&id| ptx_isa::form(id));
-                let operands = form.map_or(String::new(), |form| {
-                    form.operands.iter().map(spelled).collect::<Vec<_>>().join(", ")
-                });
-                out.add(mnemonic, CompletionKind::Mnemonic, operands);
+            if !statement.starts_with('.') {
+                modifiers::mnemonics(out, &setting);
+                snippets::offer(out, &setting, snippets::STATEMENTS);
             }
-            directives(&mut out, dotted);
+            directives(out, &setting, Site::BODY, dotted);
         }
+        Some((name, _)) if name.starts_with('.') => declaration(out, &setting, name, dotted),
         Some((name, rest)) => {
-            if name.starts_with('.') {
-                directives(&mut out, dotted);
-                for ty in ScalarType::ALL {
-                    out.add_dotted(ty.text(), dotted, CompletionKind::Type, format!("{} bits", ty.bits()));
-                }
-                return out.items;
-            }
-            let place = OperandPlace::of(name, rest);
-            names(&mut out, db, item, offset, &place);
-            if place.takes_symbols() {
-                module_names(&mut out, db, file, name.starts_with("call"));
-            }
-            if place.takes_specials() {
-                for register in SpecialReg::ALL {
-                    out.add(register.text(), CompletionKind::SpecialRegister, register.about().to_owned());
-                }
-            }
+            let is_call = name == "call" || name.starts_with("call.");
+            operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest), is_call);
         }
     }
-    out.items
 }
 
-/// What the table says of the operand at the cursor; nothing where the name is none, or inside a vector or an address.
-struct OperandPlace(Option<Expected>);
-
-impl OperandPlace {
-    /// The predicate of a guard.
-    fn guard() -> Self {
-        let opcode = ptx_isa::resolve("not", &["pred"]);
-        let signature = opcode.ok().map(|opcode| ptx_isa::signature(&opcode));
-        Self(signature.and_then(|signature| signature.operands.first().cloned()))
+/// Outside bodies: directives where they can occur.
+fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
+    // The declaration begins after the last one that has ended, or the line of a header directive.
+    let start = before.rfind([';', '}']).map_or(0, |at| at + 1);
+    let is_header = |line: &str| {
+        let words = [".version", ".target", ".address_size", ".file", "//"];
+        words.iter().any(|word| line.trim_start().starts_with(word))
+    };
+    let mut declaration: Vec<&str> = before[start..].split('\n').collect();
+    while declaration.len() > 1 && (declaration[0].trim().is_empty() || is_header(declaration[0])) {
+        declaration.remove(0);
     }
-
-    fn of(name: &str, rest: &str) -> Self {
-        let mut words = name.split('.');
-        let mnemonic = words.next().unwrap_or_default();
-        let resolved = ptx_isa::resolve(mnemonic, &words.collect::<Vec<_>>());
-        let expected = match (resolved, operand_at(rest)) {
-            (Ok(opcode), Some(index)) if mnemonic != "call" => {
-                ptx_isa::signature(&opcode).operands.get(index).cloned()
+    let declaration = declaration.join("\n");
+    let declaration = declaration.trim_start();
+    let words = declaration.split_whitespace().count();
+    let is_first_word = words == 0 || words == 1 && !declaration.ends_with(char::is_whitespace);
+    let opened = declaration.matches('(').count();
+    let closed = declaration.matches(')').count();
+    let is_function = declaration.contains(".entry") || declaration.contains(".func");
+    if opened > closed {
+        directives(out, setting, Site::PARAMETER, dotted);
+        types(out, dotted);
+    } else if is_function && closed > 0 {
+        directives(out, setting, Site::FUNCTION, dotted);
+    } else if is_first_word {
+        let is_missing = |directive: &Directive| !before.contains(&format!(".{}", directive.name));
+        directives_where(out, setting, Site::HEADER, dotted, is_missing);
+        if before.contains(".version") {
+            directives(out, setting, Site::MODULE, dotted);
+            if !declaration.starts_with('.') {
+                snippets::offer(out, setting, snippets::ITEMS);
             }
-            _ => None,
-        };
-        Self(expected)
-    }
-
-    fn takes(&self, class: Class) -> bool {
-        self.0.as_ref().is_none_or(|operand| operand.class == Class::NONE || operand.class.intersects(class))
-    }
-
-    fn takes_register(&self, ty: ScalarType) -> bool {
-        let Some(operand) = &self.0 else { return true };
-        let more = Class::ANY_PAIR.or(Class::VECTOR).or(Class::ADDRESS).or(Class::TEXTURE);
-        match (operand.ty, ty) {
-            (ExpectedType::Typed(ScalarType::Pred), ScalarType::Pred) | (ExpectedType::Word, _) => true,
-            // Rows of all types name both kinds: the type decides.
-            (ExpectedType::Typed(_) | ExpectedType::AddressOf(..), ScalarType::Pred)
-                if self.takes(Class::REGISTER) =>
-            {
-                self.takes(Class::ANY_PAIR)
+        }
+    } else if !is_function {
+        let words: Vec<&str> = declaration.split_whitespace().collect();
+        let space = words.iter().find(|word| is_of_kind(word, DirectiveKind::Space));
+        match space {
+            Some(space) => self::declaration(out, setting, space, dotted),
+            None if words.iter().any(|word| is_of_kind(word, DirectiveKind::Linkage)) => {
+                directives(out, setting, Site::MODULE, dotted);
             }
-            (_, ScalarType::Pred) => self.takes(Class::ANY_PAIR.or(Class::PREDICATE)),
-            (ExpectedType::Typed(ScalarType::Pred), _) => false,
-            _ => self.takes(more.or(Class::REGISTER)),
+            None => {}
         }
     }
+}
 
-    fn takes_labels(&self) -> bool {
-        let lists = Class::BRANCH_TARGETS.or(Class::PROTOTYPE);
-        self.0.is_some() && self.takes(Class::LABEL.or(lists).or(Class::SYMBOL))
+fn is_of_kind(word: &str, kind: DirectiveKind) -> bool {
+    let directive = word.strip_prefix('.').and_then(Directive::parse);
+    directive.is_some_and(|directive| directive.kind == kind)
+}
+
+/// What can follow the space of a declaration.
+fn declaration(out: &mut Collector, setting: &Setting, space: &str, dotted: bool) {
+    if is_of_kind(space, DirectiveKind::Space) {
+        types(out, dotted);
+        if space != ".reg" {
+            directives(out, setting, Site::DECLARATION, dotted);
+        }
+    }
+}
+
+/// Types that names are declared with.
+fn types(out: &mut Collector, dotted: bool) {
+    let plain = |ty: &&ScalarType| {
+        let name = ty.text();
+        name == "pred"
+            || matches!(name, "f16x2" | "bf16" | "bf16x2")
+            || name[1..].bytes().all(|b| b.is_ascii_digit())
+    };
+    for &ty in ScalarType::ALL.iter().filter(plain).filter(|ty| ty.bits() >= 8 || **ty == ScalarType::Pred) {
+        let rank = Rank::legal(true, 0, modifiers::order_of_type(ty));
+        out.add_dotted(rank, ty.text(), dotted, CompletionKind::Type, words::kind_and_size(ty));
+    }
+}
+
+fn targets(out: &mut Collector, setting: &Setting) {
+    // The newest first; those that the version lacks last.
+    for (age, sm) in Sm::KNOWN.iter().rev().enumerate() {
+        let rank = Rank::legal(sm.since() <= setting.version, 0, age as u32);
+        out.add(rank, &sm.to_string(), CompletionKind::Target, format!("since PTX ISA {}", sm.since()));
+    }
+}
+
+fn directives(out: &mut Collector, setting: &Setting, site: Site, dotted: bool) {
+    directives_where(out, setting, site, dotted, |_| true);
+}
+
+fn directives_where(
+    out: &mut Collector,
+    setting: &Setting,
+    site: Site,
+    dotted: bool,
+    is_wanted: impl Fn(&Directive) -> bool,
+) {
+    let all = Directive::ALL.iter().filter(|d| d.site.intersects(site) && !d.name.starts_with('@'));
+    for (i, directive) in all.filter(|directive| is_wanted(directive)).enumerate() {
+        let is_legal = setting.has(&directive.gate);
+        let detail = match is_legal {
+            true => directive.about.to_owned(),
+            false => format!("requires {}", needs(&directive.gate)),
+        };
+        let rank = Rank::legal(is_legal, 2, i as u32);
+        out.add_dotted(rank, directive.name, dotted, CompletionKind::Directive, detail);
+    }
+}
+
+/// The version and the target that decide what is available.
+struct Setting {
+    version: PtxVersion,
+    target: Option<Sm>,
+}
+
+impl Setting {
+    fn of(db: &dyn Db, file: SourceFile) -> Self {
+        Self { version: header(db, file).version_or_newest(), target: effective_target(db, file) }
     }
 
-    /// Names of variables, parameters and functions.
-    fn takes_symbols(&self) -> bool {
-        self.takes(Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST))
+    fn has(&self, gate: &Gate) -> bool {
+        self.target.is_none_or(|target| gate.check(self.version, target).is_ok())
     }
+}
 
-    fn takes_specials(&self) -> bool {
-        self.takes(Class::SPECIAL)
+/// The order of completions: what is not available last, then by groups, then inside the group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    is_unavailable: bool,
+    group: u32,
+    within: u32,
+}
+
+impl Rank {
+    fn legal(is_legal: bool, group: u32, within: u32) -> Self {
+        Self { is_unavailable: !is_legal, group, within }
     }
 }
 
 struct Collector {
+    /// What a completion replaces.
     edit: TextRange,
-    items: Vec<Completion>,
+    items: Vec<(Rank, Completion)>,
 }
 
 impl Collector {
-    fn add(&mut self, label: &str, kind: CompletionKind, detail: String) {
-        let edit = TextEdit { range: self.edit, text: label.to_owned() };
-        let dotted = || format!(".{}", label.trim_start_matches('.'));
-        let documentation = match kind {
-            CompletionKind::Mnemonic => ptx_isa::doc(label).map(str::to_owned),
-            CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None),
-            CompletionKind::Directive => words::directive(&dotted()),
-            CompletionKind::SpecialRegister => words::special(label),
-            _ => None,
-        };
-        let documentation = documentation.unwrap_or_default();
-        self.items.push(Completion { label: label.to_owned(), kind, detail, documentation, edit });
+    fn add(&mut self, rank: Rank, label: &str, kind: CompletionKind, detail: String) {
+        self.add_text(rank, label, kind, detail, label);
+    }
+
+    fn add_text(&mut self, rank: Rank, label: &str, kind: CompletionKind, detail: String, text: &str) {
+        let edit = TextEdit { range: self.edit, text: text.to_owned() };
+        let is_available = !rank.is_unavailable;
+        self.items.push((rank, Completion { label: label.to_owned(), kind, detail, edit, is_available }));
     }
 
     /// A word that is written with a dot, which may be there already.
-    fn add_dotted(&mut self, word: &str, dotted: bool, kind: CompletionKind, detail: String) {
-        if dotted { self.add(word, kind, detail) } else { self.add(&format!(".{word}"), kind, detail) }
+    fn add_dotted(&mut self, rank: Rank, word: &str, dotted: bool, kind: CompletionKind, detail: String) {
+        let word = if dotted { word.to_owned() } else { format!(".{word}") };
+        self.add(rank, &word, kind, detail);
     }
 }
 
-fn directives(out: &mut Collector, dotted: bool) {
-    for directive in Directive::ALL.iter().filter(|directive| !directive.name.starts_with('@')) {
-        out.add_dotted(directive.name, dotted, CompletionKind::Directive, directive.about.to_owned());
-    }
+/// Whether a text ends inside a comment.
+fn is_in_comment(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    line.contains("//") || before.rfind("/*") > before.rfind("*/")
 }
 
 /// Whether a text ends in the name of a guard: behind `@` or `@!`.
@@ -192,144 +263,11 @@ fn is_guard(before: &str) -> bool {
     name.ends_with('@') || name.ends_with("@!")
 }
 
-/// Whether an offset is inside the braces of a body.
-fn is_in_braces(text: &str, offset: TextSize) -> bool {
-    text[..usize::from(offset)].contains('{')
-}
-
-/// What can follow a name such as `ld.global`: modifiers and types of the rows that fit so far.
-fn modifiers(out: &mut Collector, name: &str) {
-    let mut words = name.split('.').filter(|word| !word.is_empty());
-    let Some(mnemonic) = words.next() else { return };
-    let written: Vec<Suffix> = words.filter_map(Suffix::parse).collect();
-    // A modifier with what it needs in every form that takes it.
-    let mut seen: Vec<(Suffix, Option<Gate>)> = Vec::new();
-    for &id in forms_of(mnemonic) {
-        let form = ptx_isa::form(id);
-        let types_written = written.iter().filter(|suffix| matches!(suffix, Suffix::Type(_))).count();
-        let fits = written.iter().all(|suffix| match suffix {
-            Suffix::Mod(m) => form.groups.iter().any(|group| group.contains(*m)),
-            Suffix::Type(ty) => form.types.iter().any(|set| set.contains(*ty)),
-        });
-        if !fits {
-            continue;
-        }
-        let open = form.groups.iter().filter(|group| {
-            !written.iter().any(|suffix| matches!(suffix, Suffix::Mod(m) if group.contains(*m)))
-        });
-        let fits_on = |suffix: &Suffix| {
-            let (mut mods, mut types) = (Vec::new(), Vec::new());
-            for suffix in written.iter().chain([suffix]) {
-                match *suffix {
-                    Suffix::Mod(m) => mods.push(m),
-                    Suffix::Type(ty) => types.push(ty),
-                }
-            }
-            Opcode::new(id, &mods, &types).is_none_or(|opcode| is_possible(form, &opcode))
-        };
-        let mods = open.flat_map(|group| group.names).map(|&m| Suffix::Mod(m));
-        let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter()).map(Suffix::Type);
-        for suffix in mods.chain(types).filter(fits_on) {
-            let needs = match suffix {
-                Suffix::Mod(m) => modifier_needs(form, m),
-                Suffix::Type(_) => None,
-            };
-            match seen.iter_mut().find(|(other, _)| *other == suffix) {
-                Some((_, known)) => *known = known.filter(|gate| needs == Some(*gate)),
-                None => seen.push((suffix, needs)),
-            }
-        }
+/// Whether the text of a function up to a place ends in its body.
+fn is_in_body(before: &str, is_at_end: bool) -> bool {
+    // The last brace of a function ends it.
+    if is_at_end && before.ends_with('}') {
+        return before.matches('{').count() > before.matches('}').count();
     }
-    for (suffix, gate) in seen {
-        match suffix {
-            Suffix::Mod(m) => {
-                let detail = gate.map_or(String::new(), |gate| needs(&gate));
-                out.add_dotted(m.text(), true, CompletionKind::Modifier, detail);
-            }
-            Suffix::Type(ty) => {
-                out.add_dotted(ty.text(), true, CompletionKind::Type, format!("{} bits", ty.bits()));
-            }
-        }
-    }
-}
-
-/// Whether more suffixes may complete the name of an instruction of a form, as far as its rules tell.
-fn is_possible(form: &Form, opcode: &Opcode) -> bool {
-    // What a modifier to come may lift is not broken yet.
-    let holds = |rule: &&Rule| rule.when.none.is_empty() && rule.when.holds(opcode);
-    let rules = || form.rules.iter().filter(holds);
-    let typed = form.types.iter().enumerate().all(|(position, &set)| {
-        let left = |ty| {
-            rules().all(|rule| match rule.then {
-                Then::Types(at, set) if usize::from(at) == position => set.contains(ty),
-                _ => true,
-            })
-        };
-        match opcode.ty(position) {
-            Some(ty) => left(ty),
-            None => set.iter().any(left),
-        }
-    });
-    typed
-        && rules().all(|rule| match rule.then {
-            Then::Excludes(mods) => !mods.iter().any(|&m| opcode.has(m)),
-            Then::SameType(a, b) => opcode.ty(a.into()).zip(opcode.ty(b.into())).is_none_or(|(a, b)| a == b),
-            Then::Types(..) | Then::Needs(_) | Then::Gate(_) | Then::Operand(..) => true,
-        })
-}
-
-/// Most registers of one range that are offered.
-const OFFERED: u32 = 64;
-
-fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, place: &OperandPlace) {
-    let (map, text) = (&lower(db, item).map, item.text(db));
-    let here = offset - item.offset(db);
-    let visible =
-        map.declarations.iter().filter(|d| d.visible.contains_inclusive(here) && !d.range.is_empty());
-    for declaration in visible {
-        let name = &text[declaration.range];
-        match declaration.kind {
-            DeclKind::Label(_) | DeclKind::Targets(_) | DeclKind::Prototype(_) if !place.takes_labels() => {}
-            DeclKind::Register { ty, .. } if !place.takes_register(ty) => {}
-            DeclKind::Symbol(_) if !place.takes_symbols() => {}
-            DeclKind::Label(_) => out.add(name, CompletionKind::Label, "label".to_owned()),
-            DeclKind::Register { ty, count: None, .. } => {
-                out.add(name, CompletionKind::Register, format!(".{}", ty.text()));
-            }
-            DeclKind::Register { ty, count: Some(count), .. } => {
-                for number in 0..count.min(OFFERED) {
-                    out.add(&format!("{name}{number}"), CompletionKind::Register, format!(".{}", ty.text()));
-                }
-            }
-            DeclKind::Symbol(Symbol::Param(_) | Symbol::Return(_)) => {
-                out.add(name, CompletionKind::Parameter, "parameter".to_owned());
-            }
-            DeclKind::Symbol(_) => out.add(name, CompletionKind::Variable, "variable".to_owned()),
-            DeclKind::Targets(_) | DeclKind::Prototype(_) => {
-                out.add(name, CompletionKind::Label, "list of branch or call targets".to_owned());
-            }
-        }
-    }
-}
-
-fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, functions_first: bool) {
-    let env = &module(db, file).env;
-    let functions = |out: &mut Collector| {
-        for function in env.functions.iter().filter(|function| !function.entry) {
-            out.add(
-                &function.name,
-                CompletionKind::Function,
-                format!("{} parameters", function.params.len()),
-            );
-        }
-    };
-    if functions_first {
-        functions(out);
-    }
-    for variable in &env.variables {
-        out.add(&variable.name, CompletionKind::Variable, super::hover::describe_variable(variable));
-    }
-    if !functions_first {
-        functions(out);
-    }
+    before.contains('{')
 }

@@ -1,28 +1,31 @@
-//! What can be folded: blocks, initialisers, sections, and comments of more than one line.
+//! What can be folded: blocks, parameters, initialisers, sections, instructions and comments of more than one line.
 
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_item};
 use text_size::{TextRange, TextSize};
 
-use crate::db::{Database, SourceFile};
+use crate::db::{Database, Db, SourceFile};
 use crate::ide::{Fold, FoldKind};
-use crate::items::{items, parse};
+use crate::items::{Item, items};
 
 /// Folds in text order, outer ones first.
 pub fn folding_ranges(db: &Database, file: SourceFile) -> Vec<Fold> {
     let mut folds = Vec::new();
     for &item in items(db, file) {
-        let text = item.text(db);
-        if !text.contains('\n') {
-            continue;
-        }
-        let first = folds.len();
-        node_folds(&parse(db, item).syntax(), text, &mut folds);
-        for fold in &mut folds[first..] {
-            fold.range += item.offset(db);
-        }
+        let offset = item.offset(db);
+        folds.extend(item_folds(db, item).iter().map(|fold| Fold { range: fold.range + offset, ..*fold }));
     }
     folds.sort_by_key(|fold| (fold.range.start(), std::cmp::Reverse(fold.range.end())));
     folds
+}
+
+/// The folds of an item, relative to it. They are kept, and the tree is not.
+#[salsa::tracked(returns(deref))]
+fn item_folds<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[Fold]> {
+    let (text, mut folds) = (item.text(db), Vec::new());
+    if text.contains('\n') {
+        node_folds(&parse_item(text).syntax(), text, &mut folds);
+    }
+    folds.into()
 }
 
 fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
@@ -69,7 +72,9 @@ fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
                         }
                         node_folds(&child, text, out);
                     }
-                    SyntaxKind::INITIALIZER_LIST if lines(range) => {
+                    SyntaxKind::INITIALIZER_LIST | SyntaxKind::PARAM_LIST | SyntaxKind::INSTRUCTION
+                        if lines(range) =>
+                    {
                         out.push(Fold { range, kind: FoldKind::Region });
                     }
                     SyntaxKind::DECLARATOR | SyntaxKind::INITIALIZER => node_folds(&child, text, out),

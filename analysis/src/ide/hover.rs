@@ -10,11 +10,11 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
-use crate::ide::operands;
 use crate::ide::reference::{marked_forms, needs};
 use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
+use crate::ide::{layout, operands};
 use crate::items::{Item, items, line_index, parse};
 use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
@@ -137,7 +137,7 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
 }
 
 /// The text of the declaration of a name, up to what ends or initialises it.
-fn as_written(text: &str, name: TextRange) -> &str {
+pub(super) fn as_written(text: &str, name: TextRange) -> &str {
     let start = text[..usize::from(name.start())].rfind([';', '{', '}', '(', ',']).map_or(0, |at| at + 1);
     let end = text[usize::from(name.end())..].find([';', ',', ')', '=', '}', '\n']);
     let end = end.map_or(text.len(), |at| usize::from(name.end()) + at);
@@ -283,7 +283,12 @@ fn instruction(
         }
     }
     if let Some(opcode) = opcode {
-        let _ = write!(out, "\n{}", operands::list(&ptx_isa::signature(&opcode).operands));
+        let expected = ptx_isa::signature(&opcode).operands;
+        let _ = write!(out, "\n{}", operands::list(&expected));
+        let operands = node.children().filter(|child| child.kind() != SyntaxKind::GUARD);
+        let operands = operands.map(|operand| text[operand.text_range()].trim().to_owned());
+        let written = expected.iter().map(|operand| operand.name).zip(operands).collect();
+        out += &layout::tables(&opcode, &written);
     }
     if let Some(page) = ptx_isa::doc(mnemonic) {
         // The title is the mnemonic, which stands above already.

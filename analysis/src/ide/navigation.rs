@@ -1,13 +1,15 @@
 //! Declarations, uses and renaming.
 
 use ptx_backend::input::Symbol;
+use ptx_isa::{ScalarType, SpecialReg};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::{Reference, Target, Usage};
-use crate::items::{Item, items};
-use crate::locate::{Found, module_target, name_at};
+use crate::items::{Item, items, parse};
+use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
@@ -19,6 +21,16 @@ enum Subject<'db> {
     /// A declaration with all its registers.
     Declared(Item<'db>, DeclId),
     Module(Symbol),
+}
+
+impl<'db> Subject<'db> {
+    /// The item that declares it, unless it is a name of the module.
+    fn item(self) -> Option<Item<'db>> {
+        match self {
+            Subject::Local(item, _) | Subject::Declared(item, _) => Some(item),
+            Subject::Module(_) => None,
+        }
+    }
 }
 
 fn subject<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<(Subject<'db>, TextRange)> {
@@ -46,6 +58,17 @@ pub fn definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<T
     let focus = lower(db, item).map.declarations.get(id.0 as usize)?.range;
     // Registers of module scope have no place in the item.
     (!focus.is_empty()).then(|| Target { full: focus + item.offset(db), focus: focus + item.offset(db) })
+}
+
+/// Where the name at an offset is first declared: for a function the prototype, if there is one.
+pub fn declaration(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
+    let (subject, _) = subject(db, file, offset)?;
+    if !matches!(subject, Subject::Module(_)) {
+        return definition(db, file, offset);
+    }
+    let first =
+        uses(db, file, subject).into_iter().find(|reference| reference.access == Usage::Declaration)?;
+    Some(Target { full: first.range, focus: first.range })
 }
 
 /// Every use of the name at an offset, its declaration included, in text order.
@@ -101,10 +124,44 @@ fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Refere
     }
 }
 
+/// The type or the prototype of the name at an offset, where it is declared.
+pub fn type_definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
+    let name = definition(db, file, offset)?.focus;
+    let spot = spot(db, file, name.start())?;
+    let root = parse(db, spot.item).syntax();
+    let token = root.token_at_offset(spot.offset).right_biased()?;
+    let declares = |node: &SyntaxNode| matches!(node.kind(), SyntaxKind::VARIABLE | SyntaxKind::PARAM);
+    let declaration = token.parent_ancestors().find(declares)?;
+    let is_type = |token: &SyntaxToken| {
+        let name = token.text().strip_prefix('.');
+        token.kind() == SyntaxKind::DOT_WORD && name.is_some_and(|name| ScalarType::parse(name).is_some())
+    };
+    let tokens = declaration.children_with_tokens().filter_map(NodeOrToken::into_token);
+    let focus = tokens.into_iter().find(is_type)?.text_range() + spot.item.offset(db);
+    Some(Target { full: declaration.text_range() + spot.item.offset(db), focus })
+}
+
+/// The places of the label at an offset, which change together while one of them is edited.
+pub fn linked_ranges(db: &Database, file: SourceFile, offset: TextSize) -> Option<Vec<TextRange>> {
+    let (subject, _) = subject(db, file, offset)?;
+    matches!(subject, Subject::Local(_, Entity::Label(_))).then(|| {
+        let all = uses(db, file, subject);
+        all.into_iter().map(|reference| reference.range).collect()
+    })
+}
+
 /// The name that a rename at this offset would change.
 pub fn prepare_rename(db: &Database, file: SourceFile, offset: TextSize) -> Option<TextRange> {
     let (subject, range) = subject(db, file, offset)?;
-    one_of_range(db, subject).is_none().then_some(range)
+    (!is_of_module_scope(db, subject)).then_some(range)
+}
+
+/// Whether the name is a register of module scope, whose declaration is in another item.
+fn is_of_module_scope(db: &dyn Db, subject: Subject<'_>) -> bool {
+    let Subject::Local(item, entity) = subject else { return false };
+    let map = &lower(db, item).map;
+    let declaration = map.declaration_of(entity).and_then(|id| map.declarations.get(id.0 as usize));
+    declaration.is_some_and(|declaration| declaration.range.is_empty())
 }
 
 /// The declaration `%r<10>` to which a register belongs, if it has no declaration of its own.
@@ -115,10 +172,10 @@ fn one_of_range(db: &dyn Db, subject: Subject<'_>) -> Option<DeclId> {
     matches!(map.declarations[id.0 as usize].kind, DeclKind::Register { count: Some(_), .. }).then_some(id)
 }
 
-/// The edits that rename the name at an offset.
+/// The edits that rename the name at an offset. A member of a range of registers gets a declaration of its own.
 ///
 /// # Errors
-/// Says why the name cannot be changed, or not to this.
+/// States why the name cannot be changed, or not to this.
 pub fn rename(
     db: &Database,
     file: SourceFile,
@@ -126,30 +183,95 @@ pub fn rename(
     new_name: &str,
 ) -> Result<Vec<TextEdit>, String> {
     let (subject, range) = subject(db, file, offset).ok_or("no name at this position")?;
-    if one_of_range(db, subject).is_some() {
-        return Err("this register belongs to a range; rename the declaration of the range".to_owned());
+    if is_of_module_scope(db, subject) {
+        return Err("a register of module scope cannot be renamed".to_owned());
     }
     if !is_identifier(new_name) {
         return Err(format!("`{new_name}` is not a valid PTX name"));
     }
     let text = file.text(db);
     let old_name = &text[range];
-    let taken = match subject {
-        Subject::Local(item, _) | Subject::Declared(item, _) => {
-            let (map, text) = (&lower(db, item).map, item.text(db));
-            map.declarations.iter().any(|declaration| &text[declaration.range] == new_name)
-        }
-        Subject::Module(_) => crate::module::module(db, file).names.contains_key(new_name),
-    };
-    if taken {
-        return Err(format!("`{new_name}` is already declared"));
+    if new_name == old_name {
+        return Ok(Vec::new());
     }
-    let edits = uses(db, file, subject).into_iter().map(|reference| {
+    if let Some(conflict) = conflict(db, file, subject, new_name) {
+        return Err(conflict);
+    }
+    let all = uses(db, file, subject).into_iter();
+    if let Some((item, id)) = one_of_range(db, subject).and_then(|id| Some((subject.item()?, id))) {
+        let mentions = all.filter(|reference| reference.access != Usage::Declaration);
+        let mut edits: Vec<TextEdit> = mentions
+            .map(|reference| TextEdit { range: reference.range, text: new_name.to_owned() })
+            .collect();
+        let end = end_of_range(db, item, id).ok_or("the declaration of the range is not complete")?;
+        edits.insert(0, TextEdit { range: TextRange::empty(end), text: format!(", {new_name}") });
+        return Ok(edits);
+    }
+    let edits = all.map(|reference| {
         // A member of a range keeps its number.
         let number = text[reference.range].strip_prefix(old_name).unwrap_or_default();
         TextEdit { range: reference.range, text: format!("{new_name}{number}") }
     });
     Ok(edits.collect())
+}
+
+/// The place in the file after `%r<10>`.
+fn end_of_range(db: &dyn Db, item: Item<'_>, id: DeclId) -> Option<TextSize> {
+    let name = lower(db, item).map.declarations.get(id.0 as usize)?.range;
+    let behind = &item.text(db)[usize::from(name.end())..];
+    // A declaration without its `>` has no members.
+    let length = behind.find('>')? + 1;
+    Some(name.end() + TextSize::new(length as u32) + item.offset(db))
+}
+
+/// Why a name is not free.
+fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str) -> Option<String> {
+    if SpecialReg::parse(new_name).is_some() || SpecialReg::parse(&format!("{new_name}.x")).is_some() {
+        return Some(format!("`{new_name}` is a special register"));
+    }
+    if crate::module::module(db, file).names.contains_key(new_name) {
+        return Some(format!("`{new_name}` is already declared in the module"));
+    }
+    let Some(item) = subject.item() else {
+        // A local name would hide the new one.
+        let hides = |item: &&Item<'_>| {
+            let (map, text) = (&lower(db, **item).map, item.text(db));
+            map.declarations.iter().any(|declaration| &text[declaration.range] == new_name)
+        };
+        let item = items(db, file).iter().find(hides)?;
+        return Some(format!("`{new_name}` is already declared in `{}`", item.name(db)));
+    };
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    // The range that is being renamed makes `new_name0` to `new_name9`.
+    let count = match subject {
+        Subject::Declared(_, id) => range_count(&map.declarations[id.0 as usize].kind),
+        _ => None,
+    };
+    map.declarations.iter().find_map(|declaration| {
+        let name = &text[declaration.range];
+        if name == new_name {
+            return Some(format!("`{new_name}` is already declared"));
+        }
+        // A number may have leading zeros.
+        let is_member = |range: &str, count: u32, name: &str| {
+            let number = name.strip_prefix(range).and_then(|number| number.parse::<u32>().ok());
+            number.is_some_and(|number| number < count)
+        };
+        if let Some(count) = range_count(&declaration.kind)
+            && is_member(name, count, new_name)
+        {
+            return Some(format!("`{new_name}` is already declared by `{name}<{count}>`"));
+        }
+        let count = count.filter(|&count| is_member(new_name, count, name))?;
+        Some(format!("`{name}` is already declared, and `{new_name}<{count}>` would declare it again"))
+    })
+}
+
+fn range_count(kind: &DeclKind) -> Option<u32> {
+    match kind {
+        DeclKind::Register { count, .. } => *count,
+        _ => None,
+    }
 }
 
 /// `[a-zA-Z][a-zA-Z0-9_$]*` or `[_$%][a-zA-Z0-9_$]+`, as the manual has it.

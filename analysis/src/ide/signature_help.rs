@@ -24,9 +24,9 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
         Err(error) => ptx_isa::form(error.form().or_else(|| forms_of(mnemonic).first().copied())?),
     };
     let (label, parameters) = label(name, form);
-    let active = commas(rest).0 as u32;
+    let active = commas(rest) as u32;
     let active = ((active as usize) < parameters.len()).then_some(active);
-    // What the operand at hand may be, before the page.
+    // The page of the instruction would hide the text; hovers show it.
     let operand = resolved.ok().zip(active).and_then(|(opcode, active)| {
         let name = form.operands[active as usize].name;
         let expected = ptx_isa::signature(&opcode).operands;
@@ -35,28 +35,18 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
             .find(|operand| operand.name == name)
             .map(|operand| operands::list(std::slice::from_ref(operand)) + "\n")
     });
-    Some(SignatureHelp {
-        label,
-        documentation: operand.unwrap_or_default() + ptx_isa::doc(mnemonic).unwrap_or_default(),
-        parameters,
-        active,
-    })
+    Some(SignatureHelp { label, documentation: operand.unwrap_or_default(), parameters, active })
 }
 
-/// The commas between operands that stand in a text, and how many brackets are open behind it.
-fn commas(operands: &str) -> (usize, usize) {
-    operands.bytes().fold((0, 0usize), |(count, depth), byte| match byte {
+/// The commas between the operands in a text.
+fn commas(operands: &str) -> usize {
+    let (count, _) = operands.bytes().fold((0, 0usize), |(count, depth), byte| match byte {
         b'(' | b'[' | b'{' => (count, depth + 1),
         b')' | b']' | b'}' => (count, depth.saturating_sub(1)),
         b',' if depth == 0 => (count + 1, depth),
         _ => (count, depth),
-    })
-}
-
-/// Which operand the text before a cursor ends in; `None` inside brackets.
-pub(super) fn operand_at(operands: &str) -> Option<usize> {
-    let (count, depth) = commas(operands);
-    (depth == 0).then_some(count)
+    });
+    count
 }
 
 /// The text of the statement that ends at the end of `before`, without guard.

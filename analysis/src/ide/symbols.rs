@@ -3,103 +3,124 @@
 use ptx_backend::input::Symbol;
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
+use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::{DocumentSymbol, SymbolKind, Usage};
 use crate::items::{Item, items};
-use crate::locate::trimmed;
-use crate::lower::lower;
-use crate::scope::{DeclKind, Entity};
-use crate::signature::{ItemDecl, item_decl};
+use crate::locate::trimmed_text;
+use crate::lower::{Resolved, resolved};
+use crate::scope::Entity;
+use crate::signature::{FunctionDecl, ItemDecl, VariableDecl, item_decl};
 
 /// Functions with their parameters, shared and local variables and labels; variables; debug sections.
 pub fn document_symbols(db: &Database, file: SourceFile) -> Vec<DocumentSymbol> {
-    items(db, file).iter().flat_map(|&item| item_symbols(db, item)).collect()
+    let mut symbols = Vec::new();
+    for &item in items(db, file) {
+        let offset = item.offset(db);
+        symbols.extend(item_symbols(db, item).iter().map(|symbol| symbol.clone().shifted(offset)));
+    }
+    symbols
 }
 
-fn item_symbols(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
+impl DocumentSymbol {
+    fn shifted(self, offset: TextSize) -> Self {
+        let children = self.children.into_iter().map(|child| child.shifted(offset)).collect();
+        Self { full: self.full + offset, focus: self.focus + offset, children, ..self }
+    }
+}
+
+/// The symbols of an item, relative to it. They are kept, and what they are made from is not.
+#[salsa::tracked(returns(deref))]
+fn item_symbols<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[DocumentSymbol]> {
+    let full = trimmed_text(item.text(db));
     match item_decl(db, item) {
         ItemDecl::Function(decl) => {
-            let kind = match (decl.signature.entry, decl.has_body) {
-                (true, _) => SymbolKind::Entry,
-                (false, true) => SymbolKind::Function,
-                (false, false) => SymbolKind::Prototype,
-            };
-            let count = decl.signature.params.len();
-            let plural = if count == 1 { "" } else { "s" };
-            let what = if decl.signature.entry { ".entry" } else { ".func" };
-            let detail = format!("{what}, {count} parameter{plural}");
-            named(db, item, kind, detail)
-                .map(|symbol| DocumentSymbol { children: members(db, item), ..symbol })
+            resolved(db, item, |resolved| function_symbol(db, item, decl, full, resolved))
                 .into_iter()
                 .collect()
         }
         ItemDecl::Variables(variables) => {
-            let map = &lower(db, item).map;
-            let names = map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
-            let offset = item.offset(db);
-            let symbols = variables.iter().zip(names).map(|(decl, name)| {
-                let variable = &decl.variable;
-                let kind =
-                    if variable.space == Space::Const { SymbolKind::Constant } else { SymbolKind::Variable };
-                let full = if variables.len() == 1 { trimmed(db, item) } else { name.range + offset };
-                DocumentSymbol {
-                    name: variable.name.clone(),
-                    detail: super::hover::describe_variable(variable),
-                    kind,
-                    full,
-                    focus: name.range + offset,
-                    children: Vec::new(),
-                }
-            });
-            symbols.collect()
+            resolved(db, item, |resolved| variable_symbols(variables, full, resolved))
         }
         _ if item.kind(db) == ItemKind::Section => {
-            let full = trimmed(db, item);
             let name = item.name(db).to_string();
             let (detail, children) = (".section".to_owned(), Vec::new());
-            vec![DocumentSymbol { name, detail, kind: SymbolKind::Directive, full, focus: full, children }]
+            [DocumentSymbol { name, detail, kind: SymbolKind::Directive, full, focus: full, children }].into()
         }
-        _ => Vec::new(),
+        _ => Box::default(),
     }
 }
 
-fn named(db: &dyn Db, item: Item<'_>, kind: SymbolKind, detail: String) -> Option<DocumentSymbol> {
-    let focus = lower(db, item).map.name_range()? + item.offset(db);
-    let full = trimmed(db, item);
-    Some(DocumentSymbol { name: item.name(db).to_string(), detail, kind, full, focus, children: Vec::new() })
+fn function_symbol(
+    db: &dyn Db,
+    item: Item<'_>,
+    decl: &FunctionDecl,
+    full: TextRange,
+    resolved: &Resolved<'_>,
+) -> Option<DocumentSymbol> {
+    let kind = match (decl.signature.entry, decl.has_body) {
+        (true, _) => SymbolKind::Entry,
+        (false, true) => SymbolKind::Function,
+        (false, false) => SymbolKind::Prototype,
+    };
+    let count = decl.signature.params.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let what = if decl.signature.entry { ".entry" } else { ".func" };
+    let detail = format!("{what}, {count} parameter{plural}");
+    let focus = resolved.map.name_range()?;
+    let (name, children) = (item.name(db).to_string(), members(item.text(db), resolved));
+    Some(DocumentSymbol { name, detail, kind, full, focus, children })
+}
+
+fn variable_symbols(
+    variables: &[VariableDecl],
+    full: TextRange,
+    resolved: &Resolved<'_>,
+) -> Box<[DocumentSymbol]> {
+    let names = resolved.map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
+    let symbols = variables.iter().zip(names).map(|(decl, name)| {
+        let variable = &decl.variable;
+        let kind = if variable.space == Space::Const { SymbolKind::Constant } else { SymbolKind::Variable };
+        DocumentSymbol {
+            name: variable.name.clone(),
+            detail: super::hover::describe_variable(variable),
+            kind,
+            full: if variables.len() == 1 { full } else { name.range },
+            focus: name.range,
+            children: Vec::new(),
+        }
+    });
+    symbols.collect()
 }
 
 /// What a function declares, registers left out.
-fn members(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
-    let lowered = lower(db, item);
-    let (text, offset) = (item.text(db), item.offset(db));
-    let members =
-        lowered.map.occurrences.iter().filter(|o| o.access == Usage::Declaration).filter_map(|occurrence| {
-            let kind = match occurrence.entity {
-                Entity::Label(_) => SymbolKind::Label,
-                Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,
-                Entity::Symbol(Symbol::Local(_)) => SymbolKind::Variable,
-                Entity::Prototype(_) => SymbolKind::Prototype,
-                _ => return None,
-            };
-            let id = lowered.map.declaration_of(occurrence.entity)?;
-            let declaration = &lowered.map.declarations[id.0 as usize];
+fn members(text: &str, resolved: &Resolved<'_>) -> Vec<DocumentSymbol> {
+    let map = resolved.map;
+    let declared = map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
+    let members = declared.filter_map(|occurrence| {
+        let kind = match occurrence.entity {
+            Entity::Label(_) => SymbolKind::Label,
+            Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,
             // Parameters of calls are declared in small blocks of their own, by the hundred.
-            let is_call_parameter = matches!(declaration.kind, DeclKind::Symbol(Symbol::Local(_)))
-                && lowered.function.as_ref().is_some_and(|function| {
-                    matches!(occurrence.entity, Entity::Symbol(Symbol::Local(i))
-                    if function.locals.get(i as usize).is_some_and(|v| v.space == Space::Param))
-                });
-            let full = occurrence.range + offset;
-            (!is_call_parameter).then(|| DocumentSymbol {
-                name: text[occurrence.range].to_owned(),
-                detail: String::new(),
-                kind,
-                full,
-                focus: full,
-                children: Vec::new(),
-            })
-        });
+            Entity::Symbol(Symbol::Local(i)) => {
+                let is_call_parameter =
+                    resolved.locals.get(i as usize).is_some_and(|v| v.space == Space::Param);
+                (!is_call_parameter).then_some(SymbolKind::Variable)?
+            }
+            Entity::Prototype(_) => SymbolKind::Prototype,
+            _ => return None,
+        };
+        map.declaration_of(occurrence.entity)?;
+        let full = occurrence.range;
+        Some(DocumentSymbol {
+            name: text[full].to_owned(),
+            detail: String::new(),
+            kind,
+            full,
+            focus: full,
+            children: Vec::new(),
+        })
+    });
     members.collect()
 }

@@ -259,6 +259,17 @@ impl<'db> Walker<'db> {
 
     pub(super) fn pragma(&mut self, node: Node<'_>, site: pragmas::Site) {
         pragmas::check(node, site, &self.gates, self.text, &mut self.diagnostics);
+        if self.text[node.text_range()].contains("\"nounroll\"") {
+            // The loop that begins here, or every loop of the function, stays as it is.
+            let nounroll = &mut self.function.nounroll;
+            match site {
+                pragmas::Site::Module => {}
+                pragmas::Site::Kernel => nounroll.everywhere = true,
+                pragmas::Site::KernelBody | pragmas::Site::FunctionBody => {
+                    nounroll.before.push(self.code.len() as u32);
+                }
+            }
+        }
     }
 
     /// Declares the labels of a block, those of inner blocks not; gives the first.

@@ -5,7 +5,7 @@ use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
 use ptx_syntax::flat::Node;
 use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
-use std::rc::Rc;
+use std::sync::Arc;
 use text_size::TextRange;
 
 use super::operand::first_component;
@@ -79,7 +79,7 @@ impl<'db> Walker<'db> {
         let is_broken = self.is_broken(range);
         // A shape does not include the arguments of a call or the byte selectors of a video instruction.
         let may_pass = !is_broken && !is_call && !self.is_video && guard.is_some() == has_guard;
-        let known = if may_pass { self.resolutions.get(self.slice(name)).copied() } else { None };
+        let known = if may_pass { self.known.resolutions.get(self.slice(name)).copied() } else { None };
         if let Some(Resolution::Opcode(opcode, _, signature)) = known {
             let all = nodes.iter().copied().zip(operands.iter().map(Option::as_ref));
             if self.has_passed(names, signature, guard, all) {
@@ -162,7 +162,7 @@ impl<'db> Walker<'db> {
         lowered: &Lowered,
     ) -> Option<Resolved> {
         let key = self.slice(name);
-        let known = self.resolutions.get(key).copied();
+        let known = self.known.resolutions.get(key).copied();
         let has_many = spelling::LINTS.iter().any(|lint| self.diagnostics.has_many(lint));
         match known {
             Some(Resolution::Opcode(opcode, available, signature)) => {
@@ -193,7 +193,7 @@ impl<'db> Walker<'db> {
                 Resolution::Wrong
             }
         };
-        self.resolutions.insert(key, resolution);
+        self.known.resolutions.insert(key.into(), resolution);
         None
     }
 
@@ -206,10 +206,10 @@ impl<'db> Walker<'db> {
 
     /// Remembers what a dotted name was found to be.
     fn resolved(&mut self, name: &'db str, opcode: Opcode) -> Resolved {
-        let signature = self.signatures.len() as u32;
-        self.signatures.push(Rc::new(ptx_isa::signature(&opcode)));
+        let signature = self.known.signatures.len() as u32;
+        self.known.signatures.push(Arc::new(ptx_isa::signature(&opcode)));
         let available = self.gates.is_open(&ptx_isa::gates(&opcode));
-        self.resolutions.insert(name, Resolution::Opcode(opcode, available, signature));
+        self.known.resolutions.insert(name.into(), Resolution::Opcode(opcode, available, signature));
         Resolved { opcode, available, signature }
     }
 
@@ -225,7 +225,7 @@ impl<'db> Walker<'db> {
             return self.check(range, name, suffixes, Resolved { opcode, available, signature }, &lowered);
         }
         let form = ptx_isa::form(opcode.form);
-        let signature = Rc::clone(&self.signatures[signature as usize]);
+        let signature = Arc::clone(&self.known.signatures[signature as usize]);
         let bound = check::bind(&signature, &lowered.operands, &self.names.registers);
         // Destinations are written; all names inside addresses are read.
         for (i, row) in bound.iter().flatten().enumerate() {

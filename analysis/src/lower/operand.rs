@@ -281,7 +281,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// The word behind the bracket is `.unified`.
+    /// The word after the bracket is `.unified`.
     fn address_suffix(&mut self, node: Node<'_>) {
         let suffix = node.tokens(SyntaxKind::DOT_WORD).next();
         if let Some(range) = suffix
@@ -430,7 +430,7 @@ pub(super) fn is_extern(global: Option<&Global>) -> bool {
         if !signature.entry && signature.linkage == Linkage::Extern)
 }
 
-/// `name+4`, with any constant behind the first sign.
+/// `name+4`, with any constant after the first sign.
 fn is_name_plus_constant(node: Node<'_>) -> bool {
     if node.kind() != SyntaxKind::BINARY_EXPR {
         return false;

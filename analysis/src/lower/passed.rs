@@ -23,7 +23,7 @@ use crate::source_map::Usage;
 /// Most shapes that are known at a time, some megabytes. The largest programs have a few thousand.
 const MOST: usize = 1 << 14;
 
-/// The shapes that have passed in a walk over items of one file.
+/// The shapes that have passed in walks over items of one file.
 #[derive(Debug)]
 pub(super) struct Passed {
     /// Most of them.
@@ -42,6 +42,10 @@ impl Default for Passed {
 }
 
 impl Passed {
+    pub(super) fn remembers(&self) -> bool {
+        self.most > 0
+    }
+
     /// Remembers nothing.
     pub(super) fn of_nothing() -> Self {
         Self { most: 0, ..Self::default() }
@@ -72,7 +76,9 @@ impl Walker<'_> {
         operands: impl Iterator<Item = (Node<'t>, Option<&'t Operand>)>,
     ) -> bool {
         let Some(()) = self.shape(signature, guard, operands) else { return false };
-        let Some(accesses) = self.passed.shapes.get(self.passed.shape.as_slice()) else { return false };
+        let Some(accesses) = self.known.passed.shapes.get(self.known.passed.shape.as_slice()) else {
+            return false;
+        };
         for (name, &access) in self.map.occurrences[names..].iter_mut().zip(accesses) {
             name.access = access;
         }
@@ -87,12 +93,12 @@ impl Walker<'_> {
         guard: Option<Guard>,
         operands: impl Iterator<Item = (Node<'t>, Option<&'t Operand>)>,
     ) {
-        if self.passed.most > 0 && self.shape(signature, guard, operands).is_some() {
-            if self.passed.shapes.len() >= self.passed.most {
-                self.passed.shapes.clear();
+        if self.known.passed.most > 0 && self.shape(signature, guard, operands).is_some() {
+            if self.known.passed.shapes.len() >= self.known.passed.most {
+                self.known.passed.shapes.clear();
             }
             let accesses = self.map.occurrences[names..].iter().map(|name| name.access).collect();
-            self.passed.shapes.insert(self.passed.shape.as_slice().into(), accesses);
+            self.known.passed.shapes.insert(self.known.passed.shape.as_slice().into(), accesses);
         }
     }
 
@@ -103,11 +109,11 @@ impl Walker<'_> {
         guard: Option<Guard>,
         operands: impl Iterator<Item = (Node<'t>, Option<&'t Operand>)>,
     ) -> Option<()> {
-        let mut shape = std::mem::take(&mut self.passed.shape);
+        let mut shape = std::mem::take(&mut self.known.passed.shape);
         shape.clear();
         let guard = guard.map_or(0, |guard| if guard.negated { b'!' } else { b'@' });
         shape.push(u64::from(signature) << 8 | u64::from(guard));
-        let limits_constants = limits_constants(&self.signatures[signature as usize]);
+        let limits_constants = limits_constants(&self.known.signatures[signature as usize]);
         let mut reader = Reader { walker: self, shape, limits_constants };
         let mut result = Some(());
         for (node, operand) in operands {
@@ -116,7 +122,7 @@ impl Walker<'_> {
                 break;
             }
         }
-        self.passed.shape = reader.shape;
+        self.known.passed.shape = reader.shape;
         result
     }
 }

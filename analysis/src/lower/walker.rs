@@ -1,7 +1,6 @@
 //! What a walk over items collects, and what comes of it.
 
 use std::mem::{swap, take};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol};
@@ -21,7 +20,7 @@ use crate::externals::SEPARATE_COMPILATION;
 use crate::flow::{Code, Flow, Survey};
 use crate::items::Part;
 use crate::module::{self, Global, Header, Name};
-use crate::scope::{Entity, Names, clear};
+use crate::scope::{Entity, Names, RegisterName, clear};
 use crate::signature::{RegisterDecl, Shapes};
 use crate::source_map::Usage;
 use crate::source_map::{Occurrence, SourceMap};
@@ -37,6 +36,35 @@ pub(super) enum Resolution {
     Wrong,
 }
 
+/// What is known of instructions in a module with this header. It is kept from one walk to the next.
+pub(super) struct Known {
+    header: Header,
+    gates: Gates,
+    pub(super) resolutions: FxHashMap<SmolStr, Resolution>,
+    /// What the operands of the opcodes must be.
+    pub(super) signatures: Vec<Arc<ptx_isa::Signature>>,
+    pub(super) passed: Passed,
+}
+
+impl Known {
+    /// Most names of instructions that are kept. The largest programs have some hundreds.
+    const MOST: usize = 1 << 13;
+
+    /// What an earlier walk over the file knew, if the header says the same.
+    fn of(db: &dyn Db, file: SourceFile, header: &Header, gates: Gates) -> Box<Self> {
+        let last = file.spare(db).take::<Self>();
+        last.filter(|known| known.header == *header && known.gates == gates).unwrap_or_else(|| {
+            Box::new(Self {
+                header: header.clone(),
+                gates,
+                resolutions: FxHashMap::default(),
+                signatures: Vec::new(),
+                passed: Passed::default(),
+            })
+        })
+    }
+}
+
 /// The walk over items of a file, one after the other. Its collections serve all of them.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
@@ -45,10 +73,7 @@ pub(super) struct Walker<'db> {
     pub(super) gates: Gates,
     extras: check::Extras,
     pub(super) module_registers: &'db [RegisterDecl],
-    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
-    /// What the operands of the opcodes must be.
-    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
-    pub(super) passed: Passed,
+    pub(super) known: Box<Known>,
 
     // What follows is about one item.
     pub(super) part: Option<Part<'db>>,
@@ -104,11 +129,9 @@ impl<'db> Walker<'db> {
             file,
             header,
             gates,
+            known: Known::of(db, file, header, gates),
             extras: check::extras(db),
             module_registers: module::module_registers(db, file),
-            resolutions: FxHashMap::default(),
-            signatures: Vec::new(),
-            passed: Passed::default(),
             part: None,
             text: "",
             variables: FxHashMap::default(),
@@ -132,6 +155,13 @@ impl<'db> Walker<'db> {
             incomplete: false,
             not_understood: None,
             steps: 0,
+        }
+    }
+
+    /// Ends the walk. What it knows of instructions serves the next one.
+    pub(super) fn end(self) {
+        if self.known.passed.remembers() && self.known.resolutions.len() <= Known::MOST {
+            self.file.spare(self.db).put(self.known);
         }
     }
 
@@ -238,15 +268,15 @@ impl<'db> Walker<'db> {
         let has_errors =
             self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
         let is_complete = self.has_body && !has_errors && !self.incomplete;
-        let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
+        let shared = shared_numbers(self.module_registers);
+        let registers = self
+            .names
+            .registers
+            .iter()
+            .map(|register| Register { ty: register.ty, shared: shared(register) });
         self.function.regs.extend(registers);
         self.function.labels = self.names.labels.len() as u32;
-        let start = |occurrence: &Occurrence| occurrence.range.start();
-        // Sorting would take memory first; only trees give names out of order, and few of them.
-        if !self.map.occurrences.is_sorted_by_key(start) {
-            self.map.occurrences.sort_by_key(start);
-        }
-        self.swap_declared();
+        self.finish_map();
         if self.has_body {
             let (function, map) = (&self.function, &self.map);
             let is_understood = !self.incomplete && !has_errors;
@@ -258,6 +288,16 @@ impl<'db> Walker<'db> {
             }
         }
         is_complete
+    }
+
+    /// Completes the map of the item, without checking its body as a whole.
+    pub(super) fn finish_map(&mut self) {
+        let start = |occurrence: &Occurrence| occurrence.range.start();
+        // Sorting allocates; few items have names out of order.
+        if !self.map.occurrences.is_sorted_by_key(start) {
+            self.map.occurrences.sort_by_key(start);
+        }
+        self.swap_declared();
     }
 
     /// Moves what is declared from the names to the map, or back.
@@ -297,9 +337,25 @@ impl<'db> Walker<'db> {
     }
 }
 
+/// Numbers for the registers of module scope, whose declarations are the first of every body.
+fn shared_numbers(declared: &[RegisterDecl]) -> impl Fn(&RegisterName) -> Option<u32> {
+    let width = |decl: &RegisterDecl| decl.count.unwrap_or(1).saturating_mul(decl.lanes.into());
+    let starts = declared.iter().scan(0u32, move |next, decl| {
+        let start = *next;
+        *next = next.saturating_add(width(decl));
+        Some((start, u32::from(decl.lanes)))
+    });
+    let starts: Vec<(u32, u32)> = starts.collect();
+    move |register| {
+        let &(start, lanes) = starts.get(register.declaration.0 as usize)?;
+        let inside = register.number.unwrap_or(0).saturating_mul(lanes).saturating_add(register.lane.into());
+        Some(start.saturating_add(inside))
+    }
+}
+
 /// Makes a function empty that keeps its memory.
 fn clear_function(function: &mut Function) {
-    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
+    let Function { name, params, returns, regs, locals, targets, body, nounroll, parts, .. } = function;
     name.clear();
     params.clear();
     returns.clear();
@@ -308,6 +364,7 @@ fn clear_function(function: &mut Function) {
     targets.clear();
     body.clear();
     parts.clear();
+    (nounroll.everywhere, _) = (false, nounroll.before.clear());
     (function.entry, function.linkage) = (false, Linkage::Internal);
     (function.labels, function.launch) = (0, Launch::default());
 }

@@ -1,4 +1,4 @@
-//! `.version`, `.target` and `.address_size`: what they say and in which order they stand.
+//! `.version`, `.target` and `.address_size`: what they say and in which order they appear.
 
 use ptx_isa::{Mismatch, PtxVersion, Sm};
 use ptx_syntax::ItemKind;
@@ -13,7 +13,7 @@ use crate::items::{Item, parts};
 use crate::signature::{ItemDecl, TargetDecl, item_decl};
 use crate::syntax_errors::UNEXPECTED;
 
-/// Checks the header directives of a file, and those that stand where none belongs.
+/// Checks the header directives of a file, and those that appear where none belongs.
 pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Vec<Finding>) {
     let place = |ordinal: usize| DeclaredName { item: ordinal as u32, declarator: 0 };
     let real = parts(db, file).enumerate().filter(|(_, part)| part.kind(db) != ItemKind::Trivia);

@@ -4,7 +4,7 @@ use crate::db::Database;
 use crate::diagnostic::Severity;
 use crate::ide;
 
-/// The errors of a module behind its header: their lines as the assembler counts them, from one, and their codes.
+/// The errors of a module after its header: their lines as the assembler counts them, from one, and their codes.
 fn errors(module: &str) -> Vec<(u32, &'static str)> {
     const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
     let text = format!("{HEADER}{module}\n");

@@ -10,14 +10,14 @@ use crate::diagnostic::Diagnostic;
 use crate::ide;
 
 /// A kernel around `body`.
-fn kernel(body: &str) -> String {
+pub(super) fn kernel(body: &str) -> String {
     format!(
         ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b32 table[4];\n\
          .visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"
     )
 }
 
-fn open(body: &str) -> (Database, SourceFile, TextSize) {
+pub(super) fn open(body: &str) -> (Database, SourceFile, TextSize) {
     let text = kernel(body);
     let offset = text.find("$0").expect("the fixture has a cursor");
     let db = Database::default();
@@ -25,7 +25,7 @@ fn open(body: &str) -> (Database, SourceFile, TextSize) {
     (db, file, TextSize::new(offset as u32))
 }
 
-fn shown(db: &Database, file: SourceFile, range: TextRange) -> String {
+pub(super) fn shown(db: &Database, file: SourceFile, range: TextRange) -> String {
     let start = ide::line_index(db, file).line_col(range.start());
     format!("{}:{} {}", start.line + 1, start.col, &file.text(db)[range])
 }
@@ -234,7 +234,8 @@ fn completions_by_place() {
     check("mov.u32 %r1, $0", &["%r1", "%tid.x", "table", "input"], &["%p1"]);
     check("@!$0", &["%p1"], &["%r1", "L1", "table", "add"]);
     check("setp.lt.s32 $0", &["%p1"], &["%r1", "table"]);
-    check("ld.global.u32 %r1, [$0", &["%r1", "table", "input"], &["L1"]);
+    check("ld.global.u32 %r1, [$0", &["%r1", "table"], &["input", "L1"]);
+    check("ld.param.u32 %r1, [$0", &["%r1", "input"], &["table", "L1"]);
     check("selp.b32 %r1, %r1, %r2, $0", &["%p1"], &["%r1", "L1"]);
     check_completions("L1:\nbra $0;\n{\nL2:\n}", &["L1"], &["L2", "%tid.x"]);
 }
@@ -268,7 +269,8 @@ fn outline_and_folds() {
 
 #[test]
 fn tokens_know_their_names() {
-    let (db, file, _) = open(".reg .pred %p<2>;\n@%p1 bra L;\nL:\nmov.u32 %x, %tid.x;$0");
+    let (db, file, _) =
+        open(".reg .pred %p<2>;\n@%p1 bra L;\nL:\nmov.u32 %x, %tid.x;\nvadd.u32.u32.u32 %x, %y.b1, %z;$0");
     let tokens = ide::semantic_tokens(&db, file, None);
     let body: Vec<String> = tokens
         .iter()
@@ -288,7 +290,12 @@ fn tokens_know_their_names() {
         mov Mnemonic
         .u32 Type
         %tid SpecialRegister
-        .x SpecialRegister"#]]
+        .x SpecialRegister
+        vadd Mnemonic
+        .u32 Type
+        .u32 Type
+        .u32 Type
+        .b1 SpecialRegister"#]]
     .assert_eq(&body.join("\n"));
 }
 
@@ -402,7 +409,7 @@ fn comments_hide_lints() {
         assert_eq!(read("", hidden), [""; 0], "{hidden}");
         assert_eq!(read(&format!("{hidden}\n"), ""), [""; 0], "{hidden}");
     }
-    // Of several alone above a line all count; one that stands behind code is about its own line.
+    // Of several alone above a line all count; one that appears after code is about its own line.
     assert_eq!(read("// ptx-ignore: W0507\n  // ptx-ignore: W0501\n", ""), [""; 0]);
     assert_eq!(read("mov.b32 %r1, 1; // ptx-ignore: W0507\n", ""), ["W0507"]);
     assert_eq!(read("// ptx-ignore: W0507\n\n", ""), ["W0507"]);

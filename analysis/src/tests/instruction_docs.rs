@@ -6,7 +6,7 @@ use crate::db::Database;
 use crate::diagnostic::{Levels, Severity};
 use crate::ide;
 
-/// What stands around an example, as the reference says of its examples.
+/// What is around an example, as the reference says of its examples.
 fn module(version: &str, target: &str, body: &str) -> String {
     let wide = if body.contains("%q") { ".reg .b128 %q<2>;\n" } else { "" };
     format!(

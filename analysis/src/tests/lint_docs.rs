@@ -76,7 +76,7 @@ fn findings(lint: &'static Lint, example: &Example) -> (String, Vec<Diagnostic>)
     (text, found)
 }
 
-/// The markers of a text: line, columns and what stands behind the carets.
+/// The markers of a text: line, columns and what is after the carets.
 fn markers(text: &str) -> Vec<(u32, u32, u32, String)> {
     let mut markers = Vec::new();
     let mut code_line = 0;

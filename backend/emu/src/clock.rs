@@ -25,7 +25,7 @@ mod ports;
 mod tests;
 
 use crate::device::Device;
-use crate::launch::{Fault, Launch};
+use crate::launch::{Fault, FaultKind, Launch};
 use crate::machine::{self, Kernel};
 use memory::Memory;
 use multiprocessor::Multiprocessor;
@@ -134,5 +134,7 @@ pub fn time(
     };
     let blocks = occupancy(ptx_isa::Sm::new(kernel.sm.0.into()), block).map_or(1, |o| o.blocks.max(1));
     let memory = Memory::new(kernel.sm, u64::from(block.shared) * u64::from(blocks), setting.cold);
-    Ok(Multiprocessor::new(kernel.sm, &code, &trace, blocks as usize, memory).run())
+    let stuck =
+        |at| FaultKind::Deadlock("the clock waits for an event that never comes".into()).at(at as usize);
+    Multiprocessor::new(kernel.sm, &code, &trace, blocks as usize, memory).run().map_err(stuck)
 }

@@ -1,12 +1,11 @@
 //! A cubin's kernels, ready to run: code, banks and sizes, addresses filled in.
 
-mod elf;
 mod link;
 
 use crate::device::Device;
 use crate::machine::{Kernel, system_address};
 use crate::memory::number;
-use elf::{Relocation, Section, Symbol};
+use gpu_files::elf::{Elf, ElfError, Relocation, Symbol};
 use link::Place;
 use sass::Sm;
 use std::collections::BTreeMap;
@@ -23,32 +22,46 @@ impl std::fmt::Display for CubinError {
 
 impl std::error::Error for CubinError {}
 
+impl From<ElfError> for CubinError {
+    fn from(error: ElfError) -> Self {
+        CubinError(error.to_string())
+    }
+}
+
 fn broken() -> CubinError {
     CubinError("the file is truncated".into())
 }
 
 /// The kernel of a name, and the functions that it calls, linked. Variables are those of the device, by name.
 pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, CubinError> {
-    let sm = sass::cubin::read(bytes).map_err(|error| CubinError(error.to_string()))?.sm;
-    let sections = elf::sections(bytes)?;
+    let sm = gpu_files::cubin::read(bytes).map_err(|error| CubinError(error.to_string()))?.sm;
+    let elf = Elf::new(bytes)?;
+    let sections = elf.sections.iter().map(|section| {
+        let gpu_files::elf::Section { name, kind, info, size, .. } = *section;
+        Ok(Section { name, kind, info, size, data: elf.content(section)? })
+    });
+    let sections: Vec<Section<'_>> = sections.collect::<Result<_, ElfError>>()?;
     let find = |wanted: &str| sections.iter().position(|section| section.name == wanted);
     let text =
         find(&format!(".text.{name}")).ok_or_else(|| CubinError(format!("there is no kernel {name}")))?;
-    let mut symbols = elf::symbols(&sections)?;
+    let mut symbols = elf.symbols()?;
     name_variables_of_bodies(&mut symbols, device);
-    let relocations = elf::relocations(&sections, &symbols)?;
+    let relocations = elf.relocations()?;
+    if relocations.iter().any(|relocation| relocation.symbol >= symbols.len()) {
+        return Err(broken());
+    }
     let data = |index: Option<usize>| index.map(|i| sections[i].data.to_vec()).unwrap_or_default();
     let bank4 = find(&format!(".nv.constant4.{name}")).or(find(".nv.constant4"));
     let initial = find(".nv.global.init");
-    let texts = texts(text, initial, &sections, &symbols, &relocations);
+    let bank3 = find(".nv.constant3");
+    let texts = texts(text, [initial, bank3], &sections, &symbols, &relocations);
     let mut code = Vec::new();
     let mut starts = Vec::with_capacity(texts.len());
     for &section in &texts {
         starts.push(16 * code.len() as u64);
-        code.extend(sass::cubin::words(sections[section].data));
+        code.extend(gpu_files::cubin::words(sections[section].data));
     }
     let start = |section: usize| texts.iter().position(|&t| t == section).map(|i| starts[i]);
-    let bank3 = find(".nv.constant3");
     let (bank2, tables) = tables(&texts, &sections);
     let used = relocations.iter().filter(|relocation| texts.contains(&relocation.section));
     let (shared, shared_bytes) = link::place_shared(&sections, &symbols, used.map(|used| used.symbol))?;
@@ -92,6 +105,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let mut functions = function_words(device, &sections, &symbols, initial)?;
     let parameters = find(&format!(".nv.constant0.{name}"));
     for &Relocation { section, offset, kind, symbol, addend } in &relocations {
+        let offset = offset as usize;
         if Some(section) == parameters && link::is_handle(kind) {
             let unknown = || CubinError(format!("nothing is bound to {}", symbols[symbol].name));
             let handle = device.bound_handle(symbols[symbol].name).ok_or_else(unknown)?;
@@ -105,7 +119,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
             continue;
         }
         let unknown = || CubinError(format!("the relocation {kind} for {}", symbols[symbol].name));
-        let place = place(symbol).map(|place| place.plus(addend));
+        let place = place(symbol).map(|place| place.plus(addend as u64));
         if let Some(start) = text {
             let word = code.get_mut(((start + offset as u64) / 16) as usize).ok_or_else(broken)?;
             *word = link::relocate(sm, *word, kind, place.ok_or_else(unknown)?)?;
@@ -116,7 +130,9 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
                 field.copy_from_slice(&address.to_le_bytes());
             }
-            (link::ADDRESS64 | link::GENERIC64, Some(Place::Address(address))) if Some(section) == bank3 => {
+            (link::ADDRESS64 | link::GENERIC64 | link::FUNCTION64, Some(Place::Address(address)))
+                if Some(section) == bank3 =>
+            {
                 let field = kernel.bank3.get_mut(offset..offset + 8).ok_or_else(broken)?;
                 // Relocations without addends have them in the field.
                 let address = number(field).wrapping_add(address);
@@ -136,6 +152,15 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     kernel.function_words = functions.iter().map(|word| (word.address, word.value)).collect();
     kernel.code = code;
     Ok(kernel)
+}
+
+/// A section of the file, with its bytes.
+struct Section<'a> {
+    name: &'a str,
+    kind: u32,
+    info: usize,
+    size: u64,
+    data: &'a [u8],
 }
 
 /// Constant bank 2 of the code, in which each section has its own constants, and where those of each section start.
@@ -199,10 +224,10 @@ fn places(bytes: &[u8]) -> Vec<u32> {
     places.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The section of a kernel, and those of the functions that it may call.
+/// The section of a kernel, and those of the functions that it may call: by name, or by an address in `data`.
 fn texts(
     kernel: usize,
-    initial: Option<usize>,
+    data: [Option<usize>; 2],
     sections: &[Section<'_>],
     symbols: &[Symbol<'_>],
     relocations: &[Relocation],
@@ -214,7 +239,7 @@ fn texts(
             let from = relocation.section;
             let to = symbols[relocation.symbol].section;
             let is_text = sections.get(to).is_some_and(|section| section.name.starts_with(".text."));
-            if is_text && (from == texts[next] || Some(from) == initial) && !texts.contains(&to) {
+            if is_text && (from == texts[next] || data.contains(&Some(from))) && !texts.contains(&to) {
                 texts.push(to);
             }
         }

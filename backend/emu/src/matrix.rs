@@ -1,4 +1,4 @@
-//! Products of matrices that the threads of a warp hold in fragments, laid out as the PTX manual's figures show.
+//! Products of matrices that the threads of a warp hold in fragments, whose layout `ptx_isa::fragment` states.
 //!
 //! The machine's registers hold what PTX's fragments do. Sums of floats are exact and rounded once: neither manual nor
 //! machine says more than that they are at least this good, so tests use numbers whose sums need no rounding.
@@ -10,6 +10,7 @@ use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::WARP;
 use crate::narrow::{E2M1, Narrow};
 use crate::sparse::{Metadata, Scales};
+use ptx_isa::fragment::{self, Place};
 
 /// What the factors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +102,7 @@ impl Element {
 }
 
 /// An element of a fragment: so many bits at a position of a lane's registers.
-fn extract(fragment: &Fragment, lane: usize, position: usize, bits: u32) -> u64 {
+fn extract(fragment: &Fragment, Place { lane, index: position }: Place, bits: u32) -> u64 {
     if bits == 64 {
         let half = |i: usize| u64::from(fragment[2 * position + i][lane]);
         return half(1) << 32 | half(0);
@@ -112,23 +113,14 @@ fn extract(fragment: &Fragment, lane: usize, position: usize, bits: u32) -> u64 
 }
 
 impl Product {
-    /// How many neighbours of a row one thread holds.
-    fn run(element: Element) -> usize {
-        (32 / element.bits().min(32)) as usize
-    }
-
     /// An element of the first factor.
     pub(crate) fn a(&self, fragment: &Fragment, row: usize, k: usize) -> u64 {
-        let run = Product::run(self.a);
-        let (lane, block) = (row % 8 * 4 + k / run % 4, k / (4 * run));
-        let register = block * (self.rows / 8) + row / 8;
-        extract(fragment, lane, register * run + k % run, self.a.bits())
+        let place = fragment::first_factor(self.rows, self.a.bits(), row, k);
+        extract(fragment, place, self.a.bits())
     }
 
     fn b(&self, fragment: &Fragment, k: usize, column: usize) -> u64 {
-        let run = Product::run(self.b);
-        let (lane, block) = (column * 4 + k / run % 4, k / (4 * run));
-        extract(fragment, lane, block * run + k % run, self.b.bits())
+        extract(fragment, fragment::second_factor(self.b.bits(), k, column), self.b.bits())
     }
 
     fn sum_bits(&self) -> u32 {
@@ -189,8 +181,9 @@ impl Product {
         let bits = self.sum_bits();
         for row in 0..self.rows {
             for column in 0..COLUMNS {
-                let (lane, position) = (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2);
-                let value = element(row, column, extract(c, lane, position, bits));
+                let place = fragment::sum(row, column);
+                let value = element(row, column, extract(c, place, bits));
+                let Place { lane, index: position } = place;
                 match bits {
                     64 => {
                         result[2 * position][lane] = value as u32;
@@ -230,7 +223,8 @@ pub fn total(a: Element, b: Element, sum: Sum, factors: impl Iterator<Item = (u6
 
 /// Where an element of an 8×8 matrix of halves is: its lane and which half of the register.
 pub fn half_place(row: usize, column: usize) -> (usize, usize) {
-    (row * 4 + column / 2, column % 2)
+    let place = fragment::sum(row, column);
+    (place.lane, place.index)
 }
 
 /// An 8×8 matrix of halves, transposed.

@@ -1,9 +1,10 @@
 //! Products of 8×8×4 matrices of halves, four in a warp: each by four neighbours of its lower half and as many of its
-//! upper one. Which registers hold which elements is in the PTX manual's figures of `mma.m8n8k4`.
+//! upper one. Which registers hold which elements is in `ptx_isa::fragment`.
 
 use crate::float::{F16, F32, Rounding};
 use crate::launch::WARP;
 use crate::matrix::{Element, Fragment, Sum, total};
+use ptx_isa::fragment::{Place, quad_factor, quad_lane, quad_sum};
 
 const SIZE: usize = 8;
 const DEPTH: usize = 4;
@@ -20,22 +21,6 @@ pub(crate) struct Product {
     pub(crate) half_start: bool,
 }
 
-/// A lane of a product, counted from zero to seven, and the number of an element of its fragment.
-type Place = (usize, usize);
-
-/// Each lane holds four, one behind the other, or one of each of four; those of the upper half have the last four.
-fn factor(whole: bool, across: usize, along: usize) -> Place {
-    if whole { (across, along) } else { (across / 4 * 4 + along, across % 4) }
-}
-
-/// An element of what is summed: of halves each lane holds a row.
-fn summand(half: bool, row: usize, column: usize) -> Place {
-    if half {
-        return (row, column);
-    }
-    (row / 4 * 4 + row % 2 + (column & 2), (row & 2) + (column & 4) + column % 2)
-}
-
 impl Product {
     /// Registers of the result in each thread.
     pub(crate) fn result_registers(&self) -> usize {
@@ -50,23 +35,23 @@ impl Product {
         let mut d = vec![[0; WARP]; self.result_registers()];
         let sum = if self.half_result { Sum::F16 } else { Sum::F32 };
         for product in 0..PRODUCTS {
-            let lane = |lane: usize| product * 4 + lane % 4 + lane / 4 * (WARP / 2);
-            let half = |fragment: &Fragment, (of, i): Place| {
+            let lane = |lane: usize| quad_lane(product, lane);
+            let half = |fragment: &Fragment, Place { lane: of, index: i }: Place| {
                 u64::from(fragment[i / 2][lane(of)] >> (16 * (i % 2)) & 0xffff)
             };
             for (row, column) in (0..SIZE).flat_map(|row| (0..SIZE).map(move |column| (row, column))) {
                 let factors = (0..DEPTH).map(|k| {
-                    let place = factor(self.by_column, column, k);
-                    (half(a, factor(self.by_row, row, k)), half(b, place))
+                    let place = quad_factor(self.by_column, column, k);
+                    (half(a, quad_factor(self.by_row, row, k)), half(b, place))
                 });
-                let (of, i) = summand(self.half_start, row, column);
+                let place = quad_sum(self.half_start, row, column);
                 let start = match self.half_start {
-                    true if self.half_result => half(c, (of, i)),
-                    true => F16.convert(half(c, (of, i)), F32, Rounding::Nearest),
-                    false => c[i][lane(of)].into(),
+                    true if self.half_result => half(c, place),
+                    true => F16.convert(half(c, place), F32, Rounding::Nearest),
+                    false => c[place.index][lane(place.lane)].into(),
                 };
                 let value = total(Element::F16, Element::F16, sum, factors, start) as u32;
-                let (of, i) = summand(self.half_result, row, column);
+                let Place { lane: of, index: i } = quad_sum(self.half_result, row, column);
                 match self.half_result {
                     true => d[i / 2][lane(of)] |= value << (16 * (i % 2)),
                     false => d[i][lane(of)] = value,
@@ -92,17 +77,6 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_element_has_a_place() {
-        for (half, count) in [(true, SIZE), (false, SIZE)] {
-            let mut places: Vec<Place> =
-                (0..SIZE).flat_map(|row| (0..SIZE).map(move |column| summand(half, row, column))).collect();
-            places.sort_unstable();
-            places.dedup();
-            assert_eq!((places.len(), places.last()), (SIZE * SIZE, Some(&(SIZE - 1, count - 1))));
-        }
-    }
 
     #[test]
     fn steps_make_the_whole() {

@@ -1,6 +1,6 @@
 //! Lines of a listing to instructions, with what their text does not tell.
 //!
-//! A line may have the control word in front, and behind it the values of fields that the text does not show:
+//! A line may have the control word in front, and after it the values of fields that the text does not show:
 //!
 //! ```text
 //! B--2---:R-:W0:-:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
@@ -65,7 +65,7 @@ fn control_prefix(line: &str) -> Result<(Option<Control>, usize), ParseError> {
     }
 }
 
-/// Where the text ends, and column, name and value of what is set behind it.
+/// Where the text ends, and column, name and value of what is set after it.
 fn hidden_suffix(line: &str) -> (usize, Vec<(usize, &str, &str)>) {
     let Some(open) = line.rfind('{') else { return (line.len(), Vec::new()) };
     let Some((inside, _)) = line[open + 1..].split_once('}') else { return (line.len(), Vec::new()) };
@@ -102,7 +102,7 @@ fn set_hidden(sm: Sm, inst: &mut Inst, name: &str, value: &str) -> Result<(), &'
     if inst.rejected().is_some() { Err("the value does not fit its field") } else { Ok(()) }
 }
 
-/// What stands in braces beside fields: the bits of operand caches, and all bits but the control word.
+/// What is in braces beside fields: the bits of operand caches, and all bits but the control word.
 const REUSE: &str = "reuse";
 const WORD: &str = "word";
 

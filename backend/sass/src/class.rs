@@ -114,8 +114,8 @@ impl Inst {
         ) || self.is_variable(sm)
     }
 
-    /// A fence that is not over when it has issued: a scoreboard tells when, and what it is to stand before must wait for
-    /// that. As observed of ptxas 13.0.
+    /// A fence that is not over when it has issued: a scoreboard tells when, and what must come after it waits
+    /// for that. As observed of ptxas 13.0.
     pub fn fences_late(&self, sm: Sm) -> Option<Told> {
         match self.form().mnemonic {
             "FENCE" => Some(Told::Written),

@@ -77,7 +77,7 @@ impl Default for Control {
 }
 
 /// `B--2---:R-:W0:-:S04`: the scoreboards waited for, the one that reading releases, the one that writing releases,
-/// `Y` where the warp may yield, the stall count. Reuse stands in the text of the operands.
+/// `Y` where the warp may yield, the stall count. Reuse appears in the text of the operands.
 impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = *b"B------:R-:W-:-:S00";

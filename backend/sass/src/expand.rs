@@ -399,7 +399,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             abs,
             suffix: suffix.or(slot.suffix),
             text: slot.text,
-            // The lanes of a general register follow the bars, those of others stand between them.
+            // The lanes of a general register follow the bars, those of others appear between them.
             inside: file != RegFile::R || matches!(slot.imm, ImmStyle::HalfWord(..)),
             complement,
             reuse: (file == RegFile::R).then_some(reuse),

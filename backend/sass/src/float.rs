@@ -85,7 +85,7 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a string");
 }
 
-/// Takes back the zeros behind the point of the number from `start` on.
+/// Takes back the zeros after the decimal point of the number from `start` on.
 fn trim_zeros(out: &mut String, start: usize) {
     let text = &out[start..];
     if text.contains('.') {

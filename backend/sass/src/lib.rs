@@ -7,15 +7,12 @@
 mod assemble;
 mod class;
 mod control;
-pub mod cubin;
 mod decode;
 mod encode;
 mod expand;
 mod float;
-pub mod image;
 mod inst;
 pub mod latency;
-mod lz4;
 pub mod model;
 mod parse;
 mod print;
@@ -24,7 +21,6 @@ mod roles;
 pub mod speed;
 mod table;
 mod window;
-mod zstd;
 
 pub use assemble::{assemble, print_exact};
 pub use class::{Class, Told};

@@ -442,7 +442,7 @@ pub struct RegOperand {
     pub text: &'static str,
     /// Text after the name, a choice.
     pub suffix: Option<FieldSpec>,
-    /// What follows the name stands between the bars of a magnitude.
+    /// What follows the name appears between the bars of a magnitude.
     pub inside: bool,
     /// Bit of [`crate::Control::reuse`].
     pub reuse: Option<u8>,

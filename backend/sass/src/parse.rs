@@ -141,7 +141,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Sets a field to the value that stands at a place of the text.
+    /// Sets a field to the value that appears at a place of the text.
     fn set(&mut self, at: usize, spec: &FieldSpec, value: u64) -> Result<(), Failed> {
         self.inst.set_spec(spec, value);
         match self.inst.rejected() {

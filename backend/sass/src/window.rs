@@ -236,7 +236,7 @@ mod tests {
         let seen = |register| format!("0 ULDC.64 UR{register}, c[0x0][0x118]\n10 BRA 0x10\n");
         assert_eq!(descriptors(&(seen(6) + between)), [6, 6]);
         assert_eq!(descriptors(&(seen(10) + between)), [10, 10]);
-        // Loaded behind the line that reads another value.
+        // Loaded after the line that reads another value.
         let later = "0 MOV R1, UR4\n0 MOV R1, R2\n0 LDG.E R5, [R2.64]\n40 BSSY B0, 0x60\n90 BRA 0x90";
         assert_eq!(descriptors(later), [6]);
         assert_eq!(descriptors(&(seen(4) + later)), [4]);

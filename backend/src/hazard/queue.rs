@@ -33,6 +33,7 @@ pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
         }
         Class::Texture => Some(Queue::Texture),
         Class::Sync if name(inst) == "CCTL" => Some(Queue::Memory),
+        Class::S2r if name(inst) == "BMOV" && inst.has(sass::Field::Rb) => Some(Queue::Same("BMOV")),
         Class::UniformLoad => Some(Queue::Same(name(inst))).filter(|_| name(inst) != "LDCU"),
         _ => None,
     }

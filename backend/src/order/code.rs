@@ -1,13 +1,12 @@
 //! The machine instructions that have to do with memory, by block and by statement.
 
-use super::program::{Program, Reach, Statement, What, flow};
+use super::program::{Program, Reach, Statement, What, flow, switch};
 use super::{Claims, Violation};
 use crate::assemble;
 use crate::hazard::is_unconditional;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
-use crate::ori::ir::{Block, BlockId, Src, Term};
-use crate::ori::op::JumpTable;
+use crate::ori::ir::{Block, BlockId};
 use sass::{Class, Field, Inst, Sm};
 
 /// The predicate that always holds.
@@ -300,11 +299,7 @@ fn graph(insts: &[Inst], starts: &[usize], tables: &[assemble::JumpTable]) -> Ve
         if end < insts.len() && !(leaves(last) && is_unconditional(last) && name(last) != "CALL") {
             targets.push(block_of(end));
         }
-        if targets.is_empty() {
-            Term::Exit
-        } else {
-            Term::Switch { address: Src::ZERO, table: JumpTable(0), targets, uniform: false }
-        }
+        switch(targets)
     };
     (0..starts.len()).map(|b| Block { term: term(b), ..Block::default() }).collect()
 }

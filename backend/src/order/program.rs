@@ -1,11 +1,14 @@
 //! What PTX promises of the input's statements, and their order.
 
+use super::expand::{Expansion, Wrong};
+use crate::copies::{Statements, Unrolled};
 use crate::input::{Function, Instr, Operand, SrcId, Stmt};
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{self, Block, BlockId, Src, Term};
 use crate::ori::op::JumpTable;
 use ptx_isa::{FormId, Mod};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 
 /// How far synchronisation reaches.
@@ -65,6 +68,7 @@ pub(super) enum What {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statement {
+    /// Of the statement or the copy that unrolling made of it.
     pub(super) src: SrcId,
     pub(super) block: BlockId,
     pub(super) what: What,
@@ -318,11 +322,13 @@ impl Statement {
     }
 }
 
-/// Statements that have to do with memory, by rank: in program order, as far as there is one.
+/// Statements that have to do with memory, and their copies, by rank: in program order, as far as there is one.
 pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
-    /// By [`SrcId`]: the rank, or [`NONE`].
-    ranks: Vec<u32>,
+    /// By [`SrcId`].
+    ranks: FxHashMap<SrcId, u32>,
+    /// What is claimed never to execute.
+    pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,
     tree: Tree,
@@ -333,36 +339,48 @@ pub(super) struct Program {
     walks: Cell<u32>,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl Program {
-    pub(super) fn new(function: &Function) -> Program {
+    pub(super) fn new(
+        function: &Function,
+        numbers: Statements,
+        unrolled: &[Unrolled],
+        never: &[SrcId],
+    ) -> Result<Program, Wrong> {
         let (graph, runs) = graph(function);
+        let instrs = |run: &std::ops::Range<usize>| {
+            function.body[run.clone()].iter().filter_map(|stmt| match stmt {
+                Stmt::Instr(instr) => Some(instr),
+                Stmt::Label(_) => None,
+            })
+        };
+        let sources: Vec<Vec<SrcId>> = match unrolled {
+            [] => Vec::new(),
+            _ => runs.iter().map(|run| instrs(run).map(|instr| instr.src).collect()).collect(),
+        };
+        let mut expansion = Expansion::new(graph, numbers, &sources);
+        expansion.expand(unrolled, never)?;
+        let Expansion { graph, nodes, gone, .. } = expansion;
         let cfg = Cfg::new(&graph);
         let tree = dominators(&cfg, &graph);
         let mut statements = Vec::new();
-        let mut blocks = vec![0..0; runs.len()];
+        let mut blocks = vec![0..0; nodes.len()];
         for &block in &cfg.order {
             let start = statements.len() as u32;
-            let Some(run) = runs.get(block.index()) else { continue };
-            for stmt in &function.body[run.clone()] {
-                if let Stmt::Instr(instr) = stmt {
-                    statements.extend(Statement::new(instr, block, !function.entry));
-                }
+            let node = &nodes[block.index()];
+            for instr in instrs(&runs[node.run]) {
+                let statement = Statement::new(instr, block, !function.entry);
+                let src = numbers.in_iteration(instr.src, node.copy, 1);
+                statements.extend(statement.map(|statement| Statement { src, ..statement }));
             }
             blocks[block.index()] = start..statements.len() as u32;
         }
-        let last = statements.iter().map(|s| s.src.0).max().unwrap_or(0) as usize;
-        let mut ranks = vec![NONE; last + 1];
-        for (rank, statement) in statements.iter().enumerate() {
-            ranks[statement.src.0 as usize] = rank as u32;
-        }
+        let ranks = statements.iter().zip(0..).map(|(statement, rank)| (statement.src, rank)).collect();
         let seen = RefCell::new(vec![0; graph.blocks.len()]);
-        Program { statements, ranks, graph, cfg, tree, blocks, seen, walks: Cell::new(0) }
+        Ok(Program { statements, ranks, gone, graph, cfg, tree, blocks, seen, walks: Cell::new(0) })
     }
 
     pub(super) fn rank(&self, src: SrcId) -> Option<u32> {
-        self.ranks.get(src.0 as usize).copied().filter(|rank| *rank != NONE)
+        self.ranks.get(&src).copied()
     }
 
     pub(super) fn blocks(&self) -> usize {
@@ -454,14 +472,19 @@ fn graph(function: &Function) -> (ir::Function, Vec<std::ops::Range<usize>>) {
             }
             _ => targets.extend(next),
         }
-        match targets[..] {
-            [] => Term::Exit,
-            _ => Term::Switch { address: Src::ZERO, table: JumpTable(0), targets, uniform: false },
-        }
+        switch(targets)
     };
     let blocks: Vec<Block> =
         runs.iter().enumerate().map(|(i, run)| Block { term: term(i, run), ..Block::default() }).collect();
     (flow(blocks), runs)
+}
+
+/// Control goes to one of these.
+pub(super) fn switch(targets: Vec<BlockId>) -> Term {
+    match targets[..] {
+        [] => Term::Exit,
+        _ => Term::Switch { address: Src::ZERO, table: JumpTable(0), targets, uniform: false },
+    }
 }
 
 fn ends_block(instr: &Instr) -> bool {

@@ -58,6 +58,7 @@ mod warp;
 mod wmma;
 
 use crate::abi::{self, Convention};
+use crate::copies::Statements;
 use crate::input::{Env, Function, Guard, Operand, Param, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
 use crate::ori::cfg::Cfg;
@@ -213,6 +214,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.statements = Statements::of(func);
         out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;

@@ -16,6 +16,7 @@
 //! ties both to one register.
 
 use crate::abi;
+use crate::copies::{Statements, Unrolled};
 use crate::input::SrcId;
 use crate::ori::op::{JumpTable, Op, Routine};
 use smallvec::SmallVec;
@@ -145,6 +146,10 @@ pub struct Facts {
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
     /// operations was removed for it.
     pub never: Vec<SrcId>,
+    /// The numbers of statements and of their copies.
+    pub statements: Statements,
+    /// Loops whose iterations were copied, in the order in which they were.
+    pub unrolled: Vec<Unrolled>,
     /// Its callers are compiled after it, and know what it overwrites.
     pub private: bool,
     /// Where such a function has the address that it returns to, once it has registers.
@@ -185,6 +190,8 @@ pub struct Block {
     pub term: Term,
     /// Statement of the terminator.
     pub term_src: SrcId,
+    /// A loop that begins here may be unrolled: it is one of the input, and no pragma forbids it.
+    pub may_unroll: bool,
 }
 
 /// `dst` takes `args[p]` when control comes from block `p`; one argument per predecessor.

@@ -607,6 +607,11 @@ operations! {
     /// Sets the barrier to the active threads; they meet at the block.
     Bssy "BSSY" { target: BlockId } [B_RESULT] <- [] Facts::FENCE.convergent();
     Bsync "BSYNC" [] <- [barrier()] Facts::SYNC.convergent().pinned();
+    /// Takes a barrier's threads into a register, and leaves the barrier without any: a function does that with barriers
+    /// of its caller that it sets itself.
+    BarrierTake "BARRIER.TAKE" { clear: bool [".CLEAR"] = Flag } [R] <- [barrier()] Facts::FENCE.convergent().pinned(), as &["BMOV.32"];
+    /// Gives them back.
+    BarrierGive "BARRIER.GIVE" [B_RESULT] <- [r(At::B)] Facts::FENCE.convergent().pinned(), as &["BMOV.32"];
     /// `trap` and `brkpt`.
     Bpt "BPT" { trap: bool [".TRAP"] } [] <- [] Facts { guardable: false, ..Facts::FENCE.pinned() };
     /// Waits for the grids that this one depends on, and sees what they wrote.

@@ -144,7 +144,13 @@ impl Replacements {
                     *src = self.resolve(*src);
                 }
             });
-            func.block_mut(b).insts.iter_mut().for_each(signature::fold_modifiers);
+            for inst in &mut func.block_mut(b).insts {
+                signature::fold_modifiers(inst);
+                // A guard that always holds leaves nothing to keep.
+                if inst.guard.is_true() {
+                    inst.old.clear();
+                }
+            }
         }
     }
 }

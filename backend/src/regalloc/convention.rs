@@ -284,41 +284,114 @@ pub(super) fn save(
     counts: &mut [Vec<u16>],
     target: &Target,
 ) -> Result<(), CodegenError> {
-    if draft.func.entry || draft.func.routine.is_some() || draft.func.facts.private {
+    let func = &*draft.func;
+    if func.entry || func.routine.is_some() {
         return Ok(());
     }
-    let registers = to_save(draft.func, target)?;
-    if registers.is_empty() {
+    let registers = if func.facts.private { Vec::new() } else { to_save(func, target)? };
+    let barriers = barriers_to_save(func);
+    if registers.is_empty() && barriers.is_empty() {
         return Ok(());
     }
     let frame = &mut draft.func.frame;
     let start = (frame.local_bytes + frame.spill_bytes).next_multiple_of(4);
-    frame.spill_bytes = start + 4 * registers.len() as u32 - frame.local_bytes;
+    frame.spill_bytes = start + 4 * (registers.len() + barriers.len()) as u32 - frame.local_bytes;
     frame.uses_stack = true;
-    let stack = Src::new(SrcKind::Reg(STACK_POINTER));
-    let register = |index: u8| Reg { file: File::R, index };
-    let place = |i: usize| (start + 4 * i as u32) as i32;
-    let each = || registers.iter().copied().enumerate();
-    let stores = each().map(|(i, r)| {
-        let op = Op::Spill { size: MemSize::B32, offset: place(i) };
-        Inst::new(op, &[], &[stack, Src::new(SrcKind::Reg(register(r)))], SrcId::default())
-    });
-    let loads = each().map(|(i, r)| {
-        let op = Op::Fill { size: MemSize::B32, offset: place(i) };
-        Inst::new(op, &[Dst::Reg(register(r))], &[stack], SrcId::default())
-    });
-    let (stores, loads): (Vec<Inst>, Vec<Inst>) = (stores.collect(), loads.collect());
+    let saved = Saved { start, registers, barriers, twice: target.clears_barriers_twice };
     let entry = draft.func.layout[0];
-    insert(draft, counts, entry.index(), |_| 0, &stores);
+    insert(draft, counts, entry.index(), |_| 0, &saved.stores());
+    let behind = |block: &Block| {
+        block.insts.iter().rposition(|inst| inst.op == Op::Params).map_or(saved.registers.len(), |at| at + 1)
+    };
+    insert(draft, counts, entry.index(), behind, &saved.takes());
     for b in draft.func.layout.clone() {
         if draft.func.block(b).term == Term::Ret {
             // What is given back is in its registers by then.
             let before = |block: &Block| block.insts.len();
-            insert(draft, counts, b.index(), before, &loads);
+            insert(draft, counts, b.index(), before, &saved.back());
         }
     }
     Ok(())
 }
+
+/// Barriers of the caller that allocated code sets.
+fn barriers_to_save(func: &Function) -> Vec<Reg> {
+    let insts = func.layout.iter().flat_map(|&b| &func.block(b).insts);
+    let set = insts.flat_map(|inst| &inst.dsts).filter_map(|dst| match *dst {
+        Dst::Reg(reg) if reg.file == File::B && abi::is_preserved(reg) => Some(reg),
+        _ => None,
+    });
+    let mut barriers: Vec<Reg> = set.collect();
+    barriers.sort_unstable();
+    barriers.dedup();
+    barriers
+}
+
+/// What a function keeps in its frame for its caller: general registers, and above them barriers.
+struct Saved {
+    /// Bytes above the stack pointer.
+    start: u32,
+    registers: Vec<u8>,
+    barriers: Vec<Reg>,
+    /// [`Target::clears_barriers_twice`].
+    twice: bool,
+}
+
+impl Saved {
+    fn place(&self, i: usize) -> i32 {
+        (self.start + 4 * i as u32) as i32
+    }
+
+    fn spill(&self, i: usize, reg: Reg) -> Inst {
+        let op = Op::Spill { size: MemSize::B32, offset: self.place(i) };
+        Inst::new(op, &[], &[Src::new(SrcKind::Reg(STACK_POINTER)), register(reg)], SrcId::default())
+    }
+
+    fn fill(&self, i: usize, reg: Reg) -> Inst {
+        let op = Op::Fill { size: MemSize::B32, offset: self.place(i) };
+        Inst::new(op, &[Dst::Reg(reg)], &[Src::new(SrcKind::Reg(STACK_POINTER))], SrcId::default())
+    }
+
+    fn general(&self) -> impl Iterator<Item = (usize, Reg)> + '_ {
+        self.registers.iter().map(|&index| Reg { file: File::R, index }).enumerate()
+    }
+
+    fn stores(&self) -> Vec<Inst> {
+        self.general().map(|(i, reg)| self.spill(i, reg)).collect()
+    }
+
+    fn takes(&self) -> Vec<Inst> {
+        let mut takes = Vec::new();
+        for (i, &barrier) in (self.registers.len()..).zip(&self.barriers) {
+            let take = |dst| {
+                Inst::new(Op::BarrierTake { clear: true }, &[dst], &[register(barrier)], SrcId::default())
+            };
+            takes.extend([take(Dst::Reg(PASSING)), self.spill(i, PASSING)]);
+            if self.twice {
+                takes.push(take(Dst::Sink));
+            }
+        }
+        takes
+    }
+
+    fn back(&self) -> Vec<Inst> {
+        let mut back = Vec::new();
+        for (i, &barrier) in (self.registers.len()..).zip(&self.barriers) {
+            let give =
+                Inst::new(Op::BarrierGive, &[Dst::Reg(barrier)], &[register(PASSING)], SrcId::default());
+            back.extend([self.fill(i, PASSING), give]);
+        }
+        back.extend(self.general().map(|(i, reg)| self.fill(i, reg)));
+        back
+    }
+}
+
+fn register(reg: Reg) -> Src {
+    Src::new(SrcKind::Reg(reg))
+}
+
+/// Barriers pass through it to the frame and back: no parameter or result is there, and callers expect nothing of it.
+const PASSING: Reg = Reg { file: File::R, index: 0 };
 
 fn insert(
     draft: &mut Draft<'_>,

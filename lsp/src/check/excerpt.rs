@@ -28,7 +28,7 @@ impl<'a> Excerpts<'a> {
         Self { name, text, breaks: breaks.collect() }
     }
 
-    /// Where a line starts, counted from zero. `None` behind the last one.
+    /// Where a line starts, counted from zero. `None` after the last one.
     fn line_start(&self, line: usize) -> Option<usize> {
         let block = self.breaks.partition_point(|&before| before < line);
         // The line break before the line is the first one of the text at the earliest.

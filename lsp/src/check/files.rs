@@ -4,47 +4,59 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
+/// The PTX files that the arguments name.
+#[derive(Default)]
+pub struct Found {
+    pub paths: Vec<PathBuf>,
+    /// What cannot be read in a folder. The message names it.
+    pub errors: Vec<io::Error>,
+}
+
 /// Finds the PTX files that the arguments name: a file as it is, a folder's `.ptx` files (recursively, sorted),
 /// `-` for standard input.
 ///
 /// # Errors
 /// Something named is not there, or a folder holds no such file. The message names it.
-pub fn find(arguments: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+pub fn find(arguments: &[PathBuf]) -> io::Result<Found> {
+    let mut found = Found::default();
     for argument in arguments {
         if argument.as_os_str() != "-" && fs::metadata(argument).map_err(|e| named(&e, argument))?.is_dir() {
-            let before = found.len();
-            walk(argument, &mut found)?;
-            if found.len() == before {
+            let before = (found.paths.len(), found.errors.len());
+            walk(argument, &mut found);
+            if (found.paths.len(), found.errors.len()) == before {
                 return Err(io::Error::other(format!(
                     "{}: folder contains no .ptx files",
                     argument.display()
                 )));
             }
         } else {
-            found.push(argument.clone());
+            found.paths.push(argument.clone());
         }
     }
     Ok(found)
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut pending = vec![folder.to_owned()];
-    let first = found.len();
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(&folder).map_err(|e| named(&e, &folder))? {
-            let entry = entry.map_err(|e| named(&e, &folder))?;
-            // Links are not followed: a cycle would never end.
-            let kind = entry.file_type().map_err(|e| named(&e, &entry.path()))?;
-            if kind.is_dir() {
-                pending.push(entry.path());
-            } else if kind.is_file() && entry.path().extension().is_some_and(|e| e == "ptx") {
-                found.push(entry.path());
+/// Links in the folder are not followed: what they lead to may be outside of it, or be checked twice. Files that a
+/// `.gitignore` names are checked: PTX is often built.
+fn walk(folder: &Path, found: &mut Found) {
+    let first = found.paths.len();
+    for entry in WalkDir::new(folder) {
+        match entry {
+            Ok(entry)
+                if entry.file_type().is_file() && entry.path().extension().is_some_and(|e| e == "ptx") =>
+            {
+                found.paths.push(entry.into_path());
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(folder).to_owned();
+                found.errors.push(named(&error.into(), &path));
             }
         }
     }
-    found[first..].sort();
-    Ok(())
+    found.paths[first..].sort();
 }
 
 /// The error with the path that it is about.

@@ -107,7 +107,10 @@ impl Clock {
     /// Adds what was done to a file of trace events, as `--fdevice-time-trace` asks.
     pub(super) fn trace(&self, path: &Path, input: &str) -> Result<(), String> {
         let name = path.display();
-        let text = fs::read_to_string(path).map_err(|_| format!("File '{name}' could not be opened"))?;
+        // A pipe would have to be read and written again.
+        let text =
+            fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read_to_string(path).ok());
+        let text = text.ok_or_else(|| format!("File '{name}' could not be opened"))?;
         let format = || format!("Input file '{name}' not in expected format");
         let mut trace: serde_json::Value = serde_json::from_str(&text).map_err(|_| format())?;
         let events = trace.get_mut("traceEvents").and_then(|events| events.as_array_mut());

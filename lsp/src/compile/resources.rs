@@ -40,16 +40,16 @@ pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &m
     }
 }
 
-/// Says it; whether any of it forbids output.
+/// Says it; whether any of it forbids output. Without the calling convention there are no stack frames.
 pub(super) fn report(
-    options: &Options,
+    (options, has_convention): (&Options, bool),
     linked: &Linked,
     times: &dyn Fn(&str) -> Duration,
     log: &mut Log,
 ) -> bool {
     let failed = warn(options, linked, log);
     if options.verbose {
-        describe(options, linked, times, log);
+        describe((options, has_convention), linked, times, log);
     }
     failed
 }
@@ -80,7 +80,12 @@ fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
     any && kind == Kind::Error
 }
 
-fn describe(options: &Options, linked: &Linked, times: &dyn Fn(&str) -> Duration, log: &mut Log) {
+fn describe(
+    (options, has_convention): (&Options, bool),
+    linked: &Linked,
+    times: &dyn Fn(&str) -> Duration,
+    log: &mut Log,
+) {
     // ptxas counts banks only where the driver's words lie in front of the parameters' own bank.
     let counts_banks = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
     let mut line = format!("{} bytes gmem", linked.sizes.global);
@@ -93,11 +98,13 @@ fn describe(options: &Options, linked: &Linked, times: &dyn Fn(&str) -> Duration
     for kernel in &linked.kernels {
         let name = &kernel.name;
         log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
-        properties(name, kernel.frame, log);
-        log.say(Kind::Info, used(kernel, counts_banks));
+        if has_convention {
+            properties(name, kernel.frame, log);
+        }
+        log.say(Kind::Info, used(kernel, counts_banks, has_convention));
         let milliseconds = times(name).as_secs_f64() * 1e3;
         log.say(Kind::Info, format_args!("Compile time = {milliseconds:.3} ms"));
-        for part in &kernel.parts {
+        for part in kernel.parts.iter().filter(|_| has_convention) {
             properties(&part.name, part.frame, log);
         }
     }
@@ -111,10 +118,11 @@ fn properties(name: &str, frame: Frame, log: &mut Log) {
     ));
 }
 
-fn used(kernel: &LinkedKernel, counts_banks: bool) -> String {
+fn used(kernel: &LinkedKernel, counts_banks: bool, has_convention: bool) -> String {
     let r = &kernel.resources;
     let mut line = format!("Used {} registers, used {} barriers", r.registers, r.barriers);
-    for (bytes, what) in [(r.stack_bytes, "cumulative stack size"), (r.shared_bytes, "smem")] {
+    let stack = if has_convention { "cumulative stack size" } else { "lmem" };
+    for (bytes, what) in [(r.stack_bytes, stack), (r.shared_bytes, "smem")] {
         if bytes > 0 {
             let _ = write!(line, ", {bytes} bytes {what}");
         }

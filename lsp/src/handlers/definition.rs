@@ -1,11 +1,25 @@
-//! `textDocument/definition`.
+//! `textDocument/definition`, `declaration` and `typeDefinition`. An instruction is defined where it comes from.
 
+use crate::handlers::source;
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{GotoDefinitionResponse, Location, Position};
 
 pub fn handle(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
     let lines = s.lines();
-    let target = ide::definition(&s.db, s.file, lines.offset(position))?;
+    let own = ide::definition(&s.db, s.file, lines.offset(position))
+        .map(|target| Location::new(s.uri.clone(), lines.range(target.focus)));
+    own.or_else(|| source::place(s, position)).map(GotoDefinitionResponse::Scalar)
+}
+
+pub fn declaration(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
+    let lines = s.lines();
+    let target = ide::declaration(&s.db, s.file, lines.offset(position))?;
+    Some(GotoDefinitionResponse::Scalar(Location::new(s.uri.clone(), lines.range(target.focus))))
+}
+
+pub fn of_type(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
+    let lines = s.lines();
+    let target = ide::type_definition(&s.db, s.file, lines.offset(position))?;
     Some(GotoDefinitionResponse::Scalar(Location::new(s.uri.clone(), lines.range(target.focus))))
 }

@@ -26,7 +26,7 @@ fn convert(lines: Lines<'_>, symbol: &ide::DocumentSymbol) -> DocumentSymbol {
     }
 }
 
-fn kind(kind: ide::SymbolKind) -> SymbolKind {
+pub fn kind(kind: ide::SymbolKind) -> SymbolKind {
     match kind {
         ide::SymbolKind::Entry | ide::SymbolKind::Function => SymbolKind::FUNCTION,
         ide::SymbolKind::Prototype => SymbolKind::INTERFACE,

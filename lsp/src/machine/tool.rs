@@ -5,9 +5,9 @@ mod labels;
 pub(crate) mod lines;
 mod listing;
 
-use sass::cubin::{Cubin, Function};
-use sass::image::{self, Container, ImageKind};
-use sass::{INST_BYTES, Sm, cubin};
+use gpu_files::cubin::{self, Cubin, Function};
+use gpu_files::image::{self, Container, ImageKind};
+use sass::{INST_BYTES, Sm};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -79,9 +79,17 @@ fn input(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file")),
+        false => Ok(file),
+    }
+}
+
 /// Reads a file that may hold cubins. The first bytes tell of most others.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open(path).map_err(|error| error.to_string())?;
     let mut start = Vec::new();
     (&file).take(image::MAGIC_BYTES).read_to_end(&mut start).map_err(|error| error.to_string())?;
     if !image::may_hold_images(&start) {
@@ -123,7 +131,7 @@ pub(crate) fn disassemble(style: Style, path: &Path, mut unpacked: u64) -> Resul
 
 /// Disassembles a file of nothing but instructions.
 pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &Path) -> Result<(), Failure> {
-    let bytes = File::open(path).and_then(|file| input(file, TEXT_LIMIT));
+    let bytes = open(path).and_then(|file| input(file, TEXT_LIMIT));
     let bytes = bytes.map_err(|error| format!("{}: {error}", path.display()))?;
     let function = Function { name: "", code: &bytes, symbols: Vec::new(), relocations: Vec::new() };
     let mut out = Out { text: String::new(), to: io::stdout().lock() };
@@ -223,7 +231,7 @@ fn end(word: u128) -> &'static str {
     if word & ISSUE_AND_WAIT == 0 { ";" } else { " ;" }
 }
 
-/// From the position to the mnemonic. Guards stand in between, but those of the uniform datapath do not.
+/// From the position to the mnemonic. Guards appear in between, but those of the uniform datapath do not.
 const TO_MNEMONIC: usize = 19;
 
 /// Bytes of `        /*0040*/`.

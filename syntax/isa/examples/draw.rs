@@ -3,7 +3,7 @@
 //!     cargo run --release -p ptx-isa --example draw -- sm_90a 1 50
 //!
 //! prints a module for a target, by a seed, with at most so many names of each form; without a number any two of a
-//! form's modifiers and types that can stand together do so in one name. The statement of a kernel is the only line
+//! form's modifiers and types that can appear together do so in one name. The statement of a kernel is the only line
 //! that starts with a tabulator.
 
 use ptx_isa::{

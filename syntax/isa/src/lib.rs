@@ -5,6 +5,7 @@
 
 mod about;
 mod docs;
+pub mod fragment;
 mod gate;
 mod lookup;
 mod model;

@@ -7,11 +7,11 @@
 use crate::{FormId, Gate, Mod, Opcode, ScalarType, Space, TypeSet};
 use std::fmt;
 
-/// Where in the name a group's modifier may stand. ptxas leaves the order free except for these.
+/// Where in the name a group's modifier may appear. ptxas leaves the order free except for these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     Free,
-    /// Behind the mnemonic or another such group: the modifier tells which instruction it is (`mul.wide`).
+    /// After the mnemonic or another such group: the modifier tells which instruction it is (`mul.wide`).
     Leading,
     /// In the table's order among such groups: destination before source, `.row.col`.
     Ordered,
@@ -22,7 +22,7 @@ pub enum Place {
 pub struct Group {
     pub required: bool,
     pub place: Place,
-    /// What single alternatives need beyond the form stands in the form's rules.
+    /// What single alternatives need beyond the form appears in the form's rules.
     pub names: &'static [Mod],
 }
 
@@ -313,13 +313,13 @@ impl Base {
 pub enum Lanes {
     /// Any number.
     Any,
-    /// One of these. Where one is among several, it stands without braces.
+    /// One of these. Where one is among several, it appears without braces.
     Of(&'static [u8]),
     /// One of these in braces; without braces, something that stands for all of them.
     OrBare(&'static [u8]),
     /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
     Named(u8),
-    /// One; pairs of `.bf16` may stand in braces, any number of them.
+    /// One; pairs of `.bf16` may appear in braces, any number of them.
     Bf16Pair,
     /// The registers of a part of a sparse vector, by its types, its count and how many elements are kept.
     Sparse(Sparse),
@@ -464,7 +464,7 @@ pub struct Operand {
     pub lanes: Lanes,
     /// Of operands that may be constants.
     pub values: Values,
-    /// Of operands in brackets with several parts: what stands in front of the last part, behind a tensor map.
+    /// Of operands in brackets with several parts: what precedes the last part, after a tensor map.
     pub head: &'static [Part],
     pub presence: Presence,
     /// What writing this operand needs beyond the form.
@@ -489,7 +489,7 @@ impl Facts {
     pub const COMMUTES: Facts = Facts(1 << 4);
     /// Changes the flow of control.
     pub const CONTROL: Facts = Facts(1 << 5);
-    /// Control never continues behind it when it is not guarded.
+    /// Control never continues after it when it is not guarded.
     pub const TERMINATES: Facts = Facts(1 << 6);
     /// Has an effect besides its destinations and memory, or observes state that changes by itself.
     pub const EFFECT: Facts = Facts(1 << 7);
@@ -511,7 +511,7 @@ impl Facts {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Form {
     pub id: FormId,
-    /// In the order of the manual's syntax line; a name may stand in two groups (`mma….row.row`).
+    /// In the order of the manual's syntax line; a name may appear in two groups (`mma….row.row`).
     pub groups: &'static [Group],
     /// One set per type suffix.
     pub types: &'static [TypeSet],

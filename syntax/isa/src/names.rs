@@ -26,7 +26,7 @@ pub enum DirectiveKind {
     Pragma,
 }
 
-/// Where a directive may stand: a set of bits.
+/// Where a directive may appear: a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Site(pub u8);
 
@@ -35,13 +35,13 @@ impl Site {
     pub const HEADER: Site = Site(1);
     /// Between the declarations of a module.
     pub const MODULE: Site = Site(1 << 1);
-    /// Behind the parameters of a function, before its body or the closing `;`.
+    /// After the parameters of a function, before its body or the closing `;`.
     pub const FUNCTION: Site = Site(1 << 2);
     /// Between the statements of a body.
     pub const BODY: Site = Site(1 << 3);
     /// In a parameter list.
     pub const PARAMETER: Site = Site(1 << 4);
-    /// Inside a declaration, behind its space.
+    /// Inside a declaration, after its space.
     pub const DECLARATION: Site = Site(1 << 5);
 
     pub const fn or(self, other: Site) -> Site {
@@ -78,7 +78,7 @@ impl Directive {
         INDEX.get(name).map(|i| &DIRECTIVES[i])
     }
 
-    /// Whether the syntax line shows arguments behind a blank.
+    /// Whether the syntax line shows arguments after a blank.
     pub fn takes_arguments(&self) -> bool {
         self.syntax.contains(' ')
     }
@@ -115,7 +115,7 @@ impl Space {
 /// Words that are reserved and mean nothing any more.
 const RETIRED: &[&str] = &["byte", "1byte", "2byte", "4byte", "8byte", "quad", "proto", "scratch", "unique"];
 
-/// Whether a word, without its dot, means the same wherever it stands: no section may be called so.
+/// Whether a word, without its dot, means the same wherever it appears: no section may be called so.
 pub fn is_reserved(word: &str) -> bool {
     match Suffix::parse(word) {
         Some(Suffix::Mod(modifier)) => !modifier.is_free(),
@@ -133,7 +133,7 @@ pub struct Pragma {
     /// The first word of the string.
     pub name: &'static str,
     pub gate: Gate,
-    /// It describes the statement behind it, so it stands in a body.
+    /// It describes the statement after it, so it appears in a body.
     pub of_statements: bool,
     pub argument: PragmaArgument,
     pub about: &'static str,

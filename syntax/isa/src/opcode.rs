@@ -7,7 +7,7 @@ use crate::lookup::NameIndex;
 use crate::{FormId, ScalarType, Space};
 use std::sync::LazyLock;
 
-/// What stands behind a row of a list of words: `free`, or nothing.
+/// What is after a row of a list of words: `free`, or nothing.
 macro_rules! is_free {
     () => {
         false
@@ -128,7 +128,7 @@ mods! {
     ReportPerElement "mbarrier::report::validity::per_element::ff" free;
     SyncRestrictSharedClusterRead "sync_restrict::shared::cluster::read" free;
     SyncRestrictReadByA "sync_restrict::shared::read::mma::a" free;
-    // Memory behind the fabric between GPUs.
+    // Memory across the fabric between GPUs.
     Fabric "fabric" free; TryGet "try_get" free; TryPut "try_put" free; TryRed "try_red" free; TryPullred "try_pullred" free; TryAtom "try_atom" free;
     ReportFabric "mbarrier::report::fabric" free; MbarrierCompleteTx16Bytes "mbarrier::complete_tx::16B" free;
     CountedBytes "counted::bytes" free; Multimem "multimem" free; OpRestrictFetching "op_restrict::fetching" free;

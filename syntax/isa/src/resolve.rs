@@ -31,7 +31,7 @@ pub enum ResolveError {
         form: FormId,
         expected: Vec<&'static str>,
     },
-    /// A modifier of this form at a place where it may not stand.
+    /// A modifier of this form at a place where it may not appear.
     Misplaced {
         index: usize,
         form: FormId,
@@ -74,7 +74,7 @@ impl ResolveError {
         }
     }
 
-    /// What could stand there instead, or is missing. Names without dots, in table order.
+    /// What could appear there instead, or is missing. Names without dots, in table order.
     pub fn expected(&self) -> &[&'static str] {
         match self {
             ResolveError::NotAllowed { expected, .. }

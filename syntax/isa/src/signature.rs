@@ -28,7 +28,7 @@ pub struct Expected {
     pub ty: ExpectedType,
     pub lanes: ExpectedLanes,
     pub values: Values,
-    /// What stands in brackets in front of the last part, behind a tensor map.
+    /// What precedes the last part in brackets, after a tensor map.
     pub head: &'static [Part],
     pub gate: Gate,
     /// Constants that need more, and what.
@@ -56,7 +56,7 @@ pub enum ExpectedType {
     AddressOf(ScalarType, Target),
     /// A vector of registers that can hold the type, or a 64-bit integer.
     OrDescriptor(ScalarType),
-    /// Coordinates of a texture or surface of this type; all of it, or behind an index.
+    /// Coordinates of a texture or surface of this type; all of it, or after an index.
     Coordinates(ScalarType, bool),
     Address(Target),
     Free,
@@ -230,7 +230,7 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
         }
         Lanes::Bf16Pair if opcode.ty(0) == Some(ScalarType::Bf16x2) => ExpectedLanes::Any,
         Lanes::Bf16Pair => ExpectedLanes::Exactly(1),
-        // One register of narrow floats may stand beside more, which nothing reads.
+        // One register of narrow floats may appear beside more, which nothing reads.
         Lanes::Fragment(Matrix::B) if opcode.form == FormId::MmaFp8 && opcode.has(Mod::M16n8k16) => {
             ExpectedLanes::Of(&[1, 2, 4])
         }

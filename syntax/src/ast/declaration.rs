@@ -1,6 +1,6 @@
 //! Variables, registers and parameters.
 //!
-//! The words of a declaration are told apart by what they are, not by where they stand: state space, vector, type.
+//! The words of a declaration are told apart by what they are, not by where they appear: state space, vector, type.
 
 use super::AstNode;
 use super::function::linkage;
@@ -30,7 +30,7 @@ ast_node! {
 }
 
 ast_enum! {
-    /// What stands behind `=` or in a list.
+    /// What is after `=` or in a list.
     InitializerValue {
         InitializerList,
         FieldInitializer,
@@ -71,7 +71,7 @@ fn type_token(node: &SyntaxNode) -> Option<SyntaxToken> {
     words(node).find(|token| is_type_word(token.text()))
 }
 
-/// Whether a word of a declaration stands where its type does: it is neither linkage, space nor vector.
+/// Whether a word of a declaration appears where its type does: it is neither linkage, space nor vector.
 pub(crate) fn is_type_word(word: &str) -> bool {
     !is_space(word) && !is_vector(word) && Linkage::from_word(word).is_none()
 }

@@ -71,7 +71,7 @@ impl Function {
         self.param_list(true)
     }
 
-    /// The list behind the name.
+    /// The list after the name.
     pub fn params(&self) -> Option<ParamList> {
         self.param_list(false)
     }

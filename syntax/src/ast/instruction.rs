@@ -171,7 +171,7 @@ impl Address {
 }
 
 impl Address {
-    /// `.unified` behind the bracket.
+    /// `.unified` after the bracket.
     pub fn suffix(&self) -> Option<SyntaxToken> {
         words(self.syntax()).next()
     }
@@ -204,7 +204,7 @@ impl CallPrototype {
         self.param_list(true)
     }
 
-    /// The list behind the placeholder.
+    /// The list after the placeholder.
     pub fn params(&self) -> Option<ParamList> {
         self.param_list(false)
     }

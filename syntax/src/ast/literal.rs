@@ -1,12 +1,12 @@
 //! The values of literals.
 
-/// The number of threads of a warp: the only number with a name, which may stand wherever a number may.
+/// The number of threads of a warp: the only number with a name, which may appear wherever a number may.
 pub const WARP_SIZE: &str = "WARP_SZ";
 
 /// Why a number has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiteralError {
-    /// No digit behind the prefix.
+    /// No digit after the prefix.
     NoDigits,
     /// The first character that is no digit of the base.
     BadDigit { digit: char, base: u32 },

@@ -139,7 +139,7 @@ fn pointer(p: &mut Parser<'_>) {
     marker.complete(p, POINTER);
 }
 
-/// `[2]` behind `.const`, before PTX 2.2.
+/// `[2]` after `.const`, before PTX 2.2.
 pub(super) fn bank(p: &mut Parser<'_>) {
     if p.at(L_BRACK) && p.nth(1) == INT && p.nth(2) == R_BRACK {
         let marker = p.start();
@@ -213,7 +213,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     true
 }
 
-/// `<4>` behind a name that stands for so many.
+/// `<4>` after a name that stands for so many.
 pub(super) fn name_range(p: &mut Parser<'_>, count: &str) {
     if p.at(LT) {
         let range = p.start();

@@ -77,7 +77,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
     }
 }
 
-/// `+ constant` behind a name: the whole constant is the offset, whatever its operators.
+/// `+ constant` after a name: the whole constant is the offset, whatever its operators.
 fn offset(p: &mut Parser<'_>, base: CompletedMarker) {
     let marker = base.precede(p);
     p.bump();
@@ -120,7 +120,7 @@ fn pair(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) -> bool {
     found
 }
 
-/// The base of an address is a name with an optional constant behind `+`, or a constant.
+/// The base of an address is a name with an optional constant after `+`, or a constant.
 fn check_address(p: &mut Parser<'_>) {
     let is_named = p.nth(1) == IDENT;
     let mut at = if is_named { 2 } else { 1 };

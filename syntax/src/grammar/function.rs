@@ -62,7 +62,7 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
     )
 }
 
-/// From behind `.entry` or `.func`.
+/// From after `.entry` or `.func`.
 fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
         if is_entry {

@@ -72,7 +72,7 @@ fn data(p: &mut Parser<'_>) {
     marker.complete(p, SECTION_DATA);
 }
 
-/// A number, a label or a section with or without bytes behind it, or a difference of labels. False, with an error, if
+/// A number, a label or a section with or without bytes after it, or a difference of labels. False, with an error, if
 /// there is none.
 fn value(p: &mut Parser<'_>) -> bool {
     if p.at(IDENT) && p.nth(1) == MINUS {

@@ -106,7 +106,7 @@ fn directive_statement(p: &mut Parser<'_>) {
     marker.complete(p, kind);
 }
 
-/// A name that stands alone in its line and looks like those that labels have.
+/// A name that appears alone in its line and looks like those that labels have.
 fn is_bare_label(p: &Parser<'_>) -> bool {
     let is_alone = p.nth_at_line_start(1) && p.at_line_start() && matches!(p.nth(1), IDENT | AT | DOT_WORD);
     let name = p.current_text();

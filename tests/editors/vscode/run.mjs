@@ -158,6 +158,72 @@ const parts = {
         }
     },
 
+    async 'completion, rename, formatting and fragments'() {
+        const folder = project('editing');
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server } });
+        try {
+            await w.press('Control+B');
+            await w.open('two.ptx', 'fma.rn.f32');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            const lines = await readFile(`${folder}/two.ptx`);
+            const at = lines.findIndex(line => line.includes('fma.rn.f32')) + 1;
+            const opened = async () => {
+                const row = w.page.locator('.suggest-widget.visible .monaco-list-row .label-name');
+                await row.first().waitFor({ timeout: 20000 });
+                return row.allInnerTexts();
+            };
+            await w.go(at, 1);
+            await w.press('End', 'Enter');
+            await w.page.keyboard.type('ld.global.', { delay: 20 });
+            const modifiers = await until('types first', async () => { const all = await opened(); return all[0] === 'b32' && all; });
+            assert.deepStrictEqual(modifiers.slice(0, 4), ['b32', 'u32', 's32', 'f32'], modifiers.join());
+            saw(`after "ld.global.": ${modifiers.slice(0, 6).join(' ')}`);
+            await w.page.keyboard.type('f32 ', { delay: 20 });
+            await w.press('Control+Space');
+            const operands = await until('registers', async () => { const all = await opened(); return all[0]?.startsWith('%f') && all; });
+            saw(`then: ${operands.slice(0, 4).join(' ')}`);
+            await w.picture('vscode-completion');
+            await w.press('Escape', 'Shift+Home', 'Delete', 'Backspace');
+            await until('no errors', async () => (await w.editor().locator('.squiggly-error').count()) === 0);
+
+            // One register of a range gets a name of its own.
+            const use = lines.findIndex(line => line.includes('%rd6, %rd3'));
+            await w.go(use + 1, lines[use].indexOf('%rd6') + 2);
+            await w.press('F2');
+            const name = w.page.locator('.rename-box input').first();
+            await name.waitFor({ timeout: 20000 });
+            await name.fill('%address');
+            await name.press('Enter');
+            await until('renamed register', async () => { const text = await w.text(); return text.includes('[%address]') && text.includes('%rd<8>, %address;'); });
+            saw('renamed %rd6 of %rd<8>');
+
+            await w.quick('>Format Document', 'Format Document');
+            await until('formatted text', async () => (await w.text()).includes('    fma.rn.f32 %f4, %f1, %f2, %f3;'));
+            saw('formatted');
+
+            // The fragments of a product are a table.
+            await w.go(at, 1);
+            await w.press('End', 'Enter');
+            await w.page.keyboard.type('mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ');
+            await w.press('Escape');
+            await w.go(at + 1, 6);
+            await w.press('Control+K', 'Control+I');
+            await w.page.waitForSelector('.monaco-hover:visible table:has-text("g+8")', { timeout: 20000 });
+            await w.page.locator('.monaco-hover:visible table').first().scrollIntoViewIfNeeded();
+            await w.picture('vscode-fragments');
+            saw('hover with fragments');
+            await w.press('Escape');
+
+            // What is wrong with the project's file is said without a restart.
+            writeFileSync(`${folder}/ptx-check.toml`, 'target = "sm_999"\n');
+            await w.notification('unknown target').waitFor({ timeout: 30000 });
+            saw('reads ptx-check.toml again');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
     async 'a workspace that is not trusted'() {
         const folder = project('restricted');
         const w = await Workbench.start({ extension, folder, trusted: false, settings: { 'ptx.server.path': server } });

@@ -1,6 +1,8 @@
 //! The server as an editor sees it.
 
+mod abuse;
 mod client;
+mod features;
 mod hostile;
 mod session;
 mod settings;

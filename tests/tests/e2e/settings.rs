@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A folder with a project's file; it goes with this.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str, text: &str) -> Self {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("ptx-e2e-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("it can be made");
         let folder = Folder(folder);

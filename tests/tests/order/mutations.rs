@@ -2,6 +2,7 @@
 
 use conformance::case::{self, input};
 use ptx_backend::assemble::JumpTable;
+use ptx_backend::copies::{Statements, Unrolled};
 use ptx_backend::input::{Function, Instr, SrcId, Stmt};
 use ptx_backend::order;
 use ptx_isa::{FormId, Mod, Sm};
@@ -14,6 +15,7 @@ struct Made {
     sm: sass::Sm,
     insts: Vec<Inst>,
     lines: Vec<Option<SrcId>>,
+    unrolled: Vec<Unrolled>,
     spills: Vec<bool>,
     tables: Vec<JumpTable>,
 }
@@ -30,12 +32,18 @@ impl Made {
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
         let tables = made.tables;
-        Some(Made { sm, insts, lines: made.lines.to_vec(), spills: made.spills.to_vec(), tables })
+        let (lines, unrolled) = (made.copies.lines.to_vec(), made.copies.unrolled);
+        Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables })
     }
 
     fn check(&self, function: &Function) -> Result<(), String> {
-        let claims =
-            order::Claims { lines: &self.lines, spills: &self.spills, never: &[], tables: &self.tables };
+        let claims = order::Claims {
+            lines: &self.lines,
+            unrolled: &self.unrolled,
+            spills: &self.spills,
+            never: &[],
+            tables: &self.tables,
+        };
         order::check(function, self.sm, &self.insts, claims).map_err(|error| error.to_string())
     }
 
@@ -124,6 +132,7 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
             Stmt::Label(_) => None,
         })
         .collect();
+    let numbers = Statements::of(function);
     let promise = |at: usize| -> Option<(SrcId, Promise<'_>)> {
         const NAMES: [&str; 21] = [
             "LD",
@@ -149,7 +158,7 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
             "DEPBAR",
         ];
         let src = made.lines[at]?;
-        let promise = Promise(statements.get(&src)?);
+        let promise = Promise(statements.get(&numbers.original(src))?);
         let own = !matches!(made.name(at), "LDL" | "STL") || promise.space() == Some(Mod::Local);
         (NAMES.contains(&made.name(at)) && own && promise.is_memory()).then_some((src, promise))
     };
@@ -401,4 +410,43 @@ fn instructions_stay_with_the_fence_before_them() {
     assert_eq!(text, format!("statement 3 and statement 5: {lost}"));
     let text = found(&body, |made, of| made.exchange(of("LDG")[0], of("S2R")[0]));
     assert_eq!(text, format!("statement 15 and statement 16: {lost}"));
+}
+
+/// A loop of volatile stores, which goes on while its counter is below `limit`.
+fn storing(limit: &str) -> String {
+    format!(
+        "mov.u32 %r1, 0;\nL:\nst.volatile.global.u32 [%d0], %r1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, {limit};\n\
+         @%p1 bra L;"
+    )
+}
+
+#[test]
+fn each_iteration_has_its_instructions() {
+    for (limit, copies) in [("3", 3), ("%r0", 7)] {
+        let missing = "statement 4: its access is missing";
+        for i in 0..copies {
+            let text = found(&storing(limit), |made, of| {
+                assert_eq!(of("STG").len(), copies);
+                made.remove(of("STG")[i]);
+            });
+            assert_eq!(text, missing);
+        }
+        let exchanged = found(&storing(limit), |made, of| made.exchange(of("STG")[0], of("STG")[1]));
+        assert_eq!(exchanged, "statement 4: their instructions are in the wrong order");
+    }
+}
+
+#[test]
+fn claims_of_unrolling_are_compared_with_the_code() {
+    let claimed = |change: &dyn Fn(&mut Unrolled)| {
+        found(&storing("5"), |made, _| made.unrolled.iter_mut().for_each(change))
+    };
+    let nowhere = "statement 4: an instruction that belongs to no statement";
+    assert_eq!(claimed(&|_| ()), "");
+    assert_eq!(claimed(&|loop_| loop_.pieces[0].iterations = 6), "statement 4: its access is missing");
+    assert_eq!(claimed(&|loop_| loop_.pieces[0].iterations = 4), nowhere);
+    assert_eq!(claimed(&|loop_| loop_.branch = SrcId(0)), "statement 0: is unrolled, but is in no loop");
+    assert_eq!(found(&storing("5"), |made, _| made.unrolled.clear()), nowhere);
+    let twice = found(&storing("5"), |made, _| made.unrolled.push(made.unrolled[0].clone()));
+    assert_eq!(twice, "statement 7: is unrolled twice");
 }

@@ -193,7 +193,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     };
     let Some((version, sm)) = found else { return };
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
-        // It is there and cannot be read, or a line marker stands before it.
+        // It is there and cannot be read, or a line marker appears before it.
         if header(db, file).version.is_none() {
             let title = format!("change to `.version {version}`");
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
@@ -201,7 +201,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         }
         return;
     }
-    // What stands first is so broken that the version is taken for a part of it.
+    // The first directive is so broken that the version is parsed as a part of it.
     if first.is_some_and(|first| first.text(db).contains(".version")) {
         return;
     }
@@ -209,7 +209,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let mut lines = String::new();
     let mut edits = Vec::new();
     match items_of(db, file, ItemKind::Version).next() {
-        // It stands too late.
+        // It appears too late.
         Some(item) => edits.push(take(db, item, &mut lines)),
         None => lines += &format!(".version {version}\n"),
     }
@@ -225,7 +225,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             edits.push(take(db, item, &mut lines));
         }
     }
-    // Behind a comment at the end of a text that no line break ends.
+    // After a comment at the end of a text that no line break ends.
     let before = &file.text(db)[..usize::from(at)];
     if !before.rsplit('\n').next().unwrap_or_default().trim().is_empty() {
         lines.insert(0, '\n');
@@ -243,7 +243,7 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let mut lines = String::from("\n");
     let mut edits = Vec::new();
     let title = match items_of(db, file, ItemKind::Target).next() {
-        // A line marker stands between them.
+        // A line marker appears between them.
         Some(item) if trimmed(db, item) == diagnostic.range => return,
         Some(item) => {
             edits.push(take(db, item, &mut lines));
@@ -258,7 +258,7 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             format!("insert `.target {sm}`")
         }
     };
-    // The line break behind the version stays where it is.
+    // The line break after the version stays where it is.
     lines.pop();
     edits.push(TextEdit::new(TextRange::empty(after), lines));
     edits.sort_by_key(|edit| edit.range.start());
@@ -282,13 +282,13 @@ fn take(db: &dyn Db, item: Item<'_>, lines: &mut String) -> TextEdit {
     TextEdit::new(range, "")
 }
 
-/// The number behind `.version`, in the file.
+/// The number after `.version`, in the file.
 fn version_number(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     let item = items_of(db, file, ItemKind::Version).next()?;
     word(db, item, |kind, _| kind == SyntaxKind::FLOAT)
 }
 
-/// The first name of a target behind `.target`, in the file.
+/// The first name of a target after `.target`, in the file.
 fn target_name(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     let item = items_of(db, file, ItemKind::Target).next()?;
     word(db, item, |kind, text| kind == SyntaxKind::IDENT && target(text).is_some())

@@ -101,7 +101,7 @@ impl Registers {
         let Some((item, range)) = item_of(db, file, diagnostic.range) else { return };
         let name = &item.text(db)[range];
         let Some(wanted) = self.undeclared.get(&(item.offset(db), name.to_owned())) else { return };
-        // A name that is like this one is what was meant only if its register can stand here.
+        // A name that is like this one is what was meant only if its register can appear here.
         let here = use_at(db, item, range.start()).and_then(|here| here.ty);
         diagnostic.fixes.retain(|fix| {
             let near = fix.edits.first().and_then(|edit| type_of_name(db, item, &edit.text, range));
@@ -297,7 +297,7 @@ fn use_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<Wanted> {
     }
 }
 
-/// What a name stands in.
+/// The context that a name is used in.
 #[derive(Clone, Copy)]
 enum Inside {
     /// `[a]`

@@ -48,7 +48,7 @@ fn declarator(node: &SyntaxNode) -> Option<TextRange> {
     Some(TextRange::new(before.text_range().start(), node.text_range().end()))
 }
 
-/// The range with the blanks behind it, and with its line when nothing else stands there.
+/// The range with the blanks after it, and with its line when nothing else appears there.
 fn with_line(text: &str, range: TextRange) -> TextRange {
     let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
     let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
@@ -56,7 +56,7 @@ fn with_line(text: &str, range: TextRange) -> TextRange {
     let is_line = before[..before.len() - indent].ends_with('\n') && behind[blanks..].starts_with('\n');
     let size = |count: usize| TextSize::new(count as u32);
     if is_line {
-        // The break in front goes, so that one behind remains.
+        // Removes the line break before it and keeps the one after it.
         TextRange::new(range.start() - size(indent + 1), range.end() + size(blanks))
     } else {
         TextRange::new(range.start(), range.end() + size(blanks))

@@ -118,7 +118,11 @@ impl<'a> Multiprocessor<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Report {
+    /// Replays the trace.
+    ///
+    /// # Errors
+    /// The instruction of a warp that waits for an event which never comes. A trace that the emulator recorded has none.
+    pub(super) fn run(mut self) -> Result<Report, u32> {
         loop {
             self.begin_clusters();
             if self.resident == 0 {
@@ -130,10 +134,10 @@ impl<'a> Multiprocessor<'a> {
                 self.later.pop();
                 self.happens(what);
             }
-            self.cycle();
+            self.cycle()?;
         }
         self.report.cycles = self.now;
-        self.report
+        Ok(self.report)
     }
 
     fn figure(&self, name: Figure) -> u64 {
@@ -189,7 +193,7 @@ impl<'a> Multiprocessor<'a> {
     }
 
     /// Lets every partition issue, then goes to the next time at which anything can change.
-    fn cycle(&mut self) {
+    fn cycle(&mut self) -> Result<(), u32> {
         let mut next = self.later.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let mut idle = [None; PARTITIONS];
         let mut waiting: Vec<(u32, Reason)> = Vec::new();
@@ -202,7 +206,11 @@ impl<'a> Multiprocessor<'a> {
                 Err(reason) => *idle = Some(reason),
             }
         }
-        // A wait that never ends would have been a deadlock in the emulator.
+        if next == u64::MAX
+            && let Some(&(at, _)) = waiting.first()
+        {
+            return Err(at);
+        }
         let passed = if next == u64::MAX { 1 } else { next.saturating_sub(self.now).max(1) };
         for reason in idle.into_iter().flatten() {
             self.report.lost[reason as usize] += passed;
@@ -212,6 +220,7 @@ impl<'a> Multiprocessor<'a> {
         }
         self.now += passed;
         self.retire();
+        Ok(())
     }
 
     /// Retires the warps that have issued all their instructions.

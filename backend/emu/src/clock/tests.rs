@@ -115,3 +115,8 @@ fn products() {
     assert_eq!(each(80, 32, &[], &products), 1600);
     assert_eq!(each(120, 32, &[], &products), 6400);
 }
+
+#[test]
+fn a_barrier_that_is_guarded_off_waits_for_nobody() {
+    assert_eq!(each(80, 64, &[], &["s5: @!PT BAR.SYNC 0x0"]), 500);
+}

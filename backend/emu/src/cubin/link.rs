@@ -2,8 +2,8 @@
 //!
 //! Source: `cuobjdump -elf` for the names of relocations, and what nvlink 13.0 made of code of ptxas for each.
 
-use super::elf::{Section, Symbol};
-use super::{CubinError, broken};
+use super::{CubinError, Section, broken};
+use gpu_files::elf::{SHARED, Symbol};
 use sass::{Field, Inst, Sm};
 
 /// Where a symbol is.
@@ -40,11 +40,11 @@ impl Place {
 }
 
 /// R_CUDA_64.
-pub(super) const ADDRESS64: u64 = 2;
+pub(super) const ADDRESS64: u32 = 2;
 /// The same as a generic address, in initial values.
-pub(super) const GENERIC64: u64 = 4;
+pub(super) const GENERIC64: u32 = 4;
 /// R_CUDA_UNIFIED: the address of a function in memory.
-pub(super) const FUNCTION64: u64 = 102;
+pub(super) const FUNCTION64: u32 = 102;
 
 /// Bits of an instruction that a number goes into.
 struct Bits {
@@ -66,7 +66,7 @@ enum Change {
     Target,
 }
 
-fn change(kind: u64) -> Option<Change> {
+fn change(kind: u32) -> Option<Change> {
     Some(match kind {
         // ABS32_32, ABS32_LO_32 and UNIFIED32_LO_32; ABS32_HI_32 and UNIFIED32_HI_32.
         55 | 56 | 112 => Change::Address(WIDE, 0),
@@ -90,25 +90,25 @@ fn change(kind: u64) -> Option<Change> {
 }
 
 /// TEX_HEADER_INDEX, SAMP_HEADER_INDEX, SURF_HEADER_INDEX and SAMP_HEADER_INDEX_0.
-pub(super) fn is_handle(kind: u64) -> bool {
+pub(super) fn is_handle(kind: u32) -> bool {
     matches!(kind, 6 | SAMPLER | 52 | 101)
 }
 
 /// The relocation that puts a sampler's index above a texture's index.
-const SAMPLER: u64 = 7;
+const SAMPLER: u32 = 7;
 
 /// The bits that one of these relocations puts into a word.
-pub(super) fn handle_bits(kind: u64, handle: u64) -> u64 {
+pub(super) fn handle_bits(kind: u32, handle: u64) -> u64 {
     if kind == SAMPLER { handle << crate::texture::SAMPLER_SHIFT } else { handle }
 }
 
 /// Whether a relocation of code puts nothing into it.
-pub(super) fn changes_nothing(kind: u64) -> bool {
+pub(super) fn changes_nothing(kind: u32) -> bool {
     matches!(change(kind), Some(Change::Nothing))
 }
 
 /// Puts a place into an instruction.
-pub(super) fn relocate(sm: Sm, word: u128, kind: u64, place: Place) -> Result<u128, CubinError> {
+pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: Place) -> Result<u128, CubinError> {
     let wrong = || CubinError(format!("the relocation {kind} of the word {word:#034x} to {place:?}"));
     let put = |word: u128, bits: Bits, value: u64| {
         let mask = (1u128 << bits.count) - 1;
@@ -135,6 +135,17 @@ pub(super) fn relocate(sm: Sm, word: u128, kind: u64, place: Place) -> Result<u1
     }
 }
 
+/// Whether a symbol is a variable in shared memory that is still to be placed. Its value is its alignment.
+fn is_shared(symbol: &Symbol<'_>, sections: &[Section<'_>]) -> bool {
+    /// Bits of a symbol that tell its space, and what they are for shared memory.
+    const SPACE: u8 = 0xe0;
+    const SPACE_SHARED: u8 = 0x40;
+    match symbol.section {
+        0 => symbol.other & SPACE == SPACE_SHARED,
+        section => sections.get(section).is_some_and(|section| section.kind == SHARED),
+    }
+}
+
 /// The places in shared memory of symbols that have none yet, and the bytes they take together. Those without a size
 /// share what follows the others.
 pub(super) fn place_shared(
@@ -144,7 +155,7 @@ pub(super) fn place_shared(
 ) -> Result<(Vec<(usize, u64)>, u32), CubinError> {
     /// What dynamic shared memory is aligned to at least.
     const DYNAMIC_ALIGN: u64 = 128;
-    let mut used: Vec<usize> = used.filter(|&symbol| symbols[symbol].is_shared(sections)).collect();
+    let mut used: Vec<usize> = used.filter(|&symbol| is_shared(&symbols[symbol], sections)).collect();
     used.sort_unstable();
     used.dedup();
     let mut places = Vec::new();
@@ -171,7 +182,7 @@ mod tests {
     use super::*;
 
     /// The text of an instruction into which a relocation puts a place.
-    fn relocated(sm: u8, text: &str, kind: u64, place: Place) -> String {
+    fn relocated(sm: u8, text: &str, kind: u32, place: Place) -> String {
         let sm = Sm(sm);
         let inst = sass::parse(sm, text, 0).unwrap_or_else(|error| panic!("{text}: {error}"));
         let word = sass::encode(sm, &inst).expect("encodes");

@@ -237,6 +237,8 @@ impl Block<'_> {
                 }
                 return self.meet(w, g, active, |lane| members[lane]);
             }
+            // Guarded off, it does not count the warp.
+            "BAR" if active == 0 => {}
             "BAR" => return self.barrier(w, g, active),
             "B2R" => {
                 let [count, holds] = self.warps[w].reduction;

@@ -137,6 +137,7 @@ impl<'a> Program<'a> {
         match symbol {
             Symbol::Global(i) => match self.env.variables[i as usize].space {
                 Space::Shared => self.shared_globals[i as usize].map_or(Place::Nowhere, Place::Shared),
+                Space::Local => self.code.module_locals.get(i as usize).copied().unwrap_or(Place::Nowhere),
                 _ => fixed(self.globals[i as usize]),
             },
             Symbol::Local(i) => self.code.locals[i as usize],

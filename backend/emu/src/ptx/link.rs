@@ -80,6 +80,10 @@ pub(super) struct Code {
     /// By instruction and operand: what video instructions take of registers.
     pub(super) parts: BTreeMap<(u32, u8), Part>,
     module_constants: u64,
+    /// By their numbers.
+    module_registers: BTreeMap<u32, RegId>,
+    /// By [`Symbol::Global`]: where each thread has its own of a variable.
+    pub(super) module_locals: Vec<Place>,
 }
 
 impl Code {
@@ -98,9 +102,9 @@ impl Code {
         let mut names = Vec::new();
         for function in callable.iter().filter(|function| !function.entry) {
             names.push(function.name.as_str());
-            code.add(function);
+            code.add(function, &[]);
         }
-        code.add(kernel);
+        code.add(kernel, &module.env.variables);
         code.by_symbol = module
             .env
             .functions
@@ -129,8 +133,25 @@ impl Code {
         Place::Fixed(start)
     }
 
-    fn add(&mut self, function: &Function) {
+    /// The registers of the module that a function uses, and their numbers here.
+    fn shared_registers(&mut self, function: &Function) -> Vec<(RegId, RegId)> {
+        let mut shared = Vec::new();
+        for (own, register) in (0..).map(RegId).zip(&function.regs) {
+            let Some(number) = register.shared else { continue };
+            let next = RegId(self.registers.len() as u32);
+            let place = *self.module_registers.entry(number).or_insert(next);
+            if place == next {
+                self.registers.push(register.ty);
+            }
+            shared.push((own, place));
+        }
+        shared
+    }
+
+    fn add(&mut self, function: &Function, variables: &[Variable]) {
+        let shared = self.shared_registers(function);
         let base = Bases {
+            shared,
             register: self.registers.len() as u32,
             label: self.labels.len() as u32,
             list: self.targets.len() as u32,
@@ -143,6 +164,16 @@ impl Code {
         self.targets
             .extend(function.targets.iter().map(|list| list.iter().map(|l| base.label(*l)).collect()));
         let mut frame = Frame { bytes: 0, align: 16 };
+        // The kernel's frame is the first of the thread.
+        for variable in variables {
+            self.module_locals.push(match variable.space {
+                Space::Local => match frame.add(variable.size, variable.align.max(1).into()) {
+                    Place::Frame(start) => Place::Fixed(start),
+                    place => place,
+                },
+                _ => Place::Nowhere,
+            });
+        }
         let returns = formals(&function.returns, &base, &mut frame);
         self.returns.extend(returns.iter().map(Formal::place));
         let mut params = if function.entry {
@@ -266,6 +297,8 @@ fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
 
 /// The first numbers of a function's own things.
 struct Bases {
+    /// Registers of the module.
+    shared: Vec<(RegId, RegId)>,
     register: u32,
     label: u32,
     list: u32,
@@ -276,7 +309,8 @@ struct Bases {
 
 impl Renumber for Bases {
     fn reg(&self, reg: RegId) -> RegId {
-        RegId(reg.0 + self.register)
+        let shared = self.shared.iter().find(|(own, _)| *own == reg);
+        shared.map_or(RegId(reg.0 + self.register), |&(_, place)| place)
     }
 
     fn label(&self, label: LabelId) -> LabelId {

@@ -15,7 +15,7 @@ pub(crate) enum Wanted {
     Texts(&'static [&'static str]),
     /// Something of this description.
     Thing(&'static str),
-    /// What stands here is wrong for another reason.
+    /// What appears here is wrong for another reason.
     Not(&'static str),
 }
 
@@ -186,7 +186,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The longest text of a choice that stands here and ends where a word ends, as its index.
+    /// The longest text of a choice that appears here and ends where a word ends, as its index.
     pub(crate) fn choice(&mut self, texts: &[&str]) -> Option<u64> {
         let rest = self.rest().as_bytes();
         let ends =

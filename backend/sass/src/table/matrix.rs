@@ -57,7 +57,7 @@ const SPARSE_AB: Count = by_shape(&[1, 2, 4]);
 const SCALE_SELECTORS: Piece =
     op(RegOperand::new(RegFile::UR, FieldSpec::new(Field::Ur, 60, 3).high(73, 5).neutral(255), Role::D));
 const SCALE_A: Piece = op(reg_at(Field::Re, 40, Role::D));
-/// The metadata, and behind them the scale factors of the first side.
+/// The metadata, and after them the scale factors of the first side.
 const METADATA_AND_SCALE_A: Piece = op(counted(reg_at(Field::Re, 40, Role::D), Count::Fixed(2)));
 const SCALE_B: Piece = op(RegOperand {
     suffix: Some(FieldSpec::new(Field::KeepD, 51, 1).choice(&["", ".reuse"])),

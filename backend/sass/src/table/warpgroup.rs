@@ -1,4 +1,4 @@
-//! Matrix products of a warpgroup, whose operands lie in shared memory behind descriptors.
+//! Matrix products of a warpgroup, whose operands lie in shared memory, given by descriptors.
 //!
 //! They run asynchronously: `gsb0` on an instruction closes a group, and `WARPGROUP.DEPBAR` waits for groups.
 

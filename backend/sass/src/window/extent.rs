@@ -30,7 +30,7 @@ pub(super) struct Extent {
     pub(super) load: usize,
     /// The first access.
     pub(super) first: usize,
-    /// Behind the last line that may come back to an access.
+    /// After the last line that may come back to an access.
     pub(super) end: usize,
     /// No line but the load is missing.
     pub(super) is_complete: bool,
@@ -179,7 +179,7 @@ impl Flow {
         before.last().copied().unwrap_or(0)
     }
 
-    /// Behind the last line that may come back to the line.
+    /// After the last line that may come back to the line.
     fn end(&self, last: usize) -> usize {
         let mut end = last;
         for _ in 0..PASSES {
@@ -203,7 +203,7 @@ impl Flow {
         next - access < RELOADED_AFTER || self.branches.iter().any(enters)
     }
 
-    /// For each of some lines in order, the first behind it that a branch of before goes to, or where a routine begins.
+    /// For each of some lines in order, the first after it that a branch of before goes to, or where a routine begins.
     pub(super) fn passed_by(&self, lines: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
         // Branches are in the order of their lines.
         let mut branches = self.branches.iter().peekable();

@@ -20,7 +20,7 @@ const PAIRS: usize = 31;
 const FIRST: usize = USUAL_DESCRIPTOR as usize / 2;
 /// The first pair that functions keep for those that call them, UR36.
 const FIRST_KEPT: usize = 18;
-/// Of how many lines the load may be behind where it is thought to be.
+/// How many lines after its expected place the load may be.
 const MOST_LATER: usize = 100;
 /// Instructions from where threads meet to the end of the routine by which all threads of a warp agree.
 const VOTE: Range<u64> = 8..10;
@@ -141,7 +141,7 @@ impl Pairs {
         &events[until(lines.start)..until(lines.end)]
     }
 
-    /// Whether a value of before the lines is read behind them.
+    /// Whether a value from before the lines is read after them.
     fn lives_through(&self, pair: usize, lines: Range<usize>) -> bool {
         let events = &self.events[pair];
         let next = events.get(events.partition_point(|&(line, _)| line < lines.start));

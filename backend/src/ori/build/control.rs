@@ -73,6 +73,14 @@ impl<'a> Lowering<'a> {
         }
         runs.push(Run { statements: start..body.len(), block: None });
         self.reach(&mut runs, &run_of_label)?;
+        let nounroll = &self.func.nounroll;
+        for run in &runs {
+            let Some(block) = run.block else { continue };
+            let next = nounroll.before.partition_point(|&before| (before as usize) < run.statements.start);
+            let here =
+                nounroll.before.get(next).is_some_and(|&before| (before as usize) < run.statements.end);
+            self.out.block_mut(block).may_unroll = !nounroll.everywhere && !here;
+        }
         self.labels = run_of_label.iter().map(|run| run.and_then(|i: usize| runs[i].block)).collect();
         Ok(runs)
     }

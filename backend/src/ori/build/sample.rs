@@ -134,7 +134,7 @@ impl Sample {
             other => panic!("register prefix {other}"),
         };
         let reg = RegId(self.func.regs.len() as u32);
-        self.func.regs.push(Register { ty });
+        self.func.regs.push(Register { ty, shared: None });
         self.registers.insert(name.into(), reg);
         reg
     }

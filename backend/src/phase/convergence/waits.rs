@@ -45,7 +45,7 @@ impl<'a> Waits<'a> {
         let mut waits =
             Waits { dom, loops, blocks: Vec::new(), place: vec![None; func.blocks.len()], any_counts: false };
         for &b in &dom.preorder {
-            let own = waits_of(&func.block(b).insts, func.entry);
+            let own = waits_of(&func.block(b).insts);
             if !own.is_empty() {
                 waits.place[b.index()] = Some(waits.blocks.len() as u32);
                 waits.any_counts |= own.contains(&Wait::Count);
@@ -170,7 +170,7 @@ impl Walk {
 }
 
 /// The operations of a block that wait.
-fn waits_of(insts: &[Inst], is_kernel: bool) -> Vec<Wait> {
+fn waits_of(insts: &[Inst]) -> Vec<Wait> {
     let mut waits = Vec::new();
     for inst in insts {
         match inst.op {
@@ -182,8 +182,6 @@ fn waits_of(insts: &[Inst], is_kernel: bool) -> Vec<Wait> {
             Op::Call { callee: Callee { waits: true, .. } } | Op::CallTo { absolute: false } => {
                 waits.push(Wait::Count);
             }
-            // A function has no barrier registers that last while it calls: none is set around this.
-            Op::Call { .. } | Op::CallTo { absolute: true } if !is_kernel => waits.push(Wait::Count),
             Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
             // More threads than those of the block.
             Op::ClusterWait if waits.contains(&Wait::Warp) => {}

@@ -264,7 +264,7 @@ impl Checker<'_> {
             if let (Some(value), Some(data)) = (value, data) {
                 self.is_in_place(value, reg)?;
                 aligned(reg, data.file, data.width)?;
-                let kept = matches!(reg.file, File::B | File::UR) && abi::is_preserved(reg);
+                let kept = reg.file == File::UR && abi::is_preserved(reg);
                 if kept && !self.after.entry && self.after.routine.is_none() {
                     return Err(format!("{reg:?} is the caller's"));
                 }
@@ -354,6 +354,9 @@ impl Checker<'_> {
             if kept {
                 self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
             }
+        }
+        for reg in (0..16).map(|index| Reg { file: File::B, index }).filter(|reg| abi::is_preserved(*reg)) {
+            self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
         }
         Ok(())
     }
@@ -457,6 +460,19 @@ impl Checker<'_> {
                     let held = state.get(Place::Word(word));
                     state.write(Place::Reg(offset(dst, i as u8)?), held);
                 }
+            }
+            (Op::BarrierTake { clear: true }, dst, [Src { kind: SrcKind::Reg(barrier), .. }])
+                if plain && barrier.file == File::B && dst.is_none_or(|dst| dst.file == File::R) =>
+            {
+                if let Some(dst) = dst {
+                    state.write(Place::Reg(dst), state.get(Place::Reg(*barrier)));
+                }
+                state.write(Place::Reg(*barrier), Held::Nothing);
+            }
+            (Op::BarrierGive, Some(barrier @ Reg { file: File::B, .. }), [src])
+                if plain && is_of(src, &[File::R]) =>
+            {
+                state.write(Place::Reg(barrier), self.moved(src, state)?);
             }
             _ => return Err("is not a move, spill or reload".to_owned()),
         }

@@ -1,7 +1,7 @@
 //! One object per instruction and line.
 
 use super::{Out, addressed};
-use sass::cubin::Function;
+use gpu_files::cubin::Function;
 use sass::{Control, Field, INST_BYTES, Inst, RegUse, Sm};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! As `nvdisasm -c` prints: assembler directives, and labels for the targets of branches.
 
 use super::{Out, addressed, end, push_position, push_text};
+use gpu_files::cubin::{Cubin, Function, Symbol};
 use sass::Sm;
-use sass::cubin::{Cubin, Function, Symbol};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

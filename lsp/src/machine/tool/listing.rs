@@ -3,9 +3,9 @@
 use super::{
     Out, TO_MNEMONIC, addressed, end, position_len, push_blanks, push_hex, push_position, push_text,
 };
+use gpu_files::cubin::Cubin;
+use gpu_files::image::Container;
 use sass::Sm;
-use sass::cubin::Cubin;
-use sass::image::Container;
 use std::io::{self, Write};
 
 /// From the end of the longest text to the word.
@@ -47,7 +47,7 @@ struct Texts {
     text: String,
     /// Where each text ends, and its bits without a meaning.
     ends: Vec<(usize, u128)>,
-    /// The most bytes before the word of a line whose guard stood behind the place where mnemonics begin.
+    /// The most bytes before the word of a line whose guard stood after the place where mnemonics begin.
     width: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Memory of other GPUs behind the fabric, by the number of an endpoint and an offset in it.
+//! Memory of other GPUs across the fabric, by the number of an endpoint and an offset in it.
 
 use super::asynchronous::{COPY, CP_MASK, DIMS, OVERRIDE_ATTRIBUTES, RUBIN, tensor};
 use super::prelude::*;
@@ -42,7 +42,7 @@ const NUMBER: Part = Part::Integer(32);
 const OFFSET: Part = Part::Integer(64);
 const PLACE: &[Part] = &[NUMBER, OFFSET];
 const MAP: Operand = tensor("tensorMap").head(PLACE);
-/// The offset of the counter goes behind that of the data.
+/// The offset of the counter goes after that of the data.
 macro_rules! counted_tensor_rules {
     () => {
         tensor_rules![

@@ -165,7 +165,7 @@ const FP8: Gate = Gate::since(7, 8, 89).late(8, 1, TargetSet::since(89).without(
 /// Conversions between narrow formats and pairs of halves that came later.
 const BETWEEN_PAIRS: Gate = Gate::only(9, 1, BLOCK_TARGETS);
 const TO_BF16: Gate = Gate::only(9, 2, BLOCK_TARGETS);
-/// Fixed point with a sign, two bits and six behind the point.
+/// Fixed point with a sign, two bits before and six after the binary point.
 const FIXED: Gate = Gate::only(
     9,
     1,

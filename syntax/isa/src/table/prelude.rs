@@ -36,7 +36,7 @@ impl Group {
     }
 }
 
-/// A required group right behind the mnemonic.
+/// A required group right after the mnemonic.
 pub(super) const fn key(names: &'static [Mod]) -> Group {
     req(names).at(Place::Leading)
 }
@@ -220,7 +220,7 @@ impl Operand {
         self.class = class;
         self
     }
-    /// `_` may stand in its place.
+    /// `_` may appear in its place.
     pub(super) const fn sink(self) -> Self {
         self.or(Class::SINK)
     }

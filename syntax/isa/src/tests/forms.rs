@@ -177,7 +177,7 @@ pub(super) fn combinations(form: &Form, tell: &mut dyn FnMut(&str) -> bool) {
             words.reverse();
             goes_on &= tell(&Name::outcome_of(form, &words));
             words.reverse();
-            // The last modifier behind the types.
+            // The last modifier after the types.
             if let Some(last) = words.len().checked_sub(name.types.len() + 1) {
                 words[last..].rotate_left(1);
                 goes_on &= tell(&Name::outcome_of(form, &words));

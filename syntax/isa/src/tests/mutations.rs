@@ -117,7 +117,7 @@ fn gates(gate: Gate) -> Vec<Gate> {
 fn groups(form: &Form, group: &Group) -> Vec<Group> {
     let mut all = vec![Group { required: !group.required, ..*group }];
     all.extend(shorter(group.names).map(|names| Group { names, ..*group }));
-    // A modifier that stands nowhere in the row.
+    // A modifier that appears nowhere in the row.
     let new = Mod::ALL.iter().find(|m| !form.groups.iter().any(|group| group.contains(**m)));
     if let Some(&new) = new {
         let names = leak(group.names.iter().copied().chain([new]).collect());

@@ -117,7 +117,10 @@ impl Job {
                     println!("WRONG sm_{} {name}: {how}", self.target);
                     continue;
                 }
-                (Ok(_), Err(_)) => continue,
+                (Ok(_), Err(how)) => {
+                    println!("ptxas's code is not timed: sm_{} {name}: {how}", self.target);
+                    continue;
+                }
             };
             timed.push(Timed {
                 name: name.clone(),

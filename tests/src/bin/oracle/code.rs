@@ -1,7 +1,8 @@
 //! The code of a cubin, decoded, and how `cuobjdump` prints it.
 
+use gpu_files::cubin;
 use object::{Object, ObjectSection};
-use sass::{Inst, Sm, cubin};
+use sass::{Inst, Sm};
 use std::collections::BTreeMap;
 
 /// A text section.

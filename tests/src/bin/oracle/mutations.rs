@@ -94,6 +94,8 @@ fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>
                         stalls.extend(long.map(|at| Mutation::ShortenStall { at }));
                     }
                 }
+                // The unit itself hands the result on.
+                Some((second, read)) if hazard::forwards(sm, producer, &code[second], &read) => {}
                 Some((second, _)) => {
                     let set = producer.control.write_sb.map(|s| 1 << s);
                     let no_other = code[first + 1..second].iter().all(|i| i.control.wait == 0);

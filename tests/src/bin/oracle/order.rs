@@ -143,7 +143,12 @@ fn one(
     let insts = without_gatherings(sm, input, insts, &lines);
     let spills = vec![false; insts.len()];
     let never = dropped(input, &insts, &lines);
-    Ok(order::check(input, sm, &insts, Claims { lines: &lines, spills: &spills, never: &never, tables: &[] }))
+    Ok(order::check(
+        input,
+        sm,
+        &insts,
+        Claims { lines: &lines, unrolled: &[], spills: &spills, never: &never, tables: &[] },
+    ))
 }
 
 /// Whether some statement's access or barrier is there more than once. Then one block of code has several turns of a loop,

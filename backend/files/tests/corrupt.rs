@@ -3,9 +3,9 @@
 mod files;
 
 use files::container;
-use sass::cubin::{Symbol, read};
-use sass::image::{ImageKind, UNPACK_LIMIT, images};
-use sass::{Sm, cubin, decode_tolerant, print};
+use gpu_files::cubin::{self, Symbol, read};
+use gpu_files::image::{ImageKind, UNPACK_LIMIT, images};
+use sass::{Sm, decode_tolerant, print};
 
 /// Reads everything there is.
 fn walk(bytes: &[u8]) {

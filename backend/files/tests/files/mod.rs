@@ -47,6 +47,7 @@ pub(crate) fn cubin() -> Vec<u8> {
     out[16] = 2;
     out[18] = 190;
     out[48..52].copy_from_slice(&0x0600_5a04u32.to_le_bytes());
+    out[58] = SECTION_BYTES as u8;
     out[60] = contents.len() as u8;
     out[62] = 1;
     let mut headers = Vec::new();

@@ -1,7 +1,7 @@
 //! Files that hold cubins: a cubin, a container of several images ("fatbin"), or a host program with containers.
 
-use crate::cubin::{Bytes, CubinError, Elf};
-use crate::{lz4, zstd};
+use crate::elf::{Elf, ElfError, MACHINE_CUDA};
+use crate::unpack;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -25,8 +25,8 @@ enum Packing {
     Zstandard(u64),
 }
 
-/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can stand
-/// for very many.
+/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can
+/// unpack to very many.
 pub const UNPACK_LIMIT: u64 = 256 << 20;
 
 impl<'a> Image<'a> {
@@ -36,7 +36,7 @@ impl<'a> Image<'a> {
             return Ok(Cow::Borrowed(self.packed));
         };
         *room = room.checked_sub(size).ok_or(ImageError::TooLarge { size, room: *room })?;
-        let unpack = if let Packing::Lz4(_) = self.packing { lz4::unpack } else { zstd::unpack };
+        let unpack = if let Packing::Lz4(_) = self.packing { unpack::lz4 } else { unpack::zstandard };
         unpack(self.packed, size as usize).map(Cow::Owned).ok_or(ImageError::Damaged)
     }
 }
@@ -95,8 +95,8 @@ impl fmt::Display for ImageError {
 
 impl std::error::Error for ImageError {}
 
-impl From<CubinError> for ImageError {
-    fn from(_: CubinError) -> ImageError {
+impl From<ElfError> for ImageError {
+    fn from(_: ElfError) -> ImageError {
         ImageError::Truncated
     }
 }
@@ -104,9 +104,6 @@ impl From<CubinError> for ImageError {
 const CONTAINER_MAGIC: &[u8] = b"\x50\xed\x55\xba";
 /// Sections of host programs that hold containers; the second one's are to be linked.
 const CONTAINER_SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
-/// Offset of the machine in an ELF header, and the GPU's.
-const MACHINE_AT: usize = 18;
-const MACHINE_CUDA: u64 = 190;
 const KIND_PTX: u16 = 1;
 const KIND_CUBIN: u16 = 2;
 const FLAG_LZ4: u64 = 1 << 13;
@@ -128,10 +125,10 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
         return Ok(out);
     }
     let elf = Elf::new(bytes).map_err(|error| match error {
-        CubinError::NotElf => ImageError::Unknown,
+        ElfError::NotElf => ImageError::Unknown,
         _ => ImageError::Truncated,
     })?;
-    if Bytes(bytes).number(MACHINE_AT, 2)? == MACHINE_CUDA {
+    if elf.machine == MACHINE_CUDA {
         let (kind, packing) = (ImageKind::Cubin, Packing::None);
         return Ok(vec![Image { kind, sm: 0, container: None, packing, packed: bytes }]);
     }
@@ -144,6 +141,22 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
         containers(content, &mut out)?;
     }
     if out.is_empty() { Err(ImageError::NoImages) } else { Ok(out) }
+}
+
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn slice(self, offset: usize, size: usize) -> Result<&'a [u8], ImageError> {
+        let end = offset.checked_add(size).ok_or(ImageError::Truncated)?;
+        self.0.get(offset..end).ok_or(ImageError::Truncated)
+    }
+
+    /// A little-endian number of at most eight bytes.
+    fn number(self, offset: usize, size: usize) -> Result<u64, ImageError> {
+        let bytes = self.slice(offset, size)?;
+        Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    }
 }
 
 /// Containers that follow each other, with zeros between them.

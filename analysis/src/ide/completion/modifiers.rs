@@ -1,0 +1,208 @@
+//! Names of instructions: mnemonics, and what can follow in a name that has begun.
+
+use ptx_isa::{
+    Form, Gate, Group, Mod, Opcode, Place, Rule, ScalarType, Space, Suffix, Then, forms_of, gates,
+};
+
+use super::{Collector, Rank, Setting};
+use crate::ide::CompletionKind;
+use crate::ide::reference::needs;
+use crate::ide::signature_help::spelled;
+
+/// All mnemonics; those without a form for the target come last.
+pub(super) fn mnemonics(out: &mut Collector, setting: &Setting) {
+    for &mnemonic in ptx_isa::mnemonics() {
+        let forms = || forms_of(mnemonic).iter().map(|&id| ptx_isa::form(id));
+        let form = forms().find(|form| setting.has(&form.gate));
+        let detail = match (form, forms().next()) {
+            (Some(form), _) => form.operands.iter().map(spelled).collect::<Vec<_>>().join(", "),
+            (None, Some(form)) => format!("requires {}", needs(&form.gate)),
+            (None, None) => String::new(),
+        };
+        let is_missing = form.is_none() && !forms_of(mnemonic).is_empty();
+        out.add(Rank::legal(!is_missing, 0, 0), mnemonic, CompletionKind::Mnemonic, detail);
+    }
+}
+
+/// What can follow in a name, and how soon it should.
+struct Candidate {
+    suffix: Suffix,
+    /// The least of the forms that take it.
+    order: (u32, u32),
+    /// Some form that takes it is available.
+    is_legal: bool,
+    /// What it requires beyond the rest of the name in every form that takes it.
+    needs: Option<Gate>,
+}
+
+/// What can follow a name such as `ld.global`: modifiers and types of the rows that fit so far.
+///
+/// First comes what the name lacks: required modifiers in the order of the manual, a state space, the type. Then come the
+/// optional modifiers, those of later places first. What the target or the version lacks comes last.
+pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
+    let mut words = name.split('.').filter(|word| !word.is_empty());
+    let Some(mnemonic) = words.next() else { return };
+    let written: Vec<Suffix> = words.filter_map(Suffix::parse).collect();
+    let mut found: Vec<Candidate> = Vec::new();
+    let all = forms_of(mnemonic).iter().map(|&id| ptx_isa::form(id));
+    let forms: Vec<&Form> = all.filter(|form| written.iter().all(|suffix| takes(form, *suffix))).collect();
+    for form in &forms {
+        of_form(form, &forms, &written, setting, &mut found);
+    }
+    for candidate in found {
+        let (group, within) = candidate.order;
+        let rank = Rank::legal(candidate.is_legal, group, within);
+        let require = candidate.needs.map(|gate| needs(&gate));
+        let require = require.map(|text| if candidate.is_legal { text } else { format!("requires {text}") });
+        match candidate.suffix {
+            Suffix::Mod(m) => {
+                out.add(rank, m.text(), CompletionKind::Modifier, require.unwrap_or_default());
+            }
+            Suffix::Type(ty) => {
+                let detail = require.filter(|_| !candidate.is_legal);
+                let detail = detail.unwrap_or_else(|| format!("{} bits", ty.bits()));
+                out.add(rank, ty.text(), CompletionKind::Type, detail);
+            }
+        }
+    }
+}
+
+fn takes(form: &Form, suffix: Suffix) -> bool {
+    match suffix {
+        Suffix::Mod(m) => form.groups.iter().any(|group| group.contains(m)),
+        Suffix::Type(ty) => form.types.iter().any(|set| set.contains(ty)),
+    }
+}
+
+/// An instruction's name of a form, finished or not.
+fn opcode(form: &Form, suffixes: impl Iterator<Item = Suffix>) -> Option<Opcode> {
+    let (mut mods, mut types) = (Vec::new(), Vec::new());
+    for suffix in suffixes {
+        match suffix {
+            Suffix::Mod(m) => mods.push(m),
+            Suffix::Type(ty) => types.push(ty),
+        }
+    }
+    Opcode::new(form.id, &mods, &types)
+}
+
+/// How a group of modifiers stands among the forms that fit so far.
+fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
+    let required = |form: &&&Form| {
+        form.groups.iter().any(|other| other.required && other.names.iter().any(|&m| group.contains(m)))
+    };
+    let count = forms.iter().filter(required).count();
+    let tells_instruction = group.place == Place::Leading || 2 * count >= forms.len();
+    match () {
+        () if count == forms.len() => REQUIRED,
+        () if group.required && group.names.len() > 1 && tells_instruction => REQUIRED,
+        () if group.names.iter().any(|m| Space::parse(m.text()).is_some()) => SPACE,
+        () if is_past => PAST,
+        () => OPTIONAL,
+    }
+}
+
+/// What can follow in the name of one form, each with its place in the order.
+fn following(form: &Form, forms: &[&Form], written: &[Suffix]) -> Vec<(Suffix, (u32, u32))> {
+    let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
+    let last = form.groups.iter().rposition(is_taken);
+    let mut all = Vec::new();
+    for (place, group) in form.groups.iter().enumerate().filter(|(_, group)| !is_taken(group)) {
+        let kind = kind_of_group(group, forms, last.is_some_and(|last| place < last));
+        for (i, &m) in group.names.iter().enumerate() {
+            let within = if kind == SPACE { order_of_space(m) } else { (place * 64 + i) as u32 };
+            all.push((Suffix::Mod(m), (kind, within)));
+        }
+    }
+    let types_written = written.iter().filter(|suffix| matches!(suffix, Suffix::Type(_))).count();
+    let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter());
+    all.extend(types.map(|ty| (Suffix::Type(ty), (TYPE, order_of_type(ty)))));
+    all
+}
+
+fn of_form(form: &Form, forms: &[&Form], written: &[Suffix], setting: &Setting, found: &mut Vec<Candidate>) {
+    let base = opcode(form, written.iter().copied()).map_or(form.gate, |opcode| gates(&opcode));
+    for (suffix, order) in following(form, forms, written) {
+        let Some(opcode) = opcode(form, written.iter().copied().chain([suffix])) else { continue };
+        if !is_possible(form, &opcode) {
+            continue;
+        }
+        let gate = least_gate(form, &opcode, setting);
+        let is_legal = setting.has(&gate);
+        let needs = (gate != base || !is_legal).then_some(gate);
+        match found.iter_mut().find(|other| other.suffix == suffix) {
+            Some(other) => {
+                // The gate of an available form, or one that all of them share.
+                other.needs = match (other.is_legal, is_legal) {
+                    (false, true) => needs,
+                    (true, false) => other.needs,
+                    _ => other.needs.filter(|gate| needs == Some(*gate)),
+                };
+                other.is_legal |= is_legal;
+                other.order = other.order.min(order);
+            }
+            None => found.push(Candidate { suffix, order, is_legal, needs }),
+        }
+    }
+}
+
+/// What a name requires with the type that follows: that of an available type if there is one.
+fn least_gate(form: &Form, opcode: &Opcode, setting: &Setting) -> Gate {
+    let own = gates(opcode);
+    let next = form.types.get(opcode.types().count());
+    let (mods, types): (Vec<Mod>, Vec<ScalarType>) = (opcode.mods().collect(), opcode.types().collect());
+    let with_type = next.into_iter().flat_map(|set| set.iter()).filter_map(|ty| {
+        let longer = Opcode::new(form.id, &mods, &[types.as_slice(), &[ty]].concat())?;
+        is_possible(form, &longer).then(|| gates(&longer))
+    });
+    let all: Vec<Gate> = with_type.collect();
+    match all.iter().any(|gate| setting.has(gate)) {
+        true => own,
+        false => all.first().copied().unwrap_or(own),
+    }
+}
+
+/// The kinds of what can follow, in the order in which they are offered.
+const REQUIRED: u32 = 0;
+const SPACE: u32 = 1;
+const TYPE: u32 = 2;
+const OPTIONAL: u32 = 3;
+const PAST: u32 = 4;
+
+fn order_of_space(m: Mod) -> u32 {
+    let common = ["global", "shared", "param", "const", "local"];
+    common.iter().position(|name| *name == m.text()).unwrap_or(common.len()) as u32
+}
+
+/// Types of 32 bits come first, then those of 64, 16 and 8; numbers before packed ones.
+pub(super) fn order_of_type(ty: ScalarType) -> u32 {
+    let width = [32, 64, 16, 8].iter().position(|&bits| bits == ty.bits()).unwrap_or(4) as u32;
+    let is_plain = ty == ScalarType::Pred || ty.text()[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let place = ScalarType::ALL.iter().position(|&other| other == ty).unwrap_or_default() as u32;
+    u32::from(!is_plain) << 16 | width << 8 | place
+}
+
+/// Whether more suffixes may complete the name of an instruction of a form, as far as its rules tell.
+fn is_possible(form: &Form, opcode: &Opcode) -> bool {
+    // What a modifier to come may lift is not broken yet.
+    let holds = |rule: &&Rule| rule.when.none.is_empty() && rule.when.holds(opcode);
+    let rules = || form.rules.iter().filter(holds);
+    let typed = form.types.iter().enumerate().all(|(position, &set)| {
+        let left = |ty| {
+            rules().all(|rule| match rule.then {
+                Then::Types(at, set) if usize::from(at) == position => set.contains(ty),
+                _ => true,
+            })
+        };
+        match opcode.ty(position) {
+            Some(ty) => left(ty),
+            None => set.iter().any(left),
+        }
+    });
+    typed
+        && rules().all(|rule| match rule.then {
+            Then::Excludes(mods) => !mods.iter().any(|&m| opcode.has(m)),
+            Then::SameType(a, b) => opcode.ty(a.into()).zip(opcode.ty(b.into())).is_none_or(|(a, b)| a == b),
+            Then::Types(..) | Then::Needs(_) | Then::Gate(_) | Then::Operand(..) => true,
+        })
+}

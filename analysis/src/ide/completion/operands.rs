@@ -1,0 +1,326 @@
+//! Names that can be an operand: those of the right type first, the nearest ones first among them.
+
+use ptx_backend::input::Symbol;
+use ptx_isa::{Class, Expected, ExpectedType, Opcode, Role, ScalarType, Space, SpecialReg, TypeKind};
+use text_size::TextSize;
+
+use super::{Collector, Rank};
+use crate::check::types::takes_register;
+use crate::db::{Db, SourceFile};
+use crate::ide::CompletionKind;
+use crate::ide::hover::{as_written, describe_variable};
+use crate::items::Item;
+use crate::lower::lower;
+use crate::module::module;
+use crate::scope::{DeclKind, Entity};
+use crate::source_map::SourceMap;
+
+/// What the operand at the cursor may be.
+pub(super) struct OperandPlace {
+    /// The instruction and what its table row says of the operand; `None` where the name is not complete.
+    known: Option<(Opcode, Expected)>,
+    within: Within,
+}
+
+/// The innermost bracket around the cursor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    Address,
+    Vector,
+    List,
+}
+
+impl OperandPlace {
+    /// The predicate of a guard.
+    pub(super) fn guard() -> Self {
+        let known = ptx_isa::resolve("not", &["pred"]).ok().and_then(|opcode| {
+            let operand = ptx_isa::signature(&opcode).operands.first()?.clone();
+            // It is read.
+            Some((opcode, Expected { role: Role::Source, ..operand }))
+        });
+        Self { known, within: Within::Nothing }
+    }
+
+    /// The operand that `rest`, the text after a name, ends in.
+    pub(super) fn of(name: &str, rest: &str) -> Self {
+        let (mut open, mut index) = (Vec::new(), 0);
+        for byte in rest.bytes() {
+            match byte {
+                b'(' | b'[' | b'{' => open.push(byte),
+                b')' | b']' | b'}' => drop(open.pop()),
+                b',' if open.is_empty() => index += 1,
+                _ => {}
+            }
+        }
+        let within = match open.last() {
+            None => Within::Nothing,
+            Some(b'[') => Within::Address,
+            Some(b'{') => Within::Vector,
+            Some(_) => Within::List,
+        };
+        let mut words = name.split('.');
+        let mnemonic = words.next().unwrap_or_default();
+        let known = match ptx_isa::resolve(mnemonic, &words.collect::<Vec<_>>()) {
+            Ok(opcode) if mnemonic != "call" => {
+                ptx_isa::signature(&opcode).operands.get(index).cloned().map(|operand| (opcode, operand))
+            }
+            _ => None,
+        };
+        Self { known, within }
+    }
+
+    fn takes(&self, class: Class) -> bool {
+        let Some((_, operand)) = &self.known else { return true };
+        self.within != Within::Nothing || operand.class == Class::NONE || operand.class.intersects(class)
+    }
+
+    /// The state space that an address is in, if the name says so.
+    fn space(&self) -> Option<Space> {
+        let (_, operand) = self.known.as_ref()?;
+        match operand.ty {
+            ExpectedType::Address(target) | ExpectedType::AddressOf(_, target)
+                if self.within == Within::Address && target.space != Space::Generic =>
+            {
+                Some(target.space)
+            }
+            _ => None,
+        }
+    }
+
+    /// How well a register of a type fits, the best first; `None` if it cannot be there.
+    fn register(&self, found: ScalarType) -> Option<u32> {
+        let Some((opcode, operand)) = &self.known else {
+            return Some(u32::from(found == ScalarType::Pred));
+        };
+        let is_integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+        if self.within == Within::Address {
+            let is_window =
+                matches!(self.space(), Some(Space::Shared | Space::Local | Space::Const | Space::Param));
+            return match (is_integer, found.bits()) {
+                // Most parameters are named.
+                (true, bits) if self.space() == Some(Space::Param) => Some(if bits == 64 { 1 } else { 2 }),
+                (true, 64) => Some(u32::from(is_window)),
+                (true, 32) => Some(u32::from(!is_window)),
+                _ => None,
+            };
+        }
+        let classes = Class::REGISTER.or(Class::PREDICATE).or(Class::ANY_PAIR);
+        if self.within == Within::Nothing && !self.takes(classes) {
+            return None;
+        }
+        // A pair has a predicate as its second part, which is written after `|`.
+        let is_untyped = matches!(operand.ty, ExpectedType::Free);
+        if !takes_register(opcode, operand, found) || found == ScalarType::Pred && is_untyped {
+            return None;
+        }
+        Some(match operand.ty {
+            ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) | ExpectedType::OrDescriptor(ty)
+                if ty.bits() != found.bits() =>
+            {
+                2
+            }
+            ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) | ExpectedType::OrDescriptor(ty) => {
+                // Untyped registers are what compilers keep integers in.
+                let is_common = found.kind() == TypeKind::Bits && ty.kind() != TypeKind::Float;
+                u32::from(ty != found && !is_common)
+            }
+            _ => 0,
+        })
+    }
+
+    fn is_written(&self) -> bool {
+        let is_destination =
+            self.known.as_ref().is_some_and(|(_, operand)| operand.role == Role::Destination);
+        is_destination && self.within != Within::Address
+    }
+
+    fn takes_labels(&self) -> bool {
+        let lists = Class::BRANCH_TARGETS.or(Class::PROTOTYPE);
+        self.within == Within::Nothing && self.known.is_some() && self.takes(Class::LABEL.or(lists))
+    }
+
+    /// Names of variables, parameters and functions.
+    pub(super) fn takes_symbols(&self) -> bool {
+        self.within != Within::Vector
+            && self.takes(Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST))
+    }
+
+    fn takes_specials(&self) -> bool {
+        self.within == Within::Nothing && self.takes(Class::SPECIAL)
+    }
+}
+
+/// The kinds of names, in the order in which they are offered.
+const FITTING: u32 = 0;
+const SPECIAL: u32 = 8;
+const OTHER: u32 = 9;
+
+/// Most registers of one range that are offered without being mentioned in the function.
+const UNUSED: usize = 32;
+/// Most registers that are offered because they are mentioned.
+const MENTIONED: usize = 512;
+
+/// Everything that can be the operand.
+pub(super) fn names(
+    out: &mut Collector,
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    offset: TextSize,
+    place: &OperandPlace,
+    is_call: bool,
+) {
+    let here = offset - item.offset(db);
+    registers(out, &lower(db, item).map, item.text(db), here, place);
+    locals(out, db, item, here, place);
+    if place.takes_symbols() {
+        module_names(out, db, file, place, is_call);
+    }
+    if place.takes_specials() {
+        for (i, register) in SpecialReg::ALL.iter().enumerate() {
+            let wanted = place.known.as_ref().is_none_or(|(_, operand)| match operand.ty {
+                ExpectedType::Typed(ty) => ty.bits() == register.ty().bits(),
+                _ => true,
+            });
+            let rank = Rank::legal(true, SPECIAL, u32::from(!wanted) << 16 | i as u32);
+            let kind = CompletionKind::SpecialRegister;
+            out.add(rank, register.text(), kind, register.about().to_owned());
+        }
+    }
+}
+
+/// Bytes between a place and the cursor; what stands after it counts as farther.
+fn distance(at: TextSize, here: TextSize) -> u32 {
+    if at <= here { u32::from(here - at) } else { u32::from(at - here).saturating_mul(4) }
+}
+
+fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, place: &OperandPlace) {
+    let is_visible = |id: usize| {
+        let declaration = &map.declarations[id];
+        declaration.visible.contains_inclusive(here) && !declaration.range.is_empty()
+    };
+    // The mention nearest to the cursor, other than the word that is being written.
+    let mut nearest: Vec<Option<u32>> = vec![None; map.registers.len()];
+    for occurrence in &map.occurrences {
+        if let Entity::Register(register) = occurrence.entity
+            && occurrence.range.end() != here
+            && let Some(known) = nearest.get_mut(register.0 as usize)
+        {
+            let distance = distance(occurrence.range.start(), here);
+            *known = Some(known.map_or(distance, |known| known.min(distance)));
+        }
+    }
+    let mut mentioned: Vec<(u32, usize, u32)> = Vec::new();
+    for (index, register) in map.registers.iter().enumerate() {
+        if let Some(distance) = nearest[index]
+            && register.lane == 0
+            && let Some(fit) = place.register(register.ty)
+            && is_visible(register.declaration.0 as usize)
+        {
+            mentioned.push((distance, index, fit));
+        }
+    }
+    mentioned.sort_unstable();
+    let is_written = place.is_written();
+    for (order, &(_, index, fit)) in mentioned.iter().take(MENTIONED).enumerate() {
+        let register = &map.registers[index];
+        let name = &text[map.declarations[register.declaration.0 as usize].range];
+        let number = register.number.map_or(String::new(), |number| number.to_string());
+        // What is written is most often new.
+        let rank = Rank::legal(true, FITTING + fit, order as u32 + u32::from(is_written));
+        let detail = format!(".{}", register.ty.text());
+        out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
+    }
+    for (id, declaration) in map.declarations.iter().enumerate() {
+        let DeclKind::Register { ty, count, .. } = declaration.kind else { continue };
+        let Some(fit) = place.register(ty).filter(|_| is_visible(id)) else { continue };
+        let of_declaration = mentioned.iter().map(|&(_, index, _)| &map.registers[index]);
+        let mut own = of_declaration.filter(|register| register.declaration.0 as usize == id);
+        let name = &text[declaration.range];
+        let unused = match count {
+            None if own.next().is_some() => Vec::new(),
+            None => vec![String::new()],
+            Some(count) => unused(own.filter_map(|register| register.number).collect(), count),
+        };
+        for (order, number) in unused.into_iter().enumerate() {
+            let within = if is_written && order == 0 { 0 } else { 1 << 16 | order as u32 };
+            let detail = format!(".{}, not used yet", ty.text());
+            let rank = Rank::legal(true, FITTING + fit, within);
+            out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
+        }
+    }
+}
+
+/// The first numbers of a range that are not taken. Zero is a number like any other, but compilers count from one.
+fn unused(mut taken: Vec<u32>, count: u32) -> Vec<String> {
+    taken.sort_unstable();
+    let has_zero = taken.first() == Some(&0);
+    let mut taken = taken.into_iter().skip(usize::from(has_zero)).peekable();
+    let mut free: Vec<u32> =
+        (1..count).filter(|number| taken.next_if_eq(number).is_none()).take(UNUSED).collect();
+    free.extend((!has_zero && count > 0).then_some(0));
+    free.into_iter().map(|number| number.to_string()).collect()
+}
+
+/// Labels, parameters, local variables and lists.
+fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, place: &OperandPlace) {
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let visible =
+        map.declarations.iter().filter(|d| d.visible.contains_inclusive(here) && !d.range.is_empty());
+    for declaration in visible {
+        let name = &text[declaration.range];
+        let near = distance(declaration.range.start(), here);
+        let rank = |group| Rank::legal(true, group, near);
+        match declaration.kind {
+            DeclKind::Register { .. } => {}
+            DeclKind::Label(_) | DeclKind::Targets(_) | DeclKind::Prototype(_) if !place.takes_labels() => {}
+            DeclKind::Symbol(_) if !place.takes_symbols() => {}
+            DeclKind::Label(_) => {
+                out.add(rank(FITTING), name, CompletionKind::Label, "label".to_owned());
+            }
+            DeclKind::Targets(_) | DeclKind::Prototype(_) => {
+                let detail = "list of branch or call targets".to_owned();
+                out.add(rank(OTHER), name, CompletionKind::Label, detail);
+            }
+            DeclKind::Symbol(symbol) => {
+                let (kind, written) = match symbol {
+                    Symbol::Param(_) | Symbol::Return(_) => (CompletionKind::Parameter, ".param"),
+                    _ => (CompletionKind::Variable, as_written(text, declaration.range)),
+                };
+                let space = written.split(['.', ' ', '\t', '\n']).find_map(Space::parse);
+                if let Some(group) = of_space(place, space) {
+                    out.add(rank(group), name, kind, as_written(text, declaration.range).to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// The group of a variable in a state space; `None` where it cannot be.
+fn of_space(place: &OperandPlace, space: Option<Space>) -> Option<u32> {
+    match (place.space(), space) {
+        (Some(wanted), Some(space)) => (wanted == space).then_some(FITTING),
+        // Generic addresses of these are made by `cvta`.
+        (None, Some(Space::Global)) if place.within == Within::Address => Some(FITTING),
+        _ => Some(OTHER),
+    }
+}
+
+fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &OperandPlace, is_call: bool) {
+    let env = &module(db, file).env;
+    for variable in &env.variables {
+        if let Some(group) = of_space(place, Some(variable.space)) {
+            let rank = Rank::legal(true, if is_call { OTHER } else { group }, 1 << 15);
+            out.add(rank, &variable.name, CompletionKind::Variable, describe_variable(variable));
+        }
+    }
+    if place.within == Within::Address && place.known.is_some() {
+        return;
+    }
+    for function in env.functions.iter().filter(|function| !function.entry) {
+        let rank = Rank::legal(true, if is_call { FITTING } else { OTHER }, 1 << 17);
+        let detail = format!("{} parameters", function.params.len());
+        out.add(rank, &function.name, CompletionKind::Function, detail);
+    }
+}

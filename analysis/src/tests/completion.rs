@@ -1,0 +1,166 @@
+//! What is offered where, and in which order; `$0` is the cursor.
+
+use expect_test::expect;
+use text_size::TextSize;
+
+use super::features::kernel;
+use crate::db::Database;
+use crate::ide;
+
+/// The first labels that are offered at the cursor of a file.
+fn first_completions(text: &str, count: usize) -> String {
+    let offset = text.find("$0").expect("the fixture has a cursor");
+    let db = Database::default();
+    let file = db.add_file(text.replacen("$0", "", 1));
+    let found = ide::completions(&db, file, TextSize::new(offset as u32));
+    found.iter().take(count).map(|item| item.label.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn completions_of_names_begin_with_what_is_missing() {
+    let at = |target: &str, statement: &str| {
+        let text =
+            format!(".version 9.0\n.target {target}\n.address_size 64\n.entry k()\n{{\n{statement}$0\n}}\n");
+        first_completions(&text, 8) + "\n"
+    };
+    let lists = [
+        at("sm_80", "ld."),
+        at("sm_80", "ld.global."),
+        at("sm_100", "ld.global."),
+        at("sm_80", "add."),
+        at("sm_80", "mul."),
+        at("sm_80", "mul.lo."),
+        at("sm_80", "setp."),
+        at("sm_80", "cvt."),
+        at("sm_80", "cvt.f32."),
+        at("sm_80", "mma.sync."),
+        at("sm_80", "mma.sync.aligned."),
+        at("sm_80", "atom.global."),
+    ];
+    expect![[r#"
+        global shared param const local param::entry param::func shared::cta
+        b32 u32 s32 f32 b64 u64 s64 f64
+        b32 u32 s32 f32 b64 u64 s64 f64
+        u32 s32 f32 u64 s64 f64 u16 s16
+        hi lo wide u32 s32 f32 u64 s64
+        u32 s32 u64 s64 u16 s16
+        eq ne lt le gt ge lo ls
+        rn rna rz rm rp u32 s32 f32
+        rn rz rna rp rm u32 s32 f32
+        aligned m8n8k4 m16n8k8 m16n8k16 m8n8k16 m16n8k32 m8n8k32 m16n8k4
+        m8n8k4 m16n8k8 m16n8k16 m8n8k16 m16n8k32 m8n8k32 m16n8k4 m16n8k64
+        add min max and or xor exch cas
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
+#[test]
+fn what_a_target_lacks_is_offered_last() {
+    let text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry k()\n{\nld.global.$0\n}\n";
+    let offset = text.find("$0").unwrap();
+    let db = Database::default();
+    let file = db.add_file(text.replacen("$0", "", 1));
+    let found = ide::completions(&db, file, TextSize::new(offset as u32));
+    let first = found.iter().position(|item| !item.is_available).expect("some are not available");
+    assert!(found[first..].iter().all(|item| !item.is_available && item.detail.starts_with("requires ")));
+    let missing: Vec<String> =
+        found[first..].iter().map(|item| format!("{}: {}\n", item.label, item.detail)).collect();
+    expect![[r#"
+        b128: requires PTX ISA 8.3, sm_70 or higher
+        proxy::readonly: requires PTX ISA 9.4, sm_90 or higher
+        L1::evict_normal: requires PTX ISA 7.4, sm_70 or higher
+        L1::evict_unchanged: requires PTX ISA 7.4, sm_70 or higher
+        L1::evict_first: requires PTX ISA 7.4, sm_70 or higher
+        L1::evict_last: requires PTX ISA 7.4, sm_70 or higher
+        L1::no_allocate: requires PTX ISA 7.4, sm_70 or higher
+        L2::evict_normal: requires PTX ISA 8.8, sm_100 or higher
+        L2::evict_first: requires PTX ISA 8.8, sm_100 or higher
+        L2::evict_last: requires PTX ISA 8.8, sm_100 or higher
+        L2::cache_hint: requires PTX ISA 7.4, sm_80 or higher
+        L2::64B: requires PTX ISA 7.4, sm_75 or higher
+        L2::128B: requires PTX ISA 7.4, sm_75 or higher
+        L2::256B: requires PTX ISA 7.4, sm_80 or higher
+        mmio: requires PTX ISA 9.3, sm_70 or higher
+        cluster: requires PTX ISA 7.8, sm_90 or higher
+    "#]]
+    .assert_eq(&missing.concat());
+}
+
+#[test]
+fn operands_begin_with_the_right_type_and_the_nearest() {
+    let at = |statement: &str| {
+        let body = format!(
+            ".reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .u32 %u<3>;\n.reg .f32 %f<9>;\n.reg .b64 %rd<4>;\n.shared .b8 tile[16];\n\
+             ld.param.u64 %rd1, [input];\nmov.u32 %r1, 1;\nmov.u32 %r2, 2;\nmov.u32 %u1, 3;\nmov.f32 %f4, 0f00000000;\n\
+             setp.eq.u32 %p1, %r1, 0;\nSTART:\nadd.s32 %r3, %r1, 1;\nNEXT:\n{statement}"
+        );
+        first_completions(&kernel(&body), 6) + "\n"
+    };
+    let lists = [
+        at("add.u32 $0"),
+        at("add.u32 %r4, $0"),
+        at("add.u32 %r4, %r3, %$0"),
+        at("add.f32 %f1, $0"),
+        at("@$0"),
+        at("ld.global.u32 %r4, [$0"),
+        at("ld.shared.u32 %r4, [$0"),
+        at("ld.param.u64 %rd2, [$0"),
+        at("bra $0"),
+        at("mov.u64 %rd2, $0"),
+        at("st.global.v2.f32 [%rd1], {$0"),
+    ];
+    expect![[r#"
+        %r4 %u2 %r1 %r3 %u1 %r2
+        %r4 %r1 %r3 %u1 %r2 %r5
+        %r3 %r4 %r1 %u1 %r2 %r5
+        %f1 %f4 %f2 %f3 %f5 %f6
+        %p1 %p2 %p0
+        %rd1 table %rd2 %rd3 %rd0 %r4
+        %r4 %r1 %r3 %u1 %r2 tile
+        input %rd2 %rd1 %rd3 %rd0 %r1
+        NEXT START
+        %rd2 %rd1 %rd3 %rd0 %gridid %clock64
+        %f4 %f1 %f2 %f3 %f5 %f6
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
+#[test]
+fn directives_and_snippets_where_they_can_occur() {
+    let header = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    let at = |text: &str, labels: &[&str]| {
+        let offset = text.find("$0").expect("the fixture has a cursor");
+        let db = Database::default();
+        let file = db.add_file(text.replacen("$0", "", 1));
+        let found = ide::completions(&db, file, TextSize::new(offset as u32));
+        let has = |label: &&&str| found.iter().any(|item| item.label == **label);
+        labels.iter().filter(has).copied().collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let all = [
+        ".version", ".target", ".entry", ".visible", ".reg", ".param", ".u32", ".maxntid", ".loc", "kernel",
+        "loop", "add",
+    ];
+    let lists = [
+        at("$0", &all),
+        at(&format!("{header}$0"), &all),
+        at(&format!("{header}.visible $0"), &all),
+        at(&format!("{header}.global $0"), &all),
+        at(&format!("{header}.entry k($0"), &all),
+        at(&format!("{header}.entry k()\n$0"), &all),
+        at(&format!("{header}.entry k()\n{{\n$0\n}}"), &all),
+        at(&format!("{header}.entry k()\n{{\n.reg $0\n}}"), &all),
+        at(&format!("{header}.entry k()\n{{\n// $0\n}}"), &all),
+    ];
+    expect![[r#"
+        .version .target
+        .entry .visible .reg kernel
+        .entry .visible .reg
+        .u32
+        .reg .param .u32
+        .maxntid
+        .reg .param .loc loop add
+        .u32
+
+    "#]]
+    .assert_eq(&lists.concat());
+}

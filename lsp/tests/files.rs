@@ -1,0 +1,299 @@
+//! Whatever a user's files and folders are, each program ends, says what is wrong in a line that names the file, and
+//! exits as documented.
+#![cfg(unix)]
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
+const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
+const SASS: &str = env!("CARGO_BIN_EXE_sass");
+const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
+
+const TEXT: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
+
+fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// What a command printed, which must end of itself.
+fn output(command: &mut Command) -> Output {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let start = Instant::now();
+    // What is printed here fits into a pipe.
+    while child.try_wait().expect("a status").is_none() {
+        if start.elapsed() > Duration::from_secs(120) {
+            let _ = child.kill();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("what it printed")
+}
+
+/// The exit status and everything printed.
+fn told(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = output(command);
+    let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(!text.contains("panicked"), "{command:?}: {text}");
+    (status.code().expect("no signal"), text)
+}
+
+fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
+    told(&mut command(program, folder, arguments))
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().expect("mkfifo starts");
+    assert!(made.success(), "a pipe with a name");
+}
+
+/// Whether permissions stop this user.
+fn is_restricted(folder: &Path) -> bool {
+    let path = folder.join("probe");
+    fs::write(&path, "").expect("a file");
+    fs::set_permissions(&path, Permissions::from_mode(0o000)).expect("permissions");
+    let is_restricted = File::open(&path).is_err();
+    fs::remove_file(path).expect("it goes");
+    is_restricted
+}
+
+/// Each program on one file, with the status of its failure.
+const PROGRAMS: [(&str, &[&str], i32); 4] = [
+    (CHECK, &[], 2),
+    (COMPILE, &["-arch=sm_80", "-o", "out.cubin"], 255),
+    (SASS, &["dis"], 1),
+    (SERVER, &["dump", "--stage", "items"], 2),
+];
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    symlink("nothing", path.join("dangling.ptx")).expect("a link");
+    symlink("loop.ptx", path.join("loop.ptx")).expect("a link");
+    symlink("b.ptx", path.join("a.ptx")).expect("a link");
+    symlink("a.ptx", path.join("b.ptx")).expect("a link");
+    fs::create_dir(path.join("folder.ptx")).expect("a folder");
+    // A file without blocks on the disk.
+    File::create(path.join("huge.ptx")).and_then(|file| file.set_len(1 << 30)).expect("a file");
+    let mut cases = vec![
+        ("missing.ptx", "o such file"),
+        ("dangling.ptx", "o such file"),
+        ("loop.ptx", "symbolic links"),
+        ("a.ptx", "symbolic links"),
+        ("folder.ptx", "is a folder, not a file"),
+        ("folder.ptx/a.ptx", "o such file"),
+        ("huge.ptx", "larger than 256 MiB"),
+        ("huge.ptx/a.ptx", "ot a directory"),
+        ("/dev/zero", "larger than 256 MiB"),
+    ];
+    if is_restricted(path) {
+        fs::write(path.join("closed.ptx"), TEXT).expect("a file");
+        fs::set_permissions(path.join("closed.ptx"), Permissions::from_mode(0o000)).expect("permissions");
+        cases.push(("closed.ptx", "ermission denied"));
+    }
+    for (name, message) in cases {
+        for (program, arguments, failed) in PROGRAMS {
+            if program == CHECK && name == "folder.ptx" || program == SERVER && name == "/dev/zero" {
+                continue;
+            }
+            let (status, text) = run(program, path, &[arguments, &[name]].concat());
+            let message = match (program, message) {
+                (COMPILE, "o such file") => "could not be opened",
+                (SASS, "larger than 256 MiB") => "neither a cubin nor a file that holds cubins",
+                _ => message,
+            };
+            assert!(
+                status == failed && text.contains(name) && text.contains(message),
+                "{program}: {status} {text}"
+            );
+        }
+    }
+    assert!(!path.join("out.cubin").exists());
+}
+
+#[test]
+fn special_files_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fifo(&path.join("pipe"));
+    for (program, arguments, _) in PROGRAMS.into_iter().filter(|(program, ..)| *program != SASS) {
+        let pipe = path.join("pipe");
+        let writer = std::thread::spawn(move || fs::write(pipe, TEXT).expect("somebody reads"));
+        let (status, text) = run(program, path, &[arguments, &["pipe"]].concat());
+        assert_eq!(status, 0, "{program}: {text}");
+        writer.join().expect("it is written");
+    }
+    // Nothing but NUL bytes, and nothing at all, are texts without a module.
+    fs::write(path.join("nul.ptx"), [0; 100_000]).expect("a file");
+    let nul_in_text = TEXT.replace("ret", "\0ret");
+    fs::write(path.join("one.ptx"), nul_in_text).expect("a file");
+    for name in ["nul.ptx", "one.ptx", "/dev/null"] {
+        for (program, arguments, failed) in PROGRAMS.into_iter().filter(|(program, ..)| *program != SERVER) {
+            let expected = if program == CHECK { 1 } else { failed };
+            let (status, text) = run(program, path, &[arguments, &[name]].concat());
+            assert!(status == expected && text.contains(name), "{program} {name}: {status} {text}");
+        }
+    }
+}
+
+#[test]
+fn folders_are_searched_whatever_is_in_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::create_dir_all(path.join("deep/er")).expect("folders");
+    fs::write(path.join("deep/er/right.ptx"), TEXT).expect("a file");
+    fs::create_dir(path.join("deep/folder.ptx")).expect("a folder");
+    symlink("..", path.join("deep/up")).expect("a link");
+    symlink("round.ptx", path.join("deep/round.ptx")).expect("a link");
+    symlink("nothing", path.join("deep/dangling.ptx")).expect("a link");
+    symlink("/dev/zero", path.join("deep/endless.ptx")).expect("a link");
+    fifo(&path.join("deep/pipe.ptx"));
+    let _socket = std::os::unix::net::UnixListener::bind(path.join("deep/socket.ptx")).expect("a socket");
+    assert_eq!(run(CHECK, path, &["."]), (0, String::new()));
+    // The rest is checked, but the run did not read all that it should.
+    if is_restricted(path) {
+        fs::create_dir(path.join("closed")).expect("a folder");
+        fs::set_permissions(path.join("closed"), Permissions::from_mode(0o000)).expect("permissions");
+        fs::write(path.join("wrong.ptx"), TEXT.replace("ret", "rot")).expect("a file");
+        let (status, text) = run(CHECK, path, &["."]);
+        assert!(status == 2 && text.contains("closed: Permission denied") && text.contains("rot"), "{text}");
+        fs::set_permissions(path.join("closed"), Permissions::from_mode(0o755)).expect("permissions");
+    }
+}
+
+#[test]
+fn files_may_go_while_they_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("stays.ptx"), TEXT).expect("a file");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let inner = path.join("inner");
+            while !ends.load(Ordering::Relaxed) {
+                let _ = fs::create_dir(&inner);
+                for name in ["a.ptx", "b.ptx", "c.ptx"] {
+                    let _ = fs::write(inner.join(name), TEXT);
+                }
+                let _ = fs::remove_dir_all(&inner);
+            }
+        });
+        for _ in 0..30 {
+            let (status, text) = run(CHECK, path, &["."]);
+            // A file that is made may be found empty.
+            let is_told = |line: &str| line.contains("./inner");
+            assert!(matches!(status, 0..=2) && (status == 0 || text.lines().any(is_told)), "{status} {text}");
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn files_of_settings_are_bounded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("a.ptx"), TEXT).expect("a file");
+    fs::create_dir(path.join("folder")).expect("a folder");
+    File::create(path.join("huge")).and_then(|file| file.set_len(1 << 30)).expect("a file");
+    fs::write(path.join("noise"), [0xFF; 100]).expect("a file");
+    for (name, message) in [
+        ("huge", "larger than 1 MiB"),
+        ("/dev/zero", "larger than 1 MiB"),
+        ("folder", "is a folder, not a file"),
+        ("noise", "is not UTF-8 text"),
+        ("missing", "does not exist"),
+    ] {
+        let (status, text) = run(CHECK, path, &["--config", name, "a.ptx"]);
+        assert!(status == 2 && text.contains(name) && text.contains(message), "{status} {text}");
+        let (status, text) = run(COMPILE, path, &["-optf", name, "a.ptx"]);
+        assert!(status == 255 && text.contains(name), "{status} {text}");
+    }
+    fifo(&path.join("pipe"));
+    let (status, text) = run(COMPILE, path, &["-arch=sm_80", "--fdevice-time-trace", "pipe", "a.ptx"]);
+    assert!(status == 255 && text.contains("File 'pipe' could not be opened"), "{status} {text}");
+}
+
+#[test]
+fn outputs_leave_inputs_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("a.ptx"), TEXT).expect("a file");
+    symlink("a.ptx", path.join("link")).expect("a link");
+    fs::hard_link(path.join("a.ptx"), path.join("same.ptx")).expect("a second name");
+    symlink("loop", path.join("loop")).expect("a link");
+    fs::create_dir(path.join("folder")).expect("a folder");
+    for (input, out, message) in [
+        ("a.ptx", "a.ptx", "is the input file"),
+        ("a.ptx", "link", "is the input file"),
+        ("link", "./a.ptx", "is the input file"),
+        ("a.ptx", "loop", "symbolic links"),
+        ("a.ptx", "folder", "irectory"),
+        ("a.ptx", "missing/out", "could not be opened"),
+        ("a.ptx", "a.ptx/out", "ot a directory"),
+    ] {
+        let (status, text) = run(COMPILE, path, &["-arch=sm_80", input, "-o", out]);
+        assert!(status == 255 && text.contains(out) && text.contains(message), "{out}: {status} {text}");
+    }
+    if cfg!(target_os = "linux") {
+        let mut command = command(COMPILE, path, &["-arch=sm_80", "-", "-o", "a.ptx"]);
+        let (status, text) = told(command.stdin(File::open(path.join("a.ptx")).expect("the file")));
+        assert!(status == 255 && text.contains("is the input file"), "{status} {text}");
+    }
+    assert_eq!(fs::read_to_string(path.join("a.ptx")).expect("the text"), TEXT);
+    // The file gets a new content; its other name keeps the old one.
+    assert_eq!(run(COMPILE, path, &["-arch=sm_80", "a.ptx", "-o", "same.ptx"]), (0, String::new()));
+    assert_eq!(fs::read_to_string(path.join("a.ptx")).expect("the text"), TEXT);
+}
+
+/// The server starts in a folder whose settings cannot be read.
+#[test]
+fn the_server_starts_in_any_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let make = |name: &str, make: &dyn Fn(&Path)| {
+        let root = folder.path().join(name);
+        fs::create_dir(&root).expect("a folder");
+        make(&root.join("ptx-check.toml"));
+    };
+    make("none", &|_| {});
+    make("folder", &|file| fs::create_dir(file).expect("a folder"));
+    make("loop", &|file| symlink("ptx-check.toml", file).expect("a link"));
+    make("device", &|file| symlink("/dev/zero", file).expect("a link"));
+    make("pipe", &|file| fifo(file));
+    make("huge", &|file| File::create(file).and_then(|file| file.set_len(1 << 30)).expect("a file"));
+    make("nul", &|file| fs::write(file, [0; 100]).expect("a file"));
+    for name in ["none", "folder", "loop", "device", "pipe", "huge", "nul", "missing"] {
+        let root = folder.path().join(name);
+        let mut server = command(SERVER, folder.path(), &[])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut input = server.stdin.take().expect("it is a pipe");
+        let root = format!("file://{}", root.display());
+        for body in [
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"rootUri":"{root}","capabilities":{{}}}}}}"#
+            ),
+            r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","method":"exit"}"#.to_owned(),
+        ] {
+            write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+        }
+        let mut text = String::new();
+        server.stdout.take().expect("it is a pipe").read_to_string(&mut text).expect("what it says");
+        assert_eq!(server.wait().expect("it ends").code(), Some(0), "{name}: {text}");
+        assert!(text.contains("\"capabilities\"") && text.contains("\"id\":2"), "{name}: {text}");
+        assert_eq!(text.contains("larger than 1 MiB"), name == "huge", "{name}: {text}");
+    }
+}

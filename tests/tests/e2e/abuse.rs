@@ -1,0 +1,381 @@
+//! Random edits and requests, for as long as wanted, and every answer compared with that of a server that has seen
+//! nothing but the text.
+//!
+//! `PTX_ABUSE` is the number of steps, a few hundred by default; `PTX_SEED` is where the random numbers start. With
+//! 10,000 steps and more the large document has 50 MB: use a release build for those.
+
+use crate::KERNEL;
+use crate::client::Client;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const CANCELLED: i64 = -32800;
+const MODIFIED: i64 = -32801;
+
+fn variable(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn steps() -> u64 {
+    variable("PTX_ABUSE", 300)
+}
+
+const CALLS: &str = "// π\r\n.version 9.0\r\n.target sm_90\n.address_size 64\n.extern .shared .b8 pool[];\n\
+    .global .align 4 .u32 counter = 7, table[3] = {1, 2, 3};\n\
+    .func (.param .b32 r) callee(.param .b32 a)\n{\n\t.reg .b32 %r<4>;\n\tld.param.b32 %r1, [a]; // 𝄞\n\
+    \tadd.s32 %r2, %r1, 1;\n\tst.param.b32 [r], %r2;\n\tret;\n}\n\
+    .visible .entry calls(.param .u64 p, .param .u32 n)\n{\n\t.reg .pred %p<3>;\n\t.reg .b32 %r<9>;\n\
+    \t.reg .b64 %rd<4>;\n\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n$again:\n\
+    \t{ /* a call\n of two lines */ .param .b32 x; .param .b32 y;\n\tst.param.b32 [x], %r1;\n\
+    \tcall.uni (y), callee, (x);\n\tld.param.b32 %r1, [y]; }\n\tsetp.lt.s32 %p1, %r1, 5;\n\t@%p1 bra $again;\n\
+    \tst.global.u32 [%rd1], %r1;\n\tst.global.u32 [counter], %r1;\n\tret;\n}\n";
+
+/// What is typed.
+const PIECES: [&str; 40] = [
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "\t",
+    ";",
+    ",",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "\"",
+    "//",
+    "/*",
+    "*/",
+    "@%p1 ",
+    "%r1",
+    "%r",
+    ".",
+    "5",
+    "-",
+    "0f3F800000",
+    "π",
+    "𝄞",
+    "\0",
+    "x",
+    ".reg .b32 %z;\n",
+    "add.s32 %r1, %r2, 3;\n",
+    "L1:\n",
+    "bra L1;\n",
+    ".visible .entry more()\n{\n\tret;\n}\n",
+    ".global .b32 more;\n",
+    ".version 8.0\n",
+    ".target sm_100a\n",
+    ".section .debug_str {\n.b8 1\n}\n",
+    "call callee, (%r1);",
+    "mov.u32 %r2, %ctaid.y;",
+    "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+16];",
+];
+
+struct Document {
+    uri: String,
+    base: String,
+    text: String,
+    version: i32,
+    /// What the client has of the tokens, and the name of that answer.
+    tokens: Option<(String, Vec<Value>)>,
+}
+
+/// The lines and columns of an offset, as UTF-16 counts them.
+fn position(text: &str, offset: usize) -> Value {
+    let before = &text[..offset];
+    let ends =
+        before.char_indices().filter(|&(at, c)| c == '\n' || c == '\r' && !text[at + 1..].starts_with('\n'));
+    let (mut lines, mut start) = (0, 0);
+    for (at, _) in ends {
+        (lines, start) = (lines + 1, at + 1);
+    }
+    json!({ "line": lines, "character": before[start..].encode_utf16().count() })
+}
+
+/// Somewhere between characters, and not within a line break.
+fn somewhere(random: &mut fastrand::Rng, text: &str) -> usize {
+    let mut at = text.floor_char_boundary(random.usize(..=text.len()));
+    if text[..at].ends_with('\r') && text[at..].starts_with('\n') {
+        at -= 1;
+    }
+    at
+}
+
+impl Document {
+    fn new(name: &str, base: &str) -> Self {
+        let uri = format!("file:///{name}.ptx");
+        Self { uri, base: base.to_owned(), text: base.to_owned(), version: 1, tokens: None }
+    }
+
+    fn identifier(&self) -> Value {
+        json!({ "uri": self.uri })
+    }
+
+    /// Changes the text and gives the change as a client sends it.
+    fn change(&mut self, random: &mut fastrand::Rng) -> Value {
+        if random.u8(..12) == 0 || self.text.len() > 3 * self.base.len() {
+            self.text.clone_from(&self.base);
+            return json!({ "text": self.text });
+        }
+        let from = somewhere(random, &self.text);
+        let mut to = from;
+        if random.bool() {
+            to = self.text.floor_char_boundary(self.text.len().min(from + random.usize(..40))).max(from);
+            if self.text[..to].ends_with('\r') && self.text[to..].starts_with('\n') {
+                to += 1;
+            }
+        }
+        let count = if to == from { 1 } else { random.usize(..2) };
+        let new: String = (0..count).map(|_| *random.choice(&PIECES).expect("some")).collect();
+        let range = json!({ "start": position(&self.text, from), "end": position(&self.text, to) });
+        self.text.replace_range(from..to, &new);
+        json!({ "range": range, "text": new })
+    }
+
+    async fn edit(&mut self, client: &mut Client, random: &mut fastrand::Rng) {
+        let changes: Vec<Value> = (0..random.usize(1..4)).map(|_| self.change(random)).collect();
+        self.version += 1;
+        let document = json!({ "uri": self.uri, "version": self.version });
+        let params = json!({ "textDocument": document, "contentChanges": changes });
+        client.notify("textDocument/didChange", params).await;
+    }
+
+    async fn open(&self, client: &mut Client) {
+        let document =
+            json!({ "uri": self.uri, "languageId": "ptx", "version": self.version, "text": self.text });
+        client.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
+    }
+
+    async fn close(&mut self, client: &mut Client) {
+        self.tokens = None;
+        client.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
+    }
+
+    /// A request about some place.
+    fn question(&self, random: &mut fastrand::Rng) -> (&'static str, Value) {
+        const OF_DOCUMENT: [&str; 6] = [
+            "textDocument/documentSymbol",
+            "textDocument/foldingRange",
+            "textDocument/codeLens",
+            "textDocument/diagnostic",
+            "textDocument/semanticTokens/full",
+            "textDocument/semanticTokens/full/delta",
+        ];
+        const OF_PLACE: [&str; 7] = [
+            "textDocument/hover",
+            "textDocument/completion",
+            "textDocument/signatureHelp",
+            "textDocument/definition",
+            "textDocument/documentHighlight",
+            "textDocument/prepareRename",
+            "ptx/sassView",
+        ];
+        const OF_RANGE: [&str; 2] = ["textDocument/inlayHint", "textDocument/semanticTokens/range"];
+        let text_document = self.identifier();
+        let mut place = || position(&self.text, somewhere(random, &self.text));
+        let (here, there) = (place(), place());
+        let range = json!({ "start": here, "end": there });
+        match random.usize(..18) {
+            n @ 0..6 => {
+                let previous = self.tokens.as_ref().map_or("none", |(id, _)| id);
+                let params = json!({ "textDocument": text_document, "previousResultId": previous });
+                (OF_DOCUMENT[n], params)
+            }
+            n @ 6..13 => (OF_PLACE[n - 6], json!({ "textDocument": text_document, "position": here })),
+            n @ 13..15 => (OF_RANGE[n - 13], json!({ "textDocument": text_document, "range": range })),
+            15 => {
+                let context = json!({ "includeDeclaration": true });
+                let params = json!({ "textDocument": text_document, "position": here, "context": context });
+                ("textDocument/references", params)
+            }
+            16 => {
+                let params = json!({ "textDocument": text_document, "position": here, "newName": "%other" });
+                ("textDocument/rename", params)
+            }
+            _ => {
+                let context = json!({ "diagnostics": [] });
+                let params = json!({ "textDocument": text_document, "range": range, "context": context });
+                ("textDocument/codeAction", params)
+            }
+        }
+    }
+
+    /// The answer of the server, compared with that of one that sees the text for the first time.
+    async fn check(&mut self, client: &mut Client, fresh: &mut Client, random: &mut fastrand::Rng) {
+        let (method, params) = self.question(random);
+        let mut answer = client.request(method, params.clone()).await;
+        self.open(fresh).await;
+        let mut expected = match method {
+            "textDocument/semanticTokens/full/delta" => {
+                fresh.request("textDocument/semanticTokens/full", params).await
+            }
+            _ => fresh.request(method, params).await,
+        };
+        fresh.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
+        if method.starts_with("textDocument/semanticTokens/full") {
+            let answer = answer.as_mut().expect("tokens");
+            self.receive_tokens(answer);
+            expected.as_mut().expect("tokens")["resultId"] = answer["resultId"].clone();
+        }
+        assert_eq!(answer, expected, "{method} about\n{:?}", self.text);
+    }
+
+    /// Takes tokens, or what has changed of them, and makes the answer one of all tokens.
+    fn receive_tokens(&mut self, answer: &mut Value) {
+        let id = answer["resultId"].as_str().expect("a name").to_owned();
+        let data = match answer["data"].as_array_mut() {
+            Some(data) => std::mem::take(data),
+            None => {
+                let (_, mut data) = self.tokens.take().expect("changes of something");
+                // Each change counts in the tokens before all changes: the last first.
+                for edit in answer["edits"].as_array().expect("changes").iter().rev() {
+                    let number = |name: &str| edit[name].as_u64().expect("a number") as usize;
+                    let (start, count) = (number("start"), number("deleteCount"));
+                    let new = edit["data"].as_array().cloned().unwrap_or_default();
+                    data.splice(start..start + count, new);
+                }
+                data
+            }
+        };
+        *answer = json!({ "resultId": id, "data": data });
+        self.tokens = Some((id, data));
+    }
+}
+
+/// Bytes of memory that the process has.
+fn memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+fn capabilities() -> Value {
+    json!({ "textDocument": { "diagnostic": {} } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_is_that_of_a_new_server() {
+    let mut random = fastrand::Rng::with_seed(variable("PTX_SEED", 1));
+    let options = json!({ "compile": false });
+    let (mut client, _) = Client::start(capabilities(), options.clone()).await;
+    let (mut fresh, _) = Client::start(capabilities(), options.clone()).await;
+    let crlf = CALLS.replace('\n', "\r\n").replace("\r\r", "\r");
+    let mut documents = [("saxpy", KERNEL), ("calls", CALLS), ("crlf", &crlf), ("empty", "")]
+        .map(|(name, text)| Document::new(name, text));
+    for document in &documents {
+        document.open(&mut client).await;
+    }
+    let (all, mut early) = (steps(), None);
+    for step in 0..all {
+        if step == all / 4 {
+            early = memory();
+        }
+        if step % 2000 == 1999 {
+            // A server that is new in fact.
+            fresh.stop().await;
+            fresh = Client::start(capabilities(), options.clone()).await.0;
+        }
+        let document = random.choice(&mut documents).expect("some");
+        match random.u8(..20) {
+            0..9 => document.edit(&mut client, &mut random).await,
+            9..16 => document.check(&mut client, &mut fresh, &mut random).await,
+            // Cancelled at some point of its work, or after it.
+            16 | 17 => {
+                let (method, params) = document.question(&mut random);
+                let id = client.post(method, params).await;
+                if random.bool() {
+                    tokio::time::sleep(Duration::from_micros(random.u64(..3000))).await;
+                }
+                client.notify("$/cancelRequest", json!({ "id": id })).await;
+                match client.reply(id).await {
+                    Ok(mut answer) if answer["resultId"].is_string() => document.receive_tokens(&mut answer),
+                    Ok(_) => {}
+                    Err(error) => {
+                        let code = error["code"].as_i64();
+                        assert!(code == Some(CANCELLED) || method.ends_with("ename"), "{method}: {error}");
+                    }
+                }
+            }
+            // Overtaken by an edit.
+            18 => {
+                let (method, params) = document.question(&mut random);
+                let id = client.post(method, params).await;
+                document.edit(&mut client, &mut random).await;
+                match client.reply(id).await {
+                    Ok(mut answer) if answer["resultId"].is_string() => document.receive_tokens(&mut answer),
+                    Ok(_) => {}
+                    Err(error) => {
+                        let code = error["code"].as_i64();
+                        assert!(code == Some(MODIFIED) || method.ends_with("ename"), "{method}: {error}");
+                    }
+                }
+            }
+            _ => {
+                document.close(&mut client).await;
+                document.open(&mut client).await;
+            }
+        }
+    }
+    if all >= 10_000
+        && let (Some(early), Some(late)) = (early, memory())
+    {
+        assert!(late < early + early / 4 + (16 << 20), "{early} bytes of memory became {late}");
+    }
+    client.stop().await;
+    fresh.stop().await;
+}
+
+/// A document of many kernels: it is answered about, edited, and forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_very_large_document() {
+    let size = if steps() >= 10_000 { 50 << 20 } else { 1 << 20 };
+    let header = ".version 9.0\n.target sm_90\n.address_size 64\n";
+    let kernel = CALLS.split_once(".visible").expect("a kernel").1.replace("call.uni (y), callee, (x);", "");
+    let mut text = String::from(header);
+    while text.len() < size {
+        let name = format!(" k{}(", text.len());
+        text += ".visible";
+        text += &kernel.replace(" calls(", &name).replace("\tst.global.u32 [counter], %r1;\n", "");
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    let (mut client, _) = Client::start(capabilities(), json!({})).await;
+    let before = memory();
+    let mut document = Document::new("large", &text);
+    document.open(&mut client).await;
+    for _ in 0..12 {
+        let (method, params) = document.question(&mut random);
+        let id = client.post(method, params).await;
+        tokio::time::sleep(Duration::from_micros(random.u64(..20_000))).await;
+        client.notify("$/cancelRequest", json!({ "id": id })).await;
+        let _ = client.reply(id).await;
+        document.edit(&mut client, &mut random).await;
+    }
+    let params = json!({ "textDocument": document.identifier(), "previousResultId": "none" });
+    let mut all = client.request("textDocument/semanticTokens/full", params).await.expect("tokens");
+    document.receive_tokens(&mut all);
+    let first = all["data"].as_array().expect("tokens").len();
+    let typed = "// 𝄞\n.global .b32 typed;\n";
+    document.text.insert_str(0, typed);
+    let zero = json!({ "line": 0, "character": 0 });
+    let change = json!({ "range": { "start": zero, "end": zero }, "text": typed });
+    let identifier = json!({ "uri": document.uri, "version": document.version + 1 });
+    client
+        .notify("textDocument/didChange", json!({ "textDocument": identifier, "contentChanges": [change] }))
+        .await;
+    let previous = document.tokens.as_ref().map(|(id, _)| id.clone());
+    let params = json!({ "textDocument": document.identifier(), "previousResultId": previous });
+    let mut changed = client.request("textDocument/semanticTokens/full/delta", params).await.expect("tokens");
+    assert!(changed["edits"].is_array(), "only what changed");
+    document.receive_tokens(&mut changed);
+    // The comment, the two directives and the name.
+    assert_eq!(changed["data"].as_array().expect("tokens").len(), first + 5 * 4);
+    document.close(&mut client).await;
+    client.stop().await;
+    if let (Some(before), Some(after)) = (before, memory()) {
+        // The client's own copies of the text and of the tokens are in it.
+        assert!(after < before + 80 * size as u64 + (64 << 20), "{before} bytes of memory became {after}");
+    }
+}
