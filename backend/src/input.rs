@@ -7,7 +7,7 @@
 //! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
 
 use crate::abi::Known;
-use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg};
+use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg, TypeKind};
 use smallvec::SmallVec;
 
 /// The ordinal of a statement in its function, in text order, labels and declarations not counted.
@@ -82,6 +82,13 @@ pub struct Param {
     pub reg: Option<RegId>,
     /// What it points to, where that is said.
     pub pointer: Option<Pointer>,
+}
+
+impl Param {
+    /// It is a texture, a sampler or a surface, which the driver binds. It takes no bytes of the parameters.
+    pub fn is_opaque(&self) -> bool {
+        self.ty.kind() == TypeKind::Opaque
+    }
 }
 
 /// `.ptr`: what a parameter points to.

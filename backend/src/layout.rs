@@ -3,7 +3,7 @@
 //! Every offset is a function of the module environment and the one body, never of other bodies, so a
 //! function's code stays valid while its neighbours are edited.
 
-use crate::input::{AddressBase, Env, Function, Linkage, Operand, Stmt, Symbol, Variable};
+use crate::input::{AddressBase, Env, Function, Linkage, Operand, Param, Stmt, Symbol, Variable};
 use crate::target::Target;
 use ptx_isa::{ScalarType, Space, TypeKind};
 
@@ -35,10 +35,15 @@ fn is_dynamic(v: &Variable) -> bool {
     v.space == Space::Shared && v.size == 0
 }
 
-/// The kind of handle that a module's variable is, if it is one. Such variables have no memory.
-pub fn opaque(env: &Env, symbol: Symbol) -> Option<ScalarType> {
-    let Symbol::Global(i) = symbol else { return None };
-    env.variables.get(i as usize).and_then(opaque_kind)
+/// The kind of handle that a module's variable or a kernel's parameter is, if it is one. These have no memory.
+pub fn opaque(env: &Env, func: &Function, symbol: Symbol) -> Option<ScalarType> {
+    match symbol {
+        Symbol::Global(i) => env.variables.get(i as usize).and_then(opaque_kind),
+        Symbol::Param(i) if func.entry => {
+            func.params.get(i as usize).filter(|param| param.is_opaque()).map(|param| param.ty)
+        }
+        _ => None,
+    }
 }
 
 fn opaque_kind(v: &Variable) -> Option<ScalarType> {
@@ -95,24 +100,29 @@ pub fn handle_words(env: &Env, func: &Function, target: &Target) -> HandleWords 
             words.push(word);
         }
     };
-    if env.variables.iter().any(|v| opaque_kind(v).is_some()) {
+    if env.variables.iter().any(|v| opaque_kind(v).is_some()) || func.params.iter().any(Param::is_opaque) {
         for stmt in &func.body {
             let Stmt::Instr(instr) = stmt else { continue };
-            instr.operands.iter().for_each(|operand| name_handles(env, target, operand, &mut add));
+            instr.operands.iter().for_each(|operand| name_handles((env, func), target, operand, &mut add));
         }
     }
-    let is_surface = |word: &HandleWord| matches!(word, HandleWord::One(s) if opaque(env, *s) == Some(ScalarType::SurfRef));
+    let is_surface = |word: &HandleWord| matches!(word, HandleWord::One(s) if opaque(env, func, *s) == Some(ScalarType::SurfRef));
     words.sort_by_key(is_surface);
     let params = target.place_params(if func.entry { &func.params } else { &[] });
     let end = u32::from(params.first).saturating_add(params.bytes);
     HandleWords { start: end.checked_next_multiple_of(4).unwrap_or(u32::MAX), words }
 }
 
-fn name_handles(env: &Env, target: &Target, operand: &Operand, add: &mut impl FnMut(HandleWord)) {
+fn name_handles(
+    module: (&Env, &Function),
+    target: &Target,
+    operand: &Operand,
+    add: &mut impl FnMut(HandleWord),
+) {
     let named = |operand: &Operand| match operand {
-        Operand::Symbol(symbol, _) => opaque(env, *symbol).map(|_| *symbol),
+        Operand::Symbol(symbol, _) => opaque(module.0, module.1, *symbol).map(|_| *symbol),
         Operand::Address(address) => match address.base {
-            AddressBase::Symbol(symbol) => opaque(env, symbol).map(|_| symbol),
+            AddressBase::Symbol(symbol) => opaque(module.0, module.1, symbol).map(|_| symbol),
             _ => None,
         },
         _ => None,
@@ -125,9 +135,9 @@ fn name_handles(env: &Env, target: &Target, operand: &Operand, add: &mut impl Fn
                     texture.into_iter().chain(sampler).for_each(|s| add(HandleWord::One(s)))
                 }
             },
-            parts => parts.iter().for_each(|part| name_handles(env, target, part, add)),
+            parts => parts.iter().for_each(|part| name_handles(module, target, part, add)),
         },
-        Operand::Vector(parts) => parts.iter().for_each(|part| name_handles(env, target, part, add)),
+        Operand::Vector(parts) => parts.iter().for_each(|part| name_handles(module, target, part, add)),
         _ => named(operand).into_iter().for_each(|symbol| add(HandleWord::One(symbol))),
     }
 }

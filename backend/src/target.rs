@@ -440,6 +440,10 @@ impl Target {
             let mut end = first;
             let mut offsets = Vec::with_capacity(params.len());
             for param in params {
+                if param.is_opaque() {
+                    offsets.push(end - first);
+                    continue;
+                }
                 let at = end.checked_next_multiple_of(param.align.max(1)).unwrap_or(u32::MAX);
                 offsets.push(at - first);
                 end = at.saturating_add(param.size);

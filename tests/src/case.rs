@@ -301,9 +301,9 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     if declared.len() != case.arguments.len() {
         return Err(format!("{} parameters, {} arguments", declared.len(), case.arguments.len()));
     }
-    for (param, argument) in declared.iter().zip(&case.arguments) {
+    for ((param, argument), i) in declared.iter().zip(&case.arguments).zip(0..) {
         params.resize(param.offset as usize, 0);
-        places.push((param.offset, param.size));
+        places.push((param.offset, if param.is_opaque() { 0 } else { param.size }));
         let (argument, into) = match argument {
             Argument::Into(buffer, into) => (&**buffer, *into),
             argument => (argument, 0),
@@ -318,6 +318,9 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::Texture(texture, bytes) => {
                 let address = device.global.add(bytes.clone());
                 buffers.push((address, Compare::Exact));
+                if param.is_opaque() {
+                    device.bind_parameter(&param.name, i, param.ty, device.textures.len());
+                }
                 params.extend(texture::handle(device.textures.len()).to_le_bytes());
                 device.textures.push(Texture { address, ..texture.clone() });
             }

@@ -22,6 +22,8 @@ pub struct Device {
     pub textures: Vec<Texture>,
     /// The indices of the objects that are bound to variables, by name.
     pub bound: Vec<(String, usize)>,
+    /// The handles that are bound to parameters of the kernel, by their numbers.
+    pub parameters: Vec<(u32, u64)>,
     /// What was printed, by call.
     pub output: Vec<String>,
 }
@@ -69,8 +71,18 @@ impl Device {
         }
         let constants = global.add(bank);
         let (function_words, textures, bound, output) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut device =
-            Device { global, variables, places, constants, function_words, textures, bound, output };
+        let parameters = Vec::new();
+        let mut device = Device {
+            global,
+            variables,
+            places,
+            constants,
+            function_words,
+            textures,
+            bound,
+            parameters,
+            output,
+        };
         for (i, variable) in env.variables.iter().enumerate() {
             let Some(init) = &variable.init else { continue };
             for reloc in &init.relocs {
@@ -121,6 +133,12 @@ impl Device {
                 *place = Some(handle | crate::texture::kind(variable.ty));
             }
         }
+        self.bound.push((name.to_owned(), index));
+    }
+
+    /// Binds an object to a parameter of the kernel.
+    pub fn bind_parameter(&mut self, name: &str, param: u32, ty: ptx_isa::ScalarType, index: usize) {
+        self.parameters.push((param, crate::texture::handle(index) | crate::texture::kind(ty)));
         self.bound.push((name.to_owned(), index));
     }
 

@@ -141,10 +141,10 @@ impl Kernel {
 
     /// The parameters of a launch where the kernel wants them.
     fn params(&self, launch: &Launch) -> Vec<u8> {
-        if self.places.len() != launch.places.len() {
+        if self.places.is_empty() || self.places.len() != launch.places.len() {
             return launch.params.clone();
         }
-        let mut params = launch.params.clone();
+        let mut params = Vec::new();
         for (&(from, size), &to) in launch.places.iter().zip(&self.places) {
             let (from, to, size) = (from as usize, to as usize, size as usize);
             params.resize(params.len().max(to + size), 0);
@@ -161,10 +161,19 @@ fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device
     let target = Target::of_generation(sm);
     let shifts = target.is_some_and(|target| !target.uniform_handles);
     let bits = |(at, symbol)| {
-        let Symbol::Global(i) = symbol else { return None };
-        let variable = env.variables.get(i as usize)?;
-        let handle = device.bound_handle(&variable.name)?;
-        let is_sampler = variable.ty == ptx_isa::ScalarType::SamplerRef;
+        let (handle, is_sampler) = match symbol {
+            Symbol::Global(i) => {
+                let variable = env.variables.get(i as usize)?;
+                let is_sampler = variable.ty == ptx_isa::ScalarType::SamplerRef;
+                (device.bound_handle(&variable.name)?, is_sampler)
+            }
+            Symbol::Param(i) => {
+                let (_, handle) = device.parameters.iter().find(|(param, _)| *param == i)?;
+                let is_sampler = handle & crate::texture::kind(ptx_isa::ScalarType::SamplerRef) != 0;
+                (handle & u64::from(u32::MAX), is_sampler)
+            }
+            _ => return None,
+        };
         Some((at, if shifts && is_sampler { handle << crate::texture::SAMPLER_SHIFT } else { handle }))
     };
     words.places().filter_map(bits).collect()

@@ -45,6 +45,8 @@ pub(super) enum Referent {
     Kernel(usize),
     /// A function of the driver.
     Extern(u32),
+    /// A parameter of a kernel that is a texture, a sampler or a surface.
+    Handle(usize, u32),
     /// The bytes of an entry of a table of the driver.
     EntrySize(Descriptors),
     /// A section of an object, by its index among the sections that are referred to.

@@ -2,7 +2,7 @@
 //! the constant bank of each kernel.
 
 use super::data::{Referent, Reloc};
-use super::elf::{Binding, Image, Symbol, SymbolId, SymbolKind};
+use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{
     R_CUDA_ABS32_32, R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX,
     R_CUDA_TEX_HEADER_INDEX,
@@ -18,6 +18,16 @@ use ptx_isa::ScalarType;
 /// Bytes of an instruction.
 const WORD: u64 = 16;
 
+/// The symbol of a texture, a sampler or a surface.
+fn handle_symbol(name: String, kind: ScalarType, section: Option<SectionId>, binding: Binding) -> Symbol {
+    let kind = match kind {
+        ScalarType::SamplerRef => SymbolKind::Sampler,
+        ScalarType::SurfRef => SymbolKind::Surface,
+        _ => SymbolKind::Texture,
+    };
+    Symbol { name, section, binding, kind, other: 0, value: 0, size: 0 }
+}
+
 /// Where code has the size of an entry of a table.
 fn entry_sizes<'f>(f: &LinkFunction<'f>) -> impl Iterator<Item = (u64, Descriptors)> + 'f {
     f.code.links.iter().filter_map(|link| match link.to {
@@ -27,13 +37,10 @@ fn entry_sizes<'f>(f: &LinkFunction<'f>) -> impl Iterator<Item = (u64, Descripto
 }
 
 impl Linker<'_> {
-    /// A kernel's words for handles: the offset in the constant bank, the variable, and its kind.
-    fn handles(&self, f: &LinkFunction<'_>) -> Vec<(u32, u32, ScalarType)> {
-        let variable = |(at, symbol)| match symbol {
-            Name::Global(i) => Some((at, i, layout::opaque(self.env, symbol)?)),
-            _ => None,
-        };
-        f.code.attributes.handles.places().filter_map(variable).collect()
+    /// A kernel's words for handles: the offset in the constant bank, the variable or parameter, and its kind.
+    fn handles(&self, f: &LinkFunction<'_>) -> Vec<(u32, Name, ScalarType)> {
+        let named = |(at, symbol)| Some((at, symbol, layout::opaque(self.env, f.input, symbol)?));
+        f.code.attributes.handles.places().filter_map(named).collect()
     }
 
     /// The kinds of the handles that a kernel uses.
@@ -47,18 +54,28 @@ impl Linker<'_> {
             true => R_CUDA_SAMP_HEADER_INDEX_0,
             false => R_CUDA_SAMP_HEADER_INDEX,
         };
-        let of_kernel = |f: &LinkFunction<'_>| {
-            let relocs = self.handles(f).into_iter().rev().map(|(at, variable, kind)| {
+        let of_kernel = |(kernel, f): (usize, &LinkFunction<'_>)| {
+            let relocs = self.handles(f).into_iter().rev().filter_map(|(at, named, kind)| {
                 let kind = match kind {
                     ScalarType::SamplerRef => sampler,
                     ScalarType::SurfRef => R_CUDA_SURF_HEADER_INDEX,
                     _ => R_CUDA_TEX_HEADER_INDEX,
                 };
-                Reloc { at: at.into(), symbol: Referent::Variable(variable), kind, addend: 0 }
+                let symbol = match named {
+                    Name::Global(variable) => Referent::Variable(variable),
+                    Name::Param(param) => Referent::Handle(kernel, param),
+                    _ => return None,
+                };
+                Some(Reloc { at: at.into(), symbol, kind, addend: 0 })
             });
             (format!("{PARAMETERS}{}", f.code.name), relocs.collect())
         };
-        self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
+        self.functions
+            .iter()
+            .enumerate()
+            .map(of_kernel)
+            .filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty())
+            .collect()
     }
 
     /// The places in each kernel's code that have the size of an entry of a table, with the name of its section.
@@ -86,25 +103,30 @@ impl Linker<'_> {
 
     /// Adds the symbols of the variables that kernels use, and records their symbol indices.
     pub(super) fn handle_symbols(&self, symbols: &mut Vec<Symbol>, variables: &mut [SymbolId]) {
-        for (_, variable, kind) in self.functions.iter().flat_map(|f| self.handles(f)) {
+        for (_, named, kind) in self.functions.iter().flat_map(|f| self.handles(f)) {
+            let Name::Global(variable) = named else { continue };
             let id = &mut variables[variable as usize];
             if id.0 != 0 {
                 continue;
             }
             *id = Image::symbol_id(symbols.len());
-            symbols.push(Symbol {
-                name: self.env.variables[variable as usize].name.clone(),
-                section: None,
-                binding: Binding::Global,
-                kind: match kind {
-                    ScalarType::SamplerRef => SymbolKind::Sampler,
-                    ScalarType::SurfRef => SymbolKind::Surface,
-                    _ => SymbolKind::Texture,
-                },
-                other: 0,
-                value: 0,
-                size: 0,
-            });
+            let name = self.env.variables[variable as usize].name.clone();
+            symbols.push(handle_symbol(name, kind, None, Binding::Global));
+        }
+    }
+
+    /// Adds the symbols of the parameters of a kernel that are handles, which stand in the section of its code.
+    pub(super) fn parameter_symbols(
+        &self,
+        kernel: usize,
+        section: SectionId,
+        symbols: &mut Vec<Symbol>,
+        ids: &mut Vec<(usize, u32, SymbolId)>,
+    ) {
+        let params = (0..).zip(&self.functions[kernel].input.params);
+        for (i, param) in params.filter(|(_, param)| param.is_opaque()) {
+            ids.push((kernel, i, Image::symbol_id(symbols.len())));
+            symbols.push(handle_symbol(param.name.clone(), param.ty, Some(section), Binding::Local));
         }
     }
 }

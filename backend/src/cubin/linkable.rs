@@ -382,6 +382,8 @@ impl Linker<'_> {
                     Referent::Variable(i) => Some(Named::Variable(i)),
                     Referent::Extern(i) => by_index(env, i),
                     Referent::Kernel(i) => Some(Named::Own(i)),
+                    // Refused before.
+                    Referent::Handle(..) => None,
                     Referent::EntrySize(table) => Some(Named::EntrySize(table)),
                     Referent::Section(i) => {
                         let symbol = ids.get(&Key::Debug(i)).copied().unwrap_or(SymbolId(0));
@@ -420,6 +422,7 @@ impl Linker<'_> {
                 kernels: Vec::new(),
                 parts: Vec::new(),
                 externs,
+                handles: Vec::new(),
                 entry_sizes: Vec::new(),
             };
             let records = self.kernel_records(&f, bank, &known);

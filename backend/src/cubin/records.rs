@@ -81,6 +81,13 @@ impl Linker<'_> {
         }
         let described = f.input.params.iter().zip(&block.offsets).enumerate().rev().filter(|_| f.input.entry);
         for (ordinal, (p, offset)) in described {
+            if p.is_opaque() {
+                let own = self.functions.iter().position(|of| of.code.name == f.code.name);
+                let symbol = names.handle(own.unwrap_or(0), ordinal as u32);
+                let words = [symbol.0, ordinal as u32 | NO_PLACE, 0x1f << 12 | handle_space(p.ty) << 8];
+                r.words(Attribute::KparamInfo, &words);
+                continue;
+            }
             let place = ordinal as u32 | offset << 16;
             if parameter_bytes > SMALL_PARAM_BYTES {
                 r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
@@ -217,6 +224,18 @@ fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {
         }
     }
     records
+}
+
+/// What a parameter that is a handle has for its place.
+const NO_PLACE: u32 = 0xffff << 16;
+
+/// The space of a parameter that is a handle.
+fn handle_space(ty: ScalarType) -> u32 {
+    match ty {
+        ScalarType::SurfRef => 7,
+        ScalarType::SamplerRef => 8,
+        _ => 6,
+    }
 }
 
 /// What a parameter points to: the space, and the alignment as a power of two.

@@ -68,6 +68,7 @@ impl Linker<'_> {
                     Referent::Extern(i) => {
                         names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
                     }
+                    Referent::Handle(kernel, param) => names.handle(kernel, param),
                     Referent::EntrySize(table) => names
                         .entry_sizes
                         .iter()

@@ -19,8 +19,18 @@ pub(super) struct Names {
     pub(super) parts: Vec<Vec<SymbolId>>,
     /// Functions of the driver that code calls, by their index in the module.
     pub(super) externs: Vec<(u32, SymbolId)>,
+    /// Of the parameters that are handles, by kernel and parameter.
+    pub(super) handles: Vec<(usize, u32, SymbolId)>,
     /// Of the sizes that code asks for.
     pub(super) entry_sizes: Vec<(Descriptors, SymbolId)>,
+}
+
+impl Names {
+    /// A parameter of a kernel that is a handle.
+    pub(super) fn handle(&self, kernel: usize, param: u32) -> SymbolId {
+        let found = self.handles.iter().find(|(of, i, _)| (*of, *i) == (kernel, param));
+        found.map_or(SymbolId(0), |(.., id)| *id)
+    }
 }
 
 /// The symbol of the bytes of an entry of a table of the driver.
@@ -63,9 +73,10 @@ impl Linker<'_> {
         ] {
             symbols.extend(section.map(|s| section_symbol(s, name)));
         }
-        let mut parameters = Vec::new();
+        let (mut parameters, mut handles) = (Vec::new(), Vec::new());
         for (i, f) in self.functions.iter().enumerate() {
             symbols.push(section_symbol(loaded.text[i], &format!(".text.{}", f.code.name)));
+            self.parameter_symbols(i, loaded.text[i], &mut symbols, &mut handles);
             parameters.push(Image::symbol_id(symbols.len()));
             symbols.push(section_symbol(loaded.parameters[i], &format!(".nv.constant0.{}", f.code.name)));
         }
@@ -141,7 +152,7 @@ impl Linker<'_> {
         }
         self.handle_symbols(&mut symbols, &mut variables);
         self.image.set_symbols(symbols);
-        Names { parameters, variables, kernels, parts, externs, entry_sizes }
+        Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
 
     /// Functions of the driver whose addresses code reads, by their index in the module.

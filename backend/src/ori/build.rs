@@ -59,14 +59,14 @@ mod wmma;
 
 use crate::abi::{self, Convention};
 use crate::copies::Statements;
-use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};
+use crate::input::{Env, Function, Guard, Operand, Param, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
 use crate::phase::branches::decide_known;
 use crate::phase::edit::remove_unreached;
-use crate::target::{ParamBlock, Target};
+use crate::target::{ParamBlock, SMALL_PARAM_BYTES, Target};
 use crate::{CodegenError, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -103,8 +103,17 @@ pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn(
     if env.address_size != 64 {
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
-    if func.params.iter().any(|param| param.ty.kind() == ptx_isa::TypeKind::Opaque) {
-        return Err(CodegenError::unsupported(at, "a parameter that is a texture, a sampler or a surface"));
+    if func.params.iter().any(Param::is_opaque) {
+        let many = target.place_params(&func.params).bytes > SMALL_PARAM_BYTES;
+        let what = match () {
+            () if !func.entry => "a function's parameter that is a texture, a sampler or a surface",
+            () if options.relocatable => "a texture, a sampler or a surface as a parameter with `-c`",
+            () if many => "a texture, a sampler or a surface beside so many bytes of parameters",
+            () => "",
+        };
+        if !what.is_empty() {
+            return Err(CodegenError::unsupported(at, what));
+        }
     }
     let mut lowering = Lowering::new(env, func, options, target)?;
     lowering.body(checkpoint)?;

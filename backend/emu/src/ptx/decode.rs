@@ -47,6 +47,10 @@ impl<'a> Program<'a> {
             }
         }
         let mut code = Code::link(module, kernel, shared, device.constant_bytes().len() as u64);
+        let first = code.params.len() - kernel.params.len();
+        for &(param, handle) in &device.parameters {
+            code.params[first + param as usize] = Place::Fixed(handle);
+        }
         let unsized_globals =
             |i: &usize| env.variables[*i].space == Space::Shared && env.variables[*i].size == 0;
         let dynamic: Vec<usize> = (0..env.variables.len()).filter(unsized_globals).collect();

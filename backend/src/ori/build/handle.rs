@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
             },
             _ => return None,
         };
-        layout::opaque(self.env, symbol).map(|_| symbol)
+        layout::opaque(self.env, self.func, symbol).map(|_| symbol)
     }
 
     /// The low word of an operand's handle, which is a value or that of a variable.

@@ -46,6 +46,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn place(&mut self, symbol: Symbol) -> Result<Place> {
         let missing =
             |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
+        if layout::opaque(self.env, self.func, symbol).is_some() {
+            return self.refuse("an access to a texture or surface as to memory");
+        }
         if let Symbol::Param(i) = symbol {
             if self.func.params.get(i as usize).is_none() {
                 return self.malformed(format!("parameter {i} does not exist"));
@@ -64,9 +67,6 @@ impl<'a> Lowering<'a> {
         }
         if let Symbol::Function(_) = symbol {
             return Ok(Place::Linked(symbol));
-        }
-        if layout::opaque(self.env, symbol).is_some() {
-            return self.refuse("an access to a texture or surface as to memory");
         }
         let Some(variable) = layout::variable(self.env, self.func, symbol) else {
             return self.malformed(format!("{symbol:?} is not a variable"));
@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
 
     /// The 64-bit address of a symbol in its own space.
     pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Result<Src> {
-        if let Some(kind) = layout::opaque(self.env, symbol) {
+        if let Some(kind) = layout::opaque(self.env, self.func, symbol) {
             if offset != 0 {
                 return self.refuse("a place inside of a texture or surface that is a variable");
             }
