@@ -4,6 +4,9 @@
 //! between threads, atomics and the uniform datapath's own arithmetic give [`EvalError::Operation`]. The
 //! approximations of the multi-function unit are the nearest result moved by [`Machine::error`] units in the
 //! last place, so that a test can show that a refinement tolerates the unit's error in both directions.
+//!
+//! Calls of functions give an error too: a phase sees one function, and what a call means depends on the registers of
+//! another that is not there. The emulator runs calls, in joined code.
 
 pub mod float;
 mod operation;
