@@ -280,18 +280,24 @@ fn the_server_starts_in_any_folder() {
             .expect("it starts");
         let mut input = server.stdin.take().expect("it is a pipe");
         let root = format!("file://{}", root.display());
-        for body in [
-            format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"rootUri":"{root}","capabilities":{{}}}}}}"#
-            ),
-            r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#.to_owned(),
-            r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#.to_owned(),
-            r#"{"jsonrpc":"2.0","method":"exit"}"#.to_owned(),
-        ] {
+        let mut send = |body: &str| {
             write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+        };
+        send(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"rootUri":"{root}","capabilities":{{}}}}}}"#
+        ));
+        send(r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#);
+        let mut output = server.stdout.take().expect("it is a pipe");
+        let (mut text, mut part) = (String::new(), [0; 4096]);
+        // A server that is told to end says no more.
+        while name == "huge" && !text.contains("larger than 1 MiB") {
+            let count = output.read(&mut part).expect("what it says");
+            assert!(count > 0, "{name}: {text}");
+            text += &String::from_utf8_lossy(&part[..count]);
         }
-        let mut text = String::new();
-        server.stdout.take().expect("it is a pipe").read_to_string(&mut text).expect("what it says");
+        send(r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#);
+        send(r#"{"jsonrpc":"2.0","method":"exit"}"#);
+        output.read_to_string(&mut text).expect("what it says");
         assert_eq!(server.wait().expect("it ends").code(), Some(0), "{name}: {text}");
         assert!(text.contains("\"capabilities\"") && text.contains("\"id\":2"), "{name}: {text}");
         assert_eq!(text.contains("larger than 1 MiB"), name == "huge", "{name}: {text}");

@@ -182,7 +182,10 @@ fn reductions_in_a_loop_that_threads_leave_one_by_one() {
 
 #[test]
 fn what_is_not_compiled_is_refused_where_it_stands() {
-    for body in ["fma.rz.bf16 %h0, %h1, %h2, %h3;", "txq.channel_order.b32 %r0, [%d0];"] {
+    for body in [
+        "fma.rz.bf16 %h0, %h1, %h2, %h3;",
+        "tex.grad.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1, %f2, %f3}], {%f0, %f1, %f2, %f3}, {%f0, %f1, %f2, %f3};",
+    ] {
         let case = small("sm_80", body);
         let db = ptx_analysis::Database::default();
         let file = db.add_frozen_file(case.ptx.as_str());

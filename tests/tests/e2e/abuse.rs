@@ -374,7 +374,10 @@ async fn a_very_large_document() {
     assert_eq!(changed["data"].as_array().expect("tokens").len(), first + 5 * 4);
     document.close(&mut client).await;
     client.stop().await;
-    if let (Some(before), Some(after)) = (before, memory()) {
+    // In the short form other tests run beside it in this process.
+    if steps() >= 10_000
+        && let (Some(before), Some(after)) = (before, memory())
+    {
         // The client's own copies of the text and of the tokens are in it.
         assert!(after < before + 80 * size as u64 + (64 << 20), "{before} bytes of memory became {after}");
     }

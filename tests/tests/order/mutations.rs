@@ -233,7 +233,7 @@ fn random(state: &mut u64) -> usize {
 
 /// How many changes are tried; the environment can ask for more.
 fn wanted() -> usize {
-    std::env::var("PTX_ORDER_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
+    std::env::var("PTX_ORDER_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(1000)
 }
 
 #[test]
