@@ -21,7 +21,7 @@ pub use queue::{Queue, ends_product_group, forwards, group_wait, read_queue, wai
 use flow::Flow;
 pub(crate) use flow::is_unconditional;
 use queue::{MOST_BEHIND, counted_wait, name, same};
-use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
+use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, Told, latency};
 use smallvec::SmallVec;
 use state::{Access, Guard, InProgress, State, add, marks};
 use std::collections::BTreeSet;
@@ -456,11 +456,10 @@ impl Checker<'_> {
             p.at as usize != at && !again
         });
         if facts.variable {
-            // An atomic tells of its predicate when it has read its sources, too.
-            let atomic = inst.class(self.sm) == Class::Atomic;
+            let early = inst.predicate_told(self.sm) == Told::Read;
             let writes = facts.writes.iter().enumerate();
             add(&mut state.pending, at, guard, writes, Access::VariableWrite, |r| match r.file {
-                RegFile::P if atomic => (told_by, SCOREBOARD),
+                RegFile::P if early => (told_by, SCOREBOARD),
                 _ => (write_sb, SCOREBOARD),
             });
         }

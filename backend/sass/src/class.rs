@@ -124,6 +124,15 @@ impl Inst {
         }
     }
 
+    /// Which scoreboard tells that the predicate among the results is written. A generic atomic has one: it says whether the
+    /// operation was done, which it is not in shared memory. As observed of ptxas 13.0.
+    pub fn predicate_told(&self, sm: Sm) -> Told {
+        match self.form().mnemonic {
+            "ATOM" if sm.0 >= 90 => Told::Read,
+            _ => Told::Written,
+        }
+    }
+
     fn is_local_fence(&self) -> bool {
         self.text(Field::Mode) == Some(".ALL") && self.text(Field::Scope) == Some(".CTA")
     }

@@ -12,7 +12,7 @@ use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
-use crate::ori::memory::{effect, memory};
+use crate::ori::memory::{Kind, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::branches::{arguments_from, merge_chains};
@@ -24,6 +24,8 @@ use sass::{Class, Sm};
 const SIDE: usize = 8;
 /// And out of both.
 const BOTH: usize = 12;
+/// And out of the only side if it loads from global memory: under a guard, later code goes on while the load is under way.
+const LOADING: usize = 16;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let sm = Sm(context.sm.number as u8);
@@ -101,22 +103,31 @@ impl Shape {
     }
 
     fn is_short(&self, func: &Function, sm: Sm) -> bool {
-        let mut total = 0;
-        for side in self.yes.into_iter().chain(self.no) {
-            let mut length = 0;
-            for inst in &func.block(side).insts {
-                if !can_move(inst) {
-                    return false;
-                }
-                length += cost(sm, inst);
-            }
-            if length > SIDE {
-                return false;
-            }
-            total += length;
+        let sides = || self.yes.into_iter().chain(self.no).map(|side| &func.block(side).insts);
+        if !sides().flatten().all(can_move) {
+            return false;
         }
+        let (most, most_in_all) = if self.overlaps(func) { (LOADING, LOADING) } else { (SIDE, BOTH) };
         let phis = self.join.map_or(0, |join| func.block(join).phis.len());
-        total + phis / 2 <= BOTH
+        let mut total = phis / 2;
+        sides().all(|insts| {
+            let length: usize = insts.iter().map(|inst| cost(sm, inst)).sum();
+            total += length;
+            length <= most
+        }) && total <= most_in_all
+    }
+
+    /// Whether there is only one side, which loads from global memory, and the code after it need not wait for that.
+    fn overlaps(&self, func: &Function) -> bool {
+        let loads = |inst: &Inst| {
+            memory(&inst.op).is_some_and(|of| of.space == Space::Global && of.kind == Kind::Load)
+        };
+        match (self.yes, self.no, self.join) {
+            (Some(side), None, Some(_)) | (None, Some(side), Some(_)) => {
+                func.block(side).insts.iter().any(loads)
+            }
+            _ => false,
+        }
     }
 
     fn convert(&self, func: &mut Function, b: BlockId, uses: &[u32]) {

@@ -14,6 +14,8 @@ pub(crate) struct InstFacts {
     pub(crate) product: bool,
     /// Sources may be read after issue, told by a scoreboard.
     pub(crate) late: bool,
+    /// The scoreboard that tells of the sources tells of predicates among the results too.
+    pub(crate) early_predicate: bool,
     /// Reads memory that others may write; ordered before an invalidation of the first-level cache.
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
@@ -54,6 +56,7 @@ impl InstFacts {
             variable: inst.is_variable(sm),
             product,
             late: inst.reads_late(sm) && !product,
+            early_predicate: inst.predicate_told(sm) == Told::Read,
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
             settles: mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
@@ -93,6 +96,16 @@ impl InstFacts {
                 facts.reads.extend(taken.drain(..).map(|of| RegUse { role: Role::A, ..of }));
             }
         }
+    }
+
+    /// Results that are there when the sources are read.
+    pub(crate) fn early_writes(&self) -> impl Iterator<Item = &RegUse> {
+        self.writes.iter().filter(|w| self.early_predicate && w.file == RegFile::P)
+    }
+
+    /// The other results.
+    pub(crate) fn late_writes(&self) -> impl Iterator<Item = &RegUse> {
+        self.writes.iter().filter(|w| !(self.early_predicate && w.file == RegFile::P))
     }
 
     /// Sources that are read after issue; predicates never are.

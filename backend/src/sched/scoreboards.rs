@@ -149,8 +149,11 @@ fn walk(code: &mut Code, b: usize, facts: &[InstFacts], state: &mut Pending) {
 
 /// Adds what an instruction leaves pending.
 fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb: Option<u8>) {
+    if let Some(s) = read_sb.or(write_sb) {
+        state.add_writes(s, facts.early_writes());
+    }
     if let Some(s) = write_sb {
-        state.add_writes(s, facts.writes.iter());
+        state.add_writes(s, facts.late_writes());
         // Results come after the sources are read, so this scoreboard tells both.
         if facts.late && read_sb.is_none() {
             state.add_reads(s, facts.late_reads());
@@ -211,9 +214,13 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
     for (at, facts) in facts.iter().enumerate().rev() {
         let request = &mut requests[at];
         if facts.variable && !facts.product && !facts.writes.is_empty() {
-            let waiter = facts.writes.iter().flat_map(flat).map(|r| next.any[r]).min().unwrap_or(BEYOND);
-            let wanted = waiter != BEYOND || facts.writes.iter().any(|w| later.any.touches(w));
+            let waiter = facts.late_writes().flat_map(flat).map(|r| next.any[r]).min().unwrap_or(BEYOND);
+            let early = facts.early_writes().flat_map(flat).map(|r| next.any[r]).min().unwrap_or(BEYOND);
+            let wanted = waiter.min(early) != BEYOND || facts.writes.iter().any(|w| later.any.touches(w));
             request.result = wanted.then_some(waiter);
+            if early != BEYOND || facts.early_writes().any(|w| later.any.touches(w)) {
+                request.source = Some(early);
+            }
         }
         if facts.late {
             let own = |r: usize| facts.writes.iter().any(|w| flat(w).contains(&r));
@@ -224,7 +231,7 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
             // Whoever waits for the result waits for the sources too.
             let told = request.result.is_some_and(|result| result != BEYOND && result <= overwriter);
             if may_be_overwritten && !told {
-                request.source = Some(overwriter);
+                request.source = Some(request.source.map_or(overwriter, |early| early.min(overwriter)));
             }
         }
         let at = at as u32;
