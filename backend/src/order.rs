@@ -174,8 +174,9 @@ impl<'a> Checker<'a> {
                     Err("its operation is missing")
                 }
                 What::Beside | What::Make => Ok(()),
-                What::Sync if events.is_empty() => Err("its barrier is missing"),
-                What::Sync => Ok(()),
+                What::Sync if of(events, Part::Barrier).next().is_none() => Err("its barrier is missing"),
+                What::SyncWarp if events.is_empty() => Err("its barrier is missing"),
+                What::Sync | What::SyncWarp => Ok(()),
                 What::Alias => self.has_alias_fence(statement, events),
                 What::Wait => self.has_wait(statement, events),
                 What::Fence => self.has_fence(statement, events),

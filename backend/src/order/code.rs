@@ -28,8 +28,10 @@ pub(super) enum Part {
     Close,
     /// Waits for some.
     Await,
-    /// Of the block or the warp.
+    /// Of the block.
     Barrier,
+    /// Of the warp, which also precedes a barrier of the block.
+    WarpBarrier,
     /// Of a function.
     Call,
     /// An operation on a barrier object.
@@ -118,7 +120,7 @@ impl Code {
             let belongs = has_part(statement, part);
             // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store | What::Update);
-            let waits = (part == Part::Barrier && exchanges)
+            let waits = (part == Part::WarpBarrier && exchanges)
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
             let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
@@ -188,7 +190,8 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         }
         What::Copy => part == Part::Copy,
         What::Wait => matches!(part, Part::Close | Part::Await),
-        What::Sync => part == Part::Barrier,
+        What::Sync => matches!(part, Part::Barrier | Part::WarpBarrier),
+        What::SyncWarp => part == Part::WarpBarrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
         What::Image | What::Other => statement.addressed || !part.is_access(),
         What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
@@ -218,7 +221,8 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
         "ERRBAR" | "CGAERRBAR" => Part::ErrorBarrier,
         "CCTL" if inst.text(Field::Op).is_none_or(|op| op == ".IVALL") => Part::Invalidate,
         "CCTL" => Part::Other,
-        "BAR" | "WARPSYNC" => Part::Barrier,
+        "BAR" => Part::Barrier,
+        "WARPSYNC" => Part::WarpBarrier,
         "LDTM" => Part::Other,
         _ => match inst.class(sm) {
             Class::Store | Class::Atomic | Class::Async | Class::Sync => Part::Other,

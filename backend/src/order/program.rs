@@ -47,8 +47,10 @@ pub(super) enum What {
     /// Ends a group of copies, or waits for some.
     Wait,
     Fence,
-    /// A barrier of the block or the warp.
+    /// A barrier of the block.
     Sync,
+    /// A barrier of the warp.
+    SyncWarp,
     /// May do anything.
     Call,
     /// Gives results back.
@@ -146,7 +148,8 @@ impl Statement {
                 };
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
             }
-            FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            FormId::Bar | FormId::Barrier => What::Sync,
+            FormId::BarWarpSync => What::SyncWarp,
             // The words of a map, like those of a variable.
             FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
                 let place = match () {
@@ -292,6 +295,7 @@ impl Statement {
             | What::Wait
             | What::Fence
             | What::Sync
+            | What::SyncWarp
             | What::Alias
             | What::Beside
             | What::Make => true,
