@@ -90,6 +90,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         registers: registers(&data(find(".nv.info")), sections[text].info, text, &symbols),
         shared_bytes: find(&format!(".nv.shared.{name}")).map_or(0, |i| sections[i].size as u32),
         stack_bytes: 0,
+        local_bytes: find(&format!(".nv.local.{name}")).map_or(0, |i| sections[i].size as u32),
         bank2,
         bank3: data(bank3),
         bank4: data(bank4),

@@ -64,6 +64,8 @@ pub struct Kernel {
     pub shared_bytes: u32,
     /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
     pub stack_bytes: u32,
+    /// Local memory at fixed addresses from 0 on, which code without the ABI has.
+    pub local_bytes: u32,
     /// Constant banks 2, 3 and 4, addresses filled in.
     pub bank2: Vec<u8>,
     pub bank3: Vec<u8>,
@@ -129,6 +131,7 @@ impl Kernel {
             registers: function.resources.registers,
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
+            local_bytes: 0,
             bank2: joined.constants.clone(),
             bank3,
             bank4,
@@ -334,7 +337,7 @@ impl Warp {
         registers[255 * WARP..].fill(0);
         let calls = machine.code.iter().any(|step| step.inst.form().mnemonic == "CALL");
         let least = if calls { STACK_BYTES_OF_CALLS } else { STACK_BYTES };
-        let stack = machine.kernel.stack_bytes.max(least) as usize;
+        let stack = (machine.kernel.stack_bytes.max(least) + machine.kernel.local_bytes) as usize;
         let mut uniform = [u32::from_le_bytes([UNWRITTEN; 4]); 256];
         uniform[usize::from(machine.sm.urz())] = 0;
         Warp {

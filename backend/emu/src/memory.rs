@@ -168,10 +168,11 @@ pub struct View<'a> {
     pub rank: usize,
     /// Added to offsets of `shared` to give addresses.
     pub shared_base: u64,
-    /// The thread's stack; ends where the window of addresses `local_end` does.
+    /// The thread's memory: `local_low` bytes from address 0 on, then its stack, which ends at the address `local_end`.
     pub local: &'a mut [u8],
     pub local_written: &'a mut [bool],
     pub local_end: u64,
+    pub local_low: u64,
 }
 
 impl<'a> View<'a> {
@@ -189,6 +190,7 @@ impl<'a> View<'a> {
             local: &mut [],
             local_written: &mut [],
             local_end: 0,
+            local_low: 0,
         }
     }
 }
@@ -264,7 +266,12 @@ impl View<'_> {
                 })
             }
             Space::Local => {
-                let start = address.checked_sub(self.local_end - self.local.len() as u64);
+                let low = self.local_low;
+                let stack = (self.local_end + low).wrapping_sub(self.local.len() as u64);
+                let start = match address {
+                    _ if address.saturating_add(u64::from(size)) <= low => Some(address),
+                    _ => address.checked_sub(stack).map(|offset| offset + low),
+                };
                 within(self.local, start).map(|range| {
                     let written = self.local_written.get_mut(range.clone()).unwrap_or_default();
                     (&mut self.local[range], written)
@@ -337,6 +344,7 @@ mod tests {
             local: &mut local,
             local_written: &mut [],
             local_end: 0x1000,
+            local_low: 0,
         };
         assert_eq!(view.load(Space::Generic, buffer, 4), Ok(0x0403_0201));
         assert!(view.load(Space::Global, buffer + 4, 4).is_err());

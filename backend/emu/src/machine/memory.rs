@@ -53,6 +53,7 @@ impl Block<'_> {
             local: &mut self.warps[w].local[lane * bytes..][..bytes],
             local_written: &mut [],
             local_end: STACK_TOP,
+            local_low: self.machine.kernel.local_bytes.into(),
         }
     }
 

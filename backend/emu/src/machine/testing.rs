@@ -16,6 +16,7 @@ pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
         registers: 32,
         shared_bytes: 1024,
         stack_bytes: 0,
+        local_bytes: 0,
         bank2: Vec::new(),
         bank3: Vec::new(),
         bank4: Vec::new(),

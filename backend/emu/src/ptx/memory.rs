@@ -55,6 +55,7 @@ impl Block<'_> {
             rank: self.cluster.rank(),
             shared_base: SHARED_BASE,
             local_end: local.len() as u64,
+            local_low: 0,
             local,
             local_written: &mut local_written[lane],
         }
