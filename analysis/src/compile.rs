@@ -59,7 +59,8 @@ pub struct Mentions<'db> {
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
     let whole = whole_env(db, file);
-    let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
+    let blank = Signature { external: false, ..Signature::default() };
+    let mut functions = vec![blank; whole.functions.len()];
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
             (functions.get_mut(index as usize), whole.functions.get(index as usize))
@@ -87,20 +88,6 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         variables: variables.collect(),
         functions,
     })
-}
-
-fn blank() -> Signature {
-    Signature {
-        name: String::new(),
-        entry: false,
-        linkage: Linkage::Internal,
-        returns: Vec::new(),
-        params: Vec::new(),
-        external: false,
-        noreturn: false,
-        waits: true,
-        known: None,
-    }
 }
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.

@@ -47,6 +47,23 @@ pub struct Signature {
     pub known: Option<Known>,
 }
 
+/// A function of which nothing is known: its code is elsewhere, and it may wait.
+impl Default for Signature {
+    fn default() -> Signature {
+        Signature {
+            name: String::new(),
+            entry: false,
+            linkage: Linkage::Internal,
+            returns: Vec::new(),
+            params: Vec::new(),
+            external: true,
+            noreturn: false,
+            waits: true,
+            known: None,
+        }
+    }
+}
+
 impl Signature {
     /// Whether the driver provides the function. Such functions never wait for other threads.
     pub fn is_of_driver(&self) -> bool {

@@ -409,7 +409,7 @@ impl<'db> Walker<'db> {
             }
         }
         self.incomplete |= first.is_none();
-        let (signature, shapes) = first.unwrap_or_else(|| (empty_signature(), Arc::default()));
+        let (signature, shapes) = first.unwrap_or_else(|| (Signature::default(), Arc::default()));
         self.prototypes.push(signature);
         self.prototype_shapes.push(shapes);
     }
@@ -423,7 +423,7 @@ impl<'db> Walker<'db> {
         self.map.prototypes.push(id);
         let heading = Heading::read(node, self.text, &mut self.diagnostics);
         directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
-        let mut result = empty_signature();
+        let mut result = Signature::default();
         let mut all = Shapes::default();
         self.parameter_list(&heading.results, Site::PrototypeResult);
         self.parameter_list(&heading.parameters, Site::Prototype);
@@ -473,18 +473,4 @@ fn launch(heading: &Heading<'_>) -> Launch {
         }
     }
     launch
-}
-
-fn empty_signature() -> Signature {
-    Signature {
-        name: String::new(),
-        entry: false,
-        linkage: Linkage::Internal,
-        returns: Vec::new(),
-        params: Vec::new(),
-        external: true,
-        noreturn: false,
-        waits: true,
-        known: None,
-    }
 }

@@ -1,5 +1,6 @@
 //! The order checker finds code that was changed: instructions exchanged or removed.
 
+use crate::orders;
 use conformance::case::{self, input};
 use ptx_backend::assemble::JumpTable;
 use ptx_backend::copies::{Statements, Unrolled};
@@ -134,33 +135,10 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
         .collect();
     let numbers = Statements::of(function);
     let promise = |at: usize| -> Option<(SrcId, Promise<'_>)> {
-        const NAMES: [&str; 21] = [
-            "LD",
-            "LDG",
-            "LDS",
-            "LDL",
-            "ST",
-            "STG",
-            "STS",
-            "STL",
-            "ATOM",
-            "ATOMG",
-            "ATOMS",
-            "RED",
-            "REDG",
-            "MEMBAR",
-            "BAR",
-            "WARPSYNC",
-            "CCTL",
-            "ERRBAR",
-            "LDGSTS",
-            "LDGDEPBAR",
-            "DEPBAR",
-        ];
         let src = made.lines[at]?;
         let promise = Promise(statements.get(&numbers.original(src))?);
         let own = !matches!(made.name(at), "LDL" | "STL") || promise.space() == Some(Mod::Local);
-        (NAMES.contains(&made.name(at)) && own && promise.is_memory()).then_some((src, promise))
+        (orders(made.name(at)) && own && promise.is_memory()).then_some((src, promise))
     };
     let boundaries: BTreeSet<usize> = (0..made.insts.len())
         .flat_map(|at| {
