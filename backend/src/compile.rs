@@ -4,6 +4,7 @@ use crate::abi::{self, Known, RETURN_ADDRESS};
 use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
+use crate::ori::cfg::returning_blocks;
 use crate::ori::{build, ir, text};
 use crate::regalloc::convention;
 use crate::session::Session;
@@ -73,7 +74,7 @@ fn compile_as(
         never: &ori.facts.never,
         tables: &assembled.tables,
     };
-    order::check(func, sm, &insts, claims)
+    order::check(env, func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
     let lines = assembled.lines.iter().map(|src| src.map(|src| statements.original(src))).collect::<Box<_>>();
@@ -99,7 +100,7 @@ fn compile_as(
         code: assembled.code,
         lines,
         inlined: None,
-        known: overwritten(&ori, sm, &insts)?,
+        known: overwritten(&ori, sm, &insts, registers)?,
         copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
@@ -132,15 +133,26 @@ fn compile_as(
 }
 
 /// What a call of a private function overwrites, by its code.
-fn overwritten(func: &ir::Function, sm: Sm, insts: &[sass::Inst]) -> Result<Option<Known>, CodegenError> {
+fn overwritten(
+    func: &ir::Function,
+    sm: Sm,
+    insts: &[sass::Inst],
+    registers: u32,
+) -> Result<Option<Known>, CodegenError> {
     let Some(return_address) = func.facts.return_address else { return Ok(None) };
     let general = |index| ir::Reg { file: ir::File::R, index };
-    let mut known = Known::new(return_address);
+    let mut known = Known::new(return_address, registers);
+    let returning = returning_blocks(func);
+    // Nobody sees what a function overwrites that never returns.
+    if !returning.contains(&true) {
+        return Ok(Some(known));
+    }
     let written = insts.iter().flat_map(|inst| inst.writes(sm)).filter(|used| used.file == RegFile::R);
     for used in written {
         (0..used.count).for_each(|i| known.add(used.index.saturating_add(i)));
     }
-    for inst in func.blocks.iter().flat_map(|block| &block.insts).filter(|inst| inst.op.calls_function()) {
+    let blocks = func.blocks.iter().zip(returning).filter(|(_, returns)| *returns);
+    for inst in blocks.flat_map(|(block, _)| &block.insts).filter(|inst| inst.op.calls_function()) {
         let more = func.known(&inst.op);
         let address = more.map_or(RETURN_ADDRESS, |known| known.return_address);
         for reg in (0..=254).map(general) {

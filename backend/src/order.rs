@@ -22,7 +22,7 @@ mod program;
 
 use crate::assemble::JumpTable;
 use crate::copies::{Statements, Unrolled};
-use crate::input::{Function, SrcId};
+use crate::input::{Env, Function, SrcId};
 use crate::layout::local_layout;
 use crate::target::Target;
 use code::{Code, Event, Part};
@@ -73,9 +73,15 @@ pub struct Claims<'a> {
 ///
 /// # Errors
 /// The first violation.
-pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) -> Result<(), Violation> {
+pub fn check(
+    env: &Env,
+    function: &Function,
+    sm: Sm,
+    insts: &[Inst],
+    claims: Claims<'_>,
+) -> Result<(), Violation> {
     let numbers = Statements::of(function);
-    check_copies(function, numbers, sm, insts, claims).map_err(|violation| Violation {
+    check_copies(env, function, numbers, sm, insts, claims).map_err(|violation| Violation {
         first: numbers.original(violation.first),
         second: numbers.original(violation.second),
         ..violation
@@ -84,13 +90,14 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
 
 /// Like [`check`]; the violation may name copies.
 fn check_copies(
+    env: &Env,
     function: &Function,
     numbers: Statements,
     sm: Sm,
     insts: &[Inst],
     claims: Claims<'_>,
 ) -> Result<(), Violation> {
-    let program = Program::new(function, numbers, claims.unrolled, claims.never)
+    let program = Program::new(env, function, numbers, claims.unrolled, claims.never)
         .map_err(|(src, what)| Violation { first: src, second: src, what })?;
     if program.statements.is_empty() {
         return Ok(());

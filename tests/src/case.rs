@@ -162,6 +162,7 @@ impl Case {
 }
 
 /// A module and one of its kernels as the compiler takes them.
+#[derive(Clone)]
 pub struct Input {
     pub env: Arc<Env>,
     pub function: Arc<Function>,
@@ -170,7 +171,7 @@ pub struct Input {
 
 /// A module as the compiler takes it.
 pub struct Module {
-    env: Arc<Env>,
+    pub env: Arc<Env>,
     /// Every function with a body, and where its statements start.
     pub functions: Vec<(Arc<Function>, Vec<usize>)>,
     aliases: Vec<(String, String)>,

@@ -183,7 +183,7 @@ fn check_order(test: &Test<'_>) -> Result<String, String> {
         insts.push(inst.map_err(|error| format!("`{text}`: {}", error.message))?);
     }
     let claims = order::Claims { lines: &lines, unrolled: &[], spills: &spills, never: &[], tables: &[] };
-    Ok(match order::check(&input.function, sm, &insts, claims) {
+    Ok(match order::check(&input.env, &input.function, sm, &insts, claims) {
         Ok(()) => "ok\n".to_owned(),
         Err(violation) => format!("{violation}\n"),
     })

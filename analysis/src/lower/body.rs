@@ -146,13 +146,17 @@ impl<'db> Walker<'db> {
                 false => DeclKind::Symbol(symbol),
             };
             let id = self.declare(range, visible, kind);
-            let reg = (is_register && declarator.count.is_none() && lanes == 1)
-                .then(|| self.names.register(id, None, 0));
+            let reg = (is_register && declarator.count.is_none()).then(|| {
+                let first = self.names.register(id, None, 0);
+                // The elements are numbered one after the other.
+                (1..lanes).for_each(|lane| _ = self.names.register(id, None, lane));
+                first
+            });
             let param = Param { reg, ..layout.add(parameter, self.slice(range)) };
             let size = u64::from(param.size);
             let place = VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides: None };
             self.variables.insert(symbol, place);
-            let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
+            let entity = reg.filter(|_| lanes == 1).map_or(Entity::Symbol(symbol), Entity::Register);
             self.occur(range, entity, Usage::Declaration);
             if is_input {
                 self.function.params.push(param);
