@@ -9,11 +9,11 @@ use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
 use ptx_backend::input::{Env, Function};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rustc_hash::FxHashMap;
 
-use crate::db::{Database, SourceFile};
-use crate::items::Item;
+use crate::db::{Database, Db, SourceFile};
+use crate::items::{Item, items};
 use crate::lower::lower;
 
 /// `DW_OP_addr`, which precedes the address of a variable.
@@ -77,6 +77,12 @@ pub(crate) fn read(
     let mut resolver = Resolver { env, target, relocatable, pieces, places, labels };
     let resolved = sections.iter().map(|section| resolver.section(section, &sections)).collect();
     Some(Debug { sections: resolved })
+}
+
+/// Whether a file has a section of this name.
+pub fn has_section(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let mut sections = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Section);
+    sections.any(|item| words(item.text(db)).get(1).is_some_and(|&(_, word, _)| word == name))
 }
 
 fn words(text: &str) -> Vec<Word<'_>> {

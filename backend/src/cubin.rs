@@ -316,7 +316,7 @@ mod tests {
             parts: vec![],
             launch: Default::default(),
         };
-        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None, relocatable };
+        let options = Options { relocatable, ..Options::new(Sm::new(sm)) };
         let base = u32::from(Target::of(options.sm).unwrap().driver.params);
         let exit = 0x000f_ea00_0380_0000_0000_0000_0000_794d_u128;
         let code = CompiledFunction {

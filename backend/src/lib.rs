@@ -52,6 +52,15 @@ pub struct Options {
     pub max_registers: Option<u32>,
     /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
     pub relocatable: bool,
+    /// `--make-errors-visible-at-exit`: threads wait before they end until their accesses have reported what went wrong.
+    pub errors_at_exit: bool,
+}
+
+impl Options {
+    /// ptxas's defaults for a target.
+    pub fn new(sm: ptx_isa::Sm) -> Self {
+        Self { sm, opt_level: 3, max_registers: None, relocatable: false, errors_at_exit: false }
+    }
 }
 
 /// Why a function has no code.

@@ -21,7 +21,8 @@
 //! - `test phase A B` runs the named phases on Ori in order, verifies the result and prints it.
 //! - `test lower` prints the Ori that is built of PTX.
 //! - `test alloc`, `test mach` and `test sched` print what register allocation, emission and scheduling make of Ori that
-//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level.
+//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level; with
+//!   `errors-at-exit` threads wait for errors before they end.
 //! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`
 //!   (`~STATEMENT` for loads and stores of spilled values), and prints what the order checker finds, or `ok`.
 //!
@@ -110,7 +111,7 @@ fn cat(func: &Function) -> Result<String, String> {
 
 fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String> {
     verified(&func, Stage::Built)?;
-    let options = Options { sm, opt_level: 3, max_registers: None, relocatable: false };
+    let options = Options::new(sm);
     for name in names.split_whitespace() {
         let phase = phases::find(name).ok_or_else(|| format!("unknown phase `{name}`"))?;
         phases::run_phase(&mut func, phase, &options, &Session::default())
@@ -124,12 +125,20 @@ fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String>
 fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String, String> {
     /// Of a thread, without a limit of its own.
     const MOST_REGISTERS: u32 = 255;
-    let mut options = Options { sm: test.sm, opt_level: 3, max_registers: None, relocatable: false };
+    let mut options = Options::new(test.sm);
     for argument in arguments.split_whitespace() {
+        if argument == "errors-at-exit" {
+            options.errors_at_exit = true;
+            continue;
+        }
         match argument.strip_prefix('O').map_or_else(|| argument.parse(), str::parse) {
             Ok(level) if argument.starts_with('O') => options.opt_level = level as u8,
             Ok(number) => options.max_registers = Some(number),
-            Err(_) => return Err(format!("`{argument}` is neither a level nor a number of registers")),
+            Err(_) => {
+                return Err(format!(
+                    "`{argument}` is neither a level, a number of registers nor `errors-at-exit`"
+                ));
+            }
         }
     }
     let mut session = Session { shown: Some(name), ..Session::default() };
