@@ -204,6 +204,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         opt_level: options.opt_level(db),
         max_registers: options.max_registers(db),
         relocatable: options.relocatable(db),
+        shows_registers: options.shows_registers(db),
         errors_at_exit: options.errors_at_exit(db),
     })
 }

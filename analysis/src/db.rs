@@ -153,6 +153,9 @@ pub struct Options {
     /// Machine code is an object for a linker.
     #[returns(copy)]
     pub relocatable: bool,
+    /// Code comes with where PTX registers are in it.
+    #[returns(copy)]
+    pub shows_registers: bool,
     /// Threads wait for errors of their accesses before they end.
     #[returns(copy)]
     pub errors_at_exit: bool,
@@ -211,6 +214,7 @@ impl Database {
             None,
             false,
             false,
+            false,
             LaunchBounds::default(),
             CacheModifiers::default(),
             None,
@@ -232,6 +236,7 @@ impl Database {
             own.max_registers(self),
             own.max_function_registers(self),
             own.relocatable(self),
+            own.shows_registers(self),
             own.errors_at_exit(self),
             own.launch(self),
             own.caches(self),
@@ -299,6 +304,10 @@ impl Database {
     /// In a relocatable object, names that the module does not define are not errors.
     pub fn set_relocatable(&mut self, relocatable: bool) {
         Options::get(self).set_relocatable(self).with_durability(Durability::HIGH).to(relocatable);
+    }
+
+    pub fn set_shows_registers(&mut self, shows: bool) {
+        Options::get(self).set_shows_registers(self).with_durability(Durability::HIGH).to(shows);
     }
 
     pub fn set_errors_at_exit(&mut self, visible: bool) {

@@ -331,6 +331,7 @@ mod tests {
             known: None,
             spills: vec![false; 8].into(),
             live_registers: vec![0; 8].into(),
+            shown: Vec::new(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
         };

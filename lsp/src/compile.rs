@@ -165,6 +165,7 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
         levels.set(&SEPARATE_COMPILATION, Severity::Allow);
         db.set_levels(levels);
     }
+    db.set_shows_registers(options.debug);
     db.set_errors_at_exit(options.errors_at_exit);
     db.set_launch(LaunchBounds {
         max_threads: options.max_threads,

@@ -157,6 +157,8 @@ struct Lowering<'a> {
     linked: bool,
     /// A linker fills in all addresses.
     relocatable: bool,
+    /// Debuggers are told where PTX registers are.
+    shows_registers: bool,
     /// Threads wait for errors of their accesses before they end.
     errors_at_exit: bool,
     /// Words of parameters of calls, of the function's own, and of results.
@@ -249,6 +251,7 @@ impl<'a> Lowering<'a> {
             convention,
             linked: calls || !func.entry || options.relocatable,
             relocatable: options.relocatable,
+            shows_registers: options.shows_registers,
             errors_at_exit: options.errors_at_exit,
             words: FxHashMap::default(),
             in_memory,
