@@ -10,7 +10,7 @@ use crate::regalloc::convention;
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
-use crate::{assemble, emit, order, phases, registers, sched};
+use crate::{assemble, emit, order, phases, registers, sched, shown};
 use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
 use sass::{RegFile, Sm};
@@ -65,7 +65,7 @@ fn compile_as(
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
-    let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)
+    let Generated { registers, assembled, insts, shown } = generate(&mut ori, limit, options, session)
         .map_err(|error| error.moved(|at| statements.original(at)))?;
     let claims = order::Claims {
         lines: &assembled.lines,
@@ -104,6 +104,7 @@ fn compile_as(
         copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
+        shown,
         resources: Resources {
             registers,
             stack_bytes,
@@ -202,6 +203,7 @@ pub struct Generated {
     pub assembled: assemble::Assembled,
     /// The words of `assembled` again, as instructions.
     pub insts: Vec<sass::Inst>,
+    pub shown: Vec<shown::Location>,
 }
 
 /// Machine code of legal Ori, which becomes allocated Ori on the way. `limit` is the most registers of a thread.
@@ -232,7 +234,7 @@ pub fn generate(
     session.over("assemble", String::new);
     check_hazards(sm, &insts, &assembled.tables, session.checkpoint)?;
     session.over("hazards", String::new);
-    Ok(Generated { registers, assembled, insts })
+    Ok(Generated { registers, assembled, insts, shown: shown::locations(&code) })
 }
 
 fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {

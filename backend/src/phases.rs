@@ -234,7 +234,7 @@ mod tests {
     /// Runs phases on `b0` jumping to `b2` past `b1`.
     fn run_these(phases: &[Phase]) -> Result<(), CodegenError> {
         let mut func = text::parse("func \"f\" {\nb0:\nJUMP b2\nb1:\nJUMP b2\nb2:\nEXIT\n}").unwrap();
-        let options = Options { sm: Sm::new(90), opt_level: 3, max_registers: None, relocatable: false };
+        let options = Options::new(Sm::new(90));
         run_all(phases, &mut func, &options, &mut Session::default())
     }
 

@@ -381,7 +381,7 @@ pub enum Outcome {
 /// # Errors
 /// The compiler's.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
-    let options = Options { sm, opt_level: level, max_registers: None, relocatable: false };
+    let options = Options { opt_level: level, ..Options::new(sm) };
     let mut taken = BTreeSet::default();
     calls::add_pointed_to(&input.module.env, &mut taken);
     let functions = || input.module.functions.iter().map(|(function, _)| function);

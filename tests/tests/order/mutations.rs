@@ -23,12 +23,7 @@ struct Made {
 
 impl Made {
     fn of(function: &Function, env: &ptx_backend::input::Env, sm: u8) -> Option<Made> {
-        let options = ptx_backend::Options {
-            sm: Sm::new(sm.into()),
-            opt_level: 3,
-            max_registers: None,
-            relocatable: false,
-        };
+        let options = ptx_backend::Options::new(Sm::new(sm.into()));
         let made = ptx_backend::compile(env, function, &options, &mut Default::default()).ok()?;
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;

@@ -480,7 +480,7 @@ impl<'a> Lowering<'a> {
     /// Ends the block by going back to the caller; a kernel's thread ends.
     pub(super) fn return_to_caller(&mut self) -> Result<()> {
         if self.func.entry {
-            self.end(Term::Exit);
+            self.exit();
             return Ok(());
         }
         self.guard = Src::TRUE;
