@@ -29,7 +29,7 @@ use crate::ori::op::{JumpTable, MemSize, Op, Routine, lut};
 use crate::runtime;
 use crate::shown::{Mark, Word};
 use crate::target::Target;
-pub(crate) use generic::{any_form, encodes};
+pub(crate) use generic::{any_form, encodes, takes_uniform};
 
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{Leave, Place, Plan};
