@@ -73,6 +73,7 @@ fn compile_as(
         spills: &assembled.spills,
         never: &ori.facts.never,
         tables: &assembled.tables,
+        frame_is_gone: ori.frame.local_bytes == 0 && crate::layout::local_layout(&func.locals).size > 0,
     };
     order::check(env, func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;

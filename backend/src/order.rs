@@ -67,6 +67,8 @@ pub struct Claims<'a> {
     pub never: &'a [SrcId],
     /// Where indirect branches lead.
     pub tables: &'a [JumpTable],
+    /// All variables of the frame became values: it has spilled values alone. Checked: no statement accesses local memory.
+    pub frame_is_gone: bool,
 }
 
 /// Checks one function.
@@ -102,7 +104,8 @@ fn check_copies(
     if program.statements.is_empty() {
         return Ok(());
     }
-    let code = Code::new(&program, sm, insts, &claims, local_layout(&function.locals).size)?;
+    let variables = if claims.frame_is_gone { 0 } else { local_layout(&function.locals).size };
+    let code = Code::new(&program, sm, insts, &claims, variables)?;
     let mut checker = Checker {
         program: &program,
         code: &code,
@@ -110,6 +113,7 @@ fn check_copies(
         clusters: Target::of_generation(sm).is_none_or(|target| target.clusters),
         insts,
         spills: claims.spills,
+        frame_is_gone: claims.frame_is_gone,
         budget: PAIRS * insts.len(),
     };
     checker.presence()?;
@@ -135,6 +139,7 @@ struct Checker<'a> {
     clusters: bool,
     insts: &'a [Inst],
     spills: &'a [bool],
+    frame_is_gone: bool,
     budget: usize,
 }
 
@@ -171,6 +176,9 @@ impl<'a> Checker<'a> {
             let events = self.code.of(rank);
             if self.program.gone.contains(&statement.src) || (events.is_empty() && !statement.must_stay()) {
                 continue;
+            }
+            if self.frame_is_gone && statement.place == Place::Local && statement.is_access() {
+                self.violation(rank, rank, "accesses a frame that is said to be gone")?;
             }
             let present = match statement.what {
                 What::Image | What::Other | What::Return => Ok(()),

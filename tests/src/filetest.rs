@@ -214,7 +214,14 @@ fn check_order(test: &Test<'_>) -> Result<String, String> {
         let inst = sass::parse(sm, text, insts.len() as u64 * sass::INST_BYTES);
         insts.push(inst.map_err(|error| format!("`{text}`: {}", error.message))?);
     }
-    let claims = order::Claims { lines: &lines, unrolled: &[], spills: &spills, never: &[], tables: &[] };
+    let claims = order::Claims {
+        lines: &lines,
+        unrolled: &[],
+        spills: &spills,
+        never: &[],
+        tables: &[],
+        frame_is_gone: false,
+    };
     Ok(match order::check(&input.env, &input.function, sm, &insts, claims) {
         Ok(()) => "ok\n".to_owned(),
         Err(violation) => format!("{violation}\n"),

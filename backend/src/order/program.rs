@@ -303,6 +303,8 @@ impl Statement {
 
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
+            // The thread alone reads and writes it: what a load gives is for other checks to find.
+            What::Load | What::Store if self.place == Place::Local => false,
             What::Load => self.strong,
             What::Call
             | What::Store

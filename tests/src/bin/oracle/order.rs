@@ -149,7 +149,14 @@ fn one(
         input,
         sm,
         &insts,
-        Claims { lines: &lines, unrolled: &[], spills: &spills, never: &never, tables: &[] },
+        Claims {
+            lines: &lines,
+            unrolled: &[],
+            spills: &spills,
+            never: &never,
+            tables: &[],
+            frame_is_gone: false,
+        },
     ))
 }
 
