@@ -20,6 +20,7 @@ pub mod outbox;
 pub mod output;
 pub mod owner;
 pub mod parent;
+pub mod pictures;
 pub mod progress;
 pub mod project;
 pub mod server;
@@ -27,6 +28,7 @@ pub mod settings;
 pub mod terminal;
 pub mod threads;
 pub mod transport;
+pub mod variant;
 pub mod workspace;
 
 use std::process::ExitCode;

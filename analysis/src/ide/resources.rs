@@ -5,6 +5,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
 use crate::db::{Database, Db, SourceFile};
+use crate::diagnostic::Severity;
 use crate::ide::{Command, InlayHint, Lens};
 use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
@@ -47,6 +48,11 @@ pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResour
     functions(db, file).filter_map(|item| of_item(db, file, item)).collect()
 }
 
+/// What a function by name takes.
+pub fn resources_of(db: &Database, file: SourceFile, name: &str) -> Option<FunctionResources> {
+    of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?)
+}
+
 pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<FunctionResources> {
     let range = lower(db, item).map.name_range()? + item.offset(db);
     let resources = match compile_function(db, item).as_deref() {
@@ -72,12 +78,20 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
 /// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
 /// in file offsets.
 pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (String, Option<TextRange>) {
+    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
     let Some(diagnostic) = compile_diagnostic(db, item) else {
-        return ("not compiled: the function has errors".to_owned(), None);
+        let lowered = lower(db, item);
+        let errors = lowered.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let Some(first) = errors.min_by_key(|found| found.range.start()) else {
+            return ("not compiled: the file has errors".to_owned(), None);
+        };
+        let statement =
+            lowered.map.statement_at(first.range.start()).and_then(|src| lowered.map.statement(src));
+        let place = statement.unwrap_or(first.range) + item.offset(db);
+        return (format!("not compiled: {}{}", first.message, line(place)), Some(place));
     };
     let is_statement = lower(db, item).map.statement_at(diagnostic.range.start()).is_some();
     let place = Some(diagnostic.range + item.offset(db)).filter(|_| is_statement);
-    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
     let line = place.map(line).unwrap_or_default();
     // The function is the one that the text is shown at.
     let own = |rest: &str| format!("`{}` {rest}: ", item.name(db));
