@@ -166,9 +166,21 @@ pub struct Fold {
     pub kind: FoldKind,
 }
 
+/// Whether there is code that a text about a function is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    Compiled,
+    /// Not now, but perhaps before what is named here.
+    Before(&'static str),
+    /// The compiler does not support it.
+    Never,
+}
+
 /// Text shown after `offset`, not part of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InlayHint {
+    pub function: String,
+    pub standing: Standing,
     pub offset: TextSize,
     pub label: String,
     pub tooltip: String,
@@ -177,6 +189,8 @@ pub struct InlayHint {
 /// A line of text above a function, and what clicking it does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lens {
+    pub function: String,
+    pub standing: Standing,
     pub range: TextRange,
     pub title: String,
     pub command: Option<Command>,

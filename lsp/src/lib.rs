@@ -12,6 +12,7 @@ pub mod frame;
 pub mod handlers;
 pub mod input;
 pub mod lanes;
+pub mod last_good;
 pub mod machine;
 pub mod manual;
 pub mod message;

@@ -6,7 +6,7 @@ use text_size::{TextRange, TextSize};
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::Severity;
-use crate::ide::{Command, InlayHint, Lens};
+use crate::ide::{Command, InlayHint, Lens, Standing};
 use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
 use crate::module::architecture;
@@ -121,9 +121,24 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             };
             let text = &file.text(db)[usize::from(found.range.end())..];
             let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
-            Some(InlayHint { offset: found.range.end() + rest_of_line, label, tooltip: details(&found) })
+            Some(InlayHint {
+                function: found.name.clone(),
+                standing: standing(db, item, &found),
+                offset: found.range.end() + rest_of_line,
+                label,
+                tooltip: details(&found),
+            })
         })
         .collect()
+}
+
+fn standing(db: &dyn Db, item: Item<'_>, found: &FunctionResources) -> Standing {
+    match &found.resources {
+        Ok(_) => Standing::Compiled,
+        Err(_) if is_too_large(db, item) => Standing::Before("the last edits"),
+        Err(_) if compile_diagnostic(db, item).is_none() => Standing::Before("the errors"),
+        Err(_) => Standing::Never,
+    }
 }
 
 fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
@@ -143,15 +158,15 @@ pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
     let is_large = file.text(db).len() > LENS_LIMIT;
     let lens = |item: Item<'_>| {
         let range = lower(db, item).map.name_range()? + item.offset(db);
-        let command = Some(Command::ShowSass { function: item.name(db).to_string() });
+        let function = item.name(db).to_string();
+        let command = Some(Command::ShowSass { function: function.clone() });
         if is_large {
-            return Some(Lens { range, title: "Show SASS".to_owned(), command });
+            let standing = Standing::Never;
+            return Some(Lens { function, standing, range, title: "Show SASS".to_owned(), command });
         }
         let found = of_item(db, file, item)?;
-        Some(match &found.resources {
-            Ok(_) => Lens { range, title: summary(&found), command },
-            Err(why) => Lens { range, title: why.clone(), command: None },
-        })
+        let standing = standing(db, item, &found);
+        Some(Lens { function, standing, range, title: found.summary(), command })
     };
     functions(db, file).filter_map(lens).collect()
 }

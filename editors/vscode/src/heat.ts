@@ -20,21 +20,21 @@ function cell(text: string, share: number): vscode.ThemableDecorationAttachmentR
 export function heatCells(heat: ([number, number] | null)[]): vscode.DecorationOptions[] {
     const most = (index: 0 | 1) => Math.max(1, ...heat.map(figures => figures?.[index] ?? 0));
     const [mostLive, mostStall] = [most(0), most(1)];
-    return heat.flatMap((figures, line) => {
+    return heat.map((figures, line): vscode.DecorationOptions => {
         const at = new vscode.Range(line, 0, line, 0);
         if (!figures) {
-            return [{ range: at, renderOptions: { before: { contentText: BLANK } } }];
+            return { range: at, renderOptions: { before: { contentText: BLANK } } };
         }
         const [live, stall] = figures;
         const hover = `${live} live register${live === 1 ? '' : 's'} before it; ${stall} cycle${stall === 1 ? '' : 's'} until the next instruction of the warp`;
         const padded = (value: number, width: number) => `${SPACE}${String(value).padStart(width, SPACE)}`;
-        return [{
+        return {
             range: at,
             hoverMessage: hover,
             renderOptions: {
                 before: cell(padded(live, 3), live / mostLive),
-                after: { ...cell(`${padded(stall, 2)}`, stall / mostStall), margin: `0 1ch 0 0` },
+                after: { ...cell(padded(stall, 2), stall / mostStall), margin: '0 1ch 0 0' },
             },
-        }];
+        };
     });
 }
