@@ -48,6 +48,8 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     /** What is different since the last save. */
     private difference = '';
     private timer: NodeJS.Timeout | undefined;
+    /** Counts the questions: only the answer to the last one is taken. */
+    private asked = 0;
     private readonly mark = vscode.window.createTextEditorDecorationType({
         isWholeLine: true,
         backgroundColor: new vscode.ThemeColor('editor.selectionHighlightBackground'),
@@ -247,7 +249,11 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private async refresh(source: vscode.Uri, place: Place): Promise<void> {
+        const own = ++this.asked;
         const answer = await this.ask(source, place);
+        if (own !== this.asked) {
+            return;
+        }
         if (answer) {
             this.take(answer);
             await this.compareWithSaved();

@@ -16,20 +16,31 @@ fn with(parameters: Value, more: Value) -> Value {
 async fn control_words_are_shown_as_asked() {
     let mut client = started().await;
     let lines = |view: &Value| {
-        view["text"].as_str().unwrap().lines().filter(|l| l.starts_with("/*")).map(str::to_owned).collect::<Vec<_>>()
+        view["text"]
+            .as_str()
+            .unwrap()
+            .lines()
+            .filter(|l| l.starts_with("/*"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let codes = client.request("ptx/sassView", with(at("fma.rn"), json!({ "live": false }))).await.unwrap();
     assert!(lines(&codes).iter().all(|line| line.contains(":S") && !line.contains("live")), "{codes}");
-    let words = client.request("ptx/sassView", with(at("fma.rn"), json!({ "controls": "words" }))).await.unwrap();
+    let words =
+        client.request("ptx/sassView", with(at("fma.rn"), json!({ "controls": "words" }))).await.unwrap();
     assert!(lines(&words).iter().all(|line| line.contains("// ") && line.contains("cycle")), "{words}");
-    let hidden = client.request("ptx/sassView", with(at("fma.rn"), json!({ "controls": "hidden" }))).await.unwrap();
+    let hidden =
+        client.request("ptx/sassView", with(at("fma.rn"), json!({ "controls": "hidden" }))).await.unwrap();
     assert!(!lines(&hidden).iter().any(|line| line.contains(":S") || line.contains("cycle")), "{hidden}");
     // Beside each instruction stand its live registers and its stall cycles.
     let text: Vec<&str> = codes["text"].as_str().unwrap().lines().collect();
     let heat = codes["heat"].as_array().unwrap();
     assert_eq!(heat.len(), text.len());
     let fma = text.iter().position(|line| line.contains("FFMA")).unwrap();
-    assert!(heat[0].is_null() && heat[fma][0].as_u64() > Some(2) && heat[fma][1].as_u64() > Some(0), "{codes}");
+    assert!(
+        heat[0].is_null() && heat[fma][0].as_u64() > Some(2) && heat[fma][1].as_u64() > Some(0),
+        "{codes}"
+    );
     client.stop().await;
 }
 
@@ -89,7 +100,8 @@ async fn a_table_over_all_targets() {
     let answer = client.request("ptx/compareTargets", at("fma.rn")).await.unwrap();
     assert_eq!(answer["function"], "saxpy");
     let rows = answer["rows"].as_array().unwrap();
-    let row = |target: &str| rows.iter().find(|row| row["target"] == target).unwrap_or_else(|| panic!("{answer}"));
+    let row =
+        |target: &str| rows.iter().find(|row| row["target"] == target).unwrap_or_else(|| panic!("{answer}"));
     for target in ["sm_80", "sm_90", "sm_120"] {
         assert!(row(target)["registers"].as_u64() > Some(4) && row(target)["occupancy"] == 100, "{answer}");
     }

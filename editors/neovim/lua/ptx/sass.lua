@@ -16,6 +16,8 @@ local view
 -- How control words are shown: codes, words or hidden.
 local controls = 'codes'
 local timer = assert(vim.uv.new_timer())
+-- Counts the questions: only the answer to the last one is taken.
+local asked = 0
 
 local function is_open()
   return view and vim.api.nvim_buf_is_valid(view.buffer) and vim.fn.bufwinid(view.buffer) >= 0
@@ -118,11 +120,15 @@ local function ask(source, place, take)
     return
   end
   local tick = vim.api.nvim_buf_get_changedtick(source)
+  asked = asked + 1
+  local own = asked
   local params = vim.tbl_extend('force', {
     textDocument = vim.lsp.util.make_text_document_params(source), controls = controls, live = false,
   }, place)
   client:request('ptx/sassView', params, function(err, answer)
-    take(err, answer ~= vim.NIL and answer or nil, tick)
+    if own == asked then
+      take(err, answer ~= vim.NIL and answer or nil, tick)
+    end
   end, source)
 end
 
