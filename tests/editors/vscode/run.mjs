@@ -119,8 +119,9 @@ const parts = {
             saw('difference from the last save');
             await w.quick('>View: Close Editor', 'View: Close Editor');
             await w.page.waitForSelector('.monaco-diff-editor', { state: 'detached' });
-            await w.quick('>Notifications: Clear All', 'Clear All Notifications');
             await w.line('add.rn.f32', 0).first().click();
+            await w.quick('>Notifications: Clear All', 'Clear All Notifications');
+            await w.go(at, 1);
             await w.press('End');
             await w.page.keyboard.type(' junk');
             await until('squiggle', () => w.editor(0).locator('.squiggly-error').count());
@@ -280,8 +281,7 @@ const parts = {
             await w.press('F12');
             await w.line('do *a').first().waitFor({ timeout: 20000 });
             await until('line of the source', async () => /Ln 3\b/.test(await w.page.locator('.statusbar').innerText()));
-            await w.quick('>View: Close Editor', 'View: Close Editor');
-            await w.line('call (y)').first().waitFor({ timeout: 20000 });
+            await w.open('calls.ptx', 'call (y)');
             await go('twice, (', 2);
             await w.press('F12');
             await until('declaration', async () => /Ln 6\b/.test(await w.page.locator('.statusbar').innerText()));
@@ -314,8 +314,7 @@ const parts = {
             await w.inside('sm_120');
             await w.picture('vscode-targets');
             saw('targets in a table');
-            await w.quick('>View: Close Editor', 'View: Close Editor');
-            await w.line('.visible .entry').first().waitFor({ timeout: 20000 }).catch(() => undefined);
+            await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
             // Pictures of it.
             await w.open('attention.ptx', 'ld.param');
