@@ -273,7 +273,7 @@ fn layouts(db: &dyn Db, item: Item<'_>) -> Vec<Fragments> {
         if all.is_empty() {
             continue;
         }
-        known.insert(instruction.opcode.clone());
+        known.insert(instruction.opcode);
         let map = &lower(db, item).map;
         let text = map.statement(instruction.src).map(|range| &item.text(db)[range]);
         let words = text.unwrap_or_default().split(|c: char| c.is_ascii_whitespace() || c == ';');

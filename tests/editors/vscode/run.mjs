@@ -117,10 +117,9 @@ const parts = {
             await w.notification('+2 instructions').waitFor({ timeout: 20000 });
             await w.picture('vscode-difference');
             saw('difference from the last save');
-            await w.quick('>View: Close Editor', 'View: Close Editor');
+            await w.page.locator('.editor-group-container .tab', { hasText: '↔' }).click({ button: 'middle' });
             await w.page.waitForSelector('.monaco-diff-editor', { state: 'detached' });
             await w.line('add.rn.f32', 0).first().click();
-            await w.quick('>Notifications: Clear All', 'Clear All Notifications');
             await w.go(at, 1);
             await w.press('End');
             await w.page.keyboard.type(' junk');
@@ -281,7 +280,8 @@ const parts = {
             await w.press('F12');
             await w.line('do *a').first().waitFor({ timeout: 20000 });
             await until('line of the source', async () => /Ln 3\b/.test(await w.page.locator('.statusbar').innerText()));
-            await w.open('calls.ptx', 'call (y)');
+            await w.page.locator('.editor-group-container .tab', { hasText: 'calls.ptx' }).click();
+            await w.line('call (y)').first().waitFor({ timeout: 20000 });
             await go('twice, (', 2);
             await w.press('F12');
             await until('declaration', async () => /Ln 6\b/.test(await w.page.locator('.statusbar').innerText()));
