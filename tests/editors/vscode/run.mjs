@@ -127,6 +127,7 @@ const parts = {
             await until('grey text', async () => (await w.opacity(1)) < 0.6);
             assert.deepStrictEqual(await w.marked(1), [], 'grey text has no marks');
             await until('reason', async () => (await w.beside('saxpy for', 1)).some(text => /not compiled: /.test(text)));
+            await w.go(8);
             await until('hint with the last good values', async () => /registers.*before the errors/.test(await w.text(0)));
             await w.picture('vscode-stale');
             saw('grey while the text has errors');
@@ -290,7 +291,7 @@ const parts = {
             await go('%r2, %r1', 1);
             const selected = [];
             for (let i = 0; i < 4; i++) {
-                await w.quick('>Expand Selection', 'Expand Selection');
+                await w.press('Shift+Alt+ArrowRight');
                 await w.page.waitForTimeout(200);
                 const text = await w.page.locator('.statusbar').innerText();
                 selected.push(Number(/\((\d+) selected\)/.exec(text)?.[1] ?? 0));
