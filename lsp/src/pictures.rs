@@ -84,7 +84,7 @@ pub fn page(title: &str, portraits: &[Portrait]) -> String {
          --ink:var(--vscode-editor-foreground)}}\
          body{{background:var(--paper);color:var(--ink);font:14px system-ui,'DejaVu Sans',sans-serif;margin:1.5em}}\
          h1{{font-size:1.3em;margin:.4em 0 .1em}}h2{{font-size:1.05em;margin:1.6em 0 .5em}}p{{color:var(--soft);margin:0}}\
-         svg{{max-width:100%;height:auto}}{STYLE}</style></head>\n<body>\n",
+         svg{{max-width:max(100%,700px);height:auto}}{STYLE}</style></head>\n<body>\n",
         escape(title)
     );
     for portrait in portraits {

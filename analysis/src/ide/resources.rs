@@ -1,6 +1,8 @@
 //! Registers, memory and occupancy of functions, as hints and lenses.
 
 use ptx_backend::Resources;
+use ptx_backend::target::Target;
+use ptx_isa::Sm;
 use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
@@ -51,6 +53,20 @@ pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResour
 /// What a function by name takes.
 pub fn resources_of(db: &Database, file: SourceFile, name: &str) -> Option<FunctionResources> {
     of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?)
+}
+
+/// The targets that code is made for: those without suffix, and those with the suffix of the file's own.
+pub fn targets(own: Option<Sm>) -> Vec<Sm> {
+    let plain = Sm::new(0).feature;
+    let feature = own.map_or(plain, |own| own.feature);
+    let mut all: Vec<Sm> = Sm::KNOWN
+        .into_iter()
+        .filter(|target| target.feature == plain || target.feature == feature)
+        // None twice under its old name.
+        .filter(|target| Target::of(*target).is_some() && target.current() == *target)
+        .collect();
+    all.sort_by_key(|target| (target.number, target.to_string()));
+    all
 }
 
 pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<FunctionResources> {

@@ -125,7 +125,7 @@ fn figures(db: &dyn Db, file: SourceFile, item: Item<'_>, compiled: &CompiledFun
     let resources = compiled.resources;
     Figures {
         registers: resources.registers,
-        instructions: compiled.lines.iter().flatten().count() as u32,
+        instructions: compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1),
         spilled: resources.spill_store_bytes + resources.spill_load_bytes,
         stack: resources.stack_bytes,
         shared: resources.shared_bytes,

@@ -11,30 +11,16 @@ use crate::owner::Snapshot;
 use crate::variant::{Change, variant};
 use ptx_analysis::ide::{self, FunctionResources, SassStyle};
 use ptx_analysis::module::effective_target;
-use ptx_analysis::occupancy;
+use ptx_analysis::occupancy::Occupancy;
 use ptx_isa::Sm;
 use serde_json::{Value, json};
 
 pub fn handle(s: &Snapshot, place: &Place) -> Option<Value> {
     let name = place.name(s)?;
     let own = effective_target(&s.db, s.file);
-    let rows: Vec<Row> = targets(own).map(|target| row(s, &name, target)).collect();
+    let rows: Vec<Row> = ide::targets(own).into_iter().map(|target| row(s, &name, target)).collect();
     let objects: Vec<Value> = rows.iter().map(Row::object).collect();
     Some(json!({ "function": name, "markdown": markdown(&name, own, &rows), "rows": objects }))
-}
-
-/// The targets that code is made for: those without suffix, and those with the suffix of the file's own.
-fn targets(own: Option<Sm>) -> impl Iterator<Item = Sm> {
-    let feature = own.map_or(Sm::new(0).feature, |own| own.feature);
-    let mut all: Vec<Sm> = Sm::KNOWN
-        .into_iter()
-        .filter(|target| target.feature == Sm::new(0).feature || target.feature == feature)
-        // Not twice under its old name.
-        .filter(|target| target.current() == *target)
-        .filter(|&target| occupancy::limits(target).is_some())
-        .collect();
-    all.sort_by_key(|target| (target.number, target.to_string()));
-    all.into_iter()
 }
 
 struct Row {
@@ -83,8 +69,8 @@ impl Row {
 fn markdown(name: &str, own: Option<Sm>, rows: &[Row]) -> String {
     let mut out = format!("# `{name}` on all targets\n\n");
     out.push_str(
-        "| target | registers | instructions | bytes spilled | bytes of stack | bytes shared | occupancy | limited by |\n\
-         |---|--:|--:|--:|--:|--:|--:|---|\n",
+        "| target | registers | instructions | spilled | stack | shared | occupancy |\n\
+         |---|--:|--:|--:|--:|--:|---|\n",
     );
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows {
@@ -101,13 +87,11 @@ fn markdown(name: &str, own: Option<Sm>, rows: &[Row]) -> String {
             }
             continue;
         };
-        let (percent, limiter) = match found.occupancy {
-            Some(occupancy) => (format!("{}%", occupancy.percent()), occupancy.limiter.to_string()),
-            None => Default::default(),
-        };
+        let limited = |occupancy: Occupancy| format!("{}% ({})", occupancy.percent(), occupancy.limiter);
+        let occupancy = found.occupancy.map(limited).unwrap_or_default();
         let _ = writeln!(
             out,
-            "| {target} | {} | {} | {} | {} | {} | {percent} | {limiter} |",
+            "| {target} | {} | {} | {} | {} | {} | {occupancy} |",
             resources.registers,
             row.instructions.unwrap_or_default(),
             resources.spill_store_bytes + resources.spill_load_bytes,
@@ -115,10 +99,16 @@ fn markdown(name: &str, own: Option<Sm>, rows: &[Row]) -> String {
             resources.shared_bytes,
         );
     }
+    out.push_str("\nSpilled, stack and shared memory are in bytes.");
     let threads = rows.iter().find_map(|row| row.found.as_ref().filter(|found| found.occupancy.is_some()));
     if let Some(found) = threads {
-        let _ = writeln!(out, "\nOccupancy with {} threads per block.", found.threads);
+        let _ = write!(
+            out,
+            " The occupancy, and what limits it, are those of {} threads per block.",
+            found.threads
+        );
     }
+    out.push('\n');
     for (reason, targets) in reasons {
         let _ = writeln!(out, "\n{}: {reason}", targets.join(", "));
     }

@@ -62,12 +62,11 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
         },
     ];
     let mut canvas = Canvas::default();
-    let warps = f64::from(found.max_warps);
     for (i, axis) in axes.iter().enumerate() {
         let left = 60.0 + i as f64 * (CHART + GAP);
         let scale = if axis.unit.contains("bytes") { 1024.0 } else { 1.0 };
         let plot = Plot { left, top: 20.0, width: CHART, height: 170.0, most: (f64::from(axis.most), 108.0) };
-        chart(&mut canvas, portrait, axis, today, &plot, warps, i == 0);
+        chart(&mut canvas, portrait, axis, today, &plot, i == 0);
         let step = Plot { most: (plot.most.0 / scale, plot.most.1), ..plot };
         step.sideways(&mut canvas, 5, axis.name, |value| (axis.label)(value * scale));
     }
@@ -85,12 +84,11 @@ fn chart(
     axis: &Axis,
     today: BlockUse,
     plot: &Plot,
-    warps: f64,
     is_first: bool,
 ) {
     let at = |value: u32| {
         let found = occupancy(portrait.target, (axis.with)(today, value));
-        found.map_or(0.0, |found| f64::from(found.warps) / warps * 100.0)
+        found.map_or(0.0, |found| f64::from(found.percent()))
     };
     plot.upwards(canvas, 5, if is_first { "occupancy, %" } else { "" });
     let values: Vec<(u32, f64)> =
