@@ -123,6 +123,21 @@ impl Facts {
     }
 }
 
+/// Basic blocks of machine code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocks {
+    /// First instruction of each, ascending; the first is 0.
+    pub starts: Vec<usize>,
+    /// Where control goes from each.
+    pub successors: Vec<Vec<usize>>,
+}
+
+/// The control flow of a function's code; `tables` are as in [`check`].
+pub fn blocks(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Blocks {
+    let Flow { starts, successors, .. } = Flow::of(code, tables);
+    Blocks { starts, successors }
+}
+
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
 /// not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {

@@ -3,6 +3,7 @@
 pub mod call_hierarchy;
 pub mod code_action;
 pub mod code_lens;
+pub mod compare_targets;
 pub mod completion;
 pub mod definition;
 pub mod diagnostic;
@@ -14,8 +15,10 @@ pub mod highlight;
 pub mod hover;
 pub mod inlay_hint;
 pub mod linked_editing_range;
+pub mod pictures;
 pub mod references;
 pub mod rename;
+pub mod sass_difference;
 pub mod sass_view;
 pub mod selection_range;
 pub mod semantic_tokens;

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
 use crate::handlers::semantic_tokens;
+use crate::last_good::LastGood;
 use crate::progress::Progress;
 use crate::transport::Load;
 use line_index::LineIndex;
@@ -131,6 +132,8 @@ pub struct Snapshot {
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
+    pub last_hints: Arc<LastGood>,
+    pub last_lenses: Arc<LastGood>,
 }
 
 impl Snapshot {
@@ -157,6 +160,8 @@ struct Open {
     /// The version waits to be checked.
     check_queued: bool,
     sent_tokens: Arc<semantic_tokens::Sent>,
+    last_hints: Arc<LastGood>,
+    last_lenses: Arc<LastGood>,
 }
 
 /// Tells the owner that background work has ended, even by a panic.
@@ -324,6 +329,8 @@ impl Owner {
             compiling: None,
             check_queued: false,
             sent_tokens: Arc::default(),
+            last_hints: Arc::default(),
+            last_lenses: Arc::default(),
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -404,6 +411,8 @@ impl Owner {
             config: self.config.clone(),
             compiled,
             sent_tokens: open.sent_tokens.clone(),
+            last_hints: open.last_hints.clone(),
+            last_lenses: open.last_lenses.clone(),
         })
     }
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
-use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::handlers::sass_difference::SassDifferenceParams;
+use crate::handlers::sass_view::{Place, SassViewParams, SassViewResult};
 use crate::handlers::{self, explain};
 use crate::lanes::Lanes;
 use crate::outbox::Outbox;
@@ -65,6 +66,9 @@ pub async fn serve(
         lanes: lanes.clone(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
+    .custom_method("ptx/sassDifference", Backend::sass_difference)
+    .custom_method("ptx/compareTargets", Backend::compare_targets)
+    .custom_method("ptx/pictures", Backend::pictures)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
     let ending = tokio::select! {
@@ -139,8 +143,24 @@ impl Backend {
     }
 
     async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
-        let uri = params.text_document.uri.clone();
+        let uri = params.place.text_document.uri.clone();
         self.read(uri, move |s| handlers::sass_view::handle(s, &params)).await
+    }
+
+    async fn sass_difference(&self, params: SassDifferenceParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.place.text_document.uri.clone();
+        let answer = self.read(uri, move |s| Some(handlers::sass_difference::handle(s, &params))).await?;
+        answer.unwrap_or(Ok(None)).map_err(Error::invalid_params)
+    }
+
+    async fn compare_targets(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::compare_targets::handle(s, &place)).await
+    }
+
+    async fn pictures(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::pictures::handle(s, &place)).await
     }
 }
 

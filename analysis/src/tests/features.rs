@@ -108,7 +108,7 @@ fn hover_on_parts_of_statements() {
         ```ptx .local .align 4 .b8 stack[16] ``` 
         `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
-        `add.bogus`  not compiled: the function has errors 
+        `add.bogus`  not compiled: `.bogus` is not a modifier or type of any instruction (line 7) 
     "#]].assert_eq(&hovers.concat());
 }
 
@@ -434,7 +434,7 @@ fn machine_code_of_a_kernel() {
     let (db, file, offset) = open(
         ".reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [input];\nst.global.u32 [%rd1], 7;$0\nret;",
     );
-    let view = ide::sass_view_at(&db, file, offset).unwrap();
+    let view = ide::sass_view_at(&db, file, offset, ide::SassStyle::default()).unwrap();
     assert_eq!(view.text.lines().count(), view.lines.len());
     let store = view.text.lines().position(|line| line.contains("STG")).unwrap();
     assert_eq!(shown(&db, file, view.lines[store].unwrap()), "10:0 st.global.u32 [%rd1], 7;");
@@ -449,7 +449,7 @@ fn barriers_take_the_low_bits_of_registers() {
         let text = format!(".reg .b32 %r<5>;\n.reg .pred %p;\n{body}\nret;$0");
         let (db, file, offset) = open(&text);
         assert_eq!(ide::diagnostics(&db, file), []);
-        let view = ide::sass_view_at(&db, file, offset).unwrap();
+        let view = ide::sass_view_at(&db, file, offset, ide::SassStyle::default()).unwrap();
         view.text
             .lines()
             .find_map(|line| Some(format!("BAR{}", line.split_once("BAR")?.1)))

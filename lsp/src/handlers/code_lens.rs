@@ -13,9 +13,10 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
     let lenses = ide::code_lenses(&s.db, s.file)
         .into_iter()
         .map(|lens| {
+            let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing);
             let command = match &lens.command {
-                Some(command) => protocol_command(&s.uri, lens.title, command),
-                None => Command::new(lens.title, String::new(), None),
+                Some(command) => protocol_command(&s.uri, title, command),
+                None => Command::new(title, String::new(), None),
             };
             CodeLens { range: lines.range(lens.range), command: Some(command), data: None }
         })

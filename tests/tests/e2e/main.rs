@@ -2,6 +2,7 @@
 
 mod abuse;
 mod client;
+mod compilation;
 mod features;
 mod hostile;
 mod session;
