@@ -16,6 +16,8 @@ pub struct Config {
     pub code_lens: bool,
     /// Compile all functions when a document is opened or saved, and after a pause in typing.
     pub compile: bool,
+    /// Look for PTX in documents of other languages.
+    pub embedded: bool,
 }
 
 impl Default for Config {
@@ -23,7 +25,7 @@ impl Default for Config {
         // Documents are usually parts of programs.
         let mut levels = Levels::default();
         levels.set(&SEPARATE_COMPILATION, Severity::Information);
-        Self { target: None, levels, inlay_hints: true, code_lens: true, compile: true }
+        Self { target: None, levels, inlay_hints: true, code_lens: true, compile: true, embedded: true }
     }
 }
 
@@ -41,7 +43,7 @@ impl Config {
     }
 
     /// These settings with those of a client over them: `{"target": "sm_90", "lints": {"W0501": "warning"},
-    /// "inlayHints": true, "codeLens": true, "compile": true}`, alone or under `"ptx"`. Also gives what is wrong with
+    /// "inlayHints": true, "codeLens": true, "compile": true, "embedded": true}`, alone or under `"ptx"`. Also gives what is wrong with
     /// them; a wrong one changes nothing.
     pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
         let mut errors = Vec::new();
@@ -76,12 +78,15 @@ impl Config {
             "inlayHints" => self.inlay_hints = flag()?,
             "codeLens" => self.code_lens = flag()?,
             "compile" => self.compile = flag()?,
+            "embedded" => self.embedded = flag()?,
+            // Read once, when the client starts.
+            "embeddedOnly" => _ = flag()?,
             "lints" if value.is_object() => {}
             "lints" => return Err("`lints` must be an object that maps codes or names to levels".to_owned()),
             // The client's own: which server to start.
             "server" => {}
             _ => {
-                let all = "target, lints, inlayHints, codeLens, compile";
+                let all = "target, lints, inlayHints, codeLens, compile, embedded, embeddedOnly";
                 return Err(format!("unknown setting `{name}`, expected one of {all}"));
             }
         }

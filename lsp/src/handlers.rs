@@ -7,6 +7,7 @@ pub mod completion;
 pub mod definition;
 pub mod diagnostic;
 pub mod document_symbol;
+pub mod embedded;
 pub mod explain;
 pub mod folding_range;
 pub mod formatting;

@@ -14,12 +14,14 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
-use crate::handlers::semantic_tokens;
+use crate::handlers::{embedded, semantic_tokens};
+use crate::host::{Embedded, Host};
 use crate::progress::Progress;
 use crate::transport::Load;
 use line_index::LineIndex;
 use ptx_analysis::ide;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
+use ptx_embed::Language;
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -52,6 +54,8 @@ pub enum Event {
         uri: Url,
         version: i32,
         text: String,
+        /// Of a document that is not PTX but may hold some.
+        language: Option<Language>,
         load: Load,
     },
     Change {
@@ -80,6 +84,12 @@ pub enum Event {
         uri: Url,
         version: i32,
         diagnostics: Arc<[ide::Diagnostic]>,
+    },
+    /// As [`Checked`](Self::Checked), for a document of another language, in its own positions.
+    Found {
+        uri: Url,
+        version: i32,
+        diagnostics: Vec<lsp::Diagnostic>,
     },
     /// All functions of a version are compiled, or could not be.
     Compiled {
@@ -131,6 +141,8 @@ pub struct Snapshot {
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
+    /// Of a document of another language, whose `file` is empty.
+    pub embedded: Option<Embedded>,
 }
 
 impl Snapshot {
@@ -157,6 +169,10 @@ struct Open {
     /// The version waits to be checked.
     check_queued: bool,
     sent_tokens: Arc<semantic_tokens::Sent>,
+    /// The document is of another language, and its own file stays empty.
+    host: Option<Host>,
+    /// The client was sent diagnostics that aren't none.
+    has_sent: bool,
 }
 
 /// Tells the owner that background work has ended, even by a panic.
@@ -263,7 +279,9 @@ impl Owner {
                 self.configure(config);
                 self.refresh();
             }
-            Event::Open { uri, version, text, load: _load } => self.open(uri, version, &text),
+            Event::Open { uri, version, text, language, load: _load } => {
+                self.open(uri, version, &text, language);
+            }
             Event::Change { .. } => unreachable!("changes are handled with their followers"),
             Event::Save { uri } => self.save(&uri),
             Event::Close { uri } => self.close(&uri),
@@ -275,6 +293,7 @@ impl Owner {
                 let _ = reply.send(all);
             }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
+            Event::Found { uri, version, diagnostics } => self.found(uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
             Event::Ended { work } => self.ended(work),
@@ -286,6 +305,13 @@ impl Owner {
     fn configure(&mut self, config: Config) {
         self.db.set_target_override(config.target);
         self.db.set_levels(config.levels.clone());
+        if config.embedded != self.config.embedded {
+            for open in self.documents.values_mut() {
+                if let Some(host) = &mut open.host {
+                    host.enable(config.embedded, &open.document);
+                }
+            }
+        }
         self.config = Arc::new(config);
         self.restart();
     }
@@ -294,26 +320,39 @@ impl Owner {
     fn restart(&mut self) {
         let uris: Vec<Url> = self.documents.keys().cloned().collect();
         for uri in uris {
+            if let Some(host) = self.documents.get_mut(&uri).and_then(|open| open.host.as_mut()) {
+                host.forget();
+                host.commit(&mut self.db, &mut self.spare);
+            }
             self.start_checks(&uri);
             self.schedule_compilation(&uri);
         }
     }
 
-    fn open(&mut self, uri: Url, version: i32, text: &str) {
+    fn open(&mut self, uri: Url, version: i32, text: &str, language: Option<Language>) {
         let document = Document::new(text, version, self.abilities.encoding);
-        let file = match self.documents.get(&uri) {
+        let mut host = language.map(|language| Host::new(language, text, self.config.embedded));
+        // Of a document of another language the database has only the snippets.
+        let own = || if language.is_some() { String::new() } else { document.text() };
+        let file = match self.documents.remove(&uri) {
             Some(open) => {
-                self.db.set_text(open.file, document.text());
+                if let Some(host) = open.host {
+                    host.close(&mut self.db, &mut self.spare);
+                }
+                self.db.set_text(open.file, own());
                 open.file
             }
             None => match self.spare.pop() {
                 Some(file) => {
-                    self.db.set_text(file, document.text());
+                    self.db.set_text(file, own());
                     file
                 }
-                None => self.db.add_file(document.text()),
+                None => self.db.add_file(own()),
             },
         };
+        if let Some(host) = &mut host {
+            host.commit(&mut self.db, &mut self.spare);
+        }
         let open = Open {
             document,
             file,
@@ -324,6 +363,8 @@ impl Owner {
             compiling: None,
             check_queued: false,
             sent_tokens: Arc::default(),
+            host,
+            has_sent: false,
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -333,6 +374,9 @@ impl Owner {
     /// Compiles everything, also functions that are too large to be compiled while the user types.
     fn save(&mut self, uri: &Url) {
         let Some(open) = self.documents.get_mut(uri) else { return };
+        if open.host.is_some() {
+            return;
+        }
         if !open.file.compiles_all(&self.db) {
             self.db.set_compiles_all(open.file, true);
             // What is being compiled of this version may lack large functions.
@@ -343,6 +387,9 @@ impl Owner {
 
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
+        if let Some(host) = open.host {
+            host.close(&mut self.db, &mut self.spare);
+        }
         ide::clear_file(&mut self.db, open.file);
         self.spare.push(open.file);
         if self.spare.len() > SPARE + 2 * self.documents.len() {
@@ -358,7 +405,13 @@ impl Owner {
         self.db = self.db.scratch();
         self.spare.clear();
         let db = &self.db;
-        self.documents.values_mut().for_each(|open| open.file = db.add_file(open.document.text()));
+        for open in self.documents.values_mut() {
+            let text = if open.host.is_some() { String::new() } else { open.document.text() };
+            open.file = db.add_file(text);
+            if let Some(host) = &mut open.host {
+                host.forget_files();
+            }
+        }
         self.restart();
     }
 
@@ -374,7 +427,12 @@ impl Owner {
                 open.document.version()
             );
         }
-        open.document.apply(version, changes);
+        match &mut open.host {
+            Some(host) => open.document.apply_watched(version, changes, |document, removed, inserted| {
+                host.edit(document, removed, inserted);
+            }),
+            None => open.document.apply(version, changes),
+        }
         true
     }
 
@@ -383,6 +441,11 @@ impl Owner {
         for uri in changed.drain(..) {
             let Some(open) = self.documents.get_mut(&uri) else { continue };
             open.lines = Arc::default();
+            if let Some(host) = &mut open.host {
+                host.commit(&mut self.db, &mut self.spare);
+                self.start_checks(&uri);
+                continue;
+            }
             self.db.set_compiles_all(open.file, false);
             self.db.set_text(open.file, open.document.text());
             self.start_checks(&uri);
@@ -404,6 +467,10 @@ impl Owner {
             config: self.config.clone(),
             compiled,
             sent_tokens: open.sent_tokens.clone(),
+            embedded: open
+                .host
+                .as_ref()
+                .map(|host| host.snapshot(&open.document, self.config.target.is_some())),
         })
     }
 
@@ -443,7 +510,16 @@ impl Owner {
         let end = EndOf { work: Work::Check, events: self.events.clone() };
         self.runtime.spawn_blocking(move || {
             let _end = end;
-            let Snapshot { db, file, uri, version, .. } = snapshot;
+            let Snapshot { db, file, uri, version, embedded, .. } = snapshot;
+            if let Some(embedded) = embedded {
+                let found = catch_cancelled(AssertUnwindSafe(|| embedded::publishable(&db, &embedded, &uri)));
+                drop((db, embedded));
+                let _ = events.send(match found {
+                    Ok(diagnostics) => Event::Found { uri, version, diagnostics },
+                    Err(_) => Event::Interrupted { uri, version, work: Work::Check },
+                });
+                return;
+            }
             let found = catch_cancelled(AssertUnwindSafe(|| ide::diagnostics(&db, file)));
             drop(db);
             let _ = events.send(match found {
@@ -486,6 +562,15 @@ impl Owner {
         if version == open.document.version() {
             open.checked = Some((version, diagnostics));
             self.publish(uri);
+        }
+    }
+
+    /// A document of another language that has nothing to be said of is left alone.
+    fn found(&mut self, uri: Url, version: i32, diagnostics: Vec<lsp::Diagnostic>) {
+        let Some(open) = self.documents.get_mut(&uri) else { return };
+        let was_sent = std::mem::replace(&mut open.has_sent, !diagnostics.is_empty());
+        if version == open.document.version() && (was_sent || open.has_sent) {
+            self.send_diagnostics(uri, diagnostics, Some(version));
         }
     }
 
@@ -544,7 +629,7 @@ impl Owner {
         if !self.config.compile {
             return;
         }
-        if let Some(open) = self.documents.get_mut(uri) {
+        if let Some(open) = self.documents.get_mut(uri).filter(|open| open.host.is_none()) {
             open.compile_at = Some(Instant::now() + QUIET);
         }
     }

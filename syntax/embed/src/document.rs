@@ -125,6 +125,13 @@ impl Document {
         }
     }
 
+    /// Names that the snippet declares outside of its braces: those after it in the same function know them.
+    pub fn open_names(&self) -> impl Iterator<Item = &str> {
+        let inside = self.pieces.first().zip(self.pieces.last()).filter(|_| !self.is_module);
+        let text = inside.map_or("", |(first, last)| &self.text[first.start as usize..last.end() as usize]);
+        statements::open_names(text)
+    }
+
     /// Whether a name is that of a placeholder which has a value at the start.
     pub fn is_input(&self, name: &str) -> bool {
         self.inputs.iter().any(|input| input == name)

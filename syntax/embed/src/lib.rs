@@ -24,6 +24,7 @@ pub use document::Document;
 pub use scan::{Scan, scan};
 
 use std::path::Path;
+use std::sync::Arc;
 
 use text_size::TextRange;
 
@@ -65,8 +66,8 @@ impl Language {
 /// A piece of PTX in a host text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snippet {
-    /// From the first quote of the text to the last one, relative to nothing: the positions of [`Document`] are
-    /// relative to its start.
+    /// From the first quote of the text to the last one.
     pub range: TextRange,
-    pub document: Document,
+    /// Its positions are relative to the start of the range.
+    pub document: Arc<Document>,
 }

@@ -1,6 +1,7 @@
 //! All snippets of a text, and what an edit changes of them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use text_size::{TextRange, TextSize};
 
@@ -43,7 +44,7 @@ impl<'a> Sink<'a> {
     }
 
     pub(crate) fn snippet(&mut self, range: TextRange, document: Document) {
-        let document = document.relative_to(range.start());
+        let document = Arc::new(document.relative_to(range.start()));
         self.snippets.push(Snippet { range: range + TextSize::new(self.base), document });
     }
 

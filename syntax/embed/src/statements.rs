@@ -24,6 +24,26 @@ pub(crate) fn heads(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The registers and labels that a text declares outside of braces.
+pub(crate) fn open_names(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split_inclusive([';', '{', '}']).flat_map(move |statement| {
+        let is_open = depth <= 0;
+        match statement.as_bytes().last() {
+            Some(b'{') => depth += 1,
+            Some(b'}') => depth -= 1,
+            _ => {}
+        }
+        let words = statement
+            .split(|c: char| !(matches!(c, '_' | '$' | '%' | ':' | '.') || c.is_ascii_alphanumeric()));
+        let is_declaration = statement.trim_start().starts_with(".reg");
+        words
+            .filter(move |word| is_open && (is_declaration && !word.starts_with('.') || word.ends_with(':')))
+            .map(|word| word.trim_end_matches(':'))
+            .filter(|word| !word.is_empty())
+    })
+}
+
 /// The instruction that a dotted name is, if it is one.
 pub(crate) fn opcode(head: &str) -> Option<Opcode> {
     let mut words = head.split('.');
@@ -57,6 +77,12 @@ mod tests {
         let text = "{ .reg .pred p;\nL1: setp.ne.b32 p, %0, 0; @!p bra L1; ld.shared::cta.u32 %1, [%2];}";
         let all: Vec<&str> = heads(text).collect();
         assert_eq!(all, [".reg", "setp.ne.b32", "bra", "ld.shared::cta.u32"]);
+    }
+
+    #[test]
+    fn names_outside_of_braces() {
+        let text = ".reg .pred p, q; { .reg .u32 t; } L: bra L;";
+        assert_eq!(open_names(text).collect::<Vec<_>>(), ["p", "q", "L"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod client;
+mod embedded;
 mod features;
 mod hostile;
 mod session;
