@@ -12,6 +12,7 @@ pub mod embedded;
 pub mod frame;
 pub mod handlers;
 pub mod host;
+pub mod images;
 pub mod input;
 pub mod lanes;
 pub mod machine;

@@ -255,7 +255,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
 }
 
 /// What is announced to a client of documents of other languages, which other servers serve too: nothing that would
-/// compete with those outside of snippets.
+/// compete with those outside of snippets, and no command, which an editor has but once.
 fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
     let all = server_capabilities(client);
     ServerCapabilities {
@@ -271,7 +271,6 @@ fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
             ..Default::default()
         })),
-        execute_command_provider: all.execute_command_provider,
         semantic_tokens_provider: all.semantic_tokens_provider,
         ..Default::default()
     }

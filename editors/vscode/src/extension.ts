@@ -3,6 +3,7 @@
 
 import * as vscode from 'vscode';
 import { Pages } from './explain';
+import { Images } from './images';
 import { SassView } from './sass';
 import { Server } from './server';
 
@@ -18,6 +19,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         running,
         view,
         pages.register(),
+        new Images(() => running.path(), context.extensionPath).register(),
         vscode.commands.registerCommand('ptx.showSass', (uri: string, name: string) => view.show(vscode.Uri.parse(uri), { function: name })),
         vscode.commands.registerTextEditorCommand('ptx.showSassHere', editor => view.show(editor.document.uri, { position: editor.selection.active })),
         vscode.commands.registerCommand('ptx.restart', () => running.restart()),

@@ -39,8 +39,9 @@ local function set_colours()
   end
 end
 
--- Registers the commands that code lenses and actions carry, and our own, and enables the server.
-function M.setup()
+-- Registers the commands that code lenses and actions carry, and our own, and enables the server. `embedded = false`
+-- leaves PTX inside other languages alone.
+function M.setup(options)
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)
     M.show_sass(command.arguments[2])
@@ -50,6 +51,7 @@ function M.setup()
   end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
   vim.api.nvim_create_user_command('PtxRestart', server.restart, { desc = 'Restart the language server' })
+  require('ptx.images').setup()
   set_colours()
   vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colours })
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
@@ -60,6 +62,9 @@ function M.setup()
   end })
   vim.api.nvim_create_autocmd('FileType', { pattern = 'ptx', once = true, callback = server.look })
   vim.lsp.enable('ptx')
+  if not options or options.embedded ~= false then
+    server.enable_embedded()
+  end
 end
 
 return M
