@@ -15,6 +15,7 @@ pub mod highlight;
 pub mod hover;
 pub mod inlay_hint;
 pub mod linked_editing_range;
+pub mod reference;
 pub mod references;
 pub mod rename;
 pub mod sass_view;

@@ -43,7 +43,9 @@ fn documents(path: &Path) -> Result<Vec<Value>, String> {
         let text = image.content(&mut room).map_err(|error| error.to_string()).and_then(|content| {
             Ok(match image.kind {
                 // It may end as C strings do.
-                ImageKind::Ptx => (image.sm, String::from_utf8_lossy(&content).trim_end_matches('\0').to_owned()),
+                ImageKind::Ptx => {
+                    (image.sm, String::from_utf8_lossy(&content).trim_end_matches('\0').to_owned())
+                }
                 _ => machine::tool::listing_of(&content)?,
             })
         });
@@ -78,7 +80,8 @@ mod tests {
         let text = ".version 8.0\n.target sm_90\n.entry k() { bar.sync 0; ret; }\n";
         std::fs::write(&ptx, text).expect("a file");
         let db = Database::default();
-        let linked = ptx_analysis::link(&db, db.add_file(text), &LinkOptions::default()).expect("it compiles");
+        let linked =
+            ptx_analysis::link(&db, db.add_file(text), &LinkOptions::default()).expect("it compiles");
         std::fs::write(&cubin, &linked.cubin).expect("a file");
         let all = documents(&cubin).expect("documents");
         assert_eq!(all.len(), 1);

@@ -25,6 +25,7 @@ pub mod owner;
 pub mod parent;
 pub mod progress;
 pub mod project;
+pub mod reference;
 pub mod server;
 pub mod settings;
 pub mod terminal;

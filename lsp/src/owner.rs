@@ -17,9 +17,12 @@ use crate::document::{Document, Encoding};
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
 use crate::progress::Progress;
+use crate::reference::{self, Stop};
 use crate::transport::Load;
 use line_index::LineIndex;
+use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::ide;
+use ptx_analysis::module::effective_target;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use ptx_embed::Language;
 use rustc_hash::FxHashMap;
@@ -91,6 +94,12 @@ pub enum Event {
         version: i32,
         diagnostics: Vec<lsp::Diagnostic>,
     },
+    /// The user's reference compiler is done with a version.
+    Referred {
+        uri: Url,
+        version: i32,
+        outcome: Result<Vec<reference::Function>, String>,
+    },
     /// All functions of a version are compiled, or could not be.
     Compiled {
         uri: Url,
@@ -141,6 +150,8 @@ pub struct Snapshot {
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
+    /// What the reference compiler made of a version.
+    pub reference: Option<Referred>,
     /// Of a document of another language, whose `file` is empty.
     pub embedded: Option<Embedded>,
 }
@@ -152,6 +163,9 @@ impl Snapshot {
         Lines { text, index, encoding: self.encoding }
     }
 }
+
+/// A version, and what the reference compiler made of its functions.
+pub type Referred = (i32, Arc<[reference::Function]>);
 
 /// A query of a handler; gets `None` for a document that is not open.
 pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
@@ -171,6 +185,9 @@ struct Open {
     sent_tokens: Arc<semantic_tokens::Sent>,
     /// The document is of another language, and its own file stays empty.
     host: Option<Host>,
+    reference: Option<Referred>,
+    /// The reference compiler at work for this document.
+    referring: Option<Stop>,
     /// The client was sent diagnostics that aren't none.
     has_sent: bool,
 }
@@ -293,6 +310,7 @@ impl Owner {
                 let _ = reply.send(all);
             }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
+            Event::Referred { uri, version, outcome } => self.referred(&uri, version, outcome),
             Event::Found { uri, version, diagnostics } => self.found(uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
@@ -364,6 +382,8 @@ impl Owner {
             check_queued: false,
             sent_tokens: Arc::default(),
             host,
+            reference: None,
+            referring: None,
             has_sent: false,
         };
         self.documents.insert(uri.clone(), open);
@@ -383,6 +403,41 @@ impl Owner {
             open.compiling = None;
         }
         self.start_compilation(uri);
+        self.start_reference(uri);
+    }
+
+    /// Compiles a saved text by the reference compiler, if the user has one. One at work for an older text is stopped.
+    fn start_reference(&mut self, uri: &Url) {
+        let Some(program) = self.config.reference.clone() else { return };
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        let Some(target) = effective_target(&self.db, open.file) else { return };
+        let stop = Stop::default();
+        let flag = stop.flag();
+        open.referring = Some(stop);
+        let is_part = self.config.levels.level(&SEPARATE_COMPILATION) == ide::Severity::Allow;
+        let (text, version) = (open.document.text(), open.document.version());
+        let (uri, events) = (uri.clone(), self.events.clone());
+        self.runtime.spawn_blocking(move || {
+            if let Some(outcome) = reference::compile(&program, &text, target, is_part, &flag) {
+                let _ = events.send(Event::Referred { uri, version, outcome });
+            }
+        });
+    }
+
+    fn referred(&mut self, uri: &Url, version: i32, outcome: Result<Vec<reference::Function>, String>) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        open.referring = None;
+        match outcome {
+            Ok(functions) => open.reference = Some((version, functions.into())),
+            Err(error) => {
+                open.reference = None;
+                let client = self.client.clone();
+                let message = format!("PTX reference compiler: {error}");
+                self.runtime
+                    .spawn(async move { client.show_message(lsp::MessageType::WARNING, message).await });
+            }
+        }
+        self.refresh();
     }
 
     fn close(&mut self, uri: &Url) {
@@ -467,6 +522,7 @@ impl Owner {
             config: self.config.clone(),
             compiled,
             sent_tokens: open.sent_tokens.clone(),
+            reference: open.reference.clone(),
             embedded: open
                 .host
                 .as_ref()

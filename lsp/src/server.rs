@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
+use crate::handlers::reference::ComparisonParams;
 use crate::handlers::sass_view::{SassViewParams, SassViewResult};
 use crate::handlers::{self, explain};
 use crate::lanes::Lanes;
@@ -65,6 +66,7 @@ pub async fn serve(
         lanes: lanes.clone(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
+    .custom_method("ptx/reference", Backend::reference)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
     let ending = tokio::select! {
@@ -136,6 +138,11 @@ impl Backend {
             Ok(Err(_cancelled)) => None,
             Err(_panicked) => Some(Err(Error::internal_error())),
         }
+    }
+
+    async fn reference(&self, params: ComparisonParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.text_document.uri.clone();
+        self.read(uri, move |s| handlers::reference::handle(s, &params)).await
     }
 
     async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {

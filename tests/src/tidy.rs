@@ -19,7 +19,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ptx-backend", &["ptx-isa", "sass"]),
     ("ptx-emu", &["ptx-isa", "ptx-backend", "sass", "gpu-files"]),
     ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
-    ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-embed", "ptx-backend", "ptx-analysis", "sass", "gpu-files"]),
+    (
+        "ptx-analyzer",
+        &["ptx-isa", "ptx-syntax", "ptx-embed", "ptx-backend", "ptx-analysis", "sass", "gpu-files"],
+    ),
     ("ptx-check-hook", &["ptx-analyzer"]),
 ];
 

@@ -34,7 +34,9 @@ async fn assembly_in_cuda() {
     let (mut client, answer) = Client::start(json!({}), json!({ "embeddedOnly": true })).await;
     let capabilities = answer["capabilities"].as_object().unwrap();
     assert!(capabilities["hoverProvider"].as_bool().unwrap());
-    for other in ["documentFormattingProvider", "renameProvider", "documentSymbolProvider", "inlayHintProvider"] {
+    for other in
+        ["documentFormattingProvider", "renameProvider", "documentSymbolProvider", "inlayHintProvider"]
+    {
         assert!(!capabilities.contains_key(other), "{other} would compete with the language's own server");
     }
     open(&mut client, CUDA, "cuda-cpp", TEXT).await;
@@ -98,9 +100,11 @@ async fn findings_follow_edits() {
     // Completion in a string: what is put there is written as the string needs it.
     let (row, column) = place(&text, "%%laneid");
     client.edit(CUDA, 5, row, column, column + 8, "%%lane").await;
-    let here = json!({ "textDocument": { "uri": CUDA }, "position": { "line": row, "character": column + 6 } });
+    let here =
+        json!({ "textDocument": { "uri": CUDA }, "position": { "line": row, "character": column + 6 } });
     let items = client.request("textDocument/completion", here).await.unwrap();
-    let lane = items.as_array().unwrap().iter().find(|item| item["label"] == "%laneid").expect("it is offered");
+    let lane =
+        items.as_array().unwrap().iter().find(|item| item["label"] == "%laneid").expect("it is offered");
     assert_eq!(lane["textEdit"]["newText"], "%%laneid");
     assert_eq!(lane["textEdit"]["range"]["start"], json!({ "line": row, "character": column }));
     // Without its setting there is nothing, and with it all again.
@@ -131,7 +135,8 @@ async fn fixes_are_written_as_the_language_needs_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_may_ask_about_python() {
     let (mut client, _) = Client::start(json!({ "textDocument": { "diagnostic": {} } }), json!({})).await;
-    let text = "y = tl.inline_asm_elementwise(\n    \"\"\"add.u32 $0, $1;\"\"\", \"=r,r\", [x])\nz = f\"mov.u33\"\n";
+    let text =
+        "y = tl.inline_asm_elementwise(\n    \"\"\"add.u32 $0, $1;\"\"\", \"=r,r\", [x])\nz = f\"mov.u33\"\n";
     let uri = "file:///a.py";
     open(&mut client, uri, "python", text).await;
     let document = json!({ "textDocument": { "uri": uri } });

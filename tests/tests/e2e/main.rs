@@ -5,6 +5,8 @@ mod client;
 mod embedded;
 mod features;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod reference;
 mod session;
 mod settings;
 
