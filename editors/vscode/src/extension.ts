@@ -4,6 +4,7 @@
 import * as vscode from 'vscode';
 import { Pages } from './explain';
 import { Images } from './images';
+import { Reference } from './reference';
 import { SassView } from './sass';
 import { Server } from './server';
 
@@ -19,6 +20,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         running,
         view,
         pages.register(),
+        new Reference(running).register(),
         new Images(() => running.path(), context.extensionPath).register(),
         vscode.commands.registerCommand('ptx.showSass', (uri: string, name: string) => view.show(vscode.Uri.parse(uri), { function: name })),
         vscode.commands.registerTextEditorCommand('ptx.showSassHere', editor => view.show(editor.document.uri, { position: editor.selection.active })),

@@ -24,6 +24,7 @@ export function settings(): object {
         compile: ptx.get('compile'),
         lints: ptx.get('lints'),
         embedded: ptx.get('embedded'),
+        reference: { path: ptx.get<string>('reference.path') ?? '' },
     };
 }
 

@@ -49,6 +49,9 @@ function M.setup(options)
   vim.lsp.commands['ptx.explain'] = function(command)
     M.explain(command.arguments[1])
   end
+  vim.lsp.commands['ptx.showReference'] = function(command)
+    require('ptx.reference').show(command.arguments[2])
+  end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
   vim.api.nvim_create_user_command('PtxRestart', server.restart, { desc = 'Restart the language server' })
   require('ptx.images').setup()
