@@ -11,7 +11,7 @@ use text_size::{TextRange, TextSize};
 const OUTSIDE: [&str; 4] = ["E0115", "E0204", "E0205", "E0207"];
 
 /// What a target or a version lacks. Without a target that somebody chose, any one may be meant.
-const GATES: [&str; 5] = ["E0112", "E0401", "E0402", "E0405", "W0521"];
+const GATES: [&str; 6] = ["E0112", "E0401", "E0402", "E0405", "E0603", "W0521"];
 
 /// Warnings that hold whatever comes before and after inline assembly.
 const WARNINGS: [&str; 10] =

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
 const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
 const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
@@ -101,8 +103,8 @@ fn files_of_other_languages_are_checked() {
     assert_eq!(place.to_vec(), [json!("a.cu"), json!(4), json!(9), json!(12), json!("E0202")]);
     let (_, text) = run(CHECK, folder, &["a.cu"]);
     assert!(text.contains("a.cu:4:9") && text.contains("\" %r9;\" : "), "{text}");
-    let (_, text) = run(CHECK, folder, &["--format", "sarif", "a.cu"]);
-    assert!(text.contains("\"startLine\": 4"), "{text}");
+    let (_, text) = run(CHECK, folder, &["--format", "github", "a.cu"]);
+    assert!(text.contains("line=4,col=9"), "{text}");
     assert_eq!(run(CHECK, folder, &["--fix", "a.cu"]).0, 2);
 }
 

@@ -38,7 +38,15 @@ pub fn hover(s: &Snapshot, e: &Embedded, position: Position) -> Option<Hover> {
     let inside = inside(e, position)?;
     let hover = ide::hover(&s.db, inside.file, inside.offset)?;
     let range = range(e, &inside, hover.range)?;
-    Some(super::hover::answer(inside.module.message(&hover.markdown), range))
+    let markdown = match inside.module.operand(&inside.module.text()[hover.range]) {
+        // Its declaration is not in the text.
+        Some((register, source)) => {
+            let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("```ptx\n{register}\n```\nstands for\n```\n{source}\n```\n")
+        }
+        None => inside.module.message(&hover.markdown),
+    };
+    Some(super::hover::answer(markdown, range))
 }
 
 pub fn completions(

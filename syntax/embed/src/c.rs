@@ -217,6 +217,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Option<Statement> {
                 operands = operands.and_then(|mut all| {
                     let mut new = Operand::of_constraint(&operand.constraint, &all)?;
                     new.name = operand.name;
+                    new.source = format!("\"{}\"({})", operand.constraint, operand.expression);
                     if let Kind::Constant(value) = &mut new.kind {
                         *value = operand::literal(operand.expression);
                     }

@@ -15,8 +15,8 @@ pub struct Document {
     text: String,
     pieces: Vec<Piece>,
     holes: Vec<TextRange>,
-    /// Registers that are assigned before the snippet.
-    inputs: Vec<String>,
+    /// The registers that stand for operands.
+    registers: Vec<Register>,
     style: Style,
     is_raw: bool,
     operands: usize,
@@ -24,6 +24,17 @@ pub struct Document {
     pub is_module: bool,
     /// Something in it is not understood: whatever is found may be wrong.
     pub is_opaque: bool,
+}
+
+/// A register that stands for an operand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Register {
+    name: String,
+    ty: &'static str,
+    /// The operand as the host text has it.
+    source: String,
+    /// It is assigned before the snippet.
+    is_input: bool,
 }
 
 /// The function around inline assembly. Its parameters give the inputs their values, and it stores the outputs, so that
@@ -39,7 +50,7 @@ impl Document {
             text: builder.text,
             pieces: builder.pieces,
             holes: Vec::new(),
-            inputs: Vec::new(),
+            registers: Vec::new(),
             style: Style::Plain,
             is_raw: decoded.is_raw,
             operands: 0,
@@ -101,7 +112,14 @@ impl Document {
             text: all.text,
             pieces: all.pieces,
             holes,
-            inputs: registers().filter(|(_, o, ..)| o.is_read).map(|(.., name)| name).collect(),
+            registers: registers()
+                .map(|(_, operand, ty, name)| Register {
+                    name,
+                    ty,
+                    source: operand.source.clone(),
+                    is_input: operand.is_read,
+                })
+                .collect(),
             style,
             is_raw: decoded.is_raw,
             operands: operands.len(),
@@ -134,13 +152,23 @@ impl Document {
 
     /// Whether a name is that of a placeholder which has a value at the start.
     pub fn is_input(&self, name: &str) -> bool {
-        self.inputs.iter().any(|input| input == name)
+        self.registers.iter().any(|register| register.is_input && register.name == name)
+    }
+
+    /// What a placeholder stands for: its name and type, and the operand as the host text has it.
+    pub fn operand(&self, name: &str) -> Option<(String, &str)> {
+        let register = self.registers.iter().find(|register| register.name == name)?;
+        Some((self.message(&format!(".reg {} {name}", register.ty)), &register.source))
     }
 
     /// Where a range of the module stands in the host text, relative to the snippet. `None` if it lies in what was
     /// put around the snippet.
     pub fn to_host(&self, range: TextRange) -> Option<TextRange> {
         let (start, end) = (u32::from(range.start()), u32::from(range.end()));
+        // About all of it, with what was put around it.
+        if start < self.pieces.first()?.start && end > self.pieces.last()?.end() {
+            return None;
+        }
         let (first, last) = if start == end {
             let piece = self.pieces[..self.pieces.partition_point(|piece| piece.start <= start)].last()?;
             (piece, piece)

@@ -14,6 +14,8 @@ pub(crate) struct Operand {
     /// By which the text names it, if it has a name.
     pub(crate) name: Option<String>,
     pub(crate) kind: Kind,
+    /// As the host text has it: `"=r"(x)`.
+    pub(crate) source: String,
     pub(crate) is_read: bool,
     pub(crate) is_written: bool,
 }
@@ -44,7 +46,13 @@ impl Operand {
             [letter] => Kind::Register(register(*letter)?),
             _ => return None,
         };
-        Some(Operand { name: None, kind, is_read: is_both || !is_output, is_written: is_output })
+        Some(Operand {
+            name: None,
+            kind,
+            source: format!("\"{constraint}\""),
+            is_read: is_both || !is_output,
+            is_written: is_output,
+        })
     }
 }
 

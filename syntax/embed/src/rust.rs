@@ -251,6 +251,7 @@ fn argument<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
 /// `name = out(reg32) expression`, `const expression`.
 fn operand(text: &str) -> Option<Operand> {
     let mut rest = text.trim();
+    let source = rest.to_owned();
     let mut name = None;
     if let Some((before, after)) = rest.split_once('=')
         && !after.starts_with(['=', '>'])
@@ -261,7 +262,7 @@ fn operand(text: &str) -> Option<Operand> {
     }
     if let Some(value) = rest.strip_prefix("const ") {
         let kind = Kind::Constant(operand::literal(value));
-        return Some(Operand { name, kind, is_read: true, is_written: false });
+        return Some(Operand { name, kind, source, is_read: true, is_written: false });
     }
     let (direction, rest) = rest.split_once('(')?;
     let class = rest.split_once(')')?.0.trim();
@@ -277,5 +278,5 @@ fn operand(text: &str) -> Option<Operand> {
         "reg64" => ".b64",
         _ => return None,
     });
-    Some(Operand { name, kind, is_read, is_written })
+    Some(Operand { name, kind, source, is_read, is_written })
 }

@@ -52,6 +52,9 @@ async fn assembly_in_cuda() {
     assert!(hover["contents"]["value"].as_str().unwrap().contains("setp"), "{hover}");
     let (line, column) = place(TEXT, "setp.ne");
     assert_eq!(hover["range"]["start"], json!({ "line": line, "character": column }));
+    let hover = client.request("textDocument/hover", at(CUDA, TEXT, "%1, 0")).await.unwrap();
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains(".reg .b32 %1") && text.contains("\"r\"(x)"), "{text}");
     for outside in ["__device__", "unsigned r;", "a predicate", "trap", "return"] {
         let hover = client.request("textDocument/hover", at(CUDA, TEXT, outside)).await.unwrap();
         assert_eq!(hover, Value::Null, "{outside}");
