@@ -39,11 +39,8 @@ fn is_meant(d: &Diagnostic, document: &Document, has_target: bool) -> bool {
     // Functions for 32-bit hosts stand beside those for 64-bit ones.
     let is_narrow = code == "E0306" && document.text()[d.range].starts_with("cvta");
     let has_value = code == "W0507" && document.is_input(&document.text()[d.range]);
-    is_certain
-        && !is_narrow
-        && !(is_gate && !has_target)
-        && !has_value
-        && !document.depends_on_unknown(d.range)
+    let may_be_meant = !is_gate || has_target;
+    is_certain && may_be_meant && !is_narrow && !has_value && !document.depends_on_unknown(d.range)
 }
 
 /// A finding in the host's terms. `None` if it is about what was put around the snippet.

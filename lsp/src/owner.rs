@@ -324,11 +324,11 @@ impl Owner {
         self.db.set_target_override(config.target);
         self.db.set_levels(config.levels.clone());
         if config.embedded != self.config.embedded {
-            for open in self.documents.values_mut() {
+            self.documents.values_mut().for_each(|open| {
                 if let Some(host) = &mut open.host {
                     host.enable(config.embedded, &open.document);
                 }
-            }
+            });
         }
         self.config = Arc::new(config);
         self.restart();
@@ -460,13 +460,13 @@ impl Owner {
         self.db = self.db.scratch();
         self.spare.clear();
         let db = &self.db;
-        for open in self.documents.values_mut() {
+        self.documents.values_mut().for_each(|open| {
             let text = if open.host.is_some() { String::new() } else { open.document.text() };
             open.file = db.add_file(text);
             if let Some(host) = &mut open.host {
                 host.forget_files();
             }
-        }
+        });
         self.restart();
     }
 
