@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use shell::{command, output, run, told};
 
+use serde_json::{Value, json};
+
 const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
 const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
 const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
@@ -54,6 +56,25 @@ fn no_output_lacks_a_function() {
     let old = fs::read(folder.join("a.cubin")).expect("a cubin");
     assert_eq!(run(COMPILE, folder, &["-arch=sm_80", "a.ptx", "-o", "a.cubin"]).0, 255);
     assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
+}
+
+/// Inline assembly, at its place in the file of the other language.
+#[test]
+fn files_of_other_languages_are_checked() {
+    let cuda = "// π\n__device__ void f() {\n  asm(\"mov.u32 %0,\"\n      \" %r9;\" : \"=r\"(x));\n}\n";
+    let folder = folder(&[("a.cu", cuda), ("b.cpp", "void f() { asm(\"cpuid\"); }\n"), ("c.py", "x = 1\n")]);
+    let folder = folder.path();
+    let (status, text) = run(CHECK, folder, &["--format", "json", "a.cu", "b.cpp", "c.py"]);
+    assert_eq!(status, 1, "{text}");
+    let found: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(found.len(), 1, "{text}");
+    let place = ["file", "line", "column", "end_column", "code"].map(|key| found[0][key].clone());
+    assert_eq!(place.to_vec(), [json!("a.cu"), json!(4), json!(9), json!(12), json!("E0202")]);
+    let (_, text) = run(CHECK, folder, &["a.cu"]);
+    assert!(text.contains("a.cu:4:9") && text.contains("\" %r9;\" : "), "{text}");
+    let (_, text) = run(CHECK, folder, &["--format", "github", "a.cu"]);
+    assert!(text.contains("line=4,col=9"), "{text}");
+    assert_eq!(run(CHECK, folder, &["--fix", "a.cu"]).0, 2);
 }
 
 /// An unsupported function does not keep the others from being checked and compiled.
