@@ -11,7 +11,7 @@ use std::cell::Cell;
 struct Rest(Cell<u64>);
 
 impl Rest {
-    /// No statement has more places. What stands past them is never taken.
+    /// No statement has more places. Operands after them are never taken.
     const MOST: usize = u64::BITS as usize;
 
     fn new(places: impl Iterator<Item = usize>) -> Rest {
