@@ -52,7 +52,7 @@ pub enum Kind {
     WriteAfterWrite,
     /// Overwritten before read.
     WriteAfterRead,
-    /// A wait right behind the instruction that sets the scoreboard does not see it yet.
+    /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
     WaitTooEarly,
     /// A stall count and yield bit that do not go together.
     IllegalStall,
@@ -129,7 +129,7 @@ pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazar
     check_with(sm, code, tables, false, &|| ())
 }
 
-/// As [`check`], for one function alone: what it calls, and who calls it, may read and write every register at once.
+/// As [`check`], for one function alone: its callees and its callers may read and write every register immediately.
 /// `checkpoint` is called often and cancels by unwinding.
 pub fn check_alone(
     sm: Sm,

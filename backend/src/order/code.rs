@@ -269,7 +269,7 @@ fn target(insts: &[Inst], at: usize) -> Option<usize> {
     Some((address / WORD) as usize).filter(|to| *to < insts.len())
 }
 
-/// Control may go elsewhere behind it.
+/// Control may go elsewhere after it.
 fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }

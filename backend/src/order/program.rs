@@ -280,7 +280,7 @@ impl Statement {
         self.strong || self.what != What::Load
     }
 
-    /// It goes through caches that are not the same for all who can see the memory.
+    /// It goes through caches that are not shared by all threads that can see the memory.
     pub(super) fn is_coherent(&self) -> bool {
         matches!(self.place, Place::Global | Place::Generic)
     }
@@ -312,7 +312,7 @@ impl Statement {
             || (self.volatile && later.volatile)
     }
 
-    /// It stays before `later`, or behind it, where both access the same bytes.
+    /// It stays before `later`, or after it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
         let images = [self, other].map(|statement| statement.what == What::Image);
         if images.contains(&true) {
