@@ -164,7 +164,7 @@ impl Blocked {
                 }
             }
         }
-        // The last is behind everything.
+        // The last comes after everything.
         let inside = live.switches().iter().filter(|at| **at < live.points);
         let switches: Vec<Interval> = inside.map(|&at| Interval { start: at, end: at + 1 }).collect();
         for file in [File::UR, File::UP] {

@@ -1,4 +1,4 @@
-//! One block of the allocated code: what its operands find, and what it leaves behind.
+//! One block of the allocated code: the contents that its operands find, and those that it leaves.
 
 use super::Checker;
 use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
