@@ -1,6 +1,6 @@
 //! Assembly: scheduled machine code to words, with what the object file must know about them.
 //!
-//! Lays the blocks out one behind the other, resolves branch targets, and ends the section as the hardware
+//! Lays the blocks out one after the other, resolves branch targets, and ends the section as the hardware
 //! wants it: a branch to itself, then `NOP`s up to a multiple of 128 bytes.
 
 use crate::CodegenError;
@@ -42,7 +42,7 @@ pub struct Assembled {
     pub tables: Vec<JumpTable>,
 }
 
-/// The list of targets of an indirect branch. The lists of a function lie behind one another in its constants.
+/// The list of targets of an indirect branch. The lists of a function follow one another in its constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JumpTable {
     /// The index of the branch.

@@ -181,7 +181,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     Ok((has_local || !out.frames.is_empty()).then_some(out))
 }
 
-/// The registers of the module that a function uses, behind their numbers.
+/// The registers of the module that a function uses, after their numbers.
 fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
     (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
 }

@@ -267,7 +267,7 @@ fn overwrite(
     Some(value)
 }
 
-/// May stand in the branching block: speculated, or under the branch's predicate.
+/// May move to the branching block: speculated, or under the branch's predicate.
 fn can_move(inst: &Inst) -> bool {
     let unguarded = inst.guard == Src::TRUE;
     let guardable = memory(&inst.op).is_some() && !facts(&inst.op).convergent && facts(&inst.op).guardable;

@@ -112,7 +112,7 @@ pub(super) fn mark_diverged(func: &Function, branches: &[(BlockId, Option<BlockI
             };
             match marked[at.index()] {
                 Some(Marked::All) => {}
-                // What is behind the inner region's end is not.
+                // What follows the inner region's end is not.
                 Some(Marked::UpTo(inner)) if at != b => reach(inner),
                 _ => for_each_successor(func, at, reach),
             }
