@@ -28,6 +28,7 @@ pub mod terminal;
 pub mod threads;
 pub mod transport;
 pub mod workspace;
+pub mod written;
 
 use std::process::ExitCode;
 
