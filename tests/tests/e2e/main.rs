@@ -4,6 +4,7 @@ mod abuse;
 mod client;
 mod features;
 mod hostile;
+mod recorded;
 mod session;
 mod settings;
 
