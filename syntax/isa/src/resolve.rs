@@ -305,7 +305,10 @@ const REPEATABLE: &[Mod] = &[
 /// have that many.
 fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
     let is_count = |part: &Suffix| matches!(part, Suffix::Mod(Mod::V2 | Mod::V4 | Mod::V8));
-    matches!(form.mnemonic(), "mma" | "wmma" | "wgmma") && !name.parts()[..index].iter().any(is_count)
+    // The operation of `wmma` comes first.
+    let may_be_first = form.mnemonic() != "wmma" || index > 0;
+    let is_matrix = matches!(form.mnemonic(), "mma" | "wmma" | "wgmma");
+    is_matrix && may_be_first && !name.parts()[..index].iter().any(is_count)
 }
 
 /// Whether ptxas lets `.pred` stand among the types of a form that has no predicates, as if it were not written. It
