@@ -194,7 +194,7 @@ fn table_start(code: &Code, id: crate::ori::op::JumpTable) -> u32 {
 }
 
 /// Instructions of a block up to and with the `BSYNC` at which the threads of a `BSSY` meet: it names what is
-/// behind. Other branches lead to the block's first instruction.
+/// after it. Other branches lead to the block's first instruction.
 fn meeting_place(block: &Block, inst: &Inst) -> u32 {
     let name = crate::sched::facts::name;
     if name(inst) != "BSSY" {

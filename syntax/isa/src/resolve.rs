@@ -333,7 +333,7 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let mut taken = 0u32;
     // Whether only leading modifiers came so far.
     let mut leading = true;
-    // The ordered groups up to this one are behind us.
+    // The ordered groups up to this one have been passed.
     let mut ordered = 0;
     // The first part that does not fit; the rest is still counted, to find the nearest row.
     let mut first = None;

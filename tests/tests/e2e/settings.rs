@@ -38,7 +38,7 @@ pub(crate) async fn start(root: &Path, capabilities: Value) -> Client {
     client
 }
 
-/// A kernel with a label that nobody uses: a finding of which nothing depends.
+/// A kernel with an unused label: a finding on which nothing depends.
 fn kernel() -> String {
     KERNEL.replace("    ret;", "unused:\n    ret;")
 }

@@ -10,7 +10,7 @@ use crate::ori::operations::families;
 use rustc_hash::FxHashMap;
 use sass::Sm;
 
-/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store behind
+/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store after
 /// sixteen times as many loads is a fence.
 const DISTINCT: usize = 16;
 
