@@ -81,7 +81,7 @@ impl fmt::Display for Hazard {
 /// Cycles from setting a scoreboard until a wait sees it.
 pub const SCOREBOARD_DELAY: u8 = 2;
 
-// What is read at issue is out of danger when the next instruction issues, so it is not kept.
+// Registers read at issue are safe when the next instruction issues, so they are not kept.
 const _: () = assert!(latency::WAR == 1);
 
 /// What the check needs of one instruction.
@@ -242,7 +242,7 @@ impl Checker<'_> {
         }
         let mut found = std::mem::take(&mut self.found);
         for (block, state) in entry.into_iter().enumerate() {
-            // What no path is known to reach is checked by itself.
+            // Code that no known path reaches is checked by itself.
             let mut state = state.unwrap_or_else(State::start);
             for at in flow.range(block, self.code.len()) {
                 self.step(at, &mut state, Some(&mut found));
@@ -349,7 +349,7 @@ impl Checker<'_> {
         }
         let over = facts.writes.iter().find(names);
         if p.access == Access::LateRead {
-            // What is written in the same queue is written later.
+            // Writes in the same queue happen later.
             if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
                 report(Kind::WriteAfterRead, SCOREBOARD);
             }

@@ -47,7 +47,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// What is loaded into a register.
+/// A value that is loaded into a register.
 type Key = (SrcKind, u8);
 
 /// By edge: a block's phis that take a constant along it, and which argument that is.

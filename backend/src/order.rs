@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         self.has_invalidation(fence, events)
     }
 
-    /// What is read after the fence is not what the first-level cache had before.
+    /// Loads after the fence do not read what the first-level cache held before.
     fn has_invalidation(&self, fence: &Event, events: &[Event]) -> Result<(), &'static str> {
         match of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
             true => Ok(()),

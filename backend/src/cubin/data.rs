@@ -131,7 +131,7 @@ impl Linker<'_> {
         let mut symbols: Vec<Name> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
         let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
-        // What has no room and is not read needs none.
+        // A variable without a place that is not read needs no slot.
         symbols.extend(globals.map(|(i, _)| Name::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
         symbols.dedup();

@@ -29,7 +29,7 @@ pub(super) struct About {
     pub(super) action: Option<SectionId>,
 }
 
-/// What is written of lines.
+/// The sections of line tables.
 pub(super) struct Tables {
     pub(super) source: lines::Section,
     pub(super) machine: lines::Section,

@@ -270,7 +270,7 @@ impl Statement {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
-    /// Nothing passes it.
+    /// No access passes it.
     pub(super) fn is_hard(&self) -> bool {
         !self.is_access() && self.what != What::Image
     }
@@ -331,7 +331,7 @@ pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
     /// By [`SrcId`].
     ranks: FxHashMap<SrcId, u32>,
-    /// What is claimed never to execute.
+    /// Code that is claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,

@@ -291,7 +291,7 @@ impl Analysis<'_> {
             if std::mem::replace(&mut self.left[id.0 as usize], true) {
                 continue;
             }
-            // What is in an inner loop that is left has been looked at.
+            // The contents of an inner loop that is left have been visited.
             let was_left = |inner: LoopId| inner != id && self.left[inner.0 as usize];
             for at in self.loops.blocks_outside(id, was_left) {
                 func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));

@@ -255,7 +255,7 @@ operations! {
     /// The first where the predicate holds.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
-    /// Of the threads that execute it together, those whose guard holds have one value. It belongs to these threads: others
+    /// The threads that execute it together and whose guard holds have one value. It belongs to these threads: others
     /// that come later overwrite it.
     R2ur "R2UR" [UR] <- [r(RA)] Facts::WARP.uniform();
 

@@ -306,7 +306,7 @@ pub(super) fn save(
     insert(draft, counts, entry.index(), behind, &saved.takes());
     for b in draft.func.layout.clone() {
         if draft.func.block(b).term == Term::Ret {
-            // What is given back is in its registers by then.
+            // The results are in their registers by then.
             let before = |block: &Block| block.insts.len();
             insert(draft, counts, b.index(), before, &saved.back());
         }

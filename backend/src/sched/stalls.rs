@@ -20,7 +20,7 @@ const MAX_STALL: u16 = 15;
 /// Cycles from setting a scoreboard until a wait sees it.
 const SCOREBOARD_DELAY: u16 = 2;
 
-// What is read at issue may be overwritten by the next instruction.
+// A register that is read at issue may be overwritten by the next instruction.
 const _: () = assert!(latency::WAR == 1);
 
 /// An instruction in flight: its block and place there, the fewest cycles since it issued, and how many of them

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::input::Stmt;
 
-    /// What is left of a statement after `lower` has taken its part.
+    /// The parts of a statement that `lower` has not taken.
     fn left(text: &str, lower: impl Fn(&Statement<'_>)) -> Option<String> {
         let sample = Sample::new(text);
         let [Stmt::Instr(instr)] = &sample.func.body[..] else { panic!("one statement") };

@@ -7,7 +7,7 @@ use crate::ori::ir::{BlockId, Function};
 pub(super) struct Apart {
     /// Indexed by block.
     comes: Vec<bool>,
-    /// Nothing is known about any block: there was too much to look at.
+    /// Threads may come apart in every block: the function was too large to examine.
     everywhere: bool,
 }
 

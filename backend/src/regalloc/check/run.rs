@@ -367,7 +367,7 @@ impl Checker<'_> {
         if !inst.guard.is_true() {
             return Err("is guarded".to_owned());
         }
-        // Of two results only exchanges want the second.
+        // Only exchanges use the second of two results.
         let is_exchange = matches!(inst.op, Op::Plop3 { lut: 0xcc, lut2: 0xf0 });
         if !is_exchange && inst.dsts.iter().skip(1).any(|dst| *dst != Dst::Sink) {
             return Err("has a second result".to_owned());

@@ -69,7 +69,7 @@ impl Latencies {
         Latencies { sm, known: FxHashMap::default() }
     }
 
-    /// None for what becomes no instruction.
+    /// None for operations that become no instruction.
     fn of(&mut self, op: &Op, guard: bool) -> u32 {
         let sm = self.sm;
         let cycles = self.known.entry(families(op)[0]).or_insert_with(|| {
