@@ -6,7 +6,7 @@
 use crate::abuse::{CANCELLED, Document, MODIFIED, numbers};
 use crate::client::Client;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// A request under way.
@@ -25,7 +25,7 @@ struct Session {
     fresh: Client,
     documents: HashMap<String, Document>,
     /// By the editor's ids.
-    asked: HashMap<String, Asked>,
+    asked: BTreeMap<String, Asked>,
     is_utf8: bool,
     compared: usize,
 }
@@ -62,7 +62,7 @@ impl Session {
         let is_utf8 = answers[0]["capabilities"]["positionEncoding"] == "utf-8";
         let [client, mut fresh] = servers;
         fresh.notify("initialized", json!({})).await;
-        Session { client, fresh, documents: HashMap::new(), asked: HashMap::new(), is_utf8, compared: 0 }
+        Session { client, fresh, documents: HashMap::new(), asked: BTreeMap::new(), is_utf8, compared: 0 }
     }
 
     /// The document that parameters are about, if it is open.
