@@ -223,7 +223,7 @@ impl<'a> Linker<'a> {
             for &(_, bank) in loaded.function_banks.iter().filter(|(kernel, _)| *kernel == i) {
                 self.image.section_mut(bank).info = text.0;
             }
-            // Before sm_90 the register count stands in the top byte too.
+            // Before sm_90 the register count is in the top byte too.
             let registers = if self.target.cubin.rela { 0 } else { f.code.resources.registers };
             self.image.section_mut(text).info = registers << 24 | symbol;
             let records = self.kernel_records(f, names.parameters[i], names);

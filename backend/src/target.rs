@@ -32,7 +32,7 @@ pub struct Target {
     pub tall_double_products: bool,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,
-    /// The same before an arrival at a barrier object behind copies; such a function has three before copies too.
+    /// The same before an arrival at a barrier object after copies; such a function has three before copies too.
     pub loads_before_arrivals: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
     pub warp_slots: Option<u32>,

@@ -264,7 +264,7 @@ impl Owner {
         }
     }
 
-    /// Handles an event, and with a change all changes queued behind it, so that a burst costs one write.
+    /// Handles an event, and with a change all changes queued after it, so that a burst costs one write.
     /// False at shutdown.
     fn handle_with_followers(&mut self, event: Event, queue: &Receiver<Event>) -> bool {
         let mut event = event;

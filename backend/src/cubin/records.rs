@@ -41,7 +41,7 @@ impl Linker<'_> {
     }
 
     /// Who calls whom across the file: pairs of a kernel and a function of the driver. What calls what inside a kernel's
-    /// code is not said, as in ptxas's files; four markers stand in every file.
+    /// code is not said, as in ptxas's files; four markers are in every file.
     pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
         let mut pairs = vec![[0, u32::MAX]];
         for (f, kernel) in self.functions.iter().zip(&names.kernels) {

@@ -90,7 +90,7 @@ impl Code {
                 block += 1;
             }
             let Some(part) = part(sm, inst) else { continue };
-            // What is called inside the code is the runtime library's, checked with the rest: no statement asks for memory there.
+            // Calls inside the code go to the runtime library, which is checked with the rest: no statement accesses memory there.
             if part == Part::Call && target(insts, at).is_some() {
                 continue;
             }
@@ -281,7 +281,7 @@ fn target(insts: &[Inst], at: usize) -> Option<usize> {
     Some((address / WORD) as usize).filter(|to| *to < insts.len())
 }
 
-/// Control may go elsewhere behind it.
+/// Control may go elsewhere after it.
 fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }

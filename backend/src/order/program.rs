@@ -286,7 +286,7 @@ impl Statement {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
-    /// Nothing passes it.
+    /// No access passes it.
     pub(super) fn is_hard(&self) -> bool {
         !self.is_access() && self.what != What::Image
     }
@@ -296,7 +296,7 @@ impl Statement {
         self.strong || self.what != What::Load
     }
 
-    /// It goes through caches that are not the same for all who can see the memory.
+    /// It goes through caches that are not shared by all threads that can see the memory.
     pub(super) fn is_coherent(&self) -> bool {
         matches!(self.place, Place::Global | Place::Generic)
     }
@@ -330,7 +330,7 @@ impl Statement {
             || (self.volatile && later.volatile)
     }
 
-    /// It stays before `later`, or behind it, where both access the same bytes.
+    /// It stays before `later`, or after it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
         let images = [self, other].map(|statement| statement.what == What::Image);
         if images.contains(&true) {
@@ -349,7 +349,7 @@ pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
     /// By [`SrcId`].
     ranks: FxHashMap<SrcId, u32>,
-    /// What is claimed never to execute.
+    /// Code that is claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,

@@ -559,7 +559,7 @@ fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     u32::try_from(size.min(MOST_BYTES.into())).unwrap_or(MOST_BYTES).div_ceil(4)
 }
 
-/// What the calls of a function need of its frame: bytes of parameters, and of large results behind them.
+/// What the calls of a function need of its frame: bytes of parameters, and of large results after them.
 pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -> (u32, u32) {
     let (mut params, mut results) = (0, 0);
     for stmt in &func.body {
