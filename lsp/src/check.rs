@@ -32,7 +32,7 @@ use text_size::{TextRange, TextSize};
 use crate::check::files::Found;
 use crate::input::{self, Input};
 use crate::project::Project;
-use crate::{output, terminal, threads};
+use crate::{output, pictures, terminal, threads};
 use terminal::say;
 
 const CLEAN: u8 = 0;
@@ -64,6 +64,10 @@ enum Emit {
     Sass,
     /// Registers, spills, memory and occupancy of every function.
     Resources,
+    /// Only a web page with pictures of every function: registers along the code, occupancy, control flow, fragments.
+    Html,
+    /// Only the same pictures as one SVG.
+    Svg,
 }
 
 /// What `--format-code` does.
@@ -194,6 +198,9 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     let Found { paths, errors } = files::find(&arguments.paths)?;
     for error in &errors {
         say(format_args!("ptx-check: {error}"));
+    }
+    if matches!(arguments.emit, Some(Emit::Html | Emit::Svg)) && paths.len() > 1 {
+        return Err(io::Error::other("`--emit html` and `--emit svg` take one file"));
     }
     let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
     let mut status = if errors.is_empty() { CLEAN } else { USAGE };
@@ -362,7 +369,12 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if let Some(emit) = arguments.emit
         && arguments.format != Format::Sarif
     {
-        report.output += &emitted(arguments, emit, &db, file);
+        let emitted = emitted(arguments, emit, &name, &db, file);
+        if matches!(emit, Emit::Html | Emit::Svg) && !report.output.is_empty() {
+            // Standard output is the picture.
+            say(std::mem::take(&mut report.output).trim_end());
+        }
+        report.output += &emitted;
     }
     // The fixed text is all that a pipe wants.
     if arguments.fix && path.as_os_str() == "-" {
@@ -430,8 +442,13 @@ fn is_part(text: &str) -> bool {
 }
 
 /// Resources, and machine code where asked for, of every compiled function.
-fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -> String {
+fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: SourceFile) -> String {
     let mut output = String::new();
+    match emit {
+        Emit::Html => return pictures::page(name, &ide::portraits(db, file)),
+        Emit::Svg => return pictures::svg(&ide::portraits(db, file)),
+        Emit::Sass | Emit::Resources => {}
+    }
     for function in ide::function_resources(db, file) {
         match arguments.format {
             Format::Human | Format::Github => {
@@ -444,7 +461,7 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
         }
         if emit == Emit::Sass
             && function.resources.is_ok()
-            && let Some(view) = ide::sass_view(db, file, &function.name)
+            && let Some(view) = ide::sass_view(db, file, &function.name, ide::SassStyle::default())
         {
             match arguments.format {
                 Format::Human | Format::Github => output += &view.text,

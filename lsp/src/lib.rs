@@ -15,6 +15,7 @@ pub mod host;
 pub mod images;
 pub mod input;
 pub mod lanes;
+pub mod last_good;
 pub mod machine;
 pub mod manual;
 pub mod message;
@@ -23,6 +24,7 @@ pub mod outbox;
 pub mod output;
 pub mod owner;
 pub mod parent;
+pub mod pictures;
 pub mod progress;
 pub mod project;
 pub mod reference;
@@ -31,7 +33,9 @@ pub mod settings;
 pub mod terminal;
 pub mod threads;
 pub mod transport;
+pub mod variant;
 pub mod workspace;
+pub mod written;
 
 use std::process::ExitCode;
 

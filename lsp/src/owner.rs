@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
+use crate::handlers::semantic_tokens;
+use crate::last_good::LastGood;
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
 use crate::progress::Progress;
@@ -150,6 +152,8 @@ pub struct Snapshot {
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
+    pub last_hints: Arc<LastGood>,
+    pub last_lenses: Arc<LastGood>,
     /// What the reference compiler made of a version.
     pub reference: Option<Referred>,
     /// Of a document of another language, whose `file` is empty.
@@ -183,6 +187,8 @@ struct Open {
     /// The version waits to be checked.
     check_queued: bool,
     sent_tokens: Arc<semantic_tokens::Sent>,
+    last_hints: Arc<LastGood>,
+    last_lenses: Arc<LastGood>,
     /// The document is of another language, and its own file stays empty.
     host: Option<Host>,
     reference: Option<Referred>,
@@ -258,7 +264,7 @@ impl Owner {
         }
     }
 
-    /// Handles an event, and with a change all changes queued behind it, so that a burst costs one write.
+    /// Handles an event, and with a change all changes queued after it, so that a burst costs one write.
     /// False at shutdown.
     fn handle_with_followers(&mut self, event: Event, queue: &Receiver<Event>) -> bool {
         let mut event = event;
@@ -381,6 +387,8 @@ impl Owner {
             compiling: None,
             check_queued: false,
             sent_tokens: Arc::default(),
+            last_hints: Arc::default(),
+            last_lenses: Arc::default(),
             host,
             reference: None,
             referring: None,
@@ -522,6 +530,8 @@ impl Owner {
             config: self.config.clone(),
             compiled,
             sent_tokens: open.sent_tokens.clone(),
+            last_hints: open.last_hints.clone(),
+            last_lenses: open.last_lenses.clone(),
             reference: open.reference.clone(),
             embedded: open
                 .host

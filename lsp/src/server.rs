@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::document::Encoding;
 use crate::handlers::reference::ComparisonParams;
-use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::handlers::sass_difference::SassDifferenceParams;
+use crate::handlers::sass_view::{Place, SassViewParams, SassViewResult};
 use crate::handlers::{self, explain};
 use crate::lanes::Lanes;
 use crate::outbox::Outbox;
@@ -18,7 +19,9 @@ use crate::parent::parent;
 use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
 use crate::workspace;
+use crate::written;
 use ptx_analysis::{CancellationToken, catch_cancelled};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -66,6 +69,9 @@ pub async fn serve(
         lanes: lanes.clone(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
+    .custom_method("ptx/sassDifference", Backend::sass_difference)
+    .custom_method("ptx/compareTargets", Backend::compare_targets)
+    .custom_method("ptx/pictures", Backend::pictures)
     .custom_method("ptx/reference", Backend::reference)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
@@ -101,6 +107,18 @@ impl Backend {
     ) -> Result<T> {
         let ask = || self.ask(uri.clone(), query.clone());
         self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
+    }
+
+    /// As [`Self::read`], for an answer that may be long: it is written where it is computed.
+    async fn write<T: Serialize, R>(
+        &self,
+        uri: Url,
+        query: impl FnOnce(&Snapshot) -> T + Clone + Send + 'static,
+    ) -> Result<Option<R>> {
+        if let Some(answer) = self.read(uri, move |s| written::write(&query(s))).await? {
+            written::leave(answer);
+        }
+        Ok(None)
     }
 
     /// Runs `query` once; `None` if a write to some document stopped it.
@@ -146,8 +164,24 @@ impl Backend {
     }
 
     async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
-        let uri = params.text_document.uri.clone();
+        let uri = params.place.text_document.uri.clone();
         self.read(uri, move |s| handlers::sass_view::handle(s, &params)).await
+    }
+
+    async fn sass_difference(&self, params: SassDifferenceParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.place.text_document.uri.clone();
+        let answer = self.read(uri, move |s| Some(handlers::sass_difference::handle(s, &params))).await?;
+        answer.unwrap_or(Ok(None)).map_err(Error::invalid_params)
+    }
+
+    async fn compare_targets(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::compare_targets::handle(s, &place)).await
+    }
+
+    async fn pictures(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::pictures::handle(s, &place)).await
     }
 }
 
@@ -504,7 +538,7 @@ impl LanguageServer for Backend {
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
-        self.read(params.text_document.uri, handlers::document_symbol::handle).await
+        self.write(params.text_document.uri, handlers::document_symbol::handle).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -524,7 +558,7 @@ impl LanguageServer for Backend {
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
-        self.read(params.text_document.uri, handlers::folding_range::handle).await
+        self.write(params.text_document.uri, handlers::folding_range::handle).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -575,8 +609,7 @@ impl LanguageServer for Backend {
         &self,
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
-        let answer = |s: &Snapshot| Some(handlers::semantic_tokens::full(s).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, handlers::semantic_tokens::full).await
     }
 
     async fn semantic_tokens_full_delta(
@@ -584,8 +617,7 @@ impl LanguageServer for Backend {
         params: SemanticTokensDeltaParams,
     ) -> Result<Option<SemanticTokensFullDeltaResult>> {
         let previous = params.previous_result_id;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::delta(s, &previous));
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::delta(s, &previous)).await
     }
 
     async fn semantic_tokens_range(
@@ -593,7 +625,6 @@ impl LanguageServer for Backend {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let range = params.range;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::range(s, range).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::range(s, range)).await
     }
 }

@@ -12,6 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
 cp "$root/examples/saxpy.ptx" "$work/saxpy.ptx"
+cp "$root"/tests/editors/calls.{ptx,cu} "$work"
 cat >"$work/init.lua" <<'LUA'
 vim.opt.swapfile = false
 vim.opt.runtimepath:prepend(vim.env.ROOT .. '/editors/neovim')

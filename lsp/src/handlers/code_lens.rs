@@ -26,9 +26,10 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
                 Some(ide::Command::ShowSass { function }) => reference(s, function),
                 _ => None,
             };
+            let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing);
             let command = match &lens.command {
-                Some(command) => protocol_command(&s.uri, lens.title, command),
-                None => Command::new(lens.title, String::new(), None),
+                Some(command) => protocol_command(&s.uri, title, command),
+                None => Command::new(title, String::new(), None),
             };
             let commands = [Some(command), compared].into_iter().flatten();
             commands.map(move |command| CodeLens { range, command: Some(command), data: None })

@@ -2,9 +2,11 @@
 
 mod abuse;
 mod client;
+mod compilation;
 mod embedded;
 mod features;
 mod hostile;
+mod recorded;
 #[cfg(target_os = "linux")]
 mod reference;
 mod session;

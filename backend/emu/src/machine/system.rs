@@ -1,6 +1,6 @@
-//! Calls of functions that the driver provides: code at addresses behind all other code.
+//! Calls of functions that the driver provides: code at addresses after all other code.
 //!
-//! Arguments are in R4 and the registers behind it, wide ones in even pairs; R20 and R21 hold where to return, and R4
+//! Arguments are in R4 and the registers after it, wide ones in even pairs; R20 and R21 hold where to return, and R4
 //! takes the result.
 
 use super::{Block, INSTRUCTION, Result, each};
@@ -18,8 +18,15 @@ pub(crate) fn address(name: &str) -> Option<u64> {
     Some(u64::from(INSTRUCTION) * (u64::from(FIRST) + index as u64))
 }
 
+/// The function of the system that an instruction is the start of.
 pub(super) fn at(pc: u32) -> Option<System> {
     System::ALL.get(pc.checked_sub(FIRST)? as usize).map(|(_, system)| *system)
+}
+
+/// The instruction at an address.
+pub(super) fn instruction_at(address: u64) -> Result<u32> {
+    u32::try_from(address / u64::from(INSTRUCTION))
+        .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
 }
 
 impl Block<'_> {
@@ -40,7 +47,7 @@ impl Block<'_> {
                     vec![message, file, word(self, ARGUMENT + 4), function]
                 }
             };
-            back[lane] = super::sync::instruction_at(pair(RETURN_ADDRESS))?;
+            back[lane] = instruction_at(pair(RETURN_ADDRESS))?;
             let done = system.call(&arguments, &mut self.view(w, lane))?;
             self.device.output.extend(done.text);
             if done.traps {
