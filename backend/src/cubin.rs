@@ -333,7 +333,11 @@ mod tests {
             live_registers: vec![0; 8].into(),
             shown: Vec::new(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
-            attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
+            attributes: Attributes {
+                exits: vec![0],
+                symbols: vec![crate::layout::Slot::Global(0)],
+                ..Default::default()
+            },
         };
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);

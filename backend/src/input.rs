@@ -138,6 +138,13 @@ pub struct Variable {
     pub managed: bool,
 }
 
+impl Variable {
+    /// It is a texture, a sampler or a surface, which the driver binds.
+    pub fn is_opaque(&self) -> bool {
+        self.ty.kind() == TypeKind::Opaque
+    }
+}
+
 /// The initial bytes of a variable and the addresses to patch into them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Init {

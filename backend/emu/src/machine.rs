@@ -38,7 +38,7 @@ pub(crate) use facts::counted_wait;
 use ptx_backend::assemble::LinkTo;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
-use ptx_backend::layout;
+use ptx_backend::layout::{self, Slot};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
 use sass::Sm;
@@ -89,18 +89,18 @@ impl Kernel {
     pub fn compiled(env: &Env, joined: &Joined, sm: Sm, device: &Device) -> Kernel {
         let function = &joined.kernel;
         let mut bank4 = Vec::new();
-        for &symbol in &function.attributes.symbols {
-            let address = match symbol {
-                Symbol::Global(variable) => device.generic(env, variable as usize),
-                Symbol::Function(function) => {
+        for &slot in &function.attributes.symbols {
+            let address = match slot {
+                Slot::Global(variable) => device.generic(env, variable as usize),
+                Slot::Function(function) => {
                     env.functions.get(function as usize).and_then(|f| system_address(&f.name))
                 }
-                _ => None,
+                Slot::Gradient(gradient) => system_address(&gradient.name()),
             };
-            if let Some(slot) = layout::address_slot(env, symbol) {
-                let slot = usize::from(slot);
-                bank4.resize(bank4.len().max(slot + 8), 0);
-                bank4[slot..slot + 8].copy_from_slice(&address.unwrap_or(0).to_le_bytes());
+            if let Some(at) = layout::address_slot(env, slot) {
+                let at = usize::from(at);
+                bank4.resize(bank4.len().max(at + 8), 0);
+                bank4[at..at + 8].copy_from_slice(&address.unwrap_or(0).to_le_bytes());
             }
         }
         let number = |symbol: Symbol| {

@@ -18,6 +18,7 @@ use super::{LinkFunction, Linker, note};
 use crate::assemble::LinkTo;
 use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
+use crate::layout::Slot;
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
@@ -380,7 +381,9 @@ impl Linker<'_> {
             let bytes = relocs.iter().flat_map(|reloc| {
                 let named = match reloc.symbol {
                     Referent::Variable(i) => Some(Named::Variable(i)),
-                    Referent::Extern(i) => by_index(env, i),
+                    Referent::Extern(Slot::Function(i)) => by_index(env, i),
+                    // Refused before.
+                    Referent::Extern(_) => None,
                     Referent::Kernel(i) => Some(Named::Own(i)),
                     // Refused before.
                     Referent::Handle(..) => None,
@@ -409,10 +412,10 @@ impl Linker<'_> {
                 self.fill(section, text[i], bytes);
             }
             let externs = open[i].iter().filter_map(|reloc| match reloc.named {
-                Named::Foreign(foreign) => Some((foreign, id(reloc.named))),
+                Named::Foreign(foreign) => Some((Slot::Function(foreign), id(reloc.named))),
                 _ => None,
             });
-            let mut externs: Vec<(u32, SymbolId)> = externs.collect();
+            let mut externs: Vec<(Slot, SymbolId)> = externs.collect();
             externs.sort_unstable_by_key(|extern_| extern_.0);
             externs.dedup();
             let bank = ids.get(&Key::Parameters(i)).copied().unwrap_or(SymbolId(0));

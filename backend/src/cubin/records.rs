@@ -5,7 +5,7 @@ use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
 use crate::assemble::JumpTable;
-use crate::input::{Param, Symbol as Name};
+use crate::input::Param;
 use crate::ori::ir::TensorUse;
 use crate::target::SMALL_PARAM_BYTES;
 use ptx_isa::{ScalarType, Space};
@@ -37,7 +37,7 @@ impl Linker<'_> {
         names: &'n Names,
     ) -> impl Iterator<Item = SymbolId> + use<'n, '_> {
         let called = f.code.attributes.symbols.clone();
-        names.externs.iter().filter(move |(i, _)| called.contains(&Name::Function(*i))).map(|(_, id)| *id)
+        names.externs.iter().filter(move |(name, _)| called.contains(name)).map(|(_, id)| *id)
     }
 
     /// Who calls whom across the file: pairs of a kernel and a function of the driver. What calls what inside a kernel's

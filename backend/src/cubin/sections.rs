@@ -7,7 +7,7 @@ use super::numbers::{
     SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use super::{LinkFunction, Linker, info, lines, note};
-use crate::input::Symbol;
+use crate::layout::Slot;
 use crate::ori::ir::TensorUse;
 use ptx_isa::Space;
 
@@ -102,7 +102,7 @@ impl Linker<'_> {
         }
         // The size is known now, so that later sections get their place.
         let calls = |f: &LinkFunction<'_>| {
-            let functions = |s: &&Symbol| matches!(s, Symbol::Function(_));
+            let functions = |slot: &&Slot| !matches!(slot, Slot::Global(_));
             f.code.attributes.symbols.iter().filter(functions).count()
         };
         let pairs = 4 + self.functions.iter().map(calls).sum::<usize>();

@@ -65,6 +65,8 @@ pub(super) enum What {
     /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
     /// nothing orders it with accesses of memory by addresses.
     Image,
+    /// A texture read that may be a call of the driver, whose arguments are on the stack.
+    Gradient,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -226,6 +228,7 @@ impl Statement {
             }
             // The driver's tables, which nothing writes while a kernel runs.
             FormId::Txq | FormId::Suq => return None,
+            FormId::Tex if has(Mod::Grad) => return Some(Statement { what: What::Gradient, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -317,7 +320,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Image | What::Other | What::Return => false,
+            What::Image | What::Gradient | What::Other | What::Return => false,
         }
     }
 

@@ -27,8 +27,11 @@ impl Block<'_> {
     pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
         let machine = self.machine;
         let Group { pc, mask, .. } = self.warps[w].groups[g];
-        if let Some(system) = system::at(pc) {
-            return self.call_system(w, g, system);
+        if let Some(function) = system::at(pc) {
+            return match function {
+                system::Function::System(system) => self.call_system(w, g, system),
+                system::Function::Gradient(gradient) => self.call_gradient(w, g, gradient),
+            };
         }
         let step = machine.code.get(pc as usize);
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;

@@ -115,6 +115,11 @@ impl<'a> Statement<'a> {
         self.instr.operands.len()
     }
 
+    /// The statement itself, to look at and not to take.
+    pub(super) fn input(&self) -> &'a Instr {
+        self.instr
+    }
+
     /// All operands, to look at and not to take.
     pub(super) fn peek_operands(&self) -> &'a [Operand] {
         &self.instr.operands

@@ -4,7 +4,7 @@ use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
 use crate::input::Symbol;
-use crate::layout;
+use crate::layout::{self, Slot};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{Bool, ICmp, Link, Op, QuerySpace, lut};
 use crate::target::ParamWindow;
@@ -89,11 +89,13 @@ impl<'a> Lowering<'a> {
                 None => self.refuse("an external .const variable, or one past the end of its bank"),
             },
             (Space::Global, _) => {
-                let slot = layout::address_slot(self.env, symbol).ok_or_else(|| missing(self.src))?;
-                if self.slots.insert(symbol) {
-                    self.out.facts.symbols.push(symbol);
+                let Symbol::Global(variable) = symbol else { return Err(missing(self.src)) };
+                let slot = Slot::Global(variable);
+                let offset = layout::address_slot(self.env, slot).ok_or_else(|| missing(self.src))?;
+                if self.slots.insert(slot) {
+                    self.out.facts.symbols.push(slot);
                 }
-                Ok(Place::Slot(slot))
+                Ok(Place::Slot(offset))
             }
             (space, _) => self.refuse(&format!("the address of a variable in {space:?} space")),
         }
