@@ -360,7 +360,7 @@ const parts = {
             await w.open('kernel.cu', 'add.u64');
             await until('squiggle', () => w.page.locator('.monaco-editor .squiggly-error').count());
             const [mnemonic, type, string] = await until('colours', async () => {
-                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64'), await w.colour('add.u64', '"=r"')];
+                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64'), await w.colour('add.u64', '=r')];
                 return colours.every(Boolean) && colours;
             });
             assert.strictEqual(new Set([mnemonic, type, string]).size, 3, `colours in the string: ${[mnemonic, type, string]}`);
