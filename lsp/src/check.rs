@@ -23,6 +23,7 @@ use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
 use ptx_analysis::diagnostic::{Levels, Lint};
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
+use ptx_embed::Language;
 use ptx_isa::Sm;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -300,7 +301,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if files::looks_like_markup(&text) {
         return report;
     }
-    let language = host::language(path);
+    let language = Language::of_path(path);
     if language.is_some() && (arguments.format_code.is_some() || arguments.fix || arguments.emit.is_some()) {
         say(format_args!("ptx-check: {name}: `--format-code`, `--fix` and `--emit` take files of PTX"));
         return Report { status: USAGE, ..report };

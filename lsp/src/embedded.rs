@@ -156,6 +156,7 @@ mod tests {
     #[test]
     fn correct_assembly() {
         for text in [
+            r#"asm("add.f32 %0, %0, %1;" : "=f"(x) : "f"(y), "0"(x));"#,
             r#"asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); asm("mov.u64 %0, %%clock64;" : "=l"(t));"#,
             r#"asm("{ .reg .pred p; setp.ne.b32 p, %1, 0; selp.f32 %0, %2, %0, p; }" : "+f"(x) : "r"(c), "f"(y));"#,
             r#"asm("add.f16 %0, %1, %2;" : "=h"(a) : "h"(b), "h"(c)); asm("mov.b64 %0, {%1, %2};" : "=l"(a) : "r"(b), "r"(c));"#,

@@ -2,6 +2,7 @@
 //!
 //! The text itself is not in the database, so an edit outside of snippets writes nothing and cancels nothing.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use ptx_analysis::ide::{self, Diagnostic};
@@ -11,6 +12,9 @@ use text_size::TextSize;
 
 use crate::document::Document;
 use crate::embedded;
+
+/// How many removed snippets a new one is compared with.
+const NEAR: usize = 16;
 
 /// A snippet in the database.
 #[derive(Clone)]
@@ -30,7 +34,7 @@ pub struct Host {
     /// One for each snippet; `None` since an edit.
     parts: Arc<Vec<Option<Part>>>,
     /// Of snippets that edits removed.
-    loose: Vec<Part>,
+    loose: VecDeque<Part>,
 }
 
 /// The snippets of a version, for a worker.
@@ -45,7 +49,7 @@ impl Host {
     pub fn new(language: Language, text: &str, is_enabled: bool) -> Self {
         let scan = scan(language, if is_enabled { text } else { "" });
         let parts = vec![None; scan.snippets().len()];
-        Self { language, is_enabled, scan: Arc::new(scan), parts: Arc::new(parts), loose: Vec::new() }
+        Self { language, is_enabled, scan: Arc::new(scan), parts: Arc::new(parts), loose: VecDeque::new() }
     }
 
     /// Finds the snippets, or forgets them.
@@ -84,17 +88,15 @@ impl Host {
         let missing: Vec<usize> =
             self.parts.iter().enumerate().filter(|(_, p)| new(p)).map(|(i, _)| i).collect();
         let parts = Arc::make_mut(&mut self.parts);
+        // What was only moved comes back in the order that it went.
         for &index in &missing {
             let module = &self.scan.snippets()[index].document;
-            let same = self.loose.iter().position(|part| part.module == *module);
-            parts[index] = same.map(|same| self.loose.swap_remove(same));
+            let same = self.loose.iter().take(NEAR).position(|part| part.module == *module);
+            parts[index] = same.and_then(|same| self.loose.remove(same));
         }
-        for index in missing {
-            if parts[index].is_some() {
-                continue;
-            }
+        for index in missing.into_iter().filter(|&index| parts[index].is_none()).collect::<Vec<_>>() {
             let module = self.scan.snippets()[index].document.clone();
-            let file = match self.loose.pop().map(|part| part.file).or_else(|| spare.pop()) {
+            let file = match self.loose.pop_front().map(|part| part.file).or_else(|| spare.pop()) {
                 Some(file) => {
                     db.set_text(file, module.text());
                     file

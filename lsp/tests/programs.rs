@@ -73,7 +73,7 @@ fn files_of_other_languages_are_checked() {
     let (_, text) = run(CHECK, folder, &["a.cu"]);
     assert!(text.contains("a.cu:4:9") && text.contains("\" %r9;\" : "), "{text}");
     let (_, text) = run(CHECK, folder, &["--format", "github", "a.cu"]);
-    assert!(text.contains("line=4,col=9"), "{text}");
+    assert!(text.contains("line=4,endLine=4,col=9"), "{text}");
     assert_eq!(run(CHECK, folder, &["--fix", "a.cu"]).0, 2);
 }
 

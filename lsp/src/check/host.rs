@@ -1,17 +1,10 @@
 //! Files of other languages with PTX in them.
 
-use std::path::Path;
-
 use ptx_analysis::Database;
 use ptx_analysis::ide::Diagnostic;
 use ptx_embed::{Language, scan};
 
 use crate::embedded;
-
-/// The language of a file that is not PTX but may hold some.
-pub(super) fn language(path: &Path) -> Option<Language> {
-    Language::of_path(path)
-}
 
 /// What is found in all snippets of a text, in its own positions.
 pub(super) fn findings(db: &Database, language: Language, text: &str, has_target: bool) -> Vec<Diagnostic> {

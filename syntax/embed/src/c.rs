@@ -215,7 +215,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Option<Statement> {
             } else {
                 let operand = operand(cursor)?;
                 operands = operands.and_then(|mut all| {
-                    let mut new = Operand::of_constraint(&operand.constraint, &all)?;
+                    let mut new = Operand::of_constraint(&operand.constraint, &mut all)?;
                     new.name = operand.name;
                     new.source = format!("\"{}\"({})", operand.constraint, operand.expression);
                     if let Kind::Constant(value) = &mut new.kind {

@@ -35,14 +35,19 @@ fn register(letter: u8) -> Option<&'static str> {
 }
 
 impl Operand {
-    /// An operand by its constraint. `before` are the operands that a digit refers to.
-    pub(crate) fn of_constraint(constraint: &str, before: &[Operand]) -> Option<Operand> {
+    /// An operand by its constraint. `before` are the operands that a number refers to: the value of the new one is in
+    /// the register of that one at the start.
+    pub(crate) fn of_constraint(constraint: &str, before: &mut [Operand]) -> Option<Operand> {
         let is_both = constraint.starts_with('+');
         let is_output = constraint.starts_with('=') || is_both;
         let letters = constraint.trim_start_matches(['=', '+', '&', '%']);
         let kind = match letters.as_bytes() {
             [b'n' | b'i'] => Kind::Constant(None),
-            [letter] if letter.is_ascii_digit() => before.get(usize::from(letter - b'0'))?.kind,
+            [digit, ..] if digit.is_ascii_digit() => {
+                let same = before.get_mut(letters.parse::<usize>().ok()?)?;
+                same.is_read = true;
+                same.kind
+            }
             [letter] => Kind::Register(register(*letter)?),
             _ => return None,
         };
@@ -61,7 +66,8 @@ pub(crate) fn of_list(constraints: &str) -> Option<Vec<Operand>> {
     let mut operands = Vec::new();
     for constraint in constraints.split(',').map(str::trim) {
         if !constraint.is_empty() && !constraint.starts_with('~') {
-            operands.push(Operand::of_constraint(constraint, &operands)?);
+            let operand = Operand::of_constraint(constraint, &mut operands)?;
+            operands.push(operand);
         }
     }
     Some(operands)
@@ -97,6 +103,7 @@ mod tests {
                 (Kind::Constant(None), false)
             ])
         );
+        assert!(of_list("=r,0").is_some_and(|all| all[0].is_read && all[0].is_written));
         assert_eq!(kinds("=v,v"), None);
         assert_eq!(kinds("=rm"), None);
     }

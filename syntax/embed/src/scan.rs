@@ -114,11 +114,14 @@ impl Scan {
         let before = self.marks.partition_point(|&mark| (mark as usize) <= removed.start);
         let start = before.checked_sub(1).map_or(0, |index| self.marks[index]);
         let edited_end = removed.start + inserted;
-        let old = &self.marks;
-        let is_known = |place: u32| {
-            place as usize >= edited_end
-                && old[before..].iter().any(|&m| m as usize >= removed.end && moved(m) == place)
+        let old_marks = &self.marks;
+        // The number of the old mark that is now at a place behind the edit.
+        let mark_at = |place: u32| {
+            let old = (i64::from(place) - inserted as i64 + removed.len() as i64) as u32;
+            let is_behind = place as usize >= edited_end && old as usize >= removed.end;
+            is_behind.then(|| old_marks.binary_search(&old).ok()).flatten()
         };
+        let is_known = |place: u32| mark_at(place).is_some();
         let mut window = WINDOW;
         let (snippets, marks, stop) = loop {
             let end = (edited_end + window).min(len);
@@ -135,8 +138,8 @@ impl Scan {
         let (kept, kept_marks) = match stop {
             None => (self.snippets.len(), self.marks.len()),
             Some(place) => {
-                let mark = self.marks.iter().rposition(|&m| moved(m) == place).unwrap_or(self.marks.len());
-                let at = self.marks.get(mark).copied().unwrap_or(u32::MAX);
+                let mark = mark_at(place).unwrap_or(old_marks.len());
+                let at = old_marks.get(mark).copied().unwrap_or(u32::MAX);
                 (self.snippets.partition_point(|s| u32::from(s.range.start()) < at), mark)
             }
         };

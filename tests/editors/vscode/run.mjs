@@ -4,6 +4,7 @@
 
 import assert from 'node:assert';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Workbench, until } from './workbench.mjs';
@@ -337,6 +338,42 @@ const parts = {
             const wanted = broken.split('\n').findIndex(line => line.includes('fna.rn')) + 1;
             await until('statement', async () => new RegExp(`Ln ${wanted}\\b`).test(await w.page.locator('.statusbar').innerText()));
             saw('a link to the statement that is the reason');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    async 'other languages and machine code in files'() {
+        const folder = project('others');
+        writeFileSync(`${folder}/kernel.cu`, `__device__ unsigned f(unsigned long long x)
+{
+    unsigned r;
+    asm("add.u64 %0, %1, 1;" : "=r"(r) : "l"(x));
+    return r;
+}
+`);
+        execFileSync(path.join(path.dirname(path.resolve(given)), 'ptxc'), ['-arch=sm_80', '-o', `${folder}/kernel.cubin`, `${folder}/saxpy.ptx`]);
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server } });
+        try {
+            await w.press('Control+B');
+            await w.open('kernel.cu', 'add.u64');
+            await until('squiggle', () => w.page.locator('.monaco-editor .squiggly-error').count());
+            const [mnemonic, type, string] = await until('colours', async () => {
+                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64'), await w.colour('add.u64', '=r')];
+                return colours.every(Boolean) && colours;
+            });
+            assert.strictEqual(new Set([mnemonic, type, string]).size, 3, `colours in the string: ${[mnemonic, type, string]}`);
+            await w.go(4, 11);
+            await w.press('Control+K', 'Control+I');
+            await w.page.waitForSelector('.monaco-hover:visible:has-text("add.u64 d, a, b")', { timeout: 20000 });
+            await w.press('Escape');
+            saw('squiggle, colours and hover in inline assembly');
+            await w.picture('vscode-cuda');
+            await w.quick('kernel.cubin', 'kernel.cubin');
+            await w.page.waitForSelector('.monaco-editor .view-line:has-text("FFMA")', { timeout: 20000 });
+            saw('a cubin as machine code');
+            assert(!sprung(folder), 'a setting of the workspace chose the server');
         } finally {
             await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();

@@ -183,6 +183,50 @@ async function machineCode() {
     return wrong;
 }
 
-const wrong = [...await ptx(), ...await machineCode()];
+/** Strings of inline assembly in other languages, with VS Code's own grammars for those; what is around has no scope of PTX. */
+async function others() {
+    const extensions = `${process.env.CODE_SERVER}/lib/vscode/extensions`;
+    const known = {
+        'source.ptx': `${syntaxes}/ptx.tmLanguage.json`,
+        'source.ptx.embedded': `${syntaxes}/ptx-embedded.tmLanguage.json`,
+        'source.ptx.calls': `${syntaxes}/ptx-calls.tmLanguage.json`,
+    };
+    for (const language of ['cpp', 'rust', 'python']) {
+        for (const name of readdirSync(`${extensions}/${language}/syntaxes`).filter(name => name.endsWith('.json'))) {
+            const file = `${extensions}/${language}/syntaxes/${name}`;
+            known[JSON.parse(readFileSync(file, 'utf8')).scopeName] = file;
+        }
+    }
+    const registry = new Registry({
+        onigLib: Promise.resolve({
+            createOnigScanner: sources => new oniguruma.OnigScanner(sources),
+            createOnigString: text => new oniguruma.OnigString(text),
+        }),
+        loadGrammar: async name => (known[name] ? parseRawGrammar(readFileSync(known[name], 'utf8'), known[name]) : null),
+        getInjections: name => {
+            const into = require(`${root}/editors/vscode/package.json`).contributes.grammars;
+            return into.filter(grammar => grammar.injectTo?.includes(name)).map(grammar => grammar.scopeName);
+        },
+    });
+    const samples = {
+        'source.cuda-cpp': 'asm volatile("add.u32 %0, %%tid.x;\\n" : "=r"(x)); const char *s = "mov.u32 %r1";',
+        'source.cpp': 'asm("add.u32 %0, %%tid.x;\\n" : "=r"(x)); f("mov.u32 %r1");',
+        'source.rust': 'asm!("add.u32 {0}, %tid.x;", out(reg32) x); f("mov.u32 %r1");',
+        'source.python': 'tl.inline_asm_elementwise("add.u32 $0, 1;", "=r", [x]); f("mov.u32 %r1")',
+    };
+    const wrong = [];
+    for (const [name, line] of Object.entries(samples)) {
+        const columns = scopes(await registry.loadGrammar(name), line)[0];
+        const at = word => columns[line.indexOf(word)];
+        for (const [word, scope] of [['add', 'support.function.mnemonic.ptx'], ['.u32', 'support.type.ptx']]) {
+            if (at(word) !== scope) wrong.push(`${name}: '${word}' has ${at(word)}`);
+        }
+        if (/ptx/.test(at('mov.u32')) || /ptx/.test(columns.at(-1))) wrong.push(`${name}: outside of assembly there is ${at('mov.u32')}`);
+    }
+    console.log(`other languages: ${Object.keys(samples).length} lines, ${wrong.length} wrong scopes`);
+    return wrong;
+}
+
+const wrong = [...await ptx(), ...await machineCode(), ...await others()];
 for (const line of wrong.slice(0, Number(process.env.MOST ?? 40))) console.log(line);
 process.exit(wrong.length ? 1 : 0);
