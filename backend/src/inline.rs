@@ -2,7 +2,7 @@
 //!
 //! It works on the input and gives an input, in which every statement has a number of its own. So everything that
 //! follows sees one function, checks of the result included: a statement that is inlined twice is two statements.
-//! What is known of each afterwards, [`Inlined::frames`], leads back to the functions that were written.
+//! [`Inlined::frames`] leads each statement back to the function that it was written in.
 //!
 //! Parameters and results of an inlined function become `.param` variables of the caller, which are words in registers.
 //!
@@ -193,7 +193,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     Ok((has_local || !out.frames.is_empty()).then_some(out))
 }
 
-/// The registers of the module that a function uses, behind their numbers.
+/// The registers of the module that a function uses, after their numbers.
 fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
     (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
 }

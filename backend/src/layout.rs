@@ -1,4 +1,4 @@
-//! Where variables lie: shared memory of a function, constant bank 3 and the address slots of bank 4.
+//! The places of variables: shared memory of a function, constant bank 3 and the address slots of bank 4.
 //!
 //! Every offset is a function of the module environment and the one body, never of other bodies, so a
 //! function's code stays valid while its neighbours are edited.
@@ -153,7 +153,7 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// Lays out the body's own shared variables, and behind them the module's, that `uses` names; dynamic ones all
+    /// Lays out the body's own shared variables, and after them the module's, that `uses` names; dynamic ones all
     /// start where the static ones end.
     pub fn new(env: &Env, func: &Function, target: &Target, uses: impl Fn(Symbol) -> bool) -> SharedLayout {
         let place = |symbol: Symbol, v: &Variable| v.space == Space::Shared && uses(symbol);

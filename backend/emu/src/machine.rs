@@ -1,20 +1,24 @@
 //! The emulator of machine code.
 //!
-//! Threads of a warp that run together are a group. Groups part at branches and unite only where the hardware
-//! unites them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
+//! Threads of a warp that run together are a group. Groups split at branches and merge only where the hardware
+//! merges them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
 //! scoreboards say so; a read before that is a fault.
 
+mod address;
 mod alu;
 mod bank;
 mod barrier;
 mod bulk;
 mod cluster;
+mod compute;
 mod decode;
+mod facts;
 mod hazard;
 mod matrix;
 mod memory;
 mod operand;
 mod record;
+mod step;
 mod sync;
 mod system;
 mod tensor;
@@ -30,8 +34,7 @@ use crate::memory::UNWRITTEN;
 use crate::tensor::TensorMemory;
 use crate::trace::Trace;
 use crate::transfers::Transfers;
-use decode::Step as Instruction;
-pub(crate) use hazard::counted_wait;
+pub(crate) use facts::counted_wait;
 use ptx_backend::assemble::LinkTo;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
@@ -39,6 +42,7 @@ use ptx_backend::layout::{self, Slot};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
 use sass::Sm;
+use step::Step as Instruction;
 pub(crate) use system::address as system_address;
 
 /// Group instructions before the next warp has its turn.

@@ -24,7 +24,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Nothing to write is no section.
+    /// Without contents there is no section.
     fn if_any(self) -> Option<Data> {
         (!self.bytes.is_empty()).then_some(self)
     }
@@ -131,7 +131,7 @@ impl Linker<'_> {
         let mut symbols: Vec<Slot> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
         let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
-        // What has no room and is not read needs none.
+        // A variable without a place that is not read needs no slot.
         symbols.extend(globals.map(|(i, _)| Slot::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
         symbols.dedup();
@@ -168,7 +168,7 @@ impl Linker<'_> {
         Ok(data.if_any())
     }
 
-    /// Variables of stricter alignment come first, as in ptxas's files, so that little lies between them.
+    /// Variables of stricter alignment come first, as in ptxas's files, so that there is little padding between them.
     pub(super) fn global_data(&mut self) -> Result<Globals, CodegenError> {
         let env = self.env;
         let mut data = Data::default();

@@ -29,7 +29,7 @@ pub(super) struct About {
     pub(super) action: Option<SectionId>,
 }
 
-/// What is written of lines.
+/// The sections of line tables.
 pub(super) struct Tables {
     pub(super) source: lines::Section,
     pub(super) machine: lines::Section,
@@ -158,7 +158,7 @@ impl Linker<'_> {
             section.segment = Some(Segment::Data);
             self.image.add_section(section)
         });
-        // The first kernel's stands before what belongs to all.
+        // The first kernel's section precedes the sections that belong to all kernels.
         let mut shared = Vec::new();
         if let Some(&text) = text.first() {
             shared.extend(self.shared_section(0, text).map(|section| (0, section)));

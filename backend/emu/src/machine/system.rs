@@ -1,6 +1,6 @@
-//! Calls of functions that the driver provides: code at addresses behind all other code.
+//! Calls of functions that the driver provides: code at addresses after all other code.
 //!
-//! Arguments are in R4 and the registers behind it, wide ones in even pairs; R20 and R21 hold where to return, and R4
+//! Arguments are in R4 and the registers after it, wide ones in even pairs; R20 and R21 hold where to return, and R4
 //! takes the result. Functions that read textures follow the calling convention in full, the stack included.
 
 use super::{Block, INSTRUCTION, Result, each};
@@ -47,6 +47,12 @@ fn gradients() -> impl Iterator<Item = Gradient> {
     modes.flat_map(|mode| (0..Gradient::COUNT).filter_map(move |number| Gradient::numbered(number, mode)))
 }
 
+/// The instruction at an address.
+pub(super) fn instruction_at(address: u64) -> Result<u32> {
+    u32::try_from(address / u64::from(INSTRUCTION))
+        .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
+}
+
 impl Block<'_> {
     /// Calls a function of the system for the threads of a group, which return at once.
     pub(super) fn call_system(&mut self, w: usize, g: usize, system: System) -> Result<()> {
@@ -65,7 +71,7 @@ impl Block<'_> {
                     vec![message, file, word(self, ARGUMENT + 4), function]
                 }
             };
-            back[lane] = super::sync::instruction_at(pair(RETURN_ADDRESS))?;
+            back[lane] = instruction_at(pair(RETURN_ADDRESS))?;
             let done = system.call(&arguments, &mut self.view(w, lane))?;
             self.device.output.extend(done.text);
             if done.traps {

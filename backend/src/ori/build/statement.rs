@@ -11,7 +11,7 @@ use std::cell::Cell;
 struct Rest(Cell<u64>);
 
 impl Rest {
-    /// No statement has more places. What stands past them is never taken.
+    /// No statement has more places. Operands after them are never taken.
     const MOST: usize = u64::BITS as usize;
 
     fn new(places: impl Iterator<Item = usize>) -> Rest {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::input::Stmt;
 
-    /// What is left of a statement after `lower` has taken its part.
+    /// The parts of a statement that `lower` has not taken.
     fn left(text: &str, lower: impl Fn(&Statement<'_>)) -> Option<String> {
         let sample = Sample::new(text);
         let [Stmt::Instr(instr)] = &sample.func.body[..] else { panic!("one statement") };

@@ -103,7 +103,7 @@ impl<'a> Lowering<'a> {
 
     /// Where a shared variable lies in the block's shared memory, counted from where the uniform base is.
     pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
-        // A linker counts from behind what the system keeps.
+        // A linker counts from the end of what the system reserves.
         let counted = self.target.clusters && !self.relocatable;
         let start = if counted { self.target.shared_base } else { 0 };
         let offset = (offset as i32).wrapping_sub(start as i32);
