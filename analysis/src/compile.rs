@@ -304,7 +304,7 @@ fn compile(
 pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = Vec::new();
     for &item in items(db, file) {
-        let found = compile_diagnostic(db, item);
+        let found = compile_diagnostic(db, item).into_iter().chain(product_waits(db, item));
         all.extend(found.map(|d| d.shifted(item.offset(db))));
     }
     findings::finish(db, file, all, &Suppressions::of(db, file))
@@ -399,6 +399,25 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
                 )
         }
     })
+}
+
+/// The statements of a function before which its code waits for products of warp groups though none asks for it,
+/// relative to the item.
+pub fn added_waits(db: &dyn Db, item: Item<'_>) -> Vec<TextRange> {
+    let (Some(input), Some(Ok(code)), Some(options)) =
+        (function(db, item), compile_function(db, item).as_deref(), backend_options(db, item.file(db)))
+    else {
+        return Vec::new();
+    };
+    let map = &lower(db, item).map;
+    let waits = crate::product_waits::added_waits(input, code, sass::Sm(options.sm.number as u8));
+    waits.into_iter().filter_map(|at| map.statement(at)).collect()
+}
+
+fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic> {
+    let message = "the compiler waits here: the statement uses registers of products in flight";
+    let ranges = added_waits(db, item).into_iter();
+    ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()))
 }
 
 /// What to link.

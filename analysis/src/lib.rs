@@ -24,6 +24,7 @@ mod lines;
 mod locate;
 pub mod lower;
 pub mod module;
+mod product_waits;
 pub mod reach;
 pub mod scope;
 pub mod signature;

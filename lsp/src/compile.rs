@@ -317,6 +317,7 @@ impl Task<'_> {
     fn finish(&self, linked: &Linked, clock: &mut Clock, log: &mut Log) -> u8 {
         let options = self.options;
         let has_convention = unconventional(self.db, self.file).is_none();
+        resources::waits(options, self.db, &self.text, self.file, log);
         let failed =
             resources::report((options, has_convention), linked, &|name| clock.of_function(name), log);
         if failed {

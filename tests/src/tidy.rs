@@ -54,7 +54,7 @@ const FLOORS: &[&[&str]] = &[
     &["lower"],
     // The file as a whole.
     &["reach", "callees", "convention", "locate", "findings"],
-    &["debug_data", "lines", "compile"],
+    &["debug_data", "lines", "product_waits", "compile"],
     &["ide", "dump"],
 ];
 

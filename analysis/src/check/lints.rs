@@ -64,6 +64,10 @@ declare_lint! {
     /// Internal compiler error: a defect of the compiler, not of the program.
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
+declare_lint! {
+    /// The compiler waits for `wgmma` products before this statement, which uses registers of products in flight.
+    pub PRODUCT_WAIT = "I0605" "product-wait", Information, since "0.1.0"
+}
 
 /// Every lint, by code.
 pub static LINTS: &[&Lint] = &[
@@ -142,6 +146,7 @@ pub static LINTS: &[&Lint] = &[
     &NOT_COMPILED,
     &HARDWARE_LIMIT,
     &INTERNAL,
+    &PRODUCT_WAIT,
 ];
 
 /// Finds a lint by code or name.

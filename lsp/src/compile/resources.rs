@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::log::{Kind, Log};
 use super::options::Options;
+use super::source::Text;
 use ptx_analysis::compile::Frame;
 use ptx_analysis::lower::{function, lower};
-use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile};
+use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile, reach};
 use ptx_backend::abi::FEWEST_REGISTERS;
 use ptx_backend::input::Launch;
 use ptx_backend::target::WARP;
@@ -83,6 +84,17 @@ pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &m
         if options.overrides_directives || own.is_none() && !threads {
             let most = MAX_REGISTERS + 1;
             log.say(Kind::Info, format_args!("Overriding maximum register limit {most} for '{name}' with  {limit} of maxrregcount option"));
+        }
+    }
+}
+
+/// Says where products of warp groups are waited for though the program does not, as ptxas does even when it is quiet.
+pub(super) fn waits(options: &Options, db: &Database, text: &Text, file: SourceFile, log: &mut Log) {
+    for item in reach::wanted(db, file, &options.entries) {
+        let name = item.name(db);
+        for range in compile::added_waits(db, item) {
+            let (_, line) = text.place((item.offset(db) + range.start()).into());
+            log.say(Kind::Info, format_args!("(C7517) warpgroup.wait is injected in around line {line} by compiler to allow use of registers defined by GMMA in function '{name}'"));
         }
     }
 }

@@ -1,0 +1,28 @@
+//! Where the compiler waits for products of warp groups that the program does not wait for.
+
+use ptx_backend::CompiledFunction;
+use ptx_backend::input::{Function, SrcId, Stmt};
+use ptx_isa::FormId;
+use sass::Sm;
+
+/// The name of the wait in the `sass` table.
+const WAIT: &str = "WARPGROUP.DEPBAR";
+
+/// The statements of a function before which its code has a wait that no statement asks for: they use registers of
+/// products in flight.
+pub(crate) fn added_waits(function: &Function, code: &CompiledFunction, sm: Sm) -> Vec<SrcId> {
+    let is_product = |stmt: &Stmt| {
+        let Stmt::Instr(instr) = stmt else { return false };
+        matches!(instr.opcode.form, FormId::WgmmaMma | FormId::WgmmaMmaSp | FormId::WgmmaMmaBits)
+    };
+    if !function.body.iter().any(is_product) {
+        return Vec::new();
+    }
+    let is_wait = |word: u128| sass::decode(sm, word).is_some_and(|inst| inst.form().name == WAIT);
+    let added = (0..).zip(&*code.code).filter(|(at, word)| code.lines[*at].is_none() && is_wait(**word));
+    let mut found: Vec<SrcId> =
+        added.filter_map(|(at, _)| code.lines[at..].iter().find_map(|line| *line)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
