@@ -83,7 +83,9 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
                 }
             }
             "sass" => {
-                if let Some(view) = crate::ide::sass_view(db, file, item.name(db)) {
+                if let Some(view) =
+                    crate::ide::sass_view(db, file, item.name(db), crate::ide::SassStyle::default())
+                {
                     out.push_str(&view.text);
                 }
             }

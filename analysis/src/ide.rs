@@ -14,6 +14,7 @@ mod hover;
 mod layout;
 mod navigation;
 mod operands;
+mod portrait;
 mod reference;
 mod resources;
 mod sass;
@@ -38,8 +39,9 @@ pub use hover::hover;
 pub use navigation::{
     declaration, definition, highlights, linked_ranges, prepare_rename, references, rename, type_definition,
 };
+pub use portrait::{Fragments, Instruction, MachineBlock, Portrait, portrait, portraits};
 pub use reference::{Page, instruction_page, pages};
-pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints};
+pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints, resources_of, targets};
 pub use sass::{sass_view, sass_view_at};
 pub use selection::selection_ranges;
 pub use signature_help::signature_help;
@@ -164,9 +166,21 @@ pub struct Fold {
     pub kind: FoldKind,
 }
 
+/// Whether there is code that a text about a function is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    Compiled,
+    /// Not now, but perhaps before what is named here.
+    Before(&'static str),
+    /// The compiler does not support it.
+    Never,
+}
+
 /// Text shown after `offset`, not part of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InlayHint {
+    pub function: String,
+    pub standing: Standing,
     pub offset: TextSize,
     pub label: String,
     pub tooltip: String,
@@ -175,6 +189,8 @@ pub struct InlayHint {
 /// A line of text above a function, and what clicking it does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lens {
+    pub function: String,
+    pub standing: Standing,
     pub range: TextRange,
     pub title: String,
     pub command: Option<Command>,
@@ -263,6 +279,51 @@ pub struct SignatureHelp {
     pub active: Option<u32>,
 }
 
+/// How machine code shows its control words.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Controls {
+    /// A narrow column, as the assembler writes them.
+    #[default]
+    Codes,
+    /// Behind the instruction.
+    Words,
+    Hidden,
+}
+
+/// How machine code is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SassStyle {
+    pub controls: Controls,
+    /// A column with the registers live before each instruction.
+    pub live: bool,
+    /// Addresses; else branches lead to labels, and padding is left out.
+    pub addresses: bool,
+}
+
+impl Default for SassStyle {
+    fn default() -> Self {
+        Self { controls: Controls::Codes, live: true, addresses: true }
+    }
+}
+
+impl SassStyle {
+    /// For comparisons: only what the instructions do.
+    pub const BARE: Self = Self { controls: Controls::Hidden, live: false, addresses: false };
+
+    fn legend(self) -> Option<&'static str> {
+        match (self.controls, self.live) {
+            (Controls::Codes, true) => Some(
+                "// B: scoreboards waited on; R, W: scoreboards set; Y: yield; S: stall cycles; live: live registers",
+            ),
+            (Controls::Codes, false) => {
+                Some("// B: scoreboards waited on; R, W: scoreboards set; Y: yield; S: stall cycles")
+            }
+            (Controls::Words, _) => Some("// SB: scoreboard; cycles: until the next instruction of the warp"),
+            (Controls::Hidden, _) => None,
+        }
+    }
+}
+
 /// A function's machine code as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SassView {
@@ -270,4 +331,60 @@ pub struct SassView {
     pub text: Arc<str>,
     /// For each line of `text`, the statement it comes from.
     pub lines: Box<[Option<TextRange>]>,
+    /// For each line that is an instruction, what it costs.
+    pub heat: Box<[Option<Heat>]>,
+    /// Where there is code.
+    pub figures: Option<Figures>,
+}
+
+/// What makes an instruction expensive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heat {
+    /// Registers live before it.
+    pub live: u16,
+    /// Cycles until the next instruction of the warp.
+    pub stall: u8,
+}
+
+/// What two compilations of a function are compared by.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Figures {
+    pub registers: u32,
+    /// Without padding.
+    pub instructions: u32,
+    /// Bytes stored and loaded.
+    pub spilled: u32,
+    pub stack: u32,
+    pub shared: u32,
+    /// Percent, of kernels.
+    pub occupancy: Option<u32>,
+}
+
+impl Figures {
+    /// What is more or less than before: `+2 registers, −14 instructions`.
+    pub fn difference(&self, before: &Self) -> String {
+        let signed = |after: u32, before: u32, one: &str, many: &str| {
+            let by = i64::from(after) - i64::from(before);
+            let sign = if by < 0 { '−' } else { '+' };
+            let noun = if by.abs() == 1 { one } else { many };
+            (by != 0).then(|| format!("{sign}{} {noun}", by.abs()))
+        };
+        let occupancy = match (before.occupancy, self.occupancy) {
+            (Some(old), Some(new)) if old != new => Some(format!("occupancy {old}% → {new}%")),
+            _ => None,
+        };
+        let parts = [
+            signed(self.registers, before.registers, "register", "registers"),
+            signed(self.instructions, before.instructions, "instruction", "instructions"),
+            signed(self.spilled, before.spilled, "byte spilled", "bytes spilled"),
+            signed(self.stack, before.stack, "byte of stack", "bytes of stack"),
+            signed(self.shared, before.shared, "byte of shared memory", "bytes of shared memory"),
+            occupancy,
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => "no difference in registers, instructions or occupancy".to_owned(),
+            false => parts.join(", "),
+        }
+    }
 }

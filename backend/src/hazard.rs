@@ -52,7 +52,7 @@ pub enum Kind {
     WriteAfterWrite,
     /// Overwritten before read.
     WriteAfterRead,
-    /// A wait right behind the instruction that sets the scoreboard does not see it yet.
+    /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
     WaitTooEarly,
     /// A stall count and yield bit that do not go together.
     IllegalStall,
@@ -81,7 +81,7 @@ impl fmt::Display for Hazard {
 /// Cycles from setting a scoreboard until a wait sees it.
 pub const SCOREBOARD_DELAY: u8 = 2;
 
-// What is read at issue is out of danger when the next instruction issues, so it is not kept.
+// Registers read at issue are safe when the next instruction issues, so they are not kept.
 const _: () = assert!(latency::WAR == 1);
 
 /// What the check needs of one instruction.
@@ -123,13 +123,28 @@ impl Facts {
     }
 }
 
+/// Basic blocks of machine code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocks {
+    /// First instruction of each, ascending; the first is 0.
+    pub starts: Vec<usize>,
+    /// Where control goes from each.
+    pub successors: Vec<Vec<usize>>,
+}
+
+/// The control flow of a function's code; `tables` are as in [`check`].
+pub fn blocks(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Blocks {
+    let Flow { starts, successors, .. } = Flow::of(code, tables);
+    Blocks { starts, successors }
+}
+
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
 /// not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
     check_with(sm, code, tables, false, &|| ())
 }
 
-/// As [`check`], for one function alone: what it calls, and who calls it, may read and write every register at once.
+/// As [`check`], for one function alone: its callees and its callers may read and write every register immediately.
 /// `checkpoint` is called often and cancels by unwinding.
 pub fn check_alone(
     sm: Sm,
@@ -242,7 +257,7 @@ impl Checker<'_> {
         }
         let mut found = std::mem::take(&mut self.found);
         for (block, state) in entry.into_iter().enumerate() {
-            // What no path is known to reach is checked by itself.
+            // Code that no known path reaches is checked by itself.
             let mut state = state.unwrap_or_else(State::start);
             for at in flow.range(block, self.code.len()) {
                 self.step(at, &mut state, Some(&mut found));
@@ -349,7 +364,7 @@ impl Checker<'_> {
         }
         let over = facts.writes.iter().find(names);
         if p.access == Access::LateRead {
-            // What is written in the same queue is written later.
+            // Writes in the same queue happen later.
             if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
                 report(Kind::WriteAfterRead, SCOREBOARD);
             }

@@ -14,6 +14,7 @@ pub mod calls;
 pub mod compile;
 pub mod copies;
 pub mod cubin;
+pub mod driver;
 pub mod emit;
 pub mod hazard;
 pub mod inline;
@@ -32,6 +33,7 @@ mod registers;
 pub mod runtime;
 pub mod sched;
 pub mod session;
+pub mod shown;
 pub mod target;
 
 pub use compile::{compile, compile_private};
@@ -52,6 +54,24 @@ pub struct Options {
     pub max_registers: Option<u32>,
     /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
     pub relocatable: bool,
+    /// `--device-debug`: the code comes with where PTX registers are in it.
+    pub shows_registers: bool,
+    /// `--make-errors-visible-at-exit`: threads wait before they end until their accesses have reported what went wrong.
+    pub errors_at_exit: bool,
+}
+
+impl Options {
+    /// ptxas's defaults for a target.
+    pub fn new(sm: ptx_isa::Sm) -> Self {
+        Self {
+            sm,
+            opt_level: 3,
+            max_registers: None,
+            relocatable: false,
+            shows_registers: false,
+            errors_at_exit: false,
+        }
+    }
 }
 
 /// Why a function has no code.
@@ -134,6 +154,8 @@ pub struct CompiledFunction {
     pub spills: Box<[bool]>,
     /// General registers live before each instruction, parallel to `code`.
     pub live_registers: Box<[u16]>,
+    /// Where PTX registers are, if that was asked for.
+    pub shown: Vec<shown::Location>,
     pub resources: Resources,
     pub attributes: Attributes,
     /// What a call of it overwrites, if its callers have to know.
@@ -166,8 +188,8 @@ pub struct Attributes {
     pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
     pub tensor: ori::ir::TensorUse,
-    /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
-    pub symbols: Vec<input::Symbol>,
+    /// Those whose address the code reads from bank 4 (see [`layout::address_slot`]).
+    pub symbols: Vec<layout::Slot>,
     /// The most registers per thread that the launch bounds and the options leave.
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.

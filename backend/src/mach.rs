@@ -3,7 +3,7 @@
 //! Emission makes it from allocated Ori, the scheduler orders it and fills in the control fields, assembly
 //! lays it out and encodes it.
 //!
-//! Invariants: blocks stand in layout order; an instruction that may leave its block is its last one; control
+//! Invariants: blocks are in layout order; an instruction that may leave its block is its last one; control
 //! falls from a block into the next one unless that last instruction always leaves.
 
 use crate::input::SrcId;
@@ -11,6 +11,7 @@ use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
 use crate::ori::memory::{self, Memory};
 use crate::ori::op;
+use crate::shown::Mark;
 use sass::{RegFile, RegUse, Sm};
 use smallvec::SmallVec;
 use std::fmt;
@@ -35,6 +36,8 @@ pub struct Code {
     pub tables: Vec<Table>,
     pub facts: Facts,
     pub frame: Frame,
+    /// Where PTX registers get their values, if debuggers are to know.
+    pub shown: Vec<Mark>,
 }
 
 /// The targets of an indirect branch.
@@ -47,7 +50,7 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub insts: Vec<MachInst>,
-    /// Where control may go next; the block behind, where control falls through, included.
+    /// Where control may go next, including the following block where control falls through.
     pub successors: SmallVec<[BlockId; 2]>,
 }
 

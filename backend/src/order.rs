@@ -5,9 +5,9 @@
 //!
 //! - Every access, fence and barrier that PTX does not let go has its instructions, with the fences that its order
 //!   needs around it.
-//! - No two instructions of one machine block stand in another order than their statements, where PTX's memory model
+//! - No two instructions of one machine block are in another order than their statements, where PTX's memory model
 //!   keeps that order, and nothing shows that the two access different bytes.
-//! - An instruction stays where control came through the fence before it, and behind a fence stays what came before.
+//! - An instruction stays after a fence that control passed before it, and before a fence that follows it.
 //!
 //! Loops that the compiler unrolled are unrolled in the input too ([`expand`]). There, each copy of a statement is a statement.
 //!
@@ -22,7 +22,7 @@ mod program;
 
 use crate::assemble::JumpTable;
 use crate::copies::{Statements, Unrolled};
-use crate::input::{Function, SrcId};
+use crate::input::{Env, Function, SrcId};
 use crate::layout::local_layout;
 use crate::target::Target;
 use code::{Code, Event, Part};
@@ -67,15 +67,23 @@ pub struct Claims<'a> {
     pub never: &'a [SrcId],
     /// Where indirect branches lead.
     pub tables: &'a [JumpTable],
+    /// All variables of the frame became values: it has spilled values alone. Checked: no statement accesses local memory.
+    pub frame_is_gone: bool,
 }
 
 /// Checks one function.
 ///
 /// # Errors
 /// The first violation.
-pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) -> Result<(), Violation> {
+pub fn check(
+    env: &Env,
+    function: &Function,
+    sm: Sm,
+    insts: &[Inst],
+    claims: Claims<'_>,
+) -> Result<(), Violation> {
     let numbers = Statements::of(function);
-    check_copies(function, numbers, sm, insts, claims).map_err(|violation| Violation {
+    check_copies(env, function, numbers, sm, insts, claims).map_err(|violation| Violation {
         first: numbers.original(violation.first),
         second: numbers.original(violation.second),
         ..violation
@@ -84,18 +92,20 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
 
 /// Like [`check`]; the violation may name copies.
 fn check_copies(
+    env: &Env,
     function: &Function,
     numbers: Statements,
     sm: Sm,
     insts: &[Inst],
     claims: Claims<'_>,
 ) -> Result<(), Violation> {
-    let program = Program::new(function, numbers, claims.unrolled, claims.never)
+    let program = Program::new(env, function, numbers, claims.unrolled, claims.never)
         .map_err(|(src, what)| Violation { first: src, second: src, what })?;
     if program.statements.is_empty() {
         return Ok(());
     }
-    let code = Code::new(&program, sm, insts, &claims, local_layout(&function.locals).size)?;
+    let variables = if claims.frame_is_gone { 0 } else { local_layout(&function.locals).size };
+    let code = Code::new(&program, sm, insts, &claims, variables)?;
     let mut checker = Checker {
         program: &program,
         code: &code,
@@ -103,6 +113,7 @@ fn check_copies(
         clusters: Target::of_generation(sm).is_none_or(|target| target.clusters),
         insts,
         spills: claims.spills,
+        frame_is_gone: claims.frame_is_gone,
         budget: PAIRS * insts.len(),
     };
     checker.presence()?;
@@ -128,6 +139,7 @@ struct Checker<'a> {
     clusters: bool,
     insts: &'a [Inst],
     spills: &'a [bool],
+    frame_is_gone: bool,
     budget: usize,
 }
 
@@ -165,8 +177,11 @@ impl<'a> Checker<'a> {
             if self.program.gone.contains(&statement.src) || (events.is_empty() && !statement.must_stay()) {
                 continue;
             }
+            if self.frame_is_gone && statement.place == Place::Local && statement.is_access() {
+                self.violation(rank, rank, "accesses a frame that is said to be gone")?;
+            }
             let present = match statement.what {
-                What::Image | What::Other | What::Return => Ok(()),
+                What::Image | What::Gradient | What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // Its fences alone do nothing that it is for.
@@ -214,7 +229,7 @@ impl<'a> Checker<'a> {
         self.has_invalidation(fence, events)
     }
 
-    /// What is read after the fence is not what the first-level cache had before.
+    /// Loads after the fence do not read what the first-level cache held before.
     fn has_invalidation(&self, fence: &Event, events: &[Event]) -> Result<(), &'static str> {
         match of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
             true => Ok(()),
@@ -335,7 +350,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// An instruction of the statement of rank `first` was emitted behind one of `second`, which is later.
+    /// An instruction of the statement of rank `first` was emitted after one of `second`, which is later.
     fn exchanged(&self, first: u32, second: u32, are_apart: impl Fn() -> bool) -> Result<(), Violation> {
         let (a, b) = (self.statement(first), self.statement(second));
         let may = !a.keeps(b) && (!a.conflicts(b) || are_apart());
@@ -346,7 +361,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The order across machine blocks: control comes to each access by the fence before it, and to each fence by the
-    /// accesses before it, as far as these stand in the same block of the input or in those that lead to it alone.
+    /// accesses before it, as far as these are in the same block of the input or in those that lead to it alone.
     fn fences(&self) -> Result<(), Violation> {
         // By block of the input: the last fence that control came through, and accesses since.
         let mut ends: Vec<(Option<u32>, Vec<u32>)> = vec![(None, Vec::new()); self.program.blocks()];

@@ -113,10 +113,7 @@ mod tests {
             maxnreg: given(most),
             ..Launch::default()
         };
-        limit(
-            &launch,
-            &Options { sm: Sm::new(sm), opt_level: 3, max_registers: given(option), relocatable: false },
-        )
+        limit(&launch, &Options { max_registers: given(option), ..Options::new(Sm::new(sm)) })
     }
 
     #[test]

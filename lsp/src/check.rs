@@ -5,6 +5,7 @@
 mod excerpt;
 pub mod files;
 pub mod github;
+mod host;
 pub mod human;
 pub mod json;
 pub mod reference;
@@ -31,7 +32,7 @@ use text_size::{TextRange, TextSize};
 use crate::check::files::Found;
 use crate::input::{self, Input};
 use crate::project::Project;
-use crate::{output, terminal, threads};
+use crate::{output, pictures, terminal, threads};
 use terminal::say;
 
 const CLEAN: u8 = 0;
@@ -63,6 +64,10 @@ enum Emit {
     Sass,
     /// Registers, spills, memory and occupancy of every function.
     Resources,
+    /// Only a web page with pictures of every function: registers along the code, occupancy, control flow, fragments.
+    Html,
+    /// Only the same pictures as one SVG.
+    Svg,
 }
 
 /// What `--format-code` does.
@@ -78,7 +83,8 @@ enum FormatCode {
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
 pub struct Arguments {
-    /// Files, folders (searched for .ptx files), or `-` for standard input.
+    /// Files, folders (searched for .ptx files), or `-` for standard input. In files of CUDA, C++, Rust and Python, inline
+    /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
     /// Output format.
@@ -193,6 +199,9 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     for error in &errors {
         say(format_args!("ptx-check: {error}"));
     }
+    if matches!(arguments.emit, Some(Emit::Html | Emit::Svg)) && paths.len() > 1 {
+        return Err(io::Error::other("`--emit html` and `--emit svg` take one file"));
+    }
     let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
     let mut status = if errors.is_empty() { CLEAN } else { USAGE };
     let mut results = Vec::new();
@@ -291,6 +300,11 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if files::looks_like_markup(&text) {
         return report;
     }
+    let language = host::language(path);
+    if language.is_some() && (arguments.format_code.is_some() || arguments.fix || arguments.emit.is_some()) {
+        say(format_args!("ptx-check: {name}: `--format-code`, `--fix` and `--emit` take files of PTX"));
+        return Report { status: USAGE, ..report };
+    }
     if let Some(mode) = arguments.format_code {
         return match format_code(mode, path, &name, &text, replaced.is_some()) {
             Ok((status, output)) => Report { output, status, ..report },
@@ -323,8 +337,12 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     }
     let file = db.add_frozen_file(text);
     let text = file.text(&db);
-    let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file);
-    if let Some(at) = replaced {
+    let has_target = arguments.target.or(project.target).is_some();
+    let mut found: Vec<Diagnostic> = match language {
+        Some(language) => host::findings(&db, language, text, has_target),
+        None => ide::diagnostics(&db, file),
+    };
+    if let Some(at) = replaced.filter(|_| language.is_none()) {
         let at = TextSize::new(at as u32);
         let range = TextRange::at(at, TextSize::of('\u{fffd}'));
         found.insert(0, Diagnostic::new(&INVALID_UTF8, range, "this byte is not UTF-8 text"));
@@ -351,7 +369,12 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if let Some(emit) = arguments.emit
         && arguments.format != Format::Sarif
     {
-        report.output += &emitted(arguments, emit, &db, file);
+        let emitted = emitted(arguments, emit, &name, &db, file);
+        if matches!(emit, Emit::Html | Emit::Svg) && !report.output.is_empty() {
+            // Standard output is the picture.
+            say(std::mem::take(&mut report.output).trim_end());
+        }
+        report.output += &emitted;
     }
     // The fixed text is all that a pipe wants.
     if arguments.fix && path.as_os_str() == "-" {
@@ -419,8 +442,13 @@ fn is_part(text: &str) -> bool {
 }
 
 /// Resources, and machine code where asked for, of every compiled function.
-fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -> String {
+fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: SourceFile) -> String {
     let mut output = String::new();
+    match emit {
+        Emit::Html => return pictures::page(name, &ide::portraits(db, file)),
+        Emit::Svg => return pictures::svg(&ide::portraits(db, file)),
+        Emit::Sass | Emit::Resources => {}
+    }
     for function in ide::function_resources(db, file) {
         match arguments.format {
             Format::Human | Format::Github => {
@@ -433,7 +461,7 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
         }
         if emit == Emit::Sass
             && function.resources.is_ok()
-            && let Some(view) = ide::sass_view(db, file, &function.name)
+            && let Some(view) = ide::sass_view(db, file, &function.name, ide::SassStyle::default())
         {
             match arguments.format {
                 Format::Human | Format::Github => output += &view.text,

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
-use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::handlers::reference::ComparisonParams;
+use crate::handlers::sass_difference::SassDifferenceParams;
+use crate::handlers::sass_view::{Place, SassViewParams, SassViewResult};
 use crate::handlers::{self, explain};
 use crate::lanes::Lanes;
 use crate::outbox::Outbox;
@@ -17,7 +19,9 @@ use crate::parent::parent;
 use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
 use crate::workspace;
+use crate::written;
 use ptx_analysis::{CancellationToken, catch_cancelled};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -65,6 +69,10 @@ pub async fn serve(
         lanes: lanes.clone(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
+    .custom_method("ptx/sassDifference", Backend::sass_difference)
+    .custom_method("ptx/compareTargets", Backend::compare_targets)
+    .custom_method("ptx/pictures", Backend::pictures)
+    .custom_method("ptx/reference", Backend::reference)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
     let ending = tokio::select! {
@@ -99,6 +107,18 @@ impl Backend {
     ) -> Result<T> {
         let ask = || self.ask(uri.clone(), query.clone());
         self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
+    }
+
+    /// As [`Self::read`], for an answer that may be long: it is written where it is computed.
+    async fn write<T: Serialize, R>(
+        &self,
+        uri: Url,
+        query: impl FnOnce(&Snapshot) -> T + Clone + Send + 'static,
+    ) -> Result<Option<R>> {
+        if let Some(answer) = self.read(uri, move |s| written::write(&query(s))).await? {
+            written::leave(answer);
+        }
+        Ok(None)
     }
 
     /// Runs `query` once; `None` if a write to some document stopped it.
@@ -138,9 +158,30 @@ impl Backend {
         }
     }
 
-    async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
+    async fn reference(&self, params: ComparisonParams) -> Result<Option<serde_json::Value>> {
         let uri = params.text_document.uri.clone();
+        self.read(uri, move |s| handlers::reference::handle(s, &params)).await
+    }
+
+    async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
+        let uri = params.place.text_document.uri.clone();
         self.read(uri, move |s| handlers::sass_view::handle(s, &params)).await
+    }
+
+    async fn sass_difference(&self, params: SassDifferenceParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.place.text_document.uri.clone();
+        let answer = self.read(uri, move |s| Some(handlers::sass_difference::handle(s, &params))).await?;
+        answer.unwrap_or(Ok(None)).map_err(Error::invalid_params)
+    }
+
+    async fn compare_targets(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::compare_targets::handle(s, &place)).await
+    }
+
+    async fn pictures(&self, place: Place) -> Result<Option<serde_json::Value>> {
+        let uri = place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::pictures::handle(s, &place)).await
     }
 }
 
@@ -254,6 +295,34 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
+/// What is announced to a client of documents of other languages, which other servers serve too: nothing that would
+/// compete with those outside of snippets, and no command, which an editor has but once.
+fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
+    let all = server_capabilities(client);
+    ServerCapabilities {
+        position_encoding: all.position_encoding,
+        text_document_sync: all.text_document_sync,
+        diagnostic_provider: all.diagnostic_provider,
+        hover_provider: all.hover_provider,
+        completion_provider: all.completion_provider,
+        signature_help_provider: all.signature_help_provider,
+        definition_provider: all.definition_provider,
+        document_highlight_provider: all.document_highlight_provider,
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+            ..Default::default()
+        })),
+        semantic_tokens_provider: all.semantic_tokens_provider,
+        ..Default::default()
+    }
+}
+
+/// Whether the client is one of documents of other languages only.
+fn is_embedded_only(options: Option<&serde_json::Value>) -> bool {
+    let options = options.map(|options| options.get("ptx").unwrap_or(options));
+    options.and_then(|options| options.get("embeddedOnly")?.as_bool()) == Some(true)
+}
+
 fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
     let files = capabilities.workspace.as_ref().and_then(|w| w.did_change_watched_files);
     files.is_some_and(|files| files.dynamic_registration == Some(true))
@@ -290,6 +359,7 @@ impl LanguageServer for Backend {
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
         let _ = self.encoding.set(client.encoding);
         self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
+        let is_embedded_only = is_embedded_only(params.initialization_options.as_ref());
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
@@ -302,7 +372,10 @@ impl LanguageServer for Backend {
         }
         self.events.send(Event::Initialize { config, client }).map_err(|_| Error::internal_error())?;
         Ok(InitializeResult {
-            capabilities: server_capabilities(client),
+            capabilities: match is_embedded_only {
+                true => embedded_capabilities(client),
+                false => server_capabilities(client),
+            },
             server_info: Some(ServerInfo {
                 name: "ptx-lsp".into(),
                 version: Some(env!("CARGO_PKG_VERSION").into()),
@@ -465,7 +538,7 @@ impl LanguageServer for Backend {
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
-        self.read(params.text_document.uri, handlers::document_symbol::handle).await
+        self.write(params.text_document.uri, handlers::document_symbol::handle).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -485,7 +558,7 @@ impl LanguageServer for Backend {
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
-        self.read(params.text_document.uri, handlers::folding_range::handle).await
+        self.write(params.text_document.uri, handlers::folding_range::handle).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -536,8 +609,7 @@ impl LanguageServer for Backend {
         &self,
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
-        let answer = |s: &Snapshot| Some(handlers::semantic_tokens::full(s).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, handlers::semantic_tokens::full).await
     }
 
     async fn semantic_tokens_full_delta(
@@ -545,8 +617,7 @@ impl LanguageServer for Backend {
         params: SemanticTokensDeltaParams,
     ) -> Result<Option<SemanticTokensFullDeltaResult>> {
         let previous = params.previous_result_id;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::delta(s, &previous));
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::delta(s, &previous)).await
     }
 
     async fn semantic_tokens_range(
@@ -554,7 +625,6 @@ impl LanguageServer for Backend {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let range = params.range;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::range(s, range).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::range(s, range)).await
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the editors' tests run in, once, into target/editors: Neovim from Debian's packages; Node and code-server,
+# Installs what the editors' tests run in, once, into target/editors: Neovim and Helix from Debian's packages; Node and code-server,
 # which is VS Code with a server of its own, from PyPI and npm; and from npm what drives them. Chromium comes with the
 # system's packages. Prints the variables that the tests read.
 set -euo pipefail
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 here=$PWD/tests/editors
 folder=$PWD/target/editors
 mkdir -p "$folder"
-# Neovim comes from a suite that moves, so its version is printed instead of chosen.
+# Neovim and Helix come from a suite that moves, so their versions are printed instead of chosen.
 suite=forky
 
 installed() { [ "$(cat "$folder/$1/installed" 2>/dev/null)" = "$2" ]; }
@@ -25,14 +25,14 @@ need chromium chromium fonts-dejavu-core fonts-liberation
 need tmux tmux
 need patchelf patchelf
 
-# The packages of a later Debian, unpacked below a folder. They run with their own loader and libraries.
-if ! installed neovim "$suite"; then
-  rm -rf "$folder/neovim"
-  state=$folder/neovim/apt
+# A program of a later Debian, unpacked below a folder. It runs with its own loader and libraries.
+suite() { # FOLDER PACKAGE PROGRAM
+  if installed "$1" "$suite"; then return; fi
+  rm -rf "${folder:?}/$1"
+  local state=$folder/$1/apt mirror key=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$state"/{lists/partial,cache/archives/partial}
   : >"$state/status"
   mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -1)
-  key=/usr/share/keyrings/debian-archive-keyring.gpg
   echo "deb [signed-by=$key] ${mirror:-http://deb.debian.org/debian} $suite main" >"$state/sources.list"
   cat >"$state/apt.conf" <<CONF
 Dir::Etc::sourcelist "$state/sources.list"; Dir::Etc::sourceparts "-";
@@ -42,15 +42,17 @@ Acquire::Check-Valid-Until "false"; Acquire::IndexTargets::deb::DEP-11::DefaultE
 Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
 CONF
   export APT_CONFIG=$state/apt.conf
-  { apt-get -qq update && apt-get -qq -y --download-only install neovim; } >&2
+  { apt-get -qq update && apt-get -qq -y --download-only install "$2"; } >&2
   unset APT_CONFIG
-  for package in "$state"/cache/archives/*.deb; do dpkg-deb -x "$package" "$folder/neovim"; done
+  for package in "$state"/cache/archives/*.deb; do dpkg-deb -x "$package" "$folder/$1"; done
   rm -rf "$state"
-  libraries=$folder/neovim/usr/lib/$(uname -m)-linux-gnu
+  local libraries=$folder/$1/usr/lib/$(uname -m)-linux-gnu loader
   loader=$(ls "$libraries"/ld-linux-*.so.* | head -1)
-  patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$libraries" "$folder/neovim/usr/bin/nvim"
-  echo "$suite" >"$folder/neovim/installed"
-fi
+  patchelf --set-interpreter "$loader" --force-rpath --set-rpath "$libraries" "$folder/$1/$3"
+  echo "$suite" >"$folder/$1/installed"
+}
+suite neovim neovim usr/bin/nvim
+suite helix hx usr/lib/hx/hx
 
 node_version=24.19.0
 if ! installed node "$node_version"; then
@@ -89,6 +91,7 @@ fi
 cat <<EOT
 export PATH=$(printf %q "$folder/node/path"):\$PATH
 export NVIM=$(printf %q "$folder/neovim/usr/bin/nvim") VIMRUNTIME=$(printf %q "$folder/neovim/usr/share/nvim/runtime")
+export HELIX=$(printf %q "$folder/helix/usr/lib/hx/hx") HELIX_RUNTIME=$(printf %q "$folder/helix/usr/lib/hx/runtime")
 export CODE_SERVER=$(printf %q "$folder/code/node_modules/code-server")
 export DRIVER=$(printf %q "$folder/driver/node_modules")
 export CHROMIUM=\$(command -v chromium)

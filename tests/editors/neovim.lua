@@ -147,6 +147,20 @@ local ok, failure = pcall(function()
     return vim.fn.synIDattr(vim.fn.synID(row + 1, at + 1, 1), 'name')
   end) == 'ptxSassMnemonic', group)
 
+  -- Live registers and stall cycles stand beside the instructions, outside the text.
+  local heat = vim.api.nvim_buf_get_extmarks(view, vim.api.nvim_create_namespace('ptx.sass.heat'), { row, 0 }, { row, -1 }, { details = true })
+  local cells = heat[1] and heat[1][4].virt_text or {}
+  assert(cells[1] and cells[1][1]:find('%d') and cells[1][2]:find('PtxHeat'), vim.inspect(heat))
+  assert(not vim.api.nvim_buf_get_lines(view, row, row + 1, false)[1]:find('live'), 'live registers are in the text')
+
+  -- Control words in words, and not at all.
+  vim.cmd.PtxSassControls('words')
+  wait('control words in words', function() return pcall(line_of, view, '; ') and pcall(line_of, view, '// waits for') end)
+  vim.cmd.PtxSassControls('hidden')
+  wait('code without control words', function() return not pcall(line_of, view, 'cycles') and not pcall(line_of, view, ':S0') end)
+  vim.cmd.PtxSassControls()
+  wait('control codes', function() return pcall(line_of, view, ':S0') end)
+
   -- Moving in either window marks the other's lines.
   local function move(target, text)
     vim.api.nvim_set_current_win(vim.fn.bufwinid(target))
@@ -157,6 +171,10 @@ local ok, failure = pcall(function()
   wait('mark in the PTX', function() return marked(buffer):find('st.global', 1, true) end)
   move(buffer, 'mad.lo.s32')
   wait('mark in the machine code', function() return marked(view):find('IMAD') end)
+  move(view, 'STG.E')
+  vim.api.nvim_feedkeys('gd', 'xm', false)
+  assert(vim.api.nvim_get_current_buf() == buffer and vim.api.nvim_get_current_line():find('st.global', 1, true),
+    'gd in the machine code does not go to the PTX')
 
   -- An edit makes it grey until there is new code, and marks are at their new places.
   local function edit(act)
@@ -168,9 +186,51 @@ local ok, failure = pcall(function()
   wait('new machine code', function() return not stale() and pcall(line_of, view, 'FADD') end)
   move(buffer, 'add.rn.f32')
   wait('mark after an edit', function() return marked(view):find('FADD') end)
+
+  -- What is different since the last save: in the first line, and side by side.
+  local function noted()
+    local notes = vim.api.nvim_buf_get_extmarks(view, vim.api.nvim_create_namespace('ptx.sass.notes'), 0, -1, { details = true })
+    return notes[1] and notes[1][4].virt_text[1][1] or ''
+  end
+  wait('difference from the last save', function() return noted():find('%+1 instruction since the last save') end)
+  local function sides(with, title)
+    vim.cmd.PtxSassDiff(with)
+    wait('difference from ' .. with, function()
+      local windows = vim.api.nvim_tabpage_list_wins(0)
+      return #windows == 2 and vim.wo[windows[1]].diff and vim.wo[windows[2]].diff and vim.wo[windows[2]].winbar == title
+    end)
+    local texts = vim.tbl_map(function(window)
+      return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\n')
+    end, vim.api.nvim_tabpage_list_wins(0))
+    vim.cmd.tabclose()
+    return texts
+  end
+  local saved = sides('saved', 'saxpy as it is')
+  assert(not saved[1]:find('FADD') and saved[2]:find('FADD'), vim.inspect(saved))
+  assert(sides('sm_100', 'saxpy for sm_100')[2]:find('saxpy for sm_100', 1, true))
+  assert(#sides('O0', 'saxpy with -O0')[2] > #saved[2], 'level 0 has no more code')
+
+  -- What it takes on each target, and pictures of it.
+  vim.cmd.PtxTargets()
+  wait('table of targets', function()
+    return vim.bo.filetype == 'markdown' and pcall(line_of, 0, '| **sm_80** |') and pcall(line_of, 0, '| sm_120 |')
+  end)
+  vim.cmd.close()
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
+  for _, name in ipairs({ 'saxpy.svg', 'saxpy.html' }) do
+    vim.cmd.PtxPictures(name)
+    wait(name, function() return vim.fn.filereadable(name) == 1 end)
+    assert(table.concat(vim.fn.readfile(name), '\n'):find('Live registers'), name)
+  end
   edit(function() vim.fn.append(line + 1, '    junk;') end)
   vim.wait(600)
   assert(stale() and marked(view) == '', 'machine code of a function with errors is not grey')
+  assert(noted():find('not compiled: ', 1, true), noted())
+  wait('hint with the last good values', function()
+    local all = vim.lsp.inlay_hint.get({ bufnr = buffer })
+    local text = all[1] and all[1].inlay_hint.label
+    return type(text) == 'string' and text:find('registers') and text:find('before the errors')
+  end)
   edit(function() vim.cmd('silent undo') end)
   wait('end of the grey', function() return not stale() end)
 
@@ -181,6 +241,50 @@ local ok, failure = pcall(function()
   move(buffer, 'mul.rn.f32')
   wait('machine code of the other function', function() return vim.b[view].ptx_function == 'halve' end)
   wait('its mark', function() return marked(view):find('FMUL') end)
+
+  -- Navigation: callers, callees, the source of an instruction, selections that grow, both places of a label.
+  vim.cmd.only()
+  vim.cmd.edit('calls.ptx')
+  local calls = vim.api.nvim_get_current_buf()
+  wait('client of the other file', function() return vim.lsp.get_clients({ bufnr = calls, name = 'ptx' })[1] end)
+  local function go(text, shift)
+    local to, from = line_of(calls, text)
+    vim.api.nvim_win_set_cursor(0, { to + 1, from + (shift or 0) })
+  end
+  local function quickfix()
+    return table.concat(vim.tbl_map(function(entry) return entry.text end, vim.fn.getqflist()), ' ')
+  end
+  go('twice(', 0)
+  vim.lsp.buf.incoming_calls()
+  wait('callers', function() return quickfix():find('caller') end)
+  vim.cmd.cclose()
+  go('.entry caller', 8)
+  vim.lsp.buf.outgoing_calls()
+  wait('callees', function() return quickfix():find('twice') end)
+  vim.cmd.cclose()
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(calls))
+  go('call (', 2)
+  vim.lsp.buf.definition()
+  wait('source of the call', function() return vim.fn.expand('%:t') == 'calls.cu' and vim.fn.line('.') == 3 end)
+  vim.cmd.buffer(calls)
+  go('twice, (', 1)
+  vim.lsp.buf.definition()
+  wait('definition of the function', function() return vim.api.nvim_get_current_line():find('.func', 1, true) end)
+  go('%r2, %r1', 1)
+  local selection = vim.lsp.get_clients({ bufnr = calls, name = 'ptx' })[1]:request_sync('textDocument/selectionRange', {
+    textDocument = vim.lsp.util.make_text_document_params(calls), positions = { { line = vim.fn.line('.') - 1, character = vim.fn.col('.') - 1 } },
+  }, 20000, calls)
+  local range, steps = selection.result[1], 0
+  while range do
+    range, steps = range.parent, steps + 1
+  end
+  assert(steps >= 4, vim.inspect(selection))
+  go('again:', 2)
+  local linked = vim.lsp.get_clients({ bufnr = calls, name = 'ptx' })[1]:request_sync('textDocument/linkedEditingRange',
+    vim.lsp.util.make_position_params(0, 'utf-8'), 20000, calls)
+  assert(#linked.result.ranges == 2, vim.inspect(linked))
+  vim.cmd('silent edit!')
+  vim.cmd.buffer({ buffer, bang = true })
 
   -- A server that ends says so, and a command starts it again.
   local told = {}
@@ -200,7 +304,7 @@ local ok, failure = pcall(function()
 
   vim.cmd('checkhealth ptx')
   local report = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-  assert(report:find('ptx%-lsp` is ptx%-lsp %d') and report:find('running for 1 buffer'), report)
+  assert(report:find('ptx%-lsp` is ptx%-lsp %d') and report:find("running for %d buffer"), report)
 end)
 if not ok then
   io.stdout:write('FAIL ', tostring(failure), '\n')

@@ -12,6 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
 cp "$root/examples/saxpy.ptx" "$work/saxpy.ptx"
+cp "$root"/tests/editors/calls.{ptx,cu} "$work"
 cat >"$work/init.lua" <<'LUA'
 vim.opt.swapfile = false
 vim.opt.runtimepath:prepend(vim.env.ROOT .. '/editors/neovim')
@@ -21,6 +22,18 @@ vim.diagnostic.config({ virtual_text = true, signs = true })
 LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
+
+# PTX in another language, and machine code in a file.
+cat >"$work/kernel.cu" <<'CUDA'
+__device__ unsigned f(unsigned long long x)
+{
+    unsigned r;
+    asm("add.u64 %0, %1, 1;" : "=r"(r) : "l"(x));
+    return r;
+}
+CUDA
+"$(dirname "$SERVER")/ptxc" -arch=sm_80 -o "$work/kernel.cubin" "$work/saxpy.ptx"
+"$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/embedded.lua"
 
 # The colours without a server are those with it.
 FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \

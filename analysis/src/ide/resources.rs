@@ -1,11 +1,14 @@
 //! Registers, memory and occupancy of functions, as hints and lenses.
 
 use ptx_backend::Resources;
+use ptx_backend::target::Target;
+use ptx_isa::Sm;
 use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::{Command, InlayHint, Lens};
+use crate::diagnostic::Severity;
+use crate::ide::{Command, InlayHint, Lens, Standing};
 use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
 use crate::module::architecture;
@@ -47,6 +50,25 @@ pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResour
     functions(db, file).filter_map(|item| of_item(db, file, item)).collect()
 }
 
+/// What a function by name takes.
+pub fn resources_of(db: &Database, file: SourceFile, name: &str) -> Option<FunctionResources> {
+    of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?)
+}
+
+/// The targets that code is made for: those without suffix, and those with the suffix of the file's own.
+pub fn targets(own: Option<Sm>) -> Vec<Sm> {
+    let plain = Sm::new(0).feature;
+    let feature = own.map_or(plain, |own| own.feature);
+    let mut all: Vec<Sm> = Sm::KNOWN
+        .into_iter()
+        .filter(|target| target.feature == plain || target.feature == feature)
+        // None twice under its old name.
+        .filter(|target| Target::of(*target).is_some() && target.current() == *target)
+        .collect();
+    all.sort_by_key(|target| (target.number, target.to_string()));
+    all
+}
+
 pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<FunctionResources> {
     let range = lower(db, item).map.name_range()? + item.offset(db);
     let resources = match compile_function(db, item).as_deref() {
@@ -72,12 +94,20 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
 /// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
 /// in file offsets.
 pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (String, Option<TextRange>) {
+    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
     let Some(diagnostic) = compile_diagnostic(db, item) else {
-        return ("not compiled: the function has errors".to_owned(), None);
+        let lowered = lower(db, item);
+        let errors = lowered.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let Some(first) = errors.min_by_key(|found| found.range.start()) else {
+            return ("not compiled: the file has errors".to_owned(), None);
+        };
+        let statement =
+            lowered.map.statement_at(first.range.start()).and_then(|src| lowered.map.statement(src));
+        let place = statement.unwrap_or(first.range) + item.offset(db);
+        return (format!("not compiled: {}{}", first.message, line(place)), Some(place));
     };
     let is_statement = lower(db, item).map.statement_at(diagnostic.range.start()).is_some();
     let place = Some(diagnostic.range + item.offset(db)).filter(|_| is_statement);
-    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
     let line = place.map(line).unwrap_or_default();
     // The function is the one that the text is shown at.
     let own = |rest: &str| format!("`{}` {rest}: ", item.name(db));
@@ -107,9 +137,24 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             };
             let text = &file.text(db)[usize::from(found.range.end())..];
             let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
-            Some(InlayHint { offset: found.range.end() + rest_of_line, label, tooltip: details(&found) })
+            Some(InlayHint {
+                function: found.name.clone(),
+                standing: standing(db, item, &found),
+                offset: found.range.end() + rest_of_line,
+                label,
+                tooltip: details(&found),
+            })
         })
         .collect()
+}
+
+fn standing(db: &dyn Db, item: Item<'_>, found: &FunctionResources) -> Standing {
+    match &found.resources {
+        Ok(_) => Standing::Compiled,
+        Err(_) if is_too_large(db, item) => Standing::Before("the last edits"),
+        Err(_) if compile_diagnostic(db, item).is_none() => Standing::Before("the errors"),
+        Err(_) => Standing::Never,
+    }
 }
 
 fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
@@ -129,15 +174,15 @@ pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
     let is_large = file.text(db).len() > LENS_LIMIT;
     let lens = |item: Item<'_>| {
         let range = lower(db, item).map.name_range()? + item.offset(db);
-        let command = Some(Command::ShowSass { function: item.name(db).to_string() });
+        let function = item.name(db).to_string();
+        let command = Some(Command::ShowSass { function: function.clone() });
         if is_large {
-            return Some(Lens { range, title: "Show SASS".to_owned(), command });
+            let standing = Standing::Never;
+            return Some(Lens { function, standing, range, title: "Show SASS".to_owned(), command });
         }
         let found = of_item(db, file, item)?;
-        Some(match &found.resources {
-            Ok(_) => Lens { range, title: summary(&found), command },
-            Err(why) => Lens { range, title: why.clone(), command: None },
-        })
+        let standing = standing(db, item, &found);
+        Some(Lens { function, standing, range, title: found.summary(), command })
     };
     functions(db, file).filter_map(lens).collect()
 }

@@ -1,5 +1,6 @@
 //! A function's machine code as text, each line tied to its statement.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -10,67 +11,126 @@ use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::SassView;
-use crate::ide::resources::not_compiled;
+use crate::ide::resources::{not_compiled, of_item};
+use crate::ide::{Controls, Figures, Heat, SassStyle, SassView};
 use crate::items::Item;
 use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
 
 /// The machine code of a function by name, or why it has none.
-pub fn sass_view(db: &Database, file: SourceFile, name: &str) -> Option<SassView> {
+pub fn sass_view(db: &Database, file: SourceFile, name: &str, style: SassStyle) -> Option<SassView> {
     let item = functions(db, file).find(|item| item.name(db) == name)?;
-    view(db, file, item)
+    view(db, file, item, style)
 }
 
 /// The machine code of the function around an offset, or why it has none.
-pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize) -> Option<SassView> {
-    view(db, file, spot(db, file, offset)?.item)
+pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize, style: SassStyle) -> Option<SassView> {
+    view(db, file, spot(db, file, offset)?.item, style)
 }
 
-fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
+/// The text as it grows, with what stands beside each line.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    ranges: Vec<Option<TextRange>>,
+    heat: Vec<Option<Heat>>,
+}
+
+impl Lines {
+    fn push(&mut self, line: &str, range: Option<TextRange>, heat: Option<Heat>) {
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.ranges.push(range);
+        self.heat.push(heat);
+    }
+
+    fn finish(self, function: &str, figures: Option<Figures>) -> SassView {
+        SassView {
+            function: function.to_owned(),
+            text: Arc::from(self.text),
+            lines: self.ranges.into(),
+            heat: self.heat.into(),
+            figures,
+        }
+    }
+}
+
+fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Option<SassView> {
     let compiled = compile_function(db, item).as_deref().and_then(|compiled| compiled.as_ref().ok());
     let Some((compiled, sm)) = compiled.zip(architecture(db, file)) else {
         return lower(db, item).has_body.then(|| reason(db, file, item));
     };
     let (map, offset, text) = (&lower(db, item).map, item.offset(db), item.text(db));
-    let mut out = String::new();
-    let mut lines: Vec<Option<TextRange>> = Vec::new();
-    let _ = writeln!(out, "// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
-    let _ = writeln!(
-        out,
-        "// B: scoreboards waited on; R, W: scoreboards set; Y: yield; S: stall cycles; live: live registers"
-    );
-    lines.extend([None, None]);
+    let mut out = Lines::default();
+    let title = format!("// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
+    out.push(&title, None, None);
+    if let Some(legend) = style.legend() {
+        out.push(legend, None, None);
+    }
+    let labels = if style.addresses { BTreeMap::new() } else { labels(compiled, sm) };
+    let end = match style.addresses {
+        true => compiled.code.len(),
+        // What follows is padding.
+        false => compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1),
+    };
     let mut previous = None;
-    for index in 0..compiled.code.len() {
+    for index in 0..end {
         let src = compiled.lines.get(index).copied().flatten();
         let range = src.and_then(|src| map.statement(src));
+        let place = range.map(|range| range + offset);
         if src != previous
             && let Some(range) = range
         {
             let statement = text[range].split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = writeln!(out, "// {}", shortened(&statement));
-            lines.push(Some(range + offset));
+            out.push(&format!("// {}", shortened(&statement)), place, None);
         }
         previous = src;
-        let _ = writeln!(out, "{}", line(compiled, sm, index));
-        lines.push(range.map(|range| range + offset));
+        if let Some(label) = labels.get(&(index as u64 * sass::INST_BYTES)) {
+            out.push(&format!("{label}:"), None, None);
+        }
+        out.push(&line(compiled, sm, index, style, &labels), place, heat(compiled, index));
     }
-    Some(SassView { function: compiled.name.clone(), text: Arc::from(out), lines: lines.into() })
+    Some(out.finish(&compiled.name, Some(figures(db, file, item, compiled))))
 }
 
 /// Why there is no machine code, and the statement that causes it.
 fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
     let (why, place) = not_compiled(db, file, item);
-    let mut text = format!("// {}: {why}\n", item.name(db));
-    let mut lines = vec![None];
+    let mut out = Lines::default();
+    out.push(&format!("// {}: {why}", item.name(db)), place, None);
     if let Some(place) = place {
         let statement = file.text(db)[place].split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "// {}", shortened(&statement));
-        lines = vec![Some(place); 2];
+        out.push(&format!("// {}", shortened(&statement)), Some(place), None);
     }
-    SassView { function: item.name(db).to_string(), text: Arc::from(text), lines: lines.into() }
+    out.finish(item.name(db), None)
+}
+
+/// The names of the places that branches lead to, by address.
+fn labels(compiled: &CompiledFunction, sm: Sm) -> BTreeMap<u64, String> {
+    let target = |(index, &word): (usize, &u128)| {
+        sass::decode(table(sm), word)?.target(index as u64 * sass::INST_BYTES)
+    };
+    let targets: BTreeSet<u64> = compiled.code.iter().enumerate().filter_map(target).collect();
+    targets.into_iter().enumerate().map(|(i, address)| (address, format!(".L_x_{i}"))).collect()
+}
+
+fn heat(compiled: &CompiledFunction, index: usize) -> Option<Heat> {
+    compiled.lines.get(index).copied().flatten()?;
+    let control = sass::Control::from_bits(compiled.code[index]);
+    Some(Heat { live: compiled.live_registers.get(index).copied().unwrap_or(0), stall: control.stall })
+}
+
+fn figures(db: &dyn Db, file: SourceFile, item: Item<'_>, compiled: &CompiledFunction) -> Figures {
+    let resources = compiled.resources;
+    Figures {
+        registers: resources.registers,
+        instructions: compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1),
+        spilled: resources.spill_store_bytes + resources.spill_load_bytes,
+        stack: resources.stack_bytes,
+        shared: resources.shared_bytes,
+        occupancy: of_item(db, file, item).and_then(|found| found.occupancy).map(|found| found.percent()),
+    }
 }
 
 /// Longest statement shown whole.
@@ -85,17 +145,71 @@ fn shortened(statement: &str) -> String {
     short
 }
 
+/// The generation whose tables hold the instructions of a target.
+pub(super) fn table(sm: Sm) -> sass::Sm {
+    sass::Sm(sm.number as u8)
+}
+
+/// Columns of an instruction's text before its control fields in words.
+const CODE_WIDTH: usize = 44;
+
 /// One instruction: offset, control fields, live registers, text.
-fn line(compiled: &CompiledFunction, sm: Sm, index: usize) -> String {
+fn line(
+    compiled: &CompiledFunction,
+    sm: Sm,
+    index: usize,
+    style: SassStyle,
+    labels: &BTreeMap<u64, String>,
+) -> String {
     let word = compiled.code[index];
     let address = index as u64 * sass::INST_BYTES;
-    let live = compiled.live_registers.get(index).copied().unwrap_or(0);
-    let table = sass::Sm(sm.number as u8);
-    let Some(instruction) = sass::decode(table, word) else {
-        return format!("/*{address:04x}*/ .inst {word:#034x}");
+    let mut out = if style.addresses { format!("/*{address:04x}*/ ") } else { "    ".to_owned() };
+    let Some(instruction) = sass::decode(table(sm), word) else {
+        let _ = write!(out, ".inst {word:#034x}");
+        return out;
     };
-    let text = sass::print(table, &instruction, address);
-    format!("/*{address:04x}*/ {} live {live:3}  {text} ;", instruction.control)
+    if style.controls == Controls::Codes {
+        let _ = write!(out, "{} ", instruction.control);
+    }
+    if style.live {
+        let live = compiled.live_registers.get(index).copied().unwrap_or(0);
+        let _ = write!(out, "live {live:3}  ");
+    }
+    let mut text = sass::print(table(sm), &instruction, address);
+    if let Some(target) = instruction.target(address)
+        && let Some(label) = labels.get(&target)
+        && let Some(rest) = text.strip_suffix(&format!("{target:#x}"))
+    {
+        text = format!("{rest}{label}");
+    }
+    let _ = write!(out, "{text} ;");
+    if style.controls == Controls::Words {
+        let width = CODE_WIDTH.saturating_sub(text.chars().count());
+        let _ = write!(out, "{:width$} // {}", "", in_words(instruction.control));
+    }
+    out
+}
+
+/// What the control word says, in the order in which it happens.
+fn in_words(control: sass::Control) -> String {
+    let mut parts = Vec::new();
+    let waits = (0..8).filter(|sb| control.wait >> sb & 1 == 1);
+    let waits: Vec<String> = waits.map(|sb| format!("SB{sb}")).collect();
+    if !waits.is_empty() {
+        parts.push(format!("waits for {}", waits.join(" ")));
+    }
+    let plural = if control.stall == 1 { "" } else { "s" };
+    parts.push(format!("{} cycle{plural}", control.stall));
+    if control.yield_ {
+        parts.push("may yield".to_owned());
+    }
+    if let Some(sb) = control.read_sb {
+        parts.push(format!("SB{sb} when read"));
+    }
+    if let Some(sb) = control.write_sb {
+        parts.push(format!("SB{sb} when written"));
+    }
+    parts.join(", ")
 }
 
 /// The machine code of one statement, and the most registers live in it. `None` when the function is not compiled.
@@ -113,7 +227,37 @@ pub(super) fn statement_sass(
     let mut live = 0;
     for index in own {
         live = live.max(compiled.live_registers.get(index).copied().unwrap_or(0));
-        lines.push(line(compiled, sm, index));
+        lines.push(line(compiled, sm, index, SassStyle::default(), &BTreeMap::new()));
     }
     Some((lines, live))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_words_in_words() {
+        let control = sass::Control {
+            stall: 1,
+            yield_: true,
+            write_sb: Some(2),
+            read_sb: Some(0),
+            wait: 0b1001,
+            reuse: 0,
+        };
+        let words = "waits for SB0 SB3, 1 cycle, may yield, SB0 when read, SB2 when written";
+        assert_eq!(in_words(control), words);
+        assert_eq!(in_words(sass::Control { stall: 4, ..sass::Control::default() }), "4 cycles");
+    }
+
+    #[test]
+    fn differences_in_a_line() {
+        let old = Figures { registers: 30, instructions: 64, occupancy: Some(100), ..Figures::default() };
+        assert_eq!(old.difference(&old), "no difference in registers, instructions or occupancy");
+        let new = Figures { registers: 32, instructions: 50, spilled: 8, occupancy: Some(75), ..old };
+        let text = "+2 registers, −14 instructions, +8 bytes spilled, occupancy 100% → 75%";
+        assert_eq!(new.difference(&old), text);
+        assert_eq!(Figures { registers: 29, ..old }.difference(&old), "−1 register");
+    }
 }

@@ -24,6 +24,10 @@ impl Emitter<'_> {
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
             Op::Hold { .. } => Ok(()),
+            Op::Shown { register, word } => {
+                self.shown(inst, register, word);
+                Ok(())
+            }
             Op::Settle { registers } => self.settled(inst, registers),
             Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),

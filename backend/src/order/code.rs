@@ -90,7 +90,7 @@ impl Code {
                 block += 1;
             }
             let Some(part) = part(sm, inst) else { continue };
-            // What is called inside the code is the runtime library's, checked with the rest: no statement asks for memory there.
+            // Calls inside the code go to the runtime library, which is checked with the rest: no statement accesses memory there.
             if part == Part::Call && target(insts, at).is_some() {
                 continue;
             }
@@ -123,8 +123,11 @@ impl Code {
             let waits = (part == Part::WarpBarrier && exchanges)
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
-            let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
-            if waits || passes {
+            let passes =
+                matches!(statement.what, What::Call | What::Return | What::Gradient) && is_local(inst);
+            // Threads may wait for errors before they end.
+            let ends = !belongs && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
+            if waits || passes || ends {
                 continue;
             }
             if !belongs {
@@ -177,6 +180,16 @@ fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
 }
 
 /// Whether instructions of this kind belong to the statement.
+/// Whether the thread ends before it does anything else to memory.
+fn precedes_exit(sm: Sm, insts: &[Inst]) -> bool {
+    let mut next = insts.iter().skip_while(|inst| {
+        let part = part(sm, inst);
+        part == Some(Part::ErrorBarrier)
+            || (part.is_none() && !matches!(name(inst), "EXIT" | "BRA" | "RET" | "BRX"))
+    });
+    next.next().is_some_and(|inst| name(inst) == "EXIT")
+}
+
 fn has_part(statement: &Statement, part: Part) -> bool {
     let fence = matches!(part, Part::Membar | Part::ErrorBarrier);
     match statement.what {
@@ -193,7 +206,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Sync => matches!(part, Part::Barrier | Part::WarpBarrier),
         What::SyncWarp => part == Part::WarpBarrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
-        What::Image | What::Other => statement.addressed || !part.is_access(),
+        What::Image | What::Gradient | What::Other => statement.addressed || !part.is_access(),
         What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,
     }
@@ -269,7 +282,7 @@ fn target(insts: &[Inst], at: usize) -> Option<usize> {
     Some((address / WORD) as usize).filter(|to| *to < insts.len())
 }
 
-/// Control may go elsewhere behind it.
+/// Control may go elsewhere after it.
 fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }

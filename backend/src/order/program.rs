@@ -2,12 +2,13 @@
 
 use super::expand::{Expansion, Wrong};
 use crate::copies::{Statements, Unrolled};
-use crate::input::{Function, Instr, Operand, SrcId, Stmt};
+use crate::input::{Address, AddressBase, Env, Function, Instr, Operand, SrcId, Stmt};
+use crate::layout::variable;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{self, Block, BlockId, Src, Term};
 use crate::ori::op::JumpTable;
-use ptx_isa::{FormId, Mod};
+use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 
@@ -64,6 +65,8 @@ pub(super) enum What {
     /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
     /// nothing orders it with accesses of memory by addresses.
     Image,
+    /// A texture read that may be a call of the driver, whose arguments are on the stack.
+    Gradient,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -93,9 +96,22 @@ pub(super) struct Statement {
     pub(super) groups: Option<i64>,
 }
 
+/// Where the variable is that an access without a state space names.
+fn named_place(env: &Env, function: &Function, instr: &Instr) -> Place {
+    let named = instr.operands.iter().find_map(|operand| match operand {
+        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
+        _ => None,
+    });
+    match named.and_then(|symbol| variable(env, function, symbol)).map(|variable| variable.space) {
+        Some(Space::Shared) => Place::Shared,
+        Some(Space::Local) => Place::Local,
+        _ => Place::Generic,
+    }
+}
+
 impl Statement {
-    /// `None` for reads of what nothing writes. Functions that are `called` may have parameters on the stack.
-    fn new(instr: &Instr, block: BlockId, called: bool) -> Option<Statement> {
+    /// `None` for reads of what nothing writes.
+    fn new(env: &Env, function: &Function, instr: &Instr, block: BlockId) -> Option<Statement> {
         let other = Statement {
             src: instr.src,
             block,
@@ -212,6 +228,7 @@ impl Statement {
             }
             // The driver's tables, which nothing writes while a kernel runs.
             FormId::Txq | FormId::Suq => return None,
+            FormId::Tex if has(Mod::Grad) => return Some(Statement { what: What::Gradient, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -231,6 +248,8 @@ impl Statement {
                 | FormId::Stmatrix
                 | FormId::StmatrixBytes
         );
+        // Functions may have parameters on the stack.
+        let called = !function.entry;
         let place = match () {
             () if matrices => Place::Shared,
             () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
@@ -240,7 +259,7 @@ impl Statement {
             () if has(Mod::Global) => Place::Global,
             () if has(Mod::Shared) || has(Mod::SharedCta) || has(Mod::SharedCluster) => Place::Shared,
             () if has(Mod::Local) => Place::Local,
-            () => Place::Generic,
+            () => named_place(env, function, instr),
         };
         let volatile = has(Mod::Volatile) || has(Mod::Mmio);
         let acquires = has(Mod::Acquire) || has(Mod::AcqRel);
@@ -270,7 +289,7 @@ impl Statement {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
-    /// Nothing passes it.
+    /// No access passes it.
     pub(super) fn is_hard(&self) -> bool {
         !self.is_access() && self.what != What::Image
     }
@@ -280,13 +299,15 @@ impl Statement {
         self.strong || self.what != What::Load
     }
 
-    /// It goes through caches that are not the same for all who can see the memory.
+    /// It goes through caches that are not shared by all threads that can see the memory.
     pub(super) fn is_coherent(&self) -> bool {
         matches!(self.place, Place::Global | Place::Generic)
     }
 
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
+            // The thread alone reads and writes it: what a load gives is for other checks to find.
+            What::Load | What::Store if self.place == Place::Local => false,
             What::Load => self.strong,
             What::Call
             | What::Store
@@ -299,7 +320,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Image | What::Other | What::Return => false,
+            What::Image | What::Gradient | What::Other | What::Return => false,
         }
     }
 
@@ -312,7 +333,7 @@ impl Statement {
             || (self.volatile && later.volatile)
     }
 
-    /// It stays before `later`, or behind it, where both access the same bytes.
+    /// It stays before `later`, or after it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
         let images = [self, other].map(|statement| statement.what == What::Image);
         if images.contains(&true) {
@@ -331,7 +352,7 @@ pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
     /// By [`SrcId`].
     ranks: FxHashMap<SrcId, u32>,
-    /// What is claimed never to execute.
+    /// Code that is claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,
@@ -345,6 +366,7 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn new(
+        env: &Env,
         function: &Function,
         numbers: Statements,
         unrolled: &[Unrolled],
@@ -372,7 +394,7 @@ impl Program {
             let start = statements.len() as u32;
             let node = &nodes[block.index()];
             for instr in instrs(&runs[node.run]) {
-                let statement = Statement::new(instr, block, !function.entry);
+                let statement = Statement::new(env, function, instr, block);
                 let src = numbers.in_iteration(instr.src, node.copy, 1);
                 statements.extend(statement.map(|statement| Statement { src, ..statement }));
             }

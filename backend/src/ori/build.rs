@@ -24,6 +24,7 @@ mod double;
 mod flight;
 mod float;
 mod form;
+mod gradient;
 mod group;
 mod half;
 mod handle;
@@ -147,7 +148,7 @@ struct Lowering<'a> {
     temporaries: Vec<Shape>,
     shared: SharedLayout,
     /// The symbols among the facts.
-    slots: FxHashSet<Symbol>,
+    slots: FxHashSet<layout::Slot>,
     locals: Vec<Option<u32>>,
     /// Where the parameters of a kernel are in constant bank 0.
     params: ParamBlock,
@@ -157,6 +158,10 @@ struct Lowering<'a> {
     linked: bool,
     /// A linker fills in all addresses.
     relocatable: bool,
+    /// Debuggers are told where PTX registers are.
+    shows_registers: bool,
+    /// Threads wait for errors of their accesses before they end.
+    errors_at_exit: bool,
     /// Words of parameters of calls, of the function's own, and of results.
     words: FxHashMap<(Symbol, u32), Variable>,
     /// Parameters that are kept in the frame, since they have addresses: where.
@@ -186,7 +191,7 @@ impl<'a> Lowering<'a> {
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
         let convention = Self::own_convention(func);
-        let (passed, results) = call::outgoing(env, func);
+        let (passed, results) = call::outgoing(env, func, target);
         let taken = stack::taken_align(func);
         let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
         locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below));
@@ -202,7 +207,7 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let calls = call::calls(func);
+        let calls = call::calls(env, func, target);
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -247,6 +252,8 @@ impl<'a> Lowering<'a> {
             convention,
             linked: calls || !func.entry || options.relocatable,
             relocatable: options.relocatable,
+            shows_registers: options.shows_registers,
+            errors_at_exit: options.errors_at_exit,
             words: FxHashMap::default(),
             in_memory,
             results_at: passed,

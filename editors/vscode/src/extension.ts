@@ -1,25 +1,42 @@
-// Starts the server and adds what the protocol does not have: the machine code of a function as a document, and the
-// pages of diagnostics.
+// Starts the server and adds what the protocol does not have: the machine code of a function as a document, alone and
+// beside another, pictures of it, and the pages of diagnostics.
 
 import * as vscode from 'vscode';
+import { Differences } from './difference';
 import { Pages } from './explain';
+import { Pictures } from './pictures';
+import { Images } from './images';
+import { Reference } from './reference';
 import { SassView } from './sass';
 import { Server } from './server';
+import { compareTargets } from './targets';
 
 let server: Server | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
     const pages = new Pages();
     const running = new Server(context, pages);
-    const view = new SassView(running);
+    const view = new SassView(running, context.workspaceState);
+    const differences = new Differences(running, view);
+    const pictures = new Pictures(running, view);
     server = running;
     // Commands and settings work without a server too: they are how the user gets one.
     context.subscriptions.push(
         running,
         view,
+        differences,
+        pictures,
         pages.register(),
+        new Reference(running).register(),
+        new Images(() => running.path(), context.extensionPath).register(),
         vscode.commands.registerCommand('ptx.showSass', (uri: string, name: string) => view.show(vscode.Uri.parse(uri), { function: name })),
         vscode.commands.registerTextEditorCommand('ptx.showSassHere', editor => view.show(editor.document.uri, { position: editor.selection.active })),
+        vscode.commands.registerCommand('ptx.switchControls', () => view.switchControls()),
+        vscode.commands.registerCommand('ptx.compareSaved', () => differences.withSaved()),
+        vscode.commands.registerCommand('ptx.compareSass', () => differences.choose()),
+        vscode.commands.registerCommand('ptx.compareTargets', () => compareTargets(running, view, pages)),
+        vscode.commands.registerCommand('ptx.pictures', () => pictures.show()),
+        vscode.commands.registerCommand('ptx.savePictures', () => pictures.save()),
         vscode.commands.registerCommand('ptx.restart', () => running.restart()),
         vscode.commands.registerCommand('ptx.showLog', () => running.showLog()),
         vscode.workspace.onDidChangeConfiguration(async change => {

@@ -1,39 +1,55 @@
 // The machine code of the function under the cursor, in an editor beside the PTX. It follows the cursor from function to
-// function and every edit; what is older than the text is grey. The selection in either marks lines in the other.
+// function and every edit; what is older than the text is grey. The selection in either marks lines in the other. Beside
+// each instruction stand its live registers and its stall cycles, as cells that are the redder the more they are.
 
 import * as vscode from 'vscode';
+import { heatCells } from './heat';
 import { Server } from './server';
 
-interface Place {
+export interface Place {
     function?: string;
     position?: vscode.Position;
+}
+
+interface Range {
+    start: { line: number; character: number };
+    end: { line: number; character: number };
 }
 
 interface Answer {
     function: string;
     text: string;
-    lines: ({ start: { line: number }; end: { line: number } } | null)[];
+    lines: (Range | null)[];
+    heat: ([number, number] | null)[];
+    hasCode: boolean;
 }
 
 interface Shown extends Answer {
     source: vscode.Uri;
     /** Of the source's text that was compiled. */
     version: number;
-    /** Without, the text says why there is none. */
-    hasCode: boolean;
 }
 
+const CONTROLS = ['codes', 'words', 'hidden'] as const;
+type Controls = typeof CONTROLS[number];
+
 export const SCHEME = 'ptx-sass';
-const LANGUAGE = 'ptx-sass';
+export const LANGUAGE = 'ptx-sass';
 /** After the last keystroke, and after the last movement of the cursor, in milliseconds. */
 const PAUSE = 150;
 
-export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.Disposable {
+export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.DefinitionProvider,
+    vscode.DocumentLinkProvider, vscode.Disposable {
     private readonly uri = vscode.Uri.from({ scheme: SCHEME, path: '/SASS' });
     private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+    private readonly refreshed = new vscode.EventEmitter<{ source: vscode.Uri; place: Place }>();
     private shown: Shown | undefined;
     private reason = '';
+    /** What is different since the last save. */
+    private difference = '';
     private timer: NodeJS.Timeout | undefined;
+    /** Counts the questions: only the answer to the last one is taken. */
+    private asked = 0;
     private readonly mark = vscode.window.createTextEditorDecorationType({
         isWholeLine: true,
         backgroundColor: new vscode.ThemeColor('editor.selectionHighlightBackground'),
@@ -43,18 +59,27 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     private readonly note = vscode.window.createTextEditorDecorationType({
         after: { color: new vscode.ThemeColor('editorWarning.foreground'), margin: '0 0 0 2em' },
     });
+    private readonly heat = vscode.window.createTextEditorDecorationType({
+        rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+    });
     private readonly subscriptions: vscode.Disposable[];
 
     readonly onDidChange = this.changed.event;
+    /** The function that is shown was compiled again, or is another one. */
+    readonly onDidRefresh = this.refreshed.event;
 
-    constructor(private readonly server: Server) {
+    constructor(private readonly server: Server, private readonly memory: vscode.Memento) {
+        const selector = { scheme: SCHEME };
         this.subscriptions = [
             vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
             vscode.languages.registerFoldingRangeProvider({ language: LANGUAGE }, this),
+            vscode.languages.registerDefinitionProvider(selector, this),
+            vscode.languages.registerDocumentLinkProvider(selector, this),
             vscode.window.onDidChangeTextEditorSelection(event => this.moved(event.textEditor)),
             vscode.window.onDidChangeActiveTextEditor(editor => editor && this.moved(editor)),
             vscode.window.onDidChangeVisibleTextEditors(() => this.decorate()),
             vscode.workspace.onDidChangeTextDocument(event => this.edited(event.document)),
+            vscode.workspace.onDidSaveTextDocument(document => this.edited(document)),
             vscode.workspace.onDidCloseTextDocument(document => this.closed(document.uri)),
         ];
     }
@@ -75,6 +100,31 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return heads.map((head, i) => new vscode.FoldingRange(head, ends[i] - 1)).filter(range => range.end > range.start);
     }
 
+    /** The statement that an instruction comes from. */
+    provideDefinition(document: vscode.TextDocument, position: vscode.Position): vscode.Location | undefined {
+        const range = this.shown?.lines[position.line];
+        return this.shown && range && document.uri.toString() === this.uri.toString()
+            ? new vscode.Location(this.shown.source, new vscode.Position(range.start.line, range.start.character))
+            : undefined;
+    }
+
+    /** Where there is no code, the statement that is the reason. */
+    provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
+        if (!this.shown || this.shown.hasCode || document.uri.toString() !== this.uri.toString()) {
+            return [];
+        }
+        const { lines, source } = this.shown;
+        return lines.flatMap((range, line) => {
+            if (!range || line >= document.lineCount) {
+                return [];
+            }
+            const target = source.with({ fragment: `L${range.start.line + 1},${range.start.character + 1}` });
+            const link = new vscode.DocumentLink(document.lineAt(line).range, target);
+            link.tooltip = 'Go to the statement';
+            return [link];
+        });
+    }
+
     /** Opens the machine code of a function of `source`. */
     async show(source: vscode.Uri, place: Place): Promise<void> {
         if (!this.server.client) {
@@ -91,21 +141,44 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         const document = await vscode.languages.setTextDocumentLanguage(opened, LANGUAGE);
         await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: false });
         this.decorate();
+        void this.compareWithSaved();
+    }
+
+    /** Shows control words as a column, in words, or not at all. */
+    async switchControls(): Promise<void> {
+        const next = CONTROLS[(CONTROLS.indexOf(this.controls) + 1) % CONTROLS.length];
+        await this.memory.update('sass.controls', next);
+        if (this.shown) {
+            await this.refresh(this.shown.source, { function: this.shown.function });
+        }
+    }
+
+    private get controls(): Controls {
+        return this.memory.get<Controls>('sass.controls', 'codes');
+    }
+
+    /** What is shown, for commands of the view; else where the cursor is. */
+    place(): { source: vscode.Uri; place: Place } | undefined {
+        const editor = vscode.window.activeTextEditor;
+        if (editor?.document.languageId === 'ptx') {
+            return { source: editor.document.uri, place: { position: editor.selection.active } };
+        }
+        return this.shown && { source: this.shown.source, place: { function: this.shown.function } };
     }
 
     /** `undefined` where the server has nothing to say, with the text's version at the time of asking. */
     private async ask(source: vscode.Uri, place: Place): Promise<Shown | undefined> {
         const document = vscode.workspace.textDocuments.find(open => open.uri.toString() === source.toString());
         const version = document?.version ?? 0;
-        const parameters = { textDocument: { uri: source.toString() }, ...place };
+        const parameters = { textDocument: { uri: source.toString() }, ...place, controls: this.controls, live: false };
         const answer = await this.server.client?.sendRequest<Answer | null>('ptx/sassView', parameters).catch(() => null);
-        return answer ? { ...answer, source, version, hasCode: /^\/\*/m.test(answer.text) } : undefined;
+        return answer ? { ...answer, source, version } : undefined;
     }
 
     private take(shown: Shown): void {
         if (!shown.hasCode && this.shown?.hasCode && this.shown.function === shown.function && this.isSource(shown.source)) {
             // The code as it was is worth more than the reason alone.
-            this.reason = shown.text.replace(/^\/\/ /, '').trim();
+            this.reason = shown.text.split('\n')[0].replace(/^\/\/ /, '').trim();
             this.decorate();
             return;
         }
@@ -114,6 +187,23 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         this.reason = '';
         if (isNew) {
             this.changed.fire(this.uri);
+        }
+        this.decorate();
+        this.refreshed.fire({ source: shown.source, place: { function: shown.function } });
+    }
+
+    /** Says in the first line what is different since the last save. */
+    private async compareWithSaved(): Promise<void> {
+        const shown = this.shown;
+        const source = vscode.workspace.textDocuments.find(document => this.isSource(document.uri));
+        this.difference = '';
+        if (shown?.hasCode && source?.isDirty && source.uri.scheme === 'file') {
+            const parameters = { textDocument: { uri: source.uri.toString() }, function: shown.function, with: { saved: true } };
+            const answer = await this.server.client?.sendRequest<{ summary: string } | null>('ptx/sassDifference', parameters).catch(() => null);
+            if (this.shown !== shown) {
+                return;
+            }
+            this.difference = answer ? `${answer.summary} since the last save` : '';
         }
         this.decorate();
     }
@@ -159,9 +249,14 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private async refresh(source: vscode.Uri, place: Place): Promise<void> {
+        const own = ++this.asked;
         const answer = await this.ask(source, place);
+        if (own !== this.asked) {
+            return;
+        }
         if (answer) {
             this.take(answer);
+            await this.compareWithSaved();
         } else if (place.function) {
             this.reason = 'there is no such function any more';
             this.decorate();
@@ -177,20 +272,23 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     /** Marks the lines that belong to the cursor's, in both directions. */
     private decorate(): void {
         const editors = vscode.window.visibleTextEditors;
-        const views = editors.filter(editor => editor.document.uri.scheme === SCHEME);
+        const views = editors.filter(editor => editor.document.uri.toString() === this.uri.toString());
         const sources = editors.filter(editor => this.isSource(editor.document.uri));
         if (views.length === 0 || !this.shown) {
             sources.forEach(editor => editor.setDecorations(this.mark, []));
             return;
         }
-        const { lines } = this.shown;
+        const { lines, heat } = this.shown;
         const isStale = this.isStale;
         for (const view of views) {
             const whole = new vscode.Range(0, 0, view.document.lineCount, 0);
             view.setDecorations(this.stale, isStale ? [whole] : []);
             const end = view.document.lineAt(0).range.end;
-            const note = { range: new vscode.Range(end, end), renderOptions: { after: { contentText: this.reason } } };
-            view.setDecorations(this.note, isStale && this.reason ? [note] : []);
+            const text = isStale ? this.reason : this.difference;
+            const note = { range: new vscode.Range(end, end), renderOptions: { after: { contentText: text } } };
+            view.setDecorations(this.note, text ? [note] : []);
+            // While the document has its old text, the lines are those of another one.
+            view.setDecorations(this.heat, view.document.lineCount >= heat.length ? heatCells(heat) : []);
         }
         // Ranges of an older text mean nothing in the new one.
         const cursor = isStale ? undefined : vscode.window.activeTextEditor;
@@ -217,7 +315,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private closed(uri: vscode.Uri): void {
-        if (uri.scheme === SCHEME) {
+        if (uri.toString() === this.uri.toString()) {
             this.shown = undefined;
             vscode.window.visibleTextEditors.forEach(editor => editor.setDecorations(this.mark, []));
         }
@@ -225,7 +323,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     dispose(): void {
         clearTimeout(this.timer);
-        vscode.Disposable.from(...this.subscriptions, this.mark, this.stale, this.note, this.changed).dispose();
+        vscode.Disposable.from(...this.subscriptions, this.mark, this.stale, this.note, this.heat, this.changed, this.refreshed).dispose();
     }
 }
 

@@ -13,7 +13,7 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<Vec<InlayHint>> {
         .into_iter()
         .map(|hint| InlayHint {
             position: lines.position(hint.offset),
-            label: InlayHintLabel::String(hint.label),
+            label: InlayHintLabel::String(s.last_hints.shown(&hint.function, hint.label, hint.standing)),
             kind: None,
             text_edits: None,
             tooltip: (!hint.tooltip.is_empty()).then_some(InlayHintTooltip::String(hint.tooltip)),

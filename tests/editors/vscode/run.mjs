@@ -80,6 +80,19 @@ const parts = {
             saw(`machine code, marked on opening (${language.trim()})`);
             await w.picture('vscode-sass');
 
+            const cells = await w.beside('FFMA', 1);
+            assert(cells.length === 2 && cells.every(cell => /^ +\d+$/.test(cell)), `live registers and stall cycles: ${JSON.stringify(cells)}`);
+            saw(`heat:${cells.join(',')}`);
+            const controls = () => w.quick('>PTX: Switch Control Codes, Words, None', 'Switch Control Codes');
+            await controls();
+            await until('control words in words', async () => /\/\/ .*\d cycles?/.test(await w.text(1)));
+            await w.picture('vscode-words');
+            await controls();
+            await until('code without control words', async () => !/cycles?|:S\d\d/.test(await w.text(1)));
+            await controls();
+            await until('control codes', async () => /:S\d\d/.test(await w.text(1)));
+            saw('control words as codes, in words, hidden');
+
             // The other direction: the cursor in the machine code marks the PTX.
             await w.line('FFMA', 1).first().click();
             await until('mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('fma.rn.f32')));
@@ -97,10 +110,25 @@ const parts = {
             await until('black text', async () => (await w.opacity(1)) === 1);
             await until('mark after the edit', async () => (await w.marked(1)).some(line => line.includes('FADD')));
             saw('refreshed after an edit');
+            await until('difference from the last save', async () => (await w.beside('saxpy for', 1)).some(text => /\+2 instructions since the last save/.test(text)));
+            await w.quick('>PTX: Compare SASS with the Last Save', 'Compare SASS with the Last Save');
+            await w.page.waitForSelector('.monaco-diff-editor .editor.modified .view-line:has-text("FADD")', { timeout: 20000 });
+            assert.strictEqual(await w.page.locator('.monaco-diff-editor .editor.original .view-line', { hasText: 'FADD' }).count(), 0, 'the saved code has no FADD');
+            await w.notification('+2 instructions').waitFor({ timeout: 20000 });
+            await w.picture('vscode-difference');
+            saw('difference from the last save');
+            await w.page.locator('.editor-group-container .tab', { hasText: '↔' }).click({ button: 'middle' });
+            await w.page.waitForSelector('.monaco-diff-editor', { state: 'detached' });
+            await w.line('add.rn.f32', 0).first().click();
+            await w.go(at, 1);
+            await w.press('End');
             await w.page.keyboard.type(' junk');
             await until('squiggle', () => w.editor(0).locator('.squiggly-error').count());
             await until('grey text', async () => (await w.opacity(1)) < 0.6);
             assert.deepStrictEqual(await w.marked(1), [], 'grey text has no marks');
+            await until('reason', async () => (await w.beside('saxpy for', 1)).some(text => /not compiled: /.test(text)));
+            await w.go(8);
+            await until('hint with the last good values', async () => /registers.*before the errors/.test(await w.text(0)));
             await w.picture('vscode-stale');
             saw('grey while the text has errors');
             await w.press('Control+Z');
@@ -218,6 +246,97 @@ const parts = {
             writeFileSync(`${folder}/ptx-check.toml`, 'target = "sm_999"\n');
             await w.notification('unknown target').waitFor({ timeout: 30000 });
             saw('reads ptx-check.toml again');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    async 'navigation, targets and pictures'() {
+        const folder = project('navigation');
+        copyFileSync(`${root}/tests/editors/calls.ptx`, `${folder}/calls.ptx`);
+        copyFileSync(`${root}/tests/editors/calls.cu`, `${folder}/calls.cu`);
+        copyFileSync(`${root}/tests/kernels/attention.ptx`, `${folder}/attention.ptx`);
+        const broken = readFileSync(`${root}/examples/saxpy.ptx`, 'utf8').replace('fma.rn', 'fna.rn');
+        writeFileSync(`${folder}/broken.ptx`, broken);
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server, 'editor.linkedEditing': true } });
+        try {
+            await w.press('Control+B');
+            await w.open('calls.ptx', 'call (y)');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            const lines = await readFile(`${folder}/calls.ptx`);
+            const go = async (text, shift = 0) => {
+                const at = lines.findIndex(line => line.includes(text));
+                await w.go(at + 1, lines[at].indexOf(text) + 1 + shift);
+            };
+            // Callers of a function.
+            await go('twice(', 2);
+            await w.quick('>Calls: Show Call Hierarchy', 'Calls: Show Call Hierarchy');
+            await w.page.waitForSelector('.part.sidebar .monaco-list-row:has-text("caller")', { timeout: 20000 });
+            await w.press('Control+B');
+            await w.line('call (y)').first().click();
+            saw('callers');
+            // An instruction leads to its source, a name to its declaration.
+            await go('call (', 2);
+            await w.press('F12');
+            await w.line('do *a').first().waitFor({ timeout: 20000 });
+            await until('line of the source', async () => /Ln 3\b/.test(await w.page.locator('.statusbar').innerText()));
+            await w.page.locator('.editor-group-container .tab', { hasText: 'calls.ptx' }).click();
+            await w.line('call (y)').first().waitFor({ timeout: 20000 });
+            await go('twice, (', 2);
+            await w.press('F12');
+            await until('declaration', async () => /Ln 6\b/.test(await w.page.locator('.statusbar').innerText()));
+            saw('source of an instruction, declaration of a name');
+            // A selection grows from a register to the function.
+            await go('%r2, %r1', 1);
+            const selected = [];
+            for (let i = 0; i < 4; i++) {
+                await w.press('Shift+Alt+ArrowRight');
+                await w.page.waitForTimeout(200);
+                const text = await w.page.locator('.statusbar').innerText();
+                selected.push(Number(/\((\d+) selected\)/.exec(text)?.[1] ?? 0));
+            }
+            assert(selected[0] === 3 && selected.every((count, i) => i === 0 || count > selected[i - 1]), `selections: ${selected}`);
+            saw(`selections of ${selected.join(', ')} characters`);
+            // Both places of a label change together.
+            await go('again:', 2);
+            await w.page.waitForTimeout(700);
+            await w.page.keyboard.type('x');
+            await until('both places of the label', async () => /bra agxain;/.test(await w.text()) && /agxain:/.test(await w.text()));
+            await w.press('Control+Z');
+            saw('linked editing of a label');
+
+            // What the kernel takes on each target.
+            await w.open('attention.ptx', '.visible .entry');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            const body = (await readFile(`${folder}/attention.ptx`)).findIndex(line => line.includes('ld.param')) + 1;
+            await w.go(body, 6);
+            await w.quick('>PTX: Compare Targets', 'Compare Targets');
+            await w.inside('sm_120');
+            await w.picture('vscode-targets');
+            saw('targets in a table');
+            await w.quick('>View: Close All Editors', 'View: Close All Editors');
+
+            // Pictures of it.
+            await w.open('attention.ptx', 'ld.param');
+            await w.go(body, 6);
+            await w.quick('>PTX: Show Pictures of This Function', 'Show Pictures of This Function');
+            await w.inside('registers allocated');
+            await w.picture('vscode-pictures');
+            saw('pictures');
+            await w.quick('>View: Close All Editors', 'View: Close All Editors');
+
+            // What cannot be compiled says why, and leads to the statement.
+            await w.open('broken.ptx', 'fna.rn');
+            await w.go(broken.split('\n').findIndex(line => line.includes('mad.lo')) + 1, 6);
+            await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
+            await w.line('not compiled', 1).first().waitFor({ timeout: 20000 });
+            const link = w.editor(1).locator('.detected-link').first();
+            await link.waitFor({ timeout: 20000 });
+            await link.click({ modifiers: ['Control'] });
+            const wanted = broken.split('\n').findIndex(line => line.includes('fna.rn')) + 1;
+            await until('statement', async () => new RegExp(`Ln ${wanted}\\b`).test(await w.page.locator('.statusbar').innerText()));
+            saw('a link to the statement that is the reason');
         } finally {
             await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();

@@ -126,6 +126,25 @@ export class Workbench {
         });
     }
 
+    /** What decorations show before and after the words of the first line that has a text. */
+    async beside(text, tab = 0) {
+        return this.line(text, tab).first().evaluate(line => [...line.querySelectorAll('span')]
+            .flatMap(span => ['::before', '::after'].map(side => getComputedStyle(span, side).content))
+            .filter(content => content !== 'none' && content !== 'normal')
+            .map(content => content.replace(/^"|"$/g, '').replace(/\u00a0/g, ' ')));
+    }
+
+    /** Waits until a page inside the workbench has a text. */
+    async inside(text) {
+        return until(`page with "${text}"`, async () => {
+            for (const frame of this.page.frames()) {
+                const content = await frame.evaluate(() => document.body?.innerText + (document.body?.querySelector('svg') ? document.body.textContent : '')).catch(() => '');
+                if (content.includes(text)) return frame;
+            }
+            return undefined;
+        });
+    }
+
     /** The colour of a word in the first line that has a text. */
     async colour(text, word, tab = 0) {
         return this.line(text, tab).first().evaluate((line, word) => {

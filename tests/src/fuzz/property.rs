@@ -171,7 +171,7 @@ fn features(case: &Case) {
             ide::definition(&db, file, offset);
             ide::highlights(&db, file, offset);
             ide::code_actions(&db, file, TextRange::new(offset, whole.end()));
-            ide::sass_view_at(&db, file, offset);
+            ide::sass_view_at(&db, file, offset, ide::SassStyle::default());
             for reference in ide::references(&db, file, offset).unwrap_or_default() {
                 inside(reference.range);
             }

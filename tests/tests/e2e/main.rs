@@ -2,8 +2,13 @@
 
 mod abuse;
 mod client;
+mod compilation;
+mod embedded;
 mod features;
 mod hostile;
+mod recorded;
+#[cfg(target_os = "linux")]
+mod reference;
 mod session;
 mod settings;
 

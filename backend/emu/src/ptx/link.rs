@@ -1,4 +1,4 @@
-//! A kernel and the device functions that it may call as one program: instructions one behind the other, each
+//! A kernel and the device functions that it may call as one program: instructions one after the other, each
 //! function with registers, labels and variables of its own numbers.
 //!
 //! Device functions come before the kernel. Of the threads of a warp those at the lowest place go first, so that
@@ -24,15 +24,16 @@ pub(super) enum Place {
 }
 
 /// A parameter or a result of a function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Formal {
     pub(super) size: u32,
     pub(super) at: Slot,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Slot {
-    Register(RegId),
+    /// The elements of a vector, or one register.
+    Registers(Box<[RegId]>),
     /// Bytes from the start of the frame.
     Frame(u64),
 }
@@ -75,7 +76,7 @@ pub(super) struct Code {
     pub(super) dynamic: Vec<usize>,
     /// What they are aligned to.
     pub(super) dynamic_align: u64,
-    /// Constants that functions declare, behind those of the module.
+    /// Constants that functions declare, after those of the module.
     pub(super) constants: Vec<u8>,
     /// By instruction and operand: what video instructions take of registers.
     pub(super) parts: BTreeMap<(u32, u8), Part>,
@@ -275,7 +276,7 @@ impl Formal {
 
     fn place(&self) -> Place {
         match self.at {
-            Slot::Register(_) => Place::Nowhere,
+            Slot::Registers(_) => Place::Nowhere,
             Slot::Frame(start) => Place::Frame(start),
         }
     }
@@ -284,7 +285,7 @@ impl Formal {
 fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
     let formal = |param: &Param| {
         let at = match param.reg {
-            Some(register) => Slot::Register(base.reg(register)),
+            Some(_) => Slot::Registers(param.registers().map(|register| base.reg(register)).collect()),
             None => match frame.add(param.size.into(), param.align.max(1).into()) {
                 Place::Frame(start) => Slot::Frame(start),
                 Place::Fixed(_) | Place::Shared(_) | Place::Nowhere => Slot::Frame(0),

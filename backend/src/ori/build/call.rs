@@ -4,15 +4,17 @@
 //! stores to one and loads from it are parts of these words. Only a function's own parameters may have addresses.
 
 use super::operand::{known, registers};
-use super::ssa::{Shape, Variable};
+use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
 use crate::abi::{self, Convention, Place, Results};
+use crate::driver::Gradient;
 use crate::input::{Linkage, Operand, Param, Signature, Symbol};
-use crate::layout;
+use crate::layout::{self, Slot};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Callee, MemSize, Op};
+use crate::target::Target;
 use ptx_isa::{ScalarType, Space};
 use smallvec::SmallVec;
 
@@ -85,7 +87,7 @@ impl<'a> Lowering<'a> {
                 return self.unsupported(instr, &format!("the external function '{}'", signature.name));
             }
             Some(i) if signature.is_of_driver() && !self.relocatable => {
-                target.push(self.function_slot(i)?);
+                target.push(self.function_slot(Slot::Function(i))?);
                 Op::CallTo { absolute: true }
             }
             Some(function) if let Some(known) = signature.known => {
@@ -101,15 +103,32 @@ impl<'a> Lowering<'a> {
                 Op::CallTo { absolute: false }
             }
         };
+        let mut arguments = Vec::with_capacity(given);
+        for (param, operand) in signature.params.iter().zip(parts.arguments) {
+            arguments.push(self.argument(operand, param)?);
+        }
+        let results = self.transfer((op, &target), &convention, &signature.returns, arguments);
+        for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
+            self.take_result(operand, param, &words)?;
+        }
+        Ok(())
+    }
+
+    /// Calls a function with words for its parameters, and gives the words of its results.
+    pub(super) fn transfer(
+        &mut self,
+        (op, target): (Op, &[Src]),
+        convention: &Convention,
+        returns: &[Param],
+        arguments: Vec<Vec<Src>>,
+    ) -> Vec<Vec<Src>> {
         let mut passed: Vec<(u8, Src)> = Vec::new();
         if let Results::Memory { .. } = convention.results {
             let start = self.results_at;
             let end = self.stack_end();
             passed.push((abi::FIRST, self.offset_from(end, start)));
         }
-        for ((param, place), operand) in signature.params.iter().zip(&convention.params).zip(parts.arguments)
-        {
-            let words = self.argument(operand, param)?;
+        for (place, words) in convention.params.iter().zip(arguments) {
             match *place {
                 Place::Registers(first) => {
                     let given = words.iter().enumerate().filter(|(_, word)| word.kind != SrcKind::Undef);
@@ -125,7 +144,7 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(&target);
+        let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(target);
         let end = self.stack_end();
         if self.out.frame.moving {
             passed.push((abi::STACK_END, end));
@@ -134,9 +153,9 @@ impl<'a> Lowering<'a> {
             srcs.push(self.fix_into(register, word));
         }
         let mut dsts: SmallVec<[Dst; 16]> = SmallVec::new();
-        let mut results: Vec<Vec<Src>> = vec![Vec::new(); signature.returns.len()];
+        let mut results: Vec<Vec<Src>> = vec![Vec::new(); returns.len()];
         if let Results::Registers(first) = &convention.results {
-            for ((result, first), words) in signature.returns.iter().zip(first).zip(&mut results) {
+            for ((result, first), words) in returns.iter().zip(first).zip(&mut results) {
                 for i in 0..abi::words(result) as u8 {
                     let value = self.out.new_pinned(first + i);
                     dsts.push(Dst::Value(value));
@@ -152,17 +171,14 @@ impl<'a> Lowering<'a> {
             *word = self.reg(Op::Fix, &[*word]);
         }
         if let Results::Memory { starts, .. } = &convention.results {
-            for ((result, start), words) in signature.returns.iter().zip(starts).zip(&mut results) {
+            for ((result, start), words) in returns.iter().zip(starts).zip(&mut results) {
                 for i in 0..abi::words(result) {
                     let offset = (self.results_at + start + 4 * i) as i32;
                     words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[end]));
                 }
             }
         }
-        for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
-            self.take_result(operand, param, &words)?;
-        }
-        Ok(())
+        results
     }
 
     fn convention(&self, params: &[Param], returns: &[Param]) -> Result<Convention> {
@@ -179,18 +195,17 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// The address of a function of the system.
-    fn function_slot(&mut self, function: u32) -> Result<Src> {
-        let symbol = Symbol::Function(function);
-        let Some(slot) = layout::address_slot(self.env, symbol) else {
+    /// The address of a function of the driver.
+    pub(super) fn function_slot(&mut self, slot: Slot) -> Result<Src> {
+        let Some(offset) = layout::address_slot(self.env, slot) else {
             let what = "more addresses than constant bank 4 has room for".into();
             return Err(CodegenError::Limit { at: self.src, what });
         };
-        if !self.out.facts.symbols.contains(&symbol) {
-            self.out.facts.symbols.push(symbol);
+        if !self.out.facts.symbols.contains(&slot) {
+            self.out.facts.symbols.push(slot);
         }
         let bank = layout::ADDRESS_BANK;
-        Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: slot.into() }, &[Src::ZERO]))
+        Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: offset.into() }, &[Src::ZERO]))
     }
 
     /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.
@@ -211,6 +226,10 @@ impl<'a> Lowering<'a> {
         {
             let count = if abi::is_open(param) { open_words(self.func, operand) } else { abi::words(param) };
             return Ok((0..count).map(|i| self.read_word(symbol, i)).collect());
+        }
+        if let Operand::Vector(elements) = operand {
+            let parts = elements.iter().map(|e| self.read(e, param.ty)).collect::<Result<Vec<Src>>>()?;
+            return Ok(self.elements_packed(parts, param.ty.bits()));
         }
         let bits = match (param.ty, param.size) {
             (ScalarType::Pred, _) => return self.predicate_argument(operand),
@@ -247,6 +266,15 @@ impl<'a> Lowering<'a> {
                 let value = self.register_of(param.ty, words);
                 self.write(operand, value)
             }
+            Operand::Vector(ref elements) => (0..).zip(elements).try_for_each(|(lane, element)| {
+                let (op, srcs) = part_of(words, param.ty, lane);
+                let value = match op {
+                    Op::Prmt => self.reg(op, &srcs),
+                    _ if srcs.len() == 1 => srcs[0],
+                    _ => self.pack(&srcs),
+                };
+                self.write(element, value)
+            }),
             _ => self.malformed("a result that goes nowhere"),
         }
     }
@@ -402,31 +430,31 @@ impl<'a> Lowering<'a> {
                 let variable = self.word_variable(Symbol::Param(i), w);
                 self.ssa.write(entry, variable, *word);
             }
-            if let Some(reg) = param.reg {
-                let value = self.entry_register(param.ty, &taken);
+            for (lane, reg) in (0..).zip(param.registers()) {
+                let value = self.entry_register(param.ty, &taken, lane);
                 self.ssa.write(entry, Variable::Reg(reg), value);
             }
         }
         Ok(())
     }
 
-    /// A parameter that is a register of the body, made in the entry block.
-    fn entry_register(&mut self, ty: ScalarType, words: &[Src]) -> Src {
-        let (op, shape) = match (ty, words) {
-            (ScalarType::Pred, _) => {
-                use crate::ori::op::{Bool, ICmp, Sign};
-                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
-                (op, Shape { file: File::P, width: 1 })
-            }
-            (_, [word]) => return *word,
-            (_, words) => (Op::Pack, Shape { file: File::R, width: words.len() as u8 }),
-        };
-        let value = self.new_value(shape.file, shape.width);
-        let inst = match op {
-            Op::Pack => Inst::new(op, &[Dst::Value(value)], words, self.src),
-            _ => Inst::new(op, &[Dst::Value(value), Dst::Sink], &[words[0], Src::ZERO, Src::TRUE], self.src),
-        };
-        self.prologue.push(inst);
+    /// An element of a parameter that is registers of the body, made in the entry block.
+    fn entry_register(&mut self, ty: ScalarType, words: &[Src], lane: u32) -> Src {
+        if ty == ScalarType::Pred {
+            use crate::ori::op::{Bool, ICmp, Sign};
+            let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
+            let value = self.new_value(File::P, 1);
+            let dsts = [Dst::Value(value), Dst::Sink];
+            self.prologue.push(Inst::new(op, &dsts, &[words[0], Src::ZERO, Src::TRUE], self.src));
+            return value.into();
+        }
+        let (op, srcs) = part_of(words, ty, lane);
+        if srcs.len() == 1 {
+            return srcs[0];
+        }
+        let width = if op == Op::Pack { srcs.len() as u8 } else { 1 };
+        let value = self.new_value(File::R, width);
+        self.prologue.push(Inst::new(op, &[Dst::Value(value)], &srcs, self.src));
         value.into()
     }
 
@@ -467,7 +495,7 @@ impl<'a> Lowering<'a> {
     /// Ends the block by going back to the caller; a kernel's thread ends.
     pub(super) fn return_to_caller(&mut self) -> Result<()> {
         if self.func.entry {
-            self.end(Term::Exit);
+            self.exit();
             return Ok(());
         }
         self.guard = Src::TRUE;
@@ -480,12 +508,16 @@ impl<'a> Lowering<'a> {
         let Some(reg) = result.reg else {
             return Ok((0..abi::words(result)).map(|i| self.read_word(Symbol::Return(index), i)).collect());
         };
-        let value = self.read_register(reg)?;
         if result.ty == ScalarType::Pred {
+            let value = self.read_register(reg)?;
             return Ok(vec![self.select(value, Src::imm(1), Src::ZERO, 1)]);
         }
-        let width = registers(result.ty);
-        Ok((0..width).map(|i| self.word(value, i, width)).collect())
+        let parts = result.registers().map(|reg| self.read_register(reg)).collect::<Result<Vec<Src>>>()?;
+        if let [value] = parts[..] {
+            let width = registers(result.ty);
+            return Ok((0..width).map(|i| self.word(value, i, width)).collect());
+        }
+        Ok(self.elements_packed(parts, result.ty.bits()))
     }
 
     /// Where what the caller passes on the stack begins.
@@ -498,6 +530,20 @@ impl<'a> Lowering<'a> {
         self.prologue.push(Inst::new(Op::FrameTop, &[Dst::Value(top)], &[], self.src));
         self.frame_top = Some(top);
         top.into()
+    }
+}
+
+/// The operation that takes an element out of a parameter's words, with its sources. A `Pack` of one source is that word.
+/// A short element of a vector is extended with zeros; above a short scalar is whatever the word has.
+fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>) {
+    let bits = ty.bits();
+    let first = (lane * bits / 32) as usize;
+    let given = words.get(first).copied().unwrap_or(Src::ZERO);
+    let at = lane * bits % 32 / 8;
+    match bits {
+        8 => (Op::Prmt, SmallVec::from_slice(&[given, Src::imm(0x4440 | at), Src::ZERO])),
+        16 => (Op::Prmt, SmallVec::from_slice(&[given, Src::imm(0x4410 + 0x11 * at), Src::ZERO])),
+        _ => (Op::Pack, words.iter().skip(first).take((bits / 32) as usize).copied().collect()),
     }
 }
 
@@ -528,12 +574,18 @@ fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     u32::try_from(size.min(MOST_BYTES.into())).unwrap_or(MOST_BYTES).div_ceil(4)
 }
 
-/// What the calls of a function need of its frame: bytes of parameters, and of large results behind them.
-pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -> (u32, u32) {
+/// What the calls of a function need of its frame: bytes of parameters, and of large results after them.
+pub(super) fn outgoing(
+    env: &crate::input::Env,
+    func: &crate::input::Function,
+    target: &Target,
+) -> (u32, u32) {
     let (mut params, mut results) = (0, 0);
     for stmt in &func.body {
         let crate::input::Stmt::Instr(instr) = stmt else { continue };
         if instr.opcode.form != ptx_isa::FormId::Call {
+            let called = gradient_called(env, target, instr);
+            params = params.max(called.map_or(0, |gradient| gradient.convention().stack_bytes));
             continue;
         }
         let signature = instr.operands.iter().find_map(|operand| match operand {
@@ -567,9 +619,19 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
+/// The function of the driver that is called for a texture read.
+fn gradient_called(
+    env: &crate::input::Env,
+    target: &Target,
+    instr: &crate::input::Instr,
+) -> Option<Gradient> {
+    Gradient::of(env, instr).filter(|_| target.driver_gradients)
+}
+
 /// Whether a function calls others.
-pub(super) fn calls(func: &crate::input::Function) -> bool {
-    func.body
-        .iter()
-        .any(|stmt| matches!(stmt, crate::input::Stmt::Instr(i) if i.opcode.form == ptx_isa::FormId::Call))
+pub(super) fn calls(env: &crate::input::Env, func: &crate::input::Function, target: &Target) -> bool {
+    func.body.iter().any(|stmt| {
+        let crate::input::Stmt::Instr(instr) = stmt else { return false };
+        instr.opcode.form == ptx_isa::FormId::Call || gradient_called(env, target, instr).is_some()
+    })
 }

@@ -1,5 +1,5 @@
 -- The parts of the client that Neovim does not have by itself: the machine code of a function in a window beside the
--- PTX, the pages of diagnostics, and what to do when the server is missing.
+-- PTX, comparisons and pictures of it, the pages of diagnostics, and what to do when the server is missing.
 local M = {}
 
 local server = require('ptx.server')
@@ -39,8 +39,9 @@ local function set_colours()
   end
 end
 
--- Registers the commands that code lenses and actions carry, and our own, and enables the server.
-function M.setup()
+-- Registers the commands that code lenses and actions carry, and our own, and enables the server. `embedded = false`
+-- leaves PTX inside other languages alone.
+function M.setup(options)
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)
     M.show_sass(command.arguments[2])
@@ -48,8 +49,26 @@ function M.setup()
   vim.lsp.commands['ptx.explain'] = function(command)
     M.explain(command.arguments[1])
   end
+  vim.lsp.commands['ptx.showReference'] = function(command)
+    require('ptx.reference').show(command.arguments[2])
+  end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
+  vim.api.nvim_create_user_command('PtxSassControls', function(args)
+    require('ptx.sass').show_controls(args.fargs[1])
+  end, { nargs = '?', desc = 'Show control words as codes, in words or not',
+    complete = function() return { 'codes', 'words', 'hidden' } end })
+  vim.api.nvim_create_user_command('PtxSassDiff', function(args)
+    require('ptx.compare').difference(args.args)
+  end, { nargs = '?', desc = 'Compare SASS with the last save, a target (sm_90), a level (O0) or a number of registers',
+    complete = function() return { 'saved', 'O0', 'O1', 'O2', 'O3', 'sm_75', 'sm_80', 'sm_90', 'sm_100', 'sm_120' } end })
+  vim.api.nvim_create_user_command('PtxTargets', function()
+    require('ptx.compare').targets()
+  end, { desc = 'Compare targets' })
+  vim.api.nvim_create_user_command('PtxPictures', function(args)
+    require('ptx.compare').pictures(args.args)
+  end, { nargs = '?', complete = 'file', desc = 'Show pictures of this function, or write them to a file' })
   vim.api.nvim_create_user_command('PtxRestart', server.restart, { desc = 'Restart the language server' })
+  require('ptx.images').setup()
   set_colours()
   vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colours })
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
@@ -60,6 +79,9 @@ function M.setup()
   end })
   vim.api.nvim_create_autocmd('FileType', { pattern = 'ptx', once = true, callback = server.look })
   vim.lsp.enable('ptx')
+  if not options or options.embedded ~= false then
+    server.enable_embedded()
+  end
 end
 
 return M

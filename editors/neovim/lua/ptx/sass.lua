@@ -1,16 +1,23 @@
 -- The machine code of the function under the cursor, in a window beside the PTX. It follows the cursor from function
--- to function and every edit; what is older than the text is grey. The cursor in either marks lines in the other.
+-- to function and every edit; what is older than the text is grey. The cursor in either marks lines in the other. Beside
+-- each instruction stand its live registers and its stall cycles, the redder the more. `<CR>` or `gd` goes to the PTX.
 local M = {}
 
 local server = require('ptx.server')
 local marks = vim.api.nvim_create_namespace('ptx.sass')
 local grey = vim.api.nvim_create_namespace('ptx.sass.stale')
+local notes = vim.api.nvim_create_namespace('ptx.sass.notes')
 -- Milliseconds after the last keystroke or movement.
 local PAUSE = 150
 
--- What is shown: source, buffer, name, lines (ranges of PTX by line), tick (of the text that was compiled).
+-- What is shown: source, buffer, name, lines (ranges of PTX by line), heat (live registers and stall cycles by line), tick
+-- (of the text that was compiled), reason (why the code is old), difference (from the last save).
 local view
+-- How control words are shown: codes, words or hidden.
+local controls = 'codes'
 local timer = assert(vim.uv.new_timer())
+-- Counts the questions: only the answer to the last one is taken.
+local asked = 0
 
 local function is_open()
   return view and vim.api.nvim_buf_is_valid(view.buffer) and vim.fn.bufwinid(view.buffer) >= 0
@@ -34,19 +41,44 @@ local function mark(buffer, lines, scrolls)
   end
 end
 
+-- The place of machine code that commands of the view are for: what is shown, or the cursor in PTX.
+local function position(buffer)
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
+  return client and { position = vim.lsp.util.make_position_params(0, client.offset_encoding).position }
+end
+
+function M.place()
+  local here = vim.api.nvim_get_current_buf()
+  if view and here == view.buffer then
+    return view.source, { ['function'] = view.name }
+  end
+  if not server.client(here) then
+    return
+  end
+  return here, position(here)
+end
+
+local function note()
+  vim.api.nvim_buf_clear_namespace(view.buffer, notes, 0, -1)
+  local text = is_stale() and view.reason or not is_stale() and view.difference
+  if text then
+    vim.api.nvim_buf_set_extmark(view.buffer, notes, 0, 0, { virt_text = { { '  ' .. text, 'WarningMsg' } } })
+  end
+end
+
 -- Marks the lines that belong together, and greys what is stale.
 local function decorate()
   if not is_open() or not vim.api.nvim_buf_is_valid(view.source) then
     return
   end
   vim.api.nvim_buf_clear_namespace(view.buffer, grey, 0, -1)
+  note()
   if is_stale() then
     mark(view.buffer, {})
     mark(view.source, {})
     for line = 0, vim.api.nvim_buf_line_count(view.buffer) - 1 do
       vim.api.nvim_buf_set_extmark(view.buffer, grey, line, 0, {
         end_row = line + 1, hl_group = 'Comment', hl_eol = true, priority = 250,
-        virt_text = line == 0 and view.reason and { { view.reason, 'WarningMsg' } } or nil,
       })
     end
     return
@@ -88,20 +120,22 @@ local function ask(source, place, take)
     return
   end
   local tick = vim.api.nvim_buf_get_changedtick(source)
-  local params = vim.tbl_extend('force', { textDocument = vim.lsp.util.make_text_document_params(source) }, place)
+  asked = asked + 1
+  local own = asked
+  local params = vim.tbl_extend('force', {
+    textDocument = vim.lsp.util.make_text_document_params(source), controls = controls, live = false,
+  }, place)
   client:request('ptx/sassView', params, function(err, answer)
-    take(err, answer ~= vim.NIL and answer or nil, tick)
+    if own == asked then
+      take(err, answer ~= vim.NIL and answer or nil, tick)
+    end
   end, source)
 end
 
-local function has_code(text)
-  return text:find('^/%*') or text:find('\n/%*')
-end
-
 local function take(source, answer, tick)
-  if not has_code(answer.text) and is_open() and view.has_code and view.name == answer['function'] and view.source == source then
+  if not answer.hasCode and is_open() and view.has_code and view.name == answer['function'] and view.source == source then
     -- The code as it was is worth more than the reason alone.
-    view.reason = vim.trim(answer.text:gsub('^// ', ''))
+    view.reason = vim.trim(vim.split(answer.text, '\n')[1]:gsub('^// ', ''))
     return
   end
   local buffer = view and vim.api.nvim_buf_is_valid(view.buffer) and view.buffer
@@ -110,9 +144,12 @@ local function take(source, answer, tick)
     vim.api.nvim_buf_set_name(buffer, 'ptx-sass://sass')
     vim.bo[buffer].bufhidden = 'wipe'
     vim.bo[buffer].filetype = 'ptx-sass'
+    for _, keys in ipairs({ '<CR>', 'gd' }) do
+      vim.keymap.set('n', keys, M.go_to_source, { buffer = buffer, desc = 'Go to the PTX of this line' })
+    end
   end
-  view = { source = source, buffer = buffer, name = answer['function'], lines = answer.lines, tick = tick,
-    has_code = has_code(answer.text) }
+  view = { source = source, buffer = buffer, name = answer['function'], lines = answer.lines, heat = answer.heat,
+    tick = tick, has_code = answer.hasCode }
   local text = vim.split(answer.text:gsub('\n$', ''), '\n')
   if not vim.deep_equal(text, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
     vim.bo[buffer].modifiable = true
@@ -120,6 +157,36 @@ local function take(source, answer, tick)
     vim.bo[buffer].modifiable = false
   end
   vim.b[buffer].ptx_function = view.name
+  require('ptx.heat').draw(buffer, answer.heat)
+end
+
+-- Says in the first line what is different since the last save.
+local function compare_with_saved()
+  local shown = view
+  if not shown.has_code or not vim.bo[shown.source].modified then
+    return
+  end
+  local client = vim.lsp.get_clients({ bufnr = shown.source, name = 'ptx' })[1]
+  local params = { textDocument = vim.lsp.util.make_text_document_params(shown.source), ['function'] = shown.name,
+    with = { saved = true } }
+  local _ = client and client:request('ptx/sassDifference', params, function(_, answer)
+    if view == shown and answer and answer ~= vim.NIL and is_open() then
+      shown.difference = answer.summary .. ' since the last save'
+      note()
+    end
+  end, shown.source)
+end
+
+-- Goes to the statement that the line under the cursor comes from.
+function M.go_to_source()
+  local range = view and view.lines[vim.api.nvim_win_get_cursor(0)[1]]
+  local window = view and vim.fn.bufwinid(view.source) or -1
+  if not range or range == vim.NIL or window < 0 then
+    return
+  end
+  vim.api.nvim_set_current_win(window)
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(window, { range.start.line + 1, range.start.character })
 end
 
 local function refresh(source, place)
@@ -129,6 +196,7 @@ local function refresh(source, place)
     end
     if answer then
       take(source, answer, tick)
+      compare_with_saved()
     elseif place['function'] then
       view.reason = 'there is no such function any more'
     end
@@ -143,11 +211,6 @@ local function soon(act)
       act()
     end
   end))
-end
-
-local function position(buffer)
-  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
-  return client and { position = vim.lsp.util.make_position_params(0, client.offset_encoding).position }
 end
 
 local function moved()
@@ -216,7 +279,20 @@ function M.show(name)
     end
     follow()
     decorate()
+    compare_with_saved()
   end)
+end
+
+-- Shows control words as a column of codes, in words, or not at all; without a name the next of these.
+function M.show_controls(name)
+  local all = { 'codes', 'words', 'hidden' }
+  if name and not vim.tbl_contains(all, name) then
+    return vim.notify('ptx: control words are shown as ' .. table.concat(all, ', '), vim.log.levels.ERROR)
+  end
+  controls = name or all[vim.fn.index(all, controls) + 2] or all[1]
+  if is_open() then
+    refresh(view.source, { ['function'] = view.name })
+  end
 end
 
 return M

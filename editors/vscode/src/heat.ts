@@ -1,0 +1,40 @@
+// Cells before the instructions: live registers and stall cycles, the redder the more.
+
+import * as vscode from 'vscode';
+
+const SPACE = '\u00a0';
+/** Of the cells of lines that are no instructions. */
+const BLANK = SPACE.repeat(8);
+
+/** From no colour at none to red at the most. */
+function colour(share: number): string {
+    const hue = Math.round(55 - 55 * share);
+    return `hsla(${hue}, 90%, 50%, ${(0.55 * share).toFixed(2)})`;
+}
+
+function cell(text: string, share: number): vscode.ThemableDecorationAttachmentRenderOptions {
+    return { contentText: text, backgroundColor: colour(share), color: new vscode.ThemeColor('editor.foreground') };
+}
+
+/** Two cells for each line that has figures, and room for them on the others. */
+export function heatCells(heat: ([number, number] | null)[]): vscode.DecorationOptions[] {
+    const most = (index: 0 | 1) => Math.max(1, ...heat.map(figures => figures?.[index] ?? 0));
+    const [mostLive, mostStall] = [most(0), most(1)];
+    return heat.map((figures, line): vscode.DecorationOptions => {
+        const at = new vscode.Range(line, 0, line, 0);
+        if (!figures) {
+            return { range: at, renderOptions: { before: { contentText: BLANK } } };
+        }
+        const [live, stall] = figures;
+        const hover = `${live} live register${live === 1 ? '' : 's'} before it; ${stall} cycle${stall === 1 ? '' : 's'} until the next instruction of the warp`;
+        const padded = (value: number, width: number) => `${SPACE}${String(value).padStart(width, SPACE)}`;
+        return {
+            range: at,
+            hoverMessage: hover,
+            renderOptions: {
+                before: cell(padded(live, 3), live / mostLive),
+                after: { ...cell(padded(stall, 2), stall / mostStall), margin: '0 1ch 0 0' },
+            },
+        };
+    });
+}

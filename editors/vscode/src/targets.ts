@@ -1,0 +1,23 @@
+// What a function takes on each target, as a page.
+
+import * as vscode from 'vscode';
+import { Pages } from './explain';
+import { SassView } from './sass';
+import { Server } from './server';
+
+export async function compareTargets(server: Server, view: SassView, pages: Pages): Promise<void> {
+    if (!server.client) {
+        server.missing();
+        return;
+    }
+    const place = view.place();
+    const answer = place && await server.client.sendRequest<{ function: string; markdown: string } | null>('ptx/compareTargets', {
+        textDocument: { uri: place.source.toString() },
+        ...place.place,
+    });
+    if (answer) {
+        await pages.show(answer.function, answer.markdown);
+    } else {
+        void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
+    }
+}

@@ -1,0 +1,98 @@
+//! `ptx/sassDifference`: a function's machine code beside that of the last save, of another target or of another option.
+//!
+//! Parameters: `{ textDocument, function | position, with }`, `with` being one of `{ saved: true }`, `{ target }`,
+//! `{ optLevel }` and `{ maxRegisters }`. Result: `{ function, summary, before, after }`, where `before` and `after` are
+//! `{ title, text, lines }`, without addresses and control words, so that only what differs shows as different. Null
+//! where there is no function.
+
+use crate::convert::{Lines, line_index};
+use crate::handlers::sass_view::{Place, object, of_file};
+use crate::input;
+use crate::owner::Snapshot;
+use crate::variant::{Change, variant};
+use ptx_analysis::ide::{SassStyle, SassView};
+use ptx_isa::Sm;
+use serde_json::{Value, json};
+
+/// Parameters of `ptx/sassDifference`.
+#[derive(Clone, Debug, serde::Deserialize)]
+pub struct SassDifferenceParams {
+    #[serde(flatten)]
+    pub place: Place,
+    pub with: With,
+}
+
+/// What the machine code is compared with.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum With {
+    Saved(bool),
+    Target(String),
+    OptLevel(u8),
+    MaxRegisters(u32),
+}
+
+/// MiB of the largest saved file that is read.
+const LARGEST: u64 = 64;
+
+/// # Errors
+/// Says why there is nothing to compare with.
+pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Value>, String> {
+    let Some(own) = params.place.view(s, SassStyle::BARE) else { return Ok(None) };
+    let name = own.function.clone();
+    let (before, after) = match &params.with {
+        With::Saved(_) => {
+            let saved = saved(s)?;
+            let (db, file) = variant(s, Change::Text(&saved));
+            let before = of_file(&db, file, &name)
+                .ok_or_else(|| format!("the saved file has no function `{name}`"))?;
+            let index = line_index(&saved);
+            let lines = Lines { text: &saved, index: &index, encoding: s.encoding };
+            ((side("as saved", &before, &lines), before), (side("as it is", &own, &s.lines()), own))
+        }
+        With::Target(target) => {
+            let target = Sm::known(target)?;
+            other(s, own, Change::Target(target), &format!("for {target}"))?
+        }
+        With::OptLevel(level @ 0..=3) => other(s, own, Change::Level(*level), &format!("with -O{level}"))?,
+        With::OptLevel(level) => return Err(format!("no optimization level {level}: they are 0 to 3")),
+        With::MaxRegisters(most) => {
+            other(s, own, Change::Registers(*most), &format!("with at most {most} registers"))?
+        }
+    };
+    let summary = match (before.1.figures, after.1.figures) {
+        (Some(old), Some(new)) => new.difference(&old),
+        (None, _) => first_line(&before.1),
+        (_, None) => first_line(&after.1),
+    };
+    Ok(Some(json!({ "function": name, "summary": summary, "before": before.0, "after": after.0 })))
+}
+
+type Side = (Value, SassView);
+
+fn side(title: &str, view: &SassView, lines: &Lines<'_>) -> Value {
+    let mut object = object(view, lines);
+    object["title"] = format!("{} {title}", view.function).into();
+    object
+}
+
+/// The code as it is, and the same text compiled otherwise.
+fn other(s: &Snapshot, own: SassView, change: Change<'_>, title: &str) -> Result<(Side, Side), String> {
+    let (db, file) = variant(s, change);
+    let other = of_file(&db, file, &own.function)
+        .ok_or_else(|| format!("there is no function `{}` {title}", own.function))?;
+    let lines = s.lines();
+    Ok(((side("as it is", &own, &lines), own), (side(title, &other, &lines), other)))
+}
+
+/// Why there is no code.
+fn first_line(view: &SassView) -> String {
+    view.text.lines().next().unwrap_or_default().trim_start_matches("// ").to_owned()
+}
+
+/// The text that the last save left on disk.
+fn saved(s: &Snapshot) -> Result<String, String> {
+    let path = s.uri.to_file_path().map_err(|()| "the document was never saved to a file".to_owned())?;
+    let input = input::read(&path, LARGEST).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(input.text)
+}

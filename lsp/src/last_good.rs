@@ -1,0 +1,48 @@
+//! What was last said of the functions of a document while they were compiled, for the time in which they have errors.
+
+use std::sync::{Mutex, PoisonError};
+
+use ptx_analysis::ide::Standing;
+use rustc_hash::FxHashMap;
+
+/// Texts by function.
+#[derive(Debug, Default)]
+pub struct LastGood(Mutex<FxHashMap<String, String>>);
+
+impl LastGood {
+    /// The text to show of a function: its own, or the last that stood for compiled code, and why it is old.
+    pub fn shown(&self, function: &str, text: String, standing: Standing) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match standing {
+            Standing::Compiled => {
+                known.insert(function.to_owned(), text.clone());
+                text
+            }
+            Standing::Before(what) => match known.get(function) {
+                Some(old) => format!("{old} (before {what})"),
+                None => text,
+            },
+            Standing::Never => {
+                known.remove(function);
+                text
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_good_text_is_kept() {
+        let all = LastGood::default();
+        let errors = Standing::Before("the errors");
+        assert_eq!(all.shown("k", "not compiled".into(), errors), "not compiled");
+        assert_eq!(all.shown("k", "8 registers".into(), Standing::Compiled), "8 registers");
+        assert_eq!(all.shown("k", "not compiled".into(), errors), "8 registers (before the errors)");
+        assert_eq!(all.shown("other", "not compiled".into(), errors), "not compiled");
+        assert_eq!(all.shown("k", "not supported".into(), Standing::Never), "not supported");
+        assert_eq!(all.shown("k", "not compiled".into(), errors), "not compiled");
+    }
+}

@@ -1,0 +1,254 @@
+//! The control-flow graph of the machine code: blocks with their weights, loops, edges.
+
+use super::Picture;
+use super::canvas::Canvas;
+use super::placement::{Placement, place};
+use ptx_analysis::ide::{MachineBlock, Portrait};
+
+const NODE: (f64, f64) = (196.0, 62.0);
+/// Between nodes, sideways and down.
+const GAP: (f64, f64) = (26.0, 44.0);
+const MARGIN: f64 = 30.0;
+/// Between edges that lead up beside the blocks.
+const LANE: f64 = 12.0;
+/// Blocks of the largest graph that is drawn.
+const MOST: usize = 250;
+/// How often the body of a loop is taken to run for each time around it.
+const TURNS: f64 = 10.0;
+
+/// Expected issue cycles of a block.
+fn cycles(portrait: &Portrait, block: &MachineBlock) -> f64 {
+    let own: u32 =
+        portrait.instructions[block.instructions.clone()].iter().map(|one| u32::from(one.stall.max(1))).sum();
+    f64::from(own) * TURNS.powi(block.loops.len().min(12) as i32)
+}
+
+pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
+    let count = portrait.blocks.len();
+    let title = format!(
+        "Control flow of {}: share of the issue cycles, each loop taken {TURNS:.0} times",
+        portrait.function
+    );
+    let mut canvas = Canvas::default();
+    if count == 0 {
+        return None;
+    }
+    if count > MOST {
+        canvas.text("soft", 0.0, 14.0, format!("not drawn: {count} blocks"));
+        return Some(Picture { title, body: canvas.out, width: 400, height: 24 });
+    }
+    let successors: Vec<Vec<usize>> = portrait.blocks.iter().map(|block| block.successors.clone()).collect();
+    let placed = place(&successors);
+    let geometry = Geometry::new(&placed);
+    rings(&mut canvas, portrait, &geometry);
+    for ((from, to), bends) in &placed.bends {
+        let mut points = vec![geometry.bottom(*from)];
+        let first = placed.nodes[*from].1;
+        for (i, &bend) in bends.iter().enumerate() {
+            let (x, y) = (geometry.x(bend), geometry.y(first + 1 + i));
+            points.extend([(x, y), (x, y + NODE.1)]);
+        }
+        points.push(geometry.top(*to));
+        edge(&mut canvas, &points);
+    }
+    let lanes = lanes(&placed);
+    for (&(from, to), &lane) in placed.back.iter().zip(&lanes) {
+        back(&mut canvas, &geometry, &placed, (from, to), lane);
+    }
+    let all: f64 = portrait.blocks.iter().map(|block| cycles(portrait, block)).sum();
+    for (number, block) in portrait.blocks.iter().enumerate() {
+        node(
+            &mut canvas,
+            portrait,
+            number,
+            block,
+            cycles(portrait, block) / all.max(1.0),
+            geometry.corner(number),
+        );
+    }
+    let beside = lanes.iter().max().map_or(0.0, |&last| (last + 1) as f64 * LANE);
+    let width = geometry.width + beside + 2.0 * MARGIN + 20.0;
+    let height = geometry.y(placed.layers) + MARGIN - GAP.1 + 14.0;
+    Some(Picture { title, body: canvas.out, width: width as u32, height: height as u32 })
+}
+
+/// Beside each other run the edges up that pass the same layers, the shorter ones inside.
+fn lanes(placed: &Placement) -> Vec<usize> {
+    let passes = |&(from, to): &(usize, usize)| placed.nodes[to].1..=placed.nodes[from].1;
+    let mut order: Vec<usize> = (0..placed.back.len()).collect();
+    order.sort_by_key(|&edge| passes(&placed.back[edge]).count());
+    let mut lanes: Vec<Option<usize>> = vec![None; placed.back.len()];
+    for &edge in &order {
+        let own = passes(&placed.back[edge]);
+        let taken = |lane: usize| {
+            placed.back.iter().zip(&lanes).any(|(other, &found)| {
+                let other = passes(other);
+                found == Some(lane) && own.start() <= other.end() && other.start() <= own.end()
+            })
+        };
+        lanes[edge] = (0..).find(|&lane| !taken(lane));
+    }
+    lanes.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+struct Geometry {
+    nodes: Vec<(f64, usize)>,
+    width: f64,
+}
+
+impl Geometry {
+    fn new(placed: &Placement) -> Self {
+        let bends = placed.bends.iter().flat_map(|(_, bends)| bends.iter().map(|&at| at + 0.2));
+        let right = placed.nodes.iter().map(|node| node.0 + 0.5).chain(bends).fold(0.0, f64::max);
+        Self { nodes: placed.nodes.clone(), width: right * (NODE.0 + GAP.0) }
+    }
+
+    fn x(&self, middle: f64) -> f64 {
+        MARGIN + middle * (NODE.0 + GAP.0)
+    }
+
+    fn y(&self, layer: usize) -> f64 {
+        14.0 + layer as f64 * (NODE.1 + GAP.1)
+    }
+
+    fn corner(&self, node: usize) -> (f64, f64) {
+        (self.x(self.nodes[node].0) - NODE.0 / 2.0, self.y(self.nodes[node].1))
+    }
+
+    fn top(&self, node: usize) -> (f64, f64) {
+        (self.x(self.nodes[node].0), self.y(self.nodes[node].1))
+    }
+
+    fn bottom(&self, node: usize) -> (f64, f64) {
+        (self.x(self.nodes[node].0), self.y(self.nodes[node].1) + NODE.1)
+    }
+}
+
+/// A frame around each loop, if nothing else stands in it.
+fn rings(canvas: &mut Canvas, portrait: &Portrait, geometry: &Geometry) {
+    for header in 0..portrait.blocks.len() {
+        let is_in = |node: usize| portrait.blocks[node].loops.contains(&header);
+        if !is_in(header) {
+            continue;
+        }
+        let body: Vec<usize> = (0..portrait.blocks.len()).filter(|&node| is_in(node)).collect();
+        let corners = || body.iter().map(|&node| geometry.corner(node));
+        // Inner loops have smaller frames.
+        let depth = portrait.blocks[header].loops.len() as f64;
+        let pad = (13.0 - 3.0 * depth).max(4.0);
+        let left = corners().map(|at| at.0).fold(f64::INFINITY, f64::min) - pad;
+        let top = corners().map(|at| at.1).fold(f64::INFINITY, f64::min) - pad;
+        let right = corners().map(|at| at.0 + NODE.0).fold(0.0, f64::max) + pad;
+        let bottom = corners().map(|at| at.1 + NODE.1).fold(0.0, f64::max) + pad;
+        let is_other = |node: usize| {
+            let (x, y) = geometry.corner(node);
+            !is_in(node) && x < right && x + NODE.0 > left && y < bottom && y + NODE.1 > top
+        };
+        if (0..portrait.blocks.len()).any(is_other) {
+            continue;
+        }
+        let attributes = format!(
+            "x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"8\"",
+            right - left,
+            bottom - top
+        );
+        canvas.shape("rect", "loop", &attributes, "");
+        canvas.shape("rect", "ring", &attributes, "");
+    }
+}
+
+fn arrow(canvas: &mut Canvas, class: &str, (x, y): (f64, f64)) {
+    canvas.path(class, &format!("M{x:.1} {y:.1}l-4 -7h8Z"));
+}
+
+fn edge(canvas: &mut Canvas, points: &[(f64, f64)]) {
+    let mut d = format!("M{:.1} {:.1}", points[0].0, points[0].1);
+    for (i, pair) in points.windows(2).enumerate() {
+        let [(x1, y1), (x2, y2)] = [pair[0], pair[1]];
+        // Through the layers straight, between them bent.
+        if i % 2 == 1 && i + 1 < points.len() - 1 {
+            d += &format!("L{x2:.1} {y2:.1}");
+        } else {
+            let half = (y1 + y2) / 2.0;
+            d += &format!("C{x1:.1} {half:.1} {x2:.1} {half:.1} {x2:.1} {y2:.1}");
+        }
+    }
+    canvas.path("edge", &d);
+    arrow(canvas, "tip", points[points.len() - 1]);
+}
+
+/// An edge that leads up, to the right of all that it passes.
+fn back(
+    canvas: &mut Canvas,
+    geometry: &Geometry,
+    placed: &Placement,
+    (from, to): (usize, usize),
+    number: usize,
+) {
+    let (first, last) = (placed.nodes[to].1, placed.nodes[from].1);
+    let passed = placed.nodes.iter().filter(|node| (first..=last).contains(&node.1)).map(|node| node.0 + 0.5);
+    let bends = placed.bends.iter().flat_map(|((above, _), bends)| {
+        let start = placed.nodes[*above].1 + 1;
+        bends
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| (first..=last).contains(&(start + i)))
+            .map(|(_, &at)| at + 0.1)
+    });
+    let right =
+        geometry.x(passed.chain(bends).fold(0.0, f64::max)) - GAP.0 / 2.0 + 14.0 + number as f64 * LANE;
+    let (x1, y1) = geometry.bottom(from);
+    let (x2, y2) = geometry.top(to);
+    let (x1, x2) = (x1 + NODE.0 / 4.0, x2 + NODE.0 / 4.0);
+    let (low, high) = (y1 + 14.0, y2 - 14.0);
+    let d = format!(
+        "M{x1:.1} {y1:.1}V{:.1}Q{x1:.1} {low:.1} {:.1} {low:.1}H{:.1}Q{right:.1} {low:.1} {right:.1} {:.1}V{:.1}\
+         Q{right:.1} {high:.1} {:.1} {high:.1}H{:.1}Q{x2:.1} {high:.1} {x2:.1} {:.1}V{y2:.1}",
+        low - 8.0,
+        x1 + 8.0,
+        right - 8.0,
+        low - 8.0,
+        high + 8.0,
+        right - 8.0,
+        x2 + 8.0,
+        high + 8.0
+    );
+    canvas.path("back", &d);
+    arrow(canvas, "backtip", (x2, y2));
+}
+
+fn node(
+    canvas: &mut Canvas,
+    portrait: &Portrait,
+    number: usize,
+    block: &MachineBlock,
+    share: f64,
+    (x, y): (f64, f64),
+) {
+    let instructions = &portrait.instructions[block.instructions.clone()];
+    let lines = || instructions.iter().filter_map(|one| one.line);
+    let live = instructions.iter().map(|one| one.live).max().unwrap_or(0);
+    let own: u32 = instructions.iter().map(|one| u32::from(one.stall.max(1))).sum();
+    let listing: Vec<&str> = instructions.iter().take(40).map(|one| one.text.as_str()).collect();
+    let frame =
+        format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\"", NODE.0, NODE.1);
+    canvas.shape("rect", "node", &frame, "");
+    // The redder the more of the time is spent in it.
+    let heat = format!("{frame} style=\"fill-opacity:{:.2}\"", 0.5 * share.sqrt());
+    canvas.shape("rect", "hot", &heat, &listing.join("\n"));
+    let place = match (lines().min(), lines().max()) {
+        (Some(first), Some(last)) if first == last => format!("line {first}"),
+        (Some(first), Some(last)) => format!("lines {first}–{last}"),
+        _ => "no line".to_owned(),
+    };
+    canvas.text("bold", x + 10.0, y + 18.0, format!("B{number}"));
+    canvas.text("bold end", x + NODE.0 - 10.0, y + 18.0, format!("{:.1}%", 100.0 * share));
+    canvas.text("soft", x + 40.0, y + 18.0, place);
+    let plural = if instructions.len() == 1 { "" } else { "s" };
+    canvas.text("", x + 10.0, y + 36.0, format!("{} instruction{plural}, {own} cycles", instructions.len()));
+    let weight = match block.loops.len() {
+        0 => "once".to_owned(),
+        depth => format!("loop depth {depth}"),
+    };
+    canvas.text("soft", x + 10.0, y + 53.0, format!("{live} live registers, {weight}"));
+}
