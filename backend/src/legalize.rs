@@ -477,7 +477,11 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(sm: u16, body: &str, expected: Expect) {
-        let mut func = text::parse(&format!("func \"f\" {{\nb0:\n{body}\nEXIT\n}}")).unwrap();
+        check_as("func", sm, body, expected);
+    }
+
+    fn check_as(kind: &str, sm: u16, body: &str, expected: Expect) {
+        let mut func = text::parse(&format!("{kind} \"f\" {{\nb0:\n{body}\nEXIT\n}}")).unwrap();
         run(
             &mut func,
             &Context { sm: ptx_isa::Sm::new(sm), checkpoint: &|| (), analyses: &Analyses::default() },
@@ -539,6 +543,27 @@ mod tests {
                 %v0:r = IADD3 %v1, 0x1, RZ
                 %v2:r2 = LDC.64{offset=0x388} RZ
                 STG.E %v2, RZ, %v0"#]],
+        );
+    }
+
+    #[test]
+    fn kernels_of_newer_targets_read_constants_from_uniform_registers() {
+        check_as(
+            "entry",
+            120,
+            "%v0:r = S2R\n%v1:r, _, _ = IADD3 %v0, c[0x0][0x380], c[0x0][0x384]\n%v3:r2 = PACK %v0, RZ\n%v2:r2 = DADD %v3, c[0x0][0x388]
+             %v4:r2 = IMAD.WIDE %v0, 0x4, c[0x0][0x390]\n%v5:r, _, _ = IADD3 %v1, -c[0x0][0x380], RZ",
+            expect![[r#"
+                %v0:r = S2R
+                %v6:ur = ULDC c[0x0][0x380]
+                %v7:r = LDC{offset=0x384} RZ
+                %v1:r, _, _ = IADD3 %v0, %v6, %v7
+                %v3:r2 = PACK %v0, RZ
+                %v8:ur2 = ULDC.64 c[0x0][0x388]
+                %v2:r2 = DADD %v3, %v8
+                %v9:r2 = LDC.64{offset=0x390} RZ
+                %v4:r2 = IMAD.WIDE %v0, 0x4, %v9
+                %v5:r, _, _ = IADD3 %v1, -%v6, RZ"#]],
         );
     }
 

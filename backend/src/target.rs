@@ -487,6 +487,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn as_many_warps_as_run_have_registers() {
+        let free = |sm| Target::of(Sm::new(sm)).map(|target| target.limits.free_registers());
+        assert_eq!([75, 80, 86, 90, 100, 120].map(free), [64, 32, 40, 32, 32, 40].map(Some));
+    }
+
+    #[test]
     fn every_generation_of_machine_code_has_a_row() {
         let rows: Vec<u16> = TARGETS.iter().map(|t| t.sm).collect();
         let generations: Vec<u16> = sass::Sm::ALL.iter().map(|sm| sm.0.into()).collect();

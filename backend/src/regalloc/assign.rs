@@ -90,13 +90,31 @@ pub(crate) fn assign(
     let fits =
         if all.iter().any(|&i| at(i).width() > 1) { &[Fit::Lowest, Fit::Snug][..] } else { &[Fit::Lowest] };
     let fewest = fewest(bundles, &all, live.points, pool);
+    if pool.count < fewest {
+        return None;
+    }
+    // Registers up to the next unit cost nothing.
+    let hidden = HIDDEN_REGISTERS as u16;
+    let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit) - hidden).min(pool.count);
+    let settled = |count: u16| {
+        let mut order = all.clone();
+        order.sort_by_cached_key(|&i| (at(i).pin.is_none(), start(i), wide_first(i), i));
+        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
+        let fits = order.iter().all(|&i| run.place(bundles, i, Fit::Settled));
+        fits.then_some((run.assignment, run.occupancy))
+    };
+    if pool.unit > 1
+        && let Some(found) = settled(whole(fewest))
+    {
+        return Some(found);
+    }
     let mut orders: Vec<Order> = Vec::new();
     let mut best: Option<(Assignment, Occupancy)> = None;
     for (&fit, attempt) in fits.iter().flat_map(|fit| (0..keys.len()).map(move |attempt| (fit, attempt))) {
         checkpoint();
         // A later attempt must do better.
         let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
-        if count < fewest {
+        if best.as_ref().is_some_and(|(a, _)| whole(a.used) <= whole(fewest)) {
             break;
         }
         if attempt == orders.len() {
@@ -112,20 +130,10 @@ pub(crate) fn assign(
             best = Some((run.assignment, run.occupancy));
         }
     }
-    // Registers up to the next unit cost nothing.
-    if let Some((a, _)) = &best
-        && pool.unit > 1
-    {
-        let whole = (a.used + HIDDEN_REGISTERS as u16).next_multiple_of(pool.unit) - HIDDEN_REGISTERS as u16;
-        let count = whole.min(pool.count);
-        let mut order = all;
-        order.sort_by_cached_key(|&i| (at(i).pin.is_none(), start(i), wide_first(i), i));
-        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
-        if order.iter().all(|&i| run.place(bundles, i, Fit::Settled)) {
-            best = Some((run.assignment, run.occupancy));
-        }
+    match &best {
+        Some((a, _)) if pool.unit > 1 && whole(a.used) > whole(fewest) => settled(whole(a.used)).or(best),
+        _ => best,
     }
-    best
 }
 
 /// Assigns in the order of cost; what has no place is in [`Assignment::failed`]. `None` if values that cannot be
