@@ -315,7 +315,9 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private closed(uri: vscode.Uri): void {
-        if (uri.toString() === this.uri.toString()) {
+        // A document that gets another language is closed as well, but stays among those that are open.
+        const isOpen = vscode.workspace.textDocuments.some(document => document.uri.toString() === this.uri.toString());
+        if (uri.toString() === this.uri.toString() && !isOpen) {
             this.shown = undefined;
             vscode.window.visibleTextEditors.forEach(editor => editor.setDecorations(this.mark, []));
         }
