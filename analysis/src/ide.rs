@@ -170,8 +170,8 @@ pub struct Fold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Compiled,
-    /// Not now, but perhaps before what is named here.
-    Before(&'static str),
+    /// Not of this text, but perhaps of an earlier one.
+    Later,
     /// The compiler does not support it.
     Never,
 }

@@ -229,7 +229,7 @@ local ok, failure = pcall(function()
   wait('hint with the last good values', function()
     local all = vim.lsp.inlay_hint.get({ bufnr = buffer })
     local text = all[1] and all[1].inlay_hint.label
-    return type(text) == 'string' and text:find('registers') and text:find('before the errors')
+    return type(text) == 'string' and text:find('^was: %d+ registers')
   end)
   edit(function() vim.cmd('silent undo') end)
   wait('end of the grey', function() return not stale() end)

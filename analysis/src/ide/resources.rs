@@ -151,8 +151,7 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
 fn standing(db: &dyn Db, item: Item<'_>, found: &FunctionResources) -> Standing {
     match &found.resources {
         Ok(_) => Standing::Compiled,
-        Err(_) if is_too_large(db, item) => Standing::Before("the last edits"),
-        Err(_) if compile_diagnostic(db, item).is_none() => Standing::Before("the errors"),
+        Err(_) if is_too_large(db, item) || compile_diagnostic(db, item).is_none() => Standing::Later,
         Err(_) => Standing::Never,
     }
 }

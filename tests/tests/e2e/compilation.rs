@@ -137,10 +137,10 @@ async fn hints_keep_their_last_values() {
     let (line, column) = place(KERNEL, "fma.rn");
     client.edit(URI, 2, line, column, column + 3, "fna").await;
     let kept = client.request("textDocument/inlayHint", parameters.clone()).await.unwrap();
-    assert_eq!(kept[0]["label"], format!("{label} (before the errors)"));
+    assert_eq!(kept[0]["label"], format!("was: {label}"));
     assert!(kept[0]["tooltip"].as_str().unwrap().starts_with("not compiled"), "{kept}");
     let lens = client.request("textDocument/codeLens", document).await.unwrap();
-    assert_eq!(lens[0]["command"]["title"], format!("{title} (before the errors)"));
+    assert_eq!(lens[0]["command"]["title"], format!("was: {title}"));
     client.edit(URI, 3, line, column, column + 3, "fma").await;
     assert_eq!(client.request("textDocument/inlayHint", parameters).await.unwrap(), good);
     client.stop().await;
