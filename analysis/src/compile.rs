@@ -59,7 +59,8 @@ pub struct Mentions<'db> {
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
     let whole = whole_env(db, file);
-    let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
+    let blank = Signature { external: false, ..Signature::default() };
+    let mut functions = vec![blank; whole.functions.len()];
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
             (functions.get_mut(index as usize), whole.functions.get(index as usize))
@@ -87,20 +88,6 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         variables: variables.collect(),
         functions,
     })
-}
-
-fn blank() -> Signature {
-    Signature {
-        name: String::new(),
-        entry: false,
-        linkage: Linkage::Internal,
-        returns: Vec::new(),
-        params: Vec::new(),
-        external: false,
-        noreturn: false,
-        waits: true,
-        known: None,
-    }
 }
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
@@ -204,6 +191,8 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         opt_level: options.opt_level(db),
         max_registers: options.max_registers(db),
         relocatable: options.relocatable(db),
+        shows_registers: options.shows_registers(db),
+        errors_at_exit: options.errors_at_exit(db),
     })
 }
 
@@ -251,9 +240,13 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     }))
 }
 
-/// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
+/// The most registers that functions may use: what the options say, or what the launch bounds of every kernel of the
+/// file leave.
 #[salsa::tracked]
 fn callee_registers(db: &dyn Db, file: SourceFile) -> u32 {
+    if let Some(limit) = Options::get(db).max_function_registers(db) {
+        return limit;
+    }
     let limit = |item: Item<'_>| {
         let kernel = function(db, item).as_ref().filter(|function| function.entry)?;
         Some(ptx_backend::register_limit(&kernel.launch, &backend_options(db, file)?))

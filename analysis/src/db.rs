@@ -147,9 +147,18 @@ pub struct Options {
     pub opt_level: u8,
     #[returns(copy)]
     pub max_registers: Option<u32>,
+    /// The most registers of functions, whatever kernels may have.
+    #[returns(copy)]
+    pub max_function_registers: Option<u32>,
     /// Machine code is an object for a linker.
     #[returns(copy)]
     pub relocatable: bool,
+    /// Code comes with where PTX registers are in it.
+    #[returns(copy)]
+    pub shows_registers: bool,
+    /// Threads wait for errors of their accesses before they end.
+    #[returns(copy)]
+    pub errors_at_exit: bool,
     #[returns(copy)]
     pub launch: LaunchBounds,
     #[returns(copy)]
@@ -202,6 +211,9 @@ impl Database {
             None,
             3,
             None,
+            None,
+            false,
+            false,
             false,
             LaunchBounds::default(),
             CacheModifiers::default(),
@@ -222,7 +234,10 @@ impl Database {
             own.architecture(self),
             own.opt_level(self),
             own.max_registers(self),
+            own.max_function_registers(self),
             own.relocatable(self),
+            own.shows_registers(self),
+            own.errors_at_exit(self),
             own.launch(self),
             own.caches(self),
             own.live_limit(self),
@@ -282,9 +297,21 @@ impl Database {
         Options::get(self).set_max_registers(self).with_durability(Durability::HIGH).to(limit);
     }
 
+    pub fn set_max_function_registers(&mut self, limit: Option<u32>) {
+        Options::get(self).set_max_function_registers(self).with_durability(Durability::HIGH).to(limit);
+    }
+
     /// In a relocatable object, names that the module does not define are not errors.
     pub fn set_relocatable(&mut self, relocatable: bool) {
         Options::get(self).set_relocatable(self).with_durability(Durability::HIGH).to(relocatable);
+    }
+
+    pub fn set_shows_registers(&mut self, shows: bool) {
+        Options::get(self).set_shows_registers(self).with_durability(Durability::HIGH).to(shows);
+    }
+
+    pub fn set_errors_at_exit(&mut self, visible: bool) {
+        Options::get(self).set_errors_at_exit(self).with_durability(Durability::HIGH).to(visible);
     }
 
     pub fn set_launch(&mut self, bounds: LaunchBounds) {

@@ -9,12 +9,13 @@ use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
 use ptx_backend::input::{Env, Function};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rustc_hash::FxHashMap;
 
-use crate::db::{Database, SourceFile};
-use crate::items::Item;
+use crate::db::{Database, Db, SourceFile};
+use crate::items::{Item, items};
 use crate::lower::lower;
+use crate::scope::DeclKind;
 
 /// `DW_OP_addr`, which precedes the address of a variable.
 const ADDRESS: u8 = 3;
@@ -75,8 +76,49 @@ pub(crate) fn read(
     }
     let places: Vec<CodePlaces> = pieces.iter().map(|piece| CodePlaces::of(db, piece)).collect();
     let mut resolver = Resolver { env, target, relocatable, pieces, places, labels };
-    let resolved = sections.iter().map(|section| resolver.section(section, &sections)).collect();
-    Some(Debug { sections: resolved })
+    let resolved = sections.iter().map(|section| resolver.section(section, &sections));
+    let registers = registers(db, pieces);
+    Some(Debug { sections: resolved.chain(registers).collect() })
+}
+
+/// The name of the section that says where PTX registers are.
+const REGISTERS: &str = ".nv_debug_info_reg_sass";
+/// In the upper byte of a place: it is a general register.
+const GENERAL: u32 = 5 << 24;
+
+/// Where the PTX registers of all functions are, by their names: debug data has these for the places of variables.
+/// `None` where nothing is known of any.
+fn registers(db: &Database, pieces: &[Piece<'_, '_>]) -> Option<DebugSection> {
+    let mut bytes = Vec::new();
+    let linked = pieces.iter().filter(|piece| piece.place.is_some() && !piece.code.shown.is_empty());
+    for piece in linked {
+        let (map, text) = (&lower(db, piece.item).map, piece.item.text(db));
+        let known = piece.code.shown.iter().filter_map(|location| {
+            let name = map.registers.get(location.word.register.0 as usize)?;
+            let declaration = &map.declarations[name.declaration.0 as usize];
+            // An element of a vector has no name of its own.
+            let DeclKind::Register { lanes: 1, .. } = declaration.kind else { return None };
+            let stem = &text[declaration.range];
+            let number = name.number.map_or(String::new(), |number| number.to_string());
+            Some((format!("{stem}{number}"), location))
+        });
+        let known: Vec<_> = known.collect();
+        bytes.extend(piece.input.name.bytes().chain([0]));
+        bytes.extend((known.len() as u32).to_le_bytes());
+        for (name, location) in known {
+            bytes.extend(u32::from(location.word.index).to_le_bytes());
+            bytes.extend(name.bytes().chain([0]));
+            let place = GENERAL | u32::from(location.at);
+            bytes.extend([place, location.start, location.end].into_iter().flat_map(u32::to_le_bytes));
+        }
+    }
+    (!bytes.is_empty()).then(|| DebugSection { name: REGISTERS.to_owned(), bytes, references: Vec::new() })
+}
+
+/// Whether a file has a section of this name.
+pub fn has_section(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let mut sections = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Section);
+    sections.any(|item| words(item.text(db)).get(1).is_some_and(|&(_, word, _)| word == name))
 }
 
 fn words(text: &str) -> Vec<Word<'_>> {
@@ -387,6 +429,27 @@ end:
 	.b16 -2
 }
 ";
+
+    #[test]
+    fn registers_have_places() {
+        let mut db = Database::default();
+        db.set_opt_level(0);
+        db.set_shows_registers(true);
+        let file = db.add_file(TEXT.to_owned());
+        let item = functions(&db, file).next().unwrap();
+        let compiled = compile_function(&db, item).as_ref().unwrap().clone();
+        let code = compiled.as_ref().as_ref().unwrap();
+        let input = function(&db, item).as_ref().unwrap();
+        let pieces = [Piece { item, input, code, place: Some((0, 0)) }];
+        let section = registers(&db, &pieces).unwrap();
+        assert_eq!(section.name, ".nv_debug_info_reg_sass");
+        let (head, places) = section.bytes.split_at(6);
+        assert_eq!(head, *b"k\0\x03\0\0\0");
+        let name = |place: &[u8]| (place[0], place[4..7].escape_ascii().to_string());
+        let names: Vec<_> = places.chunks(20).map(name).collect();
+        assert_eq!(names, [(0, "%d1".to_owned()), (1, "%d1".to_owned()), (0, "%r1".to_owned())]);
+        assert!(places.chunks(20).all(|place| place[7] == 0 && place[11] == 5));
+    }
 
     #[test]
     fn names_become_places() {

@@ -40,6 +40,7 @@ pub use db::{
     CacheModifier, CacheModifiers, CancellationToken, Cancelled, Database, Db, LaunchBounds, Options,
     SourceFile, catch_cancelled,
 };
+pub use debug_data::has_section;
 pub use ptx_backend::occupancy;
 pub use text::Text;
 

@@ -40,14 +40,16 @@ pub const fn is_preserved(reg: Reg) -> bool {
 pub struct Known {
     /// The first register of the pair with the address where it returns to.
     pub return_address: u8,
+    /// How many it and what it calls use, as ptxas counts them.
+    pub registers: u32,
     /// A bit for each register that it overwrites, the return address not counted.
     pub general: [u128; 2],
 }
 
 impl Known {
     /// One that overwrites no general register, and of the other files what any function may.
-    pub const fn new(return_address: u8) -> Known {
-        Known { return_address, general: [0; 2] }
+    pub const fn new(return_address: u8, registers: u32) -> Known {
+        Known { return_address, registers, general: [0; 2] }
     }
 
     pub const fn has(&self, reg: Reg) -> bool {

@@ -4,12 +4,13 @@ use crate::abi::{self, Known, RETURN_ADDRESS};
 use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
+use crate::ori::cfg::returning_blocks;
 use crate::ori::{build, ir, text};
 use crate::regalloc::convention;
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
-use crate::{assemble, emit, order, phases, registers, sched};
+use crate::{assemble, emit, order, phases, registers, sched, shown};
 use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
 use sass::{RegFile, Sm};
@@ -64,7 +65,7 @@ fn compile_as(
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
-    let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)
+    let Generated { registers, assembled, insts, shown } = generate(&mut ori, limit, options, session)
         .map_err(|error| error.moved(|at| statements.original(at)))?;
     let claims = order::Claims {
         lines: &assembled.lines,
@@ -72,8 +73,9 @@ fn compile_as(
         spills: &assembled.spills,
         never: &ori.facts.never,
         tables: &assembled.tables,
+        frame_is_gone: ori.frame.local_bytes == 0 && crate::layout::local_layout(&func.locals).size > 0,
     };
-    order::check(func, sm, &insts, claims)
+    order::check(env, func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
     let lines = assembled.lines.iter().map(|src| src.map(|src| statements.original(src))).collect::<Box<_>>();
@@ -99,10 +101,11 @@ fn compile_as(
         code: assembled.code,
         lines,
         inlined: None,
-        known: overwritten(&ori, sm, &insts)?,
+        known: overwritten(&ori, sm, &insts, registers)?,
         copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
+        shown,
         resources: Resources {
             registers,
             stack_bytes,
@@ -132,15 +135,26 @@ fn compile_as(
 }
 
 /// What a call of a private function overwrites, by its code.
-fn overwritten(func: &ir::Function, sm: Sm, insts: &[sass::Inst]) -> Result<Option<Known>, CodegenError> {
+fn overwritten(
+    func: &ir::Function,
+    sm: Sm,
+    insts: &[sass::Inst],
+    registers: u32,
+) -> Result<Option<Known>, CodegenError> {
     let Some(return_address) = func.facts.return_address else { return Ok(None) };
     let general = |index| ir::Reg { file: ir::File::R, index };
-    let mut known = Known::new(return_address);
+    let mut known = Known::new(return_address, registers);
+    let returning = returning_blocks(func);
+    // Nobody sees what a function overwrites that never returns.
+    if !returning.contains(&true) {
+        return Ok(Some(known));
+    }
     let written = insts.iter().flat_map(|inst| inst.writes(sm)).filter(|used| used.file == RegFile::R);
     for used in written {
         (0..used.count).for_each(|i| known.add(used.index.saturating_add(i)));
     }
-    for inst in func.blocks.iter().flat_map(|block| &block.insts).filter(|inst| inst.op.calls_function()) {
+    let blocks = func.blocks.iter().zip(returning).filter(|(_, returns)| *returns);
+    for inst in blocks.flat_map(|(block, _)| &block.insts).filter(|inst| inst.op.calls_function()) {
         let more = func.known(&inst.op);
         let address = more.map_or(RETURN_ADDRESS, |known| known.return_address);
         for reg in (0..=254).map(general) {
@@ -190,6 +204,7 @@ pub struct Generated {
     pub assembled: assemble::Assembled,
     /// The words of `assembled` again, as instructions.
     pub insts: Vec<sass::Inst>,
+    pub shown: Vec<shown::Location>,
 }
 
 /// Machine code of legal Ori, which becomes allocated Ori on the way. `limit` is the most registers of a thread.
@@ -220,7 +235,7 @@ pub fn generate(
     session.over("assemble", String::new);
     check_hazards(sm, &insts, &assembled.tables, session.checkpoint)?;
     session.over("hazards", String::new);
-    Ok(Generated { registers, assembled, insts })
+    Ok(Generated { registers, assembled, insts, shown: shown::locations(&code) })
 }
 
 fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {

@@ -316,7 +316,7 @@ mod tests {
             parts: vec![],
             launch: Default::default(),
         };
-        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None, relocatable };
+        let options = Options { relocatable, ..Options::new(Sm::new(sm)) };
         let base = u32::from(Target::of(options.sm).unwrap().driver.params);
         let exit = 0x000f_ea00_0380_0000_0000_0000_0000_794d_u128;
         let code = CompiledFunction {
@@ -331,6 +331,7 @@ mod tests {
             known: None,
             spills: vec![false; 8].into(),
             live_registers: vec![0; 8].into(),
+            shown: Vec::new(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
         };

@@ -22,13 +22,14 @@ mod warp;
 
 use crate::CodegenError;
 use crate::abi;
-use crate::input::SrcId;
+use crate::input::{RegId, SrcId};
 use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
 use crate::ori::op::{JumpTable, MemSize, Op, Routine, lut};
 use crate::runtime;
+use crate::shown::{Mark, Word};
 use crate::target::Target;
-pub(crate) use generic::{any_form, encodes};
+pub(crate) use generic::{any_form, encodes, takes_uniform};
 
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{Leave, Place, Plan};
@@ -63,6 +64,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         routines: Vec::new(),
         never: Vec::new(),
         tables: Vec::new(),
+        shown: Vec::new(),
         listed: plan.order.iter().filter_map(|&block| func.block(block).term.table()).collect(),
     };
     emitter.prologue(func)?;
@@ -82,7 +84,8 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     emitter.routines()?;
     let mut facts = func.facts.clone();
     facts.never.append(&mut emitter.never);
-    Ok(Code { sm, blocks: emitter.blocks, tables: emitter.tables, facts, frame: func.frame })
+    let Emitter { blocks, tables, shown, .. } = emitter;
+    Ok(Code { sm, blocks, tables, facts, frame: func.frame, shown })
 }
 
 /// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
@@ -137,6 +140,8 @@ struct Emitter<'a> {
     tables: Vec<Table>,
     /// Those that a branch has.
     listed: FxHashSet<JumpTable>,
+    /// Where PTX registers get their values.
+    shown: Vec<Mark>,
 }
 
 impl Emitter<'_> {
@@ -280,6 +285,17 @@ impl Emitter<'_> {
             made.inst.set(Field::Guard, u64::from(index)).set(Field::GuardNot, u64::from(negated));
         }
         Ok(())
+    }
+
+    /// Notes that a register has a word of a PTX register from here on.
+    fn shown(&mut self, inst: &ir::Inst, register: u32, index: u8) {
+        let at = match inst.srcs[..] {
+            [Src { kind: SrcKind::Reg(Reg { file: File::R, index: at }), .. }] => Some(at),
+            _ => None,
+        };
+        let after = self.out.iter().filter(|made| made.src.is_some()).count() as u32;
+        let block = BlockId(self.blocks.len() as u32);
+        self.shown.push(Mark { block, after, word: Word { register: RegId(register), index }, at });
     }
 
     /// One general register from a register, an immediate or a constant.

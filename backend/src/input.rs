@@ -47,6 +47,23 @@ pub struct Signature {
     pub known: Option<Known>,
 }
 
+/// A function of which nothing is known: its code is elsewhere, and it may wait.
+impl Default for Signature {
+    fn default() -> Signature {
+        Signature {
+            name: String::new(),
+            entry: false,
+            linkage: Linkage::Internal,
+            returns: Vec::new(),
+            params: Vec::new(),
+            external: true,
+            noreturn: false,
+            waits: true,
+            known: None,
+        }
+    }
+}
+
 impl Signature {
     /// Whether the driver provides the function. Such functions never wait for other threads.
     pub fn is_of_driver(&self) -> bool {
@@ -78,7 +95,7 @@ pub struct Param {
     pub align: u32,
     /// Bytes from the start of the parameter block.
     pub offset: u32,
-    /// `.reg` parameters of functions are registers of the body.
+    /// `.reg` parameters of functions are registers of the body; those of a vector are consecutive, and this is the first.
     pub reg: Option<RegId>,
     /// What it points to, where that is said.
     pub pointer: Option<Pointer>,
@@ -88,6 +105,12 @@ impl Param {
     /// It is a texture, a sampler or a surface, which the driver binds. It takes no bytes of the parameters.
     pub fn is_opaque(&self) -> bool {
         self.ty.kind() == TypeKind::Opaque
+    }
+
+    /// The registers of the body that it is, if it is a `.reg` parameter.
+    pub fn registers(&self) -> impl Iterator<Item = RegId> + use<> {
+        let lanes = if self.ty == ScalarType::Pred { 1 } else { self.size / self.ty.bytes().max(1) };
+        self.reg.into_iter().flat_map(move |first| (0..lanes).map(move |lane| RegId(first.0 + lane)))
     }
 }
 

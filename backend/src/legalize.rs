@@ -6,6 +6,7 @@
 //! where the operation allows it.
 
 use crate::CodegenError;
+use crate::emit::takes_uniform;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
@@ -19,6 +20,8 @@ use smallvec::SmallVec;
 
 /// Registers that one loop may hold for values loaded before it.
 const HOISTED_PER_LOOP: u32 = 6;
+/// Uniform registers that constants may take in a function. One that lives long has its register for the whole function.
+const UNIFORM_CONSTANTS: u32 = 40;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = context.analyses.cfg(func);
@@ -33,6 +36,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         hoisted: vec![0; loops.loops.len()],
         preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, cfg, LoopId(i as u32))).collect(),
         loops,
+        sm,
+        uniform: if !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 },
         in_block: FxHashMap::default(),
         before_loop: FxHashMap::default(),
         block: BlockId(0),
@@ -47,8 +52,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// What is loaded into a register.
-type Key = (SrcKind, u8);
+/// What is loaded, and into how many registers of which file.
+type Key = (SrcKind, u8, File);
 
 /// By edge: a block's phis that take a constant along it, and which argument that is.
 type PhiConstants = FxHashMap<(BlockId, BlockId), Vec<(usize, usize)>>;
@@ -78,6 +83,9 @@ struct Legalizer<'a> {
     /// A mask of some threads, and not all, can be an immediate.
     mask_operands: bool,
     loops: &'a Loops,
+    sm: sass::Sm,
+    /// Uniform registers that constants may still take.
+    uniform: u32,
     /// Indexed by loop.
     preheaders: Vec<Option<BlockId>>,
     hoisted: Vec<u32>,
@@ -158,7 +166,7 @@ impl Legalizer<'_> {
         let sig = signature(&inst.op);
         undefined_predicates(inst);
         exchange(func, inst);
-        let keep = self.kept(func, inst, &sig.srcs);
+        let keep = self.kept(func, inst, &sig.srcs).or_else(|| self.uniform_constant(func, inst, &sig.srcs));
         for i in 0..inst.srcs.len() {
             let (src, Some(slot)) = (inst.srcs[i], sig.srcs.get(i)) else { continue };
             if !is_special(func, &src) || keep == Some(i) || self.always_fits(func, &inst.op, slot, &src) {
@@ -212,10 +220,29 @@ impl Legalizer<'_> {
             .max_by_key(|(i, (src, slot))| {
                 let wide = slot.width == Width::Exactly(2);
                 let immediate = matches!(src.kind, SrcKind::Imm(_));
-                let loaded = self.in_block.contains_key(&(src.kind, if wide { 2 } else { 1 }));
+                let loaded = self.in_block.contains_key(&(src.kind, if wide { 2 } else { 1 }, File::R));
                 (wide, !immediate, !loaded, std::cmp::Reverse(*i))
             })
             .map(|(i, _)| i)
+    }
+
+    /// Loads a constant into a uniform register, which the instruction then reads in its place. Returns the index of the
+    /// operand.
+    fn uniform_constant(&mut self, func: &mut Function, inst: &mut Inst, slots: &[SrcSlot]) -> Option<usize> {
+        let constants = inst.srcs.iter().zip(slots).enumerate().filter_map(|(i, (src, slot))| {
+            let width = if slot.width == Width::Exactly(2) { 2 } else { 1 };
+            let takes = matches!(src.kind, SrcKind::Const(_))
+                && slot.accept.has(Accept::UR)
+                && matches!(slot.width, Width::Exactly(1 | 2))
+                && self.uniform >= u32::from(width)
+                && takes_uniform(self.sm, &inst.op, i, src.mods);
+            takes.then_some((width, i))
+        });
+        let (width, i) = constants.max_by_key(|&(width, i)| (width, std::cmp::Reverse(i)))?;
+        let src = inst.srcs[i];
+        let loaded = self.load_once(func, Src::new(src.kind), (width, File::UR), inst.src);
+        inst.srcs[i] = Src { mods: src.mods, ..loaded };
+        Some(i)
     }
 
     /// `src`, which carries no modifiers, in `width` registers.
@@ -223,7 +250,12 @@ impl Legalizer<'_> {
         if !is_special(func, &src) {
             return src;
         }
-        let key = (src.kind, width);
+        self.load_once(func, src, (width, File::R), at)
+    }
+
+    /// `src` in so many registers of a file, loaded here or before the loop, if it is not there yet.
+    fn load_once(&mut self, func: &mut Function, src: Src, (width, file): (u8, File), at: SrcId) -> Src {
+        let key = (src.kind, width, file);
         if let Some(v) = self.in_block.get(&key) {
             return (*v).into();
         }
@@ -234,27 +266,40 @@ impl Legalizer<'_> {
             }
             // A uniform value may be defined in the loop.
             let invariant = matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
-            let room = self.hoisted[id.0 as usize] + u32::from(width) <= HOISTED_PER_LOOP;
+            let room = file == File::UR || self.hoisted[id.0 as usize] + u32::from(width) <= HOISTED_PER_LOOP;
             if let (Some(preheader), true, true) = (self.preheaders[id.0 as usize], invariant, room) {
                 let mut load = Vec::new();
-                let v = self.load(func, src, width, at, &mut load);
+                let v = self.load(func, src, (width, file), at, &mut load);
                 func.block_mut(preheader).insts.append(&mut load);
                 self.before_loop.insert((id, key), v);
-                self.hoisted[id.0 as usize] += u32::from(width);
+                if file == File::R {
+                    self.hoisted[id.0 as usize] += u32::from(width);
+                }
                 return v.into();
             }
         }
         let mut out = std::mem::take(&mut self.out);
-        let v = self.load(func, src, width, at, &mut out);
+        let v = self.load(func, src, (width, file), at, &mut out);
         self.out = out;
         self.in_block.insert(key, v);
         v.into()
     }
 
-    fn load(&self, func: &mut Function, src: Src, width: u8, at: SrcId, out: &mut Vec<Inst>) -> Value {
-        let v = func.new_value(File::R, width);
+    fn load(
+        &mut self,
+        func: &mut Function,
+        src: Src,
+        (width, file): (u8, File),
+        at: SrcId,
+        out: &mut Vec<Inst>,
+    ) -> Value {
+        let v = func.new_value(file, width);
         let dst = [Dst::Value(v)];
         let inst = match src.kind {
+            SrcKind::Const(_) if file == File::UR => {
+                self.uniform -= u32::from(width);
+                Inst::new(Op::Uldc { wide: width == 2 }, &dst, &[src], at)
+            }
             SrcKind::Const(c) if !self.constant_operands => {
                 let size = if width == 2 { MemSize::B64 } else { MemSize::B32 };
                 let op = Op::Ldc { size, bank: c.bank, offset: i32::from(c.offset) };

@@ -32,6 +32,7 @@ mod registers;
 pub mod runtime;
 pub mod sched;
 pub mod session;
+pub mod shown;
 pub mod target;
 
 pub use compile::{compile, compile_private};
@@ -52,6 +53,24 @@ pub struct Options {
     pub max_registers: Option<u32>,
     /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
     pub relocatable: bool,
+    /// `--device-debug`: the code comes with where PTX registers are in it.
+    pub shows_registers: bool,
+    /// `--make-errors-visible-at-exit`: threads wait before they end until their accesses have reported what went wrong.
+    pub errors_at_exit: bool,
+}
+
+impl Options {
+    /// ptxas's defaults for a target.
+    pub fn new(sm: ptx_isa::Sm) -> Self {
+        Self {
+            sm,
+            opt_level: 3,
+            max_registers: None,
+            relocatable: false,
+            shows_registers: false,
+            errors_at_exit: false,
+        }
+    }
 }
 
 /// Why a function has no code.
@@ -134,6 +153,8 @@ pub struct CompiledFunction {
     pub spills: Box<[bool]>,
     /// General registers live before each instruction, parallel to `code`.
     pub live_registers: Box<[u16]>,
+    /// Where PTX registers are, if that was asked for.
+    pub shown: Vec<shown::Location>,
     pub resources: Resources,
     pub attributes: Attributes,
     /// What a call of it overwrites, if its callers have to know.

@@ -11,6 +11,7 @@ use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
 use crate::ori::memory::{self, Memory};
 use crate::ori::op;
+use crate::shown::Mark;
 use sass::{RegFile, RegUse, Sm};
 use smallvec::SmallVec;
 use std::fmt;
@@ -35,6 +36,8 @@ pub struct Code {
     pub tables: Vec<Table>,
     pub facts: Facts,
     pub frame: Frame,
+    /// Where PTX registers get their values, if debuggers are to know.
+    pub shown: Vec<Mark>,
 }
 
 /// The targets of an indirect branch.

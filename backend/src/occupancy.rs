@@ -65,6 +65,14 @@ impl Occupancy {
     }
 }
 
+/// The warps for which a multiprocessor has registers, so many for each thread.
+pub fn warps_with(registers: u32) -> u32 {
+    match (registers * WARP).next_multiple_of(REGISTER_UNIT) {
+        0 => u32::MAX,
+        per_warp => SM_REGISTERS / PARTITIONS / per_warp * PARTITIONS,
+    }
+}
+
 /// Computes the occupancy of a kernel. `None` when the target has no limits on record or the block is empty or
 /// larger than a block may be.
 pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
@@ -75,14 +83,10 @@ pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
     let warps_per_block = block.threads.div_ceil(WARP);
 
     let by_warps = limits.warps / warps_per_block;
-    let by_registers = match (block.registers * WARP).next_multiple_of(REGISTER_UNIT) {
-        0 => u32::MAX,
-        per_warp => {
-            let warps = SM_REGISTERS / PARTITIONS / per_warp * PARTITIONS;
-            // A block's warps are spread over the partitions, so a partial round takes a whole one.
-            let rounded = warps_per_block.next_multiple_of(PARTITIONS);
-            if rounded * per_warp > SM_REGISTERS { 0 } else { warps / warps_per_block }
-        }
+    // A block's warps are spread over the partitions, so a partial round takes a whole one.
+    let by_registers = match warps_with(block.registers) {
+        warps if warps_per_block.next_multiple_of(PARTITIONS) > warps => 0,
+        warps => warps / warps_per_block,
     };
     let by_shared = if block.shared > limits.shared_per_block {
         0

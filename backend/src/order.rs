@@ -22,7 +22,7 @@ mod program;
 
 use crate::assemble::JumpTable;
 use crate::copies::{Statements, Unrolled};
-use crate::input::{Function, SrcId};
+use crate::input::{Env, Function, SrcId};
 use crate::layout::local_layout;
 use crate::target::Target;
 use code::{Code, Event, Part};
@@ -67,15 +67,23 @@ pub struct Claims<'a> {
     pub never: &'a [SrcId],
     /// Where indirect branches lead.
     pub tables: &'a [JumpTable],
+    /// All variables of the frame became values: it has spilled values alone. Checked: no statement accesses local memory.
+    pub frame_is_gone: bool,
 }
 
 /// Checks one function.
 ///
 /// # Errors
 /// The first violation.
-pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) -> Result<(), Violation> {
+pub fn check(
+    env: &Env,
+    function: &Function,
+    sm: Sm,
+    insts: &[Inst],
+    claims: Claims<'_>,
+) -> Result<(), Violation> {
     let numbers = Statements::of(function);
-    check_copies(function, numbers, sm, insts, claims).map_err(|violation| Violation {
+    check_copies(env, function, numbers, sm, insts, claims).map_err(|violation| Violation {
         first: numbers.original(violation.first),
         second: numbers.original(violation.second),
         ..violation
@@ -84,18 +92,20 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
 
 /// Like [`check`]; the violation may name copies.
 fn check_copies(
+    env: &Env,
     function: &Function,
     numbers: Statements,
     sm: Sm,
     insts: &[Inst],
     claims: Claims<'_>,
 ) -> Result<(), Violation> {
-    let program = Program::new(function, numbers, claims.unrolled, claims.never)
+    let program = Program::new(env, function, numbers, claims.unrolled, claims.never)
         .map_err(|(src, what)| Violation { first: src, second: src, what })?;
     if program.statements.is_empty() {
         return Ok(());
     }
-    let code = Code::new(&program, sm, insts, &claims, local_layout(&function.locals).size)?;
+    let variables = if claims.frame_is_gone { 0 } else { local_layout(&function.locals).size };
+    let code = Code::new(&program, sm, insts, &claims, variables)?;
     let mut checker = Checker {
         program: &program,
         code: &code,
@@ -103,6 +113,7 @@ fn check_copies(
         clusters: Target::of_generation(sm).is_none_or(|target| target.clusters),
         insts,
         spills: claims.spills,
+        frame_is_gone: claims.frame_is_gone,
         budget: PAIRS * insts.len(),
     };
     checker.presence()?;
@@ -128,6 +139,7 @@ struct Checker<'a> {
     clusters: bool,
     insts: &'a [Inst],
     spills: &'a [bool],
+    frame_is_gone: bool,
     budget: usize,
 }
 
@@ -164,6 +176,9 @@ impl<'a> Checker<'a> {
             let events = self.code.of(rank);
             if self.program.gone.contains(&statement.src) || (events.is_empty() && !statement.must_stay()) {
                 continue;
+            }
+            if self.frame_is_gone && statement.place == Place::Local && statement.is_access() {
+                self.violation(rank, rank, "accesses a frame that is said to be gone")?;
             }
             let present = match statement.what {
                 What::Image | What::Other | What::Return => Ok(()),

@@ -10,6 +10,7 @@ pub mod dead_code;
 mod differential;
 pub mod edit;
 pub mod fold;
+pub mod forward;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;

@@ -61,6 +61,18 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriForwardMemory",
+        phase::forward::run,
+        &[
+            ("GvnCse", "equal addresses have one name after it"),
+            ("OriLiveDead", "what nothing reads is no use of an address"),
+        ],
+    )
+    .keeps_flow(),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
+    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
+    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
+    optional(
         "OriLoopUnrolling",
         phase::unroll::run,
         &[
@@ -69,6 +81,11 @@ pub const PHASES: &[Phase] = &[
         ],
     ),
     optional("OriBranchOpt", phase::branches::run, &[]),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
+    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
+    optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
+    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
+    optional("OriForwardMemory", phase::forward::run, &[]).keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),
     optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
@@ -102,6 +119,12 @@ pub const PHASES: &[Phase] = &[
         "OriSplitPhis",
         phase::split_phis::run,
         &[("OriAddressFold", "addresses that an offset takes in are not read whole any more")],
+    )
+    .keeps_flow(),
+    optional(
+        "OriForwardMemory",
+        phase::forward::run,
+        &[("OriAddressFold", "offsets that it takes in compare")],
     )
     .keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
@@ -234,7 +257,7 @@ mod tests {
     /// Runs phases on `b0` jumping to `b2` past `b1`.
     fn run_these(phases: &[Phase]) -> Result<(), CodegenError> {
         let mut func = text::parse("func \"f\" {\nb0:\nJUMP b2\nb1:\nJUMP b2\nb2:\nEXIT\n}").unwrap();
-        let options = Options { sm: Sm::new(90), opt_level: 3, max_registers: None, relocatable: false };
+        let options = Options::new(Sm::new(90));
         run_all(phases, &mut func, &options, &mut Session::default())
     }
 

@@ -33,7 +33,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, File, Function, Reg, Value};
 use crate::ori::loops::Loops;
-use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, Target};
+use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, REGISTER_UNIT, Target};
 use assign::Pool;
 use bundle::Bundles;
 use convention::Blocked;
@@ -235,7 +235,7 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
 }
 
 fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
-    let pool = |file, count| Pool { file, count, reserved: None, saves: false };
+    let pool = |file, count| Pool { file, count, reserved: None, saves: false, unit: 1 };
     // Callers keep what they have above. Barriers of theirs can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
@@ -250,6 +250,8 @@ fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
             count: general,
             reserved: Some(STACK_POINTER.index),
             saves: !func.entry && func.routine.is_none() && !func.facts.private,
+            // What a function takes is lost to its callers.
+            unit: if func.entry { REGISTER_UNIT as u16 } else { 1 },
         },
     ]
 }

@@ -3,16 +3,19 @@
 use crate::CodegenError;
 use crate::Options;
 use crate::input::Launch;
+use crate::occupancy::warps_with;
 use crate::ori::ir::Function;
 use crate::regalloc::{self, Allocation};
 use crate::sched::pre;
 use crate::session::Session;
-use crate::target::{MAX_REGISTERS, SM_REGISTERS, Target, WARP};
+use crate::target::{MAX_REGISTERS, REGISTER_UNIT, SM_REGISTERS, Target, WARP};
 
-/// Registers are given to the threads of a warp in units.
-const REGISTERS_PER_THREAD_UNIT: u32 = 8;
 /// No limit goes below.
 pub(crate) const FEWEST: u32 = 24;
+/// A function with no more values takes neither memory nor occupancy.
+const FEW_VALUES: usize = 64;
+/// Registers that allocation may take beyond those that an order is meant for, if another order is to do without.
+const NEARLY: u32 = 8;
 
 /// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
 ///
@@ -30,7 +33,7 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
     let blocks = launch.minnctapersm.filter(fits);
     let shared = warps.map(|warps| {
         let limit = SM_REGISTERS / (warps * blocks.unwrap_or(1)) / WARP;
-        limit - limit % REGISTERS_PER_THREAD_UNIT
+        limit - limit % REGISTER_UNIT
     });
     let limit = match launch.maxnreg.filter(|&most| most <= MAX_REGISTERS) {
         Some(most) if blocks.is_some() => Some(most.min(shared.unwrap_or(most))),
@@ -42,7 +45,8 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
 
 /// Orders the instructions of every block and gives values registers, at most `limit`.
 ///
-/// Where values go to memory, orders that keep fewer of them live are tried, and that with the least traffic stays.
+/// Where values go to memory, orders that keep fewer of them live are tried, and that with the least traffic stays. So are
+/// they where allocation takes more registers than the order was meant for, if fewer warps fit then.
 pub(crate) fn assign(
     func: &mut Function,
     target: &Target,
@@ -55,25 +59,40 @@ pub(crate) fn assign(
         return regalloc::allocate_with(func, target, limit, checkpoint);
     }
     // Fewer values than this are never too many at once.
-    let may_spill = limit < MAX_REGISTERS || func.values.len() > MAX_REGISTERS as usize / 2;
-    let unordered = may_spill.then(|| func.clone());
+    let may_try_again = limit < MAX_REGISTERS || func.values.len() > FEW_VALUES;
+    let unordered = may_try_again.then(|| func.clone());
     let attempt = |func: &mut Function, live: u32| {
-        pre::schedule(func, target.generation(), live, checkpoint);
+        let meant = pre::schedule(func, target, live, checkpoint);
         let result = regalloc::allocate_with(func, target, limit, checkpoint);
         // Another order may do without, which is right but must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
-        result
+        (result, meant)
     };
-    let mut best = attempt(func, limit);
+    let (mut best, meant) = attempt(func, limit);
+    let Some(unordered) = unordered else { return best };
+    let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
     for share in [7, 6, 4, 0] {
-        let Some(unordered) = &unordered else { break };
-        let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
         if best.is_ok() && traffic(func) == 0 {
             break;
         }
         let mut other = unordered.clone();
-        let result = attempt(&mut other, limit * share / 8);
+        let (result, _) = attempt(&mut other, limit * share / 8);
         if result.is_ok() && (best.is_err() || traffic(&other) < traffic(func)) {
+            (*func, best) = (other, result);
+        }
+    }
+    let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
+    for fewer in [2, 4, 6] {
+        let Ok(Allocation { registers, .. }) = best else { break };
+        if registers > meant + NEARLY || warps(registers) >= warps(meant) {
+            break;
+        }
+        let mut other = unordered.clone();
+        let (result, _) = attempt(&mut other, (meant + 3).saturating_sub(fewer));
+        if let Ok(other_best) = &result
+            && warps(other_best.registers) > warps(registers)
+            && traffic(&other) <= traffic(func)
+        {
             (*func, best) = (other, result);
         }
     }
@@ -94,10 +113,7 @@ mod tests {
             maxnreg: given(most),
             ..Launch::default()
         };
-        limit(
-            &launch,
-            &Options { sm: Sm::new(sm), opt_level: 3, max_registers: given(option), relocatable: false },
-        )
+        limit(&launch, &Options { max_registers: given(option), ..Options::new(Sm::new(sm)) })
     }
 
     #[test]

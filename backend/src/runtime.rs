@@ -134,7 +134,7 @@ fn compile(target: &Target, routine: Routine) -> Result<Compiled, CodegenError> 
     let wrong =
         |what: String| CodegenError::internal(SrcId(0), "runtime", format!("{}: {what}", routine.name()));
     let mut func = callable(routine);
-    let options = Options { sm: Sm::new(target.sm), opt_level: 3, max_registers: None, relocatable: false };
+    let options = Options::new(Sm::new(target.sm));
     let mut session = Session::default();
     phases::run(&mut func, &options, &mut session)?;
     // Any caller can afford it.

@@ -177,6 +177,18 @@ pub const MAX_PARAM_BYTES: u32 = 32764;
 pub const SMALL_PARAM_BYTES: u32 = 4352;
 /// 32-bit registers of a multiprocessor.
 pub const SM_REGISTERS: u32 = 65536;
+
+/// Registers are given to the threads of a warp in units of this.
+pub const REGISTER_UNIT: u32 = 8;
+
+impl Limits {
+    /// Registers per thread below which fewer gain nothing: with them the register file holds as many warps as the
+    /// multiprocessor runs.
+    pub fn free_registers(&self) -> u32 {
+        let most = SM_REGISTERS / (self.warps * WARP);
+        most - most % REGISTER_UNIT
+    }
+}
 pub const WARP: u32 = 32;
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 

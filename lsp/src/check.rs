@@ -5,6 +5,7 @@
 mod excerpt;
 pub mod files;
 pub mod github;
+mod host;
 pub mod human;
 pub mod json;
 pub mod reference;
@@ -82,7 +83,8 @@ enum FormatCode {
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
 pub struct Arguments {
-    /// Files, folders (searched for .ptx files), or `-` for standard input.
+    /// Files, folders (searched for .ptx files), or `-` for standard input. In files of CUDA, C++, Rust and Python, inline
+    /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
     /// Output format.
@@ -298,6 +300,11 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     if files::looks_like_markup(&text) {
         return report;
     }
+    let language = host::language(path);
+    if language.is_some() && (arguments.format_code.is_some() || arguments.fix || arguments.emit.is_some()) {
+        say(format_args!("ptx-check: {name}: `--format-code`, `--fix` and `--emit` take files of PTX"));
+        return Report { status: USAGE, ..report };
+    }
     if let Some(mode) = arguments.format_code {
         return match format_code(mode, path, &name, &text, replaced.is_some()) {
             Ok((status, output)) => Report { output, status, ..report },
@@ -330,8 +337,12 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     }
     let file = db.add_frozen_file(text);
     let text = file.text(&db);
-    let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file);
-    if let Some(at) = replaced {
+    let has_target = arguments.target.or(project.target).is_some();
+    let mut found: Vec<Diagnostic> = match language {
+        Some(language) => host::findings(&db, language, text, has_target),
+        None => ide::diagnostics(&db, file),
+    };
+    if let Some(at) = replaced.filter(|_| language.is_none()) {
         let at = TextSize::new(at as u32);
         let range = TextRange::at(at, TextSize::of('\u{fffd}'));
         found.insert(0, Diagnostic::new(&INVALID_UTF8, range, "this byte is not UTF-8 text"));

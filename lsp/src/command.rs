@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{dump, manual, terminal};
+use crate::{dump, images, manual, terminal};
 
 const USAGE: u8 = 2;
 
@@ -26,6 +26,8 @@ errors and files that cannot be read.";
 enum Command {
     /// Print the output of a stage of the analysis or compiler (for developers).
     Dump(dump::Arguments),
+    /// Print the PTX and the machine code in a cubin, a fatbin or a program as JSON (for editors).
+    Images(images::Arguments),
     /// Write manual pages and shell completions of all programs below a folder.
     Manual(manual::Arguments),
 }
@@ -34,6 +36,7 @@ enum Command {
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command: Some(Command::Dump(arguments)), .. }) => dump::main(&arguments, USAGE),
+        Ok(Arguments { command: Some(Command::Images(arguments)), .. }) => images::main(&arguments, USAGE),
         Ok(Arguments { command: Some(Command::Manual(arguments)), .. }) => manual::main(&arguments, USAGE),
         Ok(Arguments { command: None, .. }) => crate::serve_stdio(),
         Err(error) => terminal::stop("ptx-lsp", &error, USAGE),

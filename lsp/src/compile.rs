@@ -29,7 +29,7 @@ use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::module::{effective_target, header, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
-use ptx_isa::PtxVersion;
+use ptx_isa::{FormId, PtxVersion};
 use source::Text;
 
 /// Runs the compiler on the process's arguments.
@@ -42,6 +42,9 @@ pub fn main() -> ExitCode {
         && let Some(text) = told(options)
     {
         return terminal::print_and_exit(log.program(), &text, FAILED);
+    }
+    if let Ok(Options { tool_name: Some(name), .. }) = &options {
+        log.rename(name);
     }
     let ran = catch_unwind(AssertUnwindSafe(|| match &options {
         Ok(options) => run(options, &arguments, &mut log),
@@ -129,7 +132,9 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     for (kind, remark) in &options.remarks {
         log.say(*kind, remark);
     }
-    let Some(text) = source::read(options, log) else { return log.aborted() };
+    let text = source::read(options, log);
+    let failed = options.remarks.iter().any(|(kind, _)| *kind == Kind::Error);
+    let Some(text) = text.filter(|_| !failed) else { return log.aborted() };
     let inputs = options.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
         Source::Text(_) => None,
@@ -153,12 +158,15 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
+    db.set_max_function_registers(options.max_function_registers);
     if options.relocatable {
         db.set_relocatable(true);
         let mut levels = Levels::default();
         levels.set(&SEPARATE_COMPILATION, Severity::Allow);
         db.set_levels(levels);
     }
+    db.set_shows_registers(options.debug);
+    db.set_errors_at_exit(options.errors_at_exit);
     db.set_launch(LaunchBounds {
         max_threads: options.max_threads,
         min_blocks: options.min_blocks,
@@ -189,14 +197,16 @@ impl Task<'_> {
         clock.end(Stage::Parse);
         module(db, file);
         clock.end(Stage::Setup);
+        self.checks_of_tensor_memory(log);
         let found = ide::diagnostics_for(db, file, &options.entries);
         let failed = self.report(&found, log);
         clock.end(Stage::Parse);
         if failed {
             return log.aborted();
         }
-        if let Some(message) = self.missing_entry() {
-            return log.fatal(message);
+        if let Some((kind, message)) = self.missing_entry() {
+            log.say(kind, message);
+            return if kind == Kind::Fatal { FAILED } else { log.aborted() };
         }
         if let Err(message) = self.show() {
             return log.fatal(message);
@@ -204,6 +214,9 @@ impl Task<'_> {
         clock.end(Stage::Shown);
         if let Some(status) = self.without_convention(log) {
             return status;
+        }
+        if self.lacks_debug_data(log) {
+            return log.aborted();
         }
         if options.check_only {
             return 0;
@@ -224,6 +237,35 @@ impl Task<'_> {
                 }
                 log.aborted()
             }
+        }
+    }
+
+    /// Says which of the sections that debuggers read first are missing. True if that forbids output.
+    fn lacks_debug_data(&self, log: &mut Log) -> bool {
+        let options = self.options;
+        if !options.debug || options.quiet && !options.warnings_are_errors {
+            return false;
+        }
+        let missing = |name: &&str| !ptx_analysis::has_section(self.db, self.file, name);
+        let missing: Vec<&str> = [".debug_abbrev", ".debug_info"].into_iter().filter(missing).collect();
+        let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
+        for name in &missing {
+            log.say(kind, format_args!(" {name} section not found"));
+        }
+        options.warnings_are_errors && !missing.is_empty()
+    }
+
+    /// Says what becomes of the options that check accesses to tensor memory.
+    fn checks_of_tensor_memory(&self, log: &mut Log) {
+        let [on, off] = self.options.checks_tensor_memory;
+        let Some(target) = effective_target(self.db, self.file).filter(|_| on || off) else { return };
+        if !ptx_isa::form(FormId::Tcgen05Alloc).gate.targets.contains(target) {
+            log.say(Kind::Info, format_args!("Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' not supported for '.target {target}', will be ignored"));
+        } else if !off {
+            log.say(
+                Kind::Info,
+                "option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked",
+            );
         }
     }
 
@@ -283,7 +325,9 @@ impl Task<'_> {
         let name = options.output.display();
         if let Err(error) = output::write(&options.output, &linked.cubin) {
             return match error.kind() {
-                ErrorKind::NotFound => log.fatal(format_args!("Output file '{name}' could not be opened")),
+                ErrorKind::NotFound | ErrorKind::IsADirectory => {
+                    log.fatal(format_args!("Output file '{name}' could not be opened"))
+                }
                 _ => log.fatal(format_args!("Output file '{name}' could not be written: {error}")),
             };
         }
@@ -304,12 +348,12 @@ impl Task<'_> {
     }
 
     /// What is wrong with the names of kernels.
-    fn missing_entry(&self) -> Option<String> {
+    fn missing_entry(&self) -> Option<(Kind, String)> {
         let functions = &module(self.db, self.file).env.functions;
         let wrong = |name: &String| match functions.iter().find(|function| function.name == *name) {
-            None => Some(format!("Unknown function {name}")),
+            None => Some((Kind::Fatal, format!("Unknown function {name}"))),
             Some(function) if !function.entry || function.external => {
-                Some(format!("Entry function '{name}' not found"))
+                Some((Kind::Error, format!("Entry function '{name}' not found")))
             }
             Some(_) => None,
         };

@@ -1,5 +1,7 @@
 //! Settings, from the client's `initializationOptions` and configuration changes.
 
+use std::path::{Path, PathBuf};
+
 use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
 use ptx_analysis::diagnostic::{Levels, Severity};
 use ptx_isa::Sm;
@@ -16,6 +18,10 @@ pub struct Config {
     pub code_lens: bool,
     /// Compile all functions when a document is opened or saved, and after a pause in typing.
     pub compile: bool,
+    /// A compiler whose results are shown beside ours. Only a client names it.
+    pub reference: Option<PathBuf>,
+    /// Look for PTX in documents of other languages.
+    pub embedded: bool,
 }
 
 impl Default for Config {
@@ -23,7 +29,15 @@ impl Default for Config {
         // Documents are usually parts of programs.
         let mut levels = Levels::default();
         levels.set(&SEPARATE_COMPILATION, Severity::Information);
-        Self { target: None, levels, inlay_hints: true, code_lens: true, compile: true }
+        Self {
+            target: None,
+            levels,
+            inlay_hints: true,
+            code_lens: true,
+            compile: true,
+            embedded: true,
+            reference: None,
+        }
     }
 }
 
@@ -41,7 +55,7 @@ impl Config {
     }
 
     /// These settings with those of a client over them: `{"target": "sm_90", "lints": {"W0501": "warning"},
-    /// "inlayHints": true, "codeLens": true, "compile": true}`, alone or under `"ptx"`. Also gives what is wrong with
+    /// "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "codeLens": true, "compile": true, "embedded": true}`, alone or under `"ptx"`. Also gives what is wrong with
     /// them; a wrong one changes nothing.
     pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
         let mut errors = Vec::new();
@@ -76,16 +90,31 @@ impl Config {
             "inlayHints" => self.inlay_hints = flag()?,
             "codeLens" => self.code_lens = flag()?,
             "compile" => self.compile = flag()?,
+            "embedded" => self.embedded = flag()?,
+            "reference" => self.reference = reference(value)?,
+            // Read once, when the client starts.
+            "embeddedOnly" => _ = flag()?,
             "lints" if value.is_object() => {}
             "lints" => return Err("`lints` must be an object that maps codes or names to levels".to_owned()),
             // The client's own: which server to start.
             "server" => {}
             _ => {
-                let all = "target, lints, inlayHints, codeLens, compile";
+                let all = "target, lints, inlayHints, codeLens, compile, embedded, embeddedOnly, reference";
                 return Err(format!("unknown setting `{name}`, expected one of {all}"));
             }
         }
         Ok(())
+    }
+}
+
+/// `{"path": "…"}`; an empty path is none.
+fn reference(value: &Value) -> Result<Option<PathBuf>, String> {
+    match value.get("path").and_then(Value::as_str) {
+        Some("") => Ok(None),
+        // A name would be looked for in the workspace by some systems.
+        Some(path) if Path::new(path).is_absolute() => Ok(Some(path.into())),
+        Some(_) => Err("`reference.path` must be an absolute path".to_owned()),
+        None => Err("`reference` must be an object with a `path`".to_owned()),
     }
 }
 
@@ -101,6 +130,10 @@ mod tests {
         assert_eq!(config.target, Some(Sm::new(90)));
         assert!(!config.code_lens && config.compile && config.inlay_hints && errors.is_empty());
         assert_eq!(read(Value::Null), (Config::default(), Vec::new()));
+        let reference = |path: &str| read(json!({"reference": {"path": path}}));
+        assert_eq!(reference("/opt/ptxas").0.reference, Some("/opt/ptxas".into()));
+        assert_eq!(reference(""), (Config::default(), Vec::new()));
+        assert_eq!(reference("ptxas").1.len(), 1);
         assert_eq!(read(json!({"target": "", "server": {"path": "x"}})), (Config::default(), Vec::new()));
     }
 

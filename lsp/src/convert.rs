@@ -85,36 +85,7 @@ impl Lines<'_> {
     }
 
     pub fn diagnostic(&self, uri: &Url, d: &ide::Diagnostic) -> Option<lsp::Diagnostic> {
-        let severity = match d.severity {
-            ide::Severity::Error => lsp::DiagnosticSeverity::ERROR,
-            ide::Severity::Warning => lsp::DiagnosticSeverity::WARNING,
-            ide::Severity::Information => lsp::DiagnosticSeverity::INFORMATION,
-            ide::Severity::Allow => return None,
-        };
-        let related = d
-            .related
-            .iter()
-            .map(|r| lsp::DiagnosticRelatedInformation {
-                location: lsp::Location::new(uri.clone(), self.range(r.range)),
-                message: r.message.clone(),
-            })
-            .collect::<Vec<_>>();
-        let mut message = d.message.clone();
-        for note in &d.notes {
-            message.push('\n');
-            message.push_str(note);
-        }
-        Some(lsp::Diagnostic {
-            range: self.range(d.range),
-            severity: Some(severity),
-            code: Some(lsp::NumberOrString::String(d.code().into())),
-            code_description: page(d.code()),
-            source: Some("ptx".into()),
-            message,
-            related_information: (!related.is_empty()).then_some(related),
-            tags: d.unnecessary.then(|| vec![lsp::DiagnosticTag::UNNECESSARY]),
-            ..Default::default()
-        })
+        diagnostic(uri, d, |range| self.range(range))
     }
 
     pub fn diagnostics(&self, uri: &Url, all: &[ide::Diagnostic]) -> Vec<lsp::Diagnostic> {
@@ -124,6 +95,44 @@ impl Lines<'_> {
     pub fn edit(&self, edit: &ide::TextEdit) -> lsp::TextEdit {
         lsp::TextEdit::new(self.range(edit.range), edit.text.clone())
     }
+}
+
+/// A finding as the protocol has it. `range` gives positions; those of texts with an index are [`Lines::range`].
+pub fn diagnostic(
+    uri: &Url,
+    d: &ide::Diagnostic,
+    range: impl Fn(TextRange) -> lsp::Range,
+) -> Option<lsp::Diagnostic> {
+    let severity = match d.severity {
+        ide::Severity::Error => lsp::DiagnosticSeverity::ERROR,
+        ide::Severity::Warning => lsp::DiagnosticSeverity::WARNING,
+        ide::Severity::Information => lsp::DiagnosticSeverity::INFORMATION,
+        ide::Severity::Allow => return None,
+    };
+    let related = d
+        .related
+        .iter()
+        .map(|r| lsp::DiagnosticRelatedInformation {
+            location: lsp::Location::new(uri.clone(), range(r.range)),
+            message: r.message.clone(),
+        })
+        .collect::<Vec<_>>();
+    let mut message = d.message.clone();
+    for note in &d.notes {
+        message.push('\n');
+        message.push_str(note);
+    }
+    Some(lsp::Diagnostic {
+        range: range(d.range),
+        severity: Some(severity),
+        code: Some(lsp::NumberOrString::String(d.code().into())),
+        code_description: page(d.code()),
+        source: Some("ptx".into()),
+        message,
+        related_information: (!related.is_empty()).then_some(related),
+        tags: d.unnecessary.then(|| vec![lsp::DiagnosticTag::UNNECESSARY]),
+        ..Default::default()
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@
 //! agreed with the client, lines end at `\n`, `\r\n` or `\r`, and a column past a line's end means the end, as the
 //! protocol says.
 
+use std::ops;
+
 use ropey::Rope;
+use text_size::{TextRange, TextSize};
 use tower_lsp::lsp_types::{Position, Range, TextDocumentContentChangeEvent};
 
 /// What a column counts.
@@ -15,7 +18,7 @@ pub enum Encoding {
     Utf16,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     rope: Rope,
     version: i32,
@@ -37,20 +40,72 @@ impl Document {
 
     /// Applies the changes of one notification, in order. A range outside the text is clamped to it.
     pub fn apply(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
+        self.apply_watched(version, changes, |_, _, _| ());
+    }
+
+    /// As [`apply`](Self::apply); tells after each change the bytes that it removed and how many it put in their place.
+    pub fn apply_watched(
+        &mut self,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        mut watch: impl FnMut(&Document, ops::Range<usize>, usize),
+    ) {
         for change in changes {
-            match change.range {
+            let removed = match change.range {
                 Some(range) => self.replace(range, &change.text),
-                None => self.rope = Rope::from_str(&change.text),
-            }
+                None => {
+                    let all = 0..self.rope.len_bytes();
+                    self.rope = Rope::from_str(&change.text);
+                    all
+                }
+            };
+            watch(self, removed, change.text.len());
         }
         self.version = version;
     }
 
-    fn replace(&mut self, range: Range, text: &str) {
+    /// Gives the bytes that were there.
+    fn replace(&mut self, range: Range, text: &str) -> ops::Range<usize> {
         let (start, end) = (self.char_index(range.start), self.char_index(range.end));
         let (start, end) = (start.min(end), start.max(end));
+        let bytes = self.rope.char_to_byte(start)..self.rope.char_to_byte(end);
         self.rope.remove(start..end);
         self.rope.insert(start, text);
+        bytes
+    }
+
+    pub fn len(&self) -> usize {
+        self.rope.len_bytes()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text between two bytes, without a character that goes beyond them.
+    pub fn part(&self, range: ops::Range<usize>) -> String {
+        let (start, end) = (self.rope.byte_to_char(range.start), self.rope.byte_to_char(range.end));
+        self.rope.slice(start..end).to_string()
+    }
+
+    pub fn offset(&self, position: Position) -> TextSize {
+        TextSize::new(self.rope.char_to_byte(self.char_index(position)) as u32)
+    }
+
+    /// The position of a byte, without looking at the rest of the text.
+    pub fn position(&self, offset: TextSize) -> Position {
+        let char = self.rope.byte_to_char(usize::from(offset).min(self.rope.len_bytes()));
+        let line = self.rope.char_to_line(char);
+        let start = self.rope.line_to_char(line);
+        let column = match self.encoding {
+            Encoding::Utf8 => self.rope.char_to_byte(char) - self.rope.char_to_byte(start),
+            Encoding::Utf16 => self.rope.char_to_utf16_cu(char) - self.rope.char_to_utf16_cu(start),
+        };
+        Position::new(line as u32, column as u32)
+    }
+
+    pub fn range(&self, range: TextRange) -> Range {
+        Range::new(self.position(range.start()), self.position(range.end()))
     }
 
     fn char_index(&self, position: Position) -> usize {
@@ -136,6 +191,8 @@ mod tests {
                         byte,
                         "{text:?} {position:?} {encoding:?}"
                     );
+                    let offset = TextSize::new(byte as u32);
+                    assert_eq!(document.position(offset), lines.position(offset), "{text:?} {byte}");
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The disassembler and assembler as a command.
 
-mod tool;
+pub(crate) mod tool;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

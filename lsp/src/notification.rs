@@ -1,13 +1,16 @@
 //! Document notifications, which the transport hands to the owner itself, in the order of messages: a handler of the
 //! service might be overtaken by a later edit.
 
+use std::path::Path;
+
 use crate::owner::Event;
 use crate::transport::Load;
+use ptx_embed::Language;
 use serde_json::Value;
 use tower_lsp::jsonrpc::Request;
 use tower_lsp::lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams,
+    DidSaveTextDocumentParams, Url,
 };
 
 /// Whether this is a notification of [`event`].
@@ -28,12 +31,19 @@ pub fn event(request: Request, load: Load) -> Option<Event> {
     event
 }
 
+/// The language of a document that is not PTX but may hold some: by its name, or else by the name of its file.
+fn language(name: &str, uri: &Url) -> Option<Language> {
+    let by_path = || Language::of_path(Path::new(uri.path()));
+    if name == "ptx" { None } else { Language::of_editor(name).or_else(by_path) }
+}
+
 fn read(method: &str, params: Value, load: Load) -> Option<Event> {
     Some(match method {
         "textDocument/didOpen" => {
             let p: DidOpenTextDocumentParams = serde_json::from_value(params).ok()?;
             let d = p.text_document;
-            Event::Open { uri: d.uri, version: d.version, text: d.text, load }
+            let language = language(&d.language_id, &d.uri);
+            Event::Open { uri: d.uri, version: d.version, text: d.text, language, load }
         }
         "textDocument/didChange" => {
             let p: DidChangeTextDocumentParams = serde_json::from_value(params).ok()?;

@@ -16,11 +16,17 @@ use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
 use crate::handlers::semantic_tokens;
 use crate::last_good::LastGood;
+use crate::handlers::{embedded, semantic_tokens};
+use crate::host::{Embedded, Host};
 use crate::progress::Progress;
+use crate::reference::{self, Stop};
 use crate::transport::Load;
 use line_index::LineIndex;
+use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::ide;
+use ptx_analysis::module::effective_target;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
+use ptx_embed::Language;
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -53,6 +59,8 @@ pub enum Event {
         uri: Url,
         version: i32,
         text: String,
+        /// Of a document that is not PTX but may hold some.
+        language: Option<Language>,
         load: Load,
     },
     Change {
@@ -81,6 +89,18 @@ pub enum Event {
         uri: Url,
         version: i32,
         diagnostics: Arc<[ide::Diagnostic]>,
+    },
+    /// As [`Checked`](Self::Checked), for a document of another language, in its own positions.
+    Found {
+        uri: Url,
+        version: i32,
+        diagnostics: Vec<lsp::Diagnostic>,
+    },
+    /// The user's reference compiler is done with a version.
+    Referred {
+        uri: Url,
+        version: i32,
+        outcome: Result<Vec<reference::Function>, String>,
     },
     /// All functions of a version are compiled, or could not be.
     Compiled {
@@ -134,6 +154,10 @@ pub struct Snapshot {
     pub sent_tokens: Arc<semantic_tokens::Sent>,
     pub last_hints: Arc<LastGood>,
     pub last_lenses: Arc<LastGood>,
+    /// What the reference compiler made of a version.
+    pub reference: Option<Referred>,
+    /// Of a document of another language, whose `file` is empty.
+    pub embedded: Option<Embedded>,
 }
 
 impl Snapshot {
@@ -143,6 +167,9 @@ impl Snapshot {
         Lines { text, index, encoding: self.encoding }
     }
 }
+
+/// A version, and what the reference compiler made of its functions.
+pub type Referred = (i32, Arc<[reference::Function]>);
 
 /// A query of a handler; gets `None` for a document that is not open.
 pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
@@ -162,6 +189,13 @@ struct Open {
     sent_tokens: Arc<semantic_tokens::Sent>,
     last_hints: Arc<LastGood>,
     last_lenses: Arc<LastGood>,
+    /// The document is of another language, and its own file stays empty.
+    host: Option<Host>,
+    reference: Option<Referred>,
+    /// The reference compiler at work for this document.
+    referring: Option<Stop>,
+    /// The client was sent diagnostics that aren't none.
+    has_sent: bool,
 }
 
 /// Tells the owner that background work has ended, even by a panic.
@@ -268,7 +302,9 @@ impl Owner {
                 self.configure(config);
                 self.refresh();
             }
-            Event::Open { uri, version, text, load: _load } => self.open(uri, version, &text),
+            Event::Open { uri, version, text, language, load: _load } => {
+                self.open(uri, version, &text, language);
+            }
             Event::Change { .. } => unreachable!("changes are handled with their followers"),
             Event::Save { uri } => self.save(&uri),
             Event::Close { uri } => self.close(&uri),
@@ -280,6 +316,8 @@ impl Owner {
                 let _ = reply.send(all);
             }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
+            Event::Referred { uri, version, outcome } => self.referred(&uri, version, outcome),
+            Event::Found { uri, version, diagnostics } => self.found(uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
             Event::Ended { work } => self.ended(work),
@@ -291,6 +329,13 @@ impl Owner {
     fn configure(&mut self, config: Config) {
         self.db.set_target_override(config.target);
         self.db.set_levels(config.levels.clone());
+        if config.embedded != self.config.embedded {
+            self.documents.values_mut().for_each(|open| {
+                if let Some(host) = &mut open.host {
+                    host.enable(config.embedded, &open.document);
+                }
+            });
+        }
         self.config = Arc::new(config);
         self.restart();
     }
@@ -299,26 +344,39 @@ impl Owner {
     fn restart(&mut self) {
         let uris: Vec<Url> = self.documents.keys().cloned().collect();
         for uri in uris {
+            if let Some(host) = self.documents.get_mut(&uri).and_then(|open| open.host.as_mut()) {
+                host.forget();
+                host.commit(&mut self.db, &mut self.spare);
+            }
             self.start_checks(&uri);
             self.schedule_compilation(&uri);
         }
     }
 
-    fn open(&mut self, uri: Url, version: i32, text: &str) {
+    fn open(&mut self, uri: Url, version: i32, text: &str, language: Option<Language>) {
         let document = Document::new(text, version, self.abilities.encoding);
-        let file = match self.documents.get(&uri) {
+        let mut host = language.map(|language| Host::new(language, text, self.config.embedded));
+        // Of a document of another language the database has only the snippets.
+        let own = || if language.is_some() { String::new() } else { document.text() };
+        let file = match self.documents.remove(&uri) {
             Some(open) => {
-                self.db.set_text(open.file, document.text());
+                if let Some(host) = open.host {
+                    host.close(&mut self.db, &mut self.spare);
+                }
+                self.db.set_text(open.file, own());
                 open.file
             }
             None => match self.spare.pop() {
                 Some(file) => {
-                    self.db.set_text(file, document.text());
+                    self.db.set_text(file, own());
                     file
                 }
-                None => self.db.add_file(document.text()),
+                None => self.db.add_file(own()),
             },
         };
+        if let Some(host) = &mut host {
+            host.commit(&mut self.db, &mut self.spare);
+        }
         let open = Open {
             document,
             file,
@@ -331,6 +389,10 @@ impl Owner {
             sent_tokens: Arc::default(),
             last_hints: Arc::default(),
             last_lenses: Arc::default(),
+            host,
+            reference: None,
+            referring: None,
+            has_sent: false,
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -340,16 +402,57 @@ impl Owner {
     /// Compiles everything, also functions that are too large to be compiled while the user types.
     fn save(&mut self, uri: &Url) {
         let Some(open) = self.documents.get_mut(uri) else { return };
+        if open.host.is_some() {
+            return;
+        }
         if !open.file.compiles_all(&self.db) {
             self.db.set_compiles_all(open.file, true);
             // What is being compiled of this version may lack large functions.
             open.compiling = None;
         }
         self.start_compilation(uri);
+        self.start_reference(uri);
+    }
+
+    /// Compiles a saved text by the reference compiler, if the user has one. One at work for an older text is stopped.
+    fn start_reference(&mut self, uri: &Url) {
+        let Some(program) = self.config.reference.clone() else { return };
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        let Some(target) = effective_target(&self.db, open.file) else { return };
+        let stop = Stop::default();
+        let flag = stop.flag();
+        open.referring = Some(stop);
+        let is_part = self.config.levels.level(&SEPARATE_COMPILATION) == ide::Severity::Allow;
+        let (text, version) = (open.document.text(), open.document.version());
+        let (uri, events) = (uri.clone(), self.events.clone());
+        self.runtime.spawn_blocking(move || {
+            if let Some(outcome) = reference::compile(&program, &text, target, is_part, &flag) {
+                let _ = events.send(Event::Referred { uri, version, outcome });
+            }
+        });
+    }
+
+    fn referred(&mut self, uri: &Url, version: i32, outcome: Result<Vec<reference::Function>, String>) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        open.referring = None;
+        match outcome {
+            Ok(functions) => open.reference = Some((version, functions.into())),
+            Err(error) => {
+                open.reference = None;
+                let client = self.client.clone();
+                let message = format!("PTX reference compiler: {error}");
+                self.runtime
+                    .spawn(async move { client.show_message(lsp::MessageType::WARNING, message).await });
+            }
+        }
+        self.refresh();
     }
 
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
+        if let Some(host) = open.host {
+            host.close(&mut self.db, &mut self.spare);
+        }
         ide::clear_file(&mut self.db, open.file);
         self.spare.push(open.file);
         if self.spare.len() > SPARE + 2 * self.documents.len() {
@@ -365,7 +468,13 @@ impl Owner {
         self.db = self.db.scratch();
         self.spare.clear();
         let db = &self.db;
-        self.documents.values_mut().for_each(|open| open.file = db.add_file(open.document.text()));
+        self.documents.values_mut().for_each(|open| {
+            let text = if open.host.is_some() { String::new() } else { open.document.text() };
+            open.file = db.add_file(text);
+            if let Some(host) = &mut open.host {
+                host.forget_files();
+            }
+        });
         self.restart();
     }
 
@@ -381,7 +490,12 @@ impl Owner {
                 open.document.version()
             );
         }
-        open.document.apply(version, changes);
+        match &mut open.host {
+            Some(host) => open.document.apply_watched(version, changes, |document, removed, inserted| {
+                host.edit(document, removed, inserted);
+            }),
+            None => open.document.apply(version, changes),
+        }
         true
     }
 
@@ -390,6 +504,11 @@ impl Owner {
         for uri in changed.drain(..) {
             let Some(open) = self.documents.get_mut(&uri) else { continue };
             open.lines = Arc::default();
+            if let Some(host) = &mut open.host {
+                host.commit(&mut self.db, &mut self.spare);
+                self.start_checks(&uri);
+                continue;
+            }
             self.db.set_compiles_all(open.file, false);
             self.db.set_text(open.file, open.document.text());
             self.start_checks(&uri);
@@ -413,6 +532,11 @@ impl Owner {
             sent_tokens: open.sent_tokens.clone(),
             last_hints: open.last_hints.clone(),
             last_lenses: open.last_lenses.clone(),
+            reference: open.reference.clone(),
+            embedded: open
+                .host
+                .as_ref()
+                .map(|host| host.snapshot(&open.document, self.config.target.is_some())),
         })
     }
 
@@ -452,7 +576,16 @@ impl Owner {
         let end = EndOf { work: Work::Check, events: self.events.clone() };
         self.runtime.spawn_blocking(move || {
             let _end = end;
-            let Snapshot { db, file, uri, version, .. } = snapshot;
+            let Snapshot { db, file, uri, version, embedded, .. } = snapshot;
+            if let Some(embedded) = embedded {
+                let found = catch_cancelled(AssertUnwindSafe(|| embedded::publishable(&db, &embedded, &uri)));
+                drop((db, embedded));
+                let _ = events.send(match found {
+                    Ok(diagnostics) => Event::Found { uri, version, diagnostics },
+                    Err(_) => Event::Interrupted { uri, version, work: Work::Check },
+                });
+                return;
+            }
             let found = catch_cancelled(AssertUnwindSafe(|| ide::diagnostics(&db, file)));
             drop(db);
             let _ = events.send(match found {
@@ -495,6 +628,15 @@ impl Owner {
         if version == open.document.version() {
             open.checked = Some((version, diagnostics));
             self.publish(uri);
+        }
+    }
+
+    /// A document of another language that has nothing to be said of is left alone.
+    fn found(&mut self, uri: Url, version: i32, diagnostics: Vec<lsp::Diagnostic>) {
+        let Some(open) = self.documents.get_mut(&uri) else { return };
+        let was_sent = std::mem::replace(&mut open.has_sent, !diagnostics.is_empty());
+        if version == open.document.version() && (was_sent || open.has_sent) {
+            self.send_diagnostics(uri, diagnostics, Some(version));
         }
     }
 
@@ -553,7 +695,7 @@ impl Owner {
         if !self.config.compile {
             return;
         }
-        if let Some(open) = self.documents.get_mut(uri) {
+        if let Some(open) = self.documents.get_mut(uri).filter(|open| open.host.is_none()) {
             open.compile_at = Some(Instant::now() + QUIET);
         }
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
+use crate::handlers::reference::ComparisonParams;
 use crate::handlers::sass_difference::SassDifferenceParams;
 use crate::handlers::sass_view::{Place, SassViewParams, SassViewResult};
 use crate::handlers::{self, explain};
@@ -69,6 +70,7 @@ pub async fn serve(
     .custom_method("ptx/sassDifference", Backend::sass_difference)
     .custom_method("ptx/compareTargets", Backend::compare_targets)
     .custom_method("ptx/pictures", Backend::pictures)
+    .custom_method("ptx/reference", Backend::reference)
     .finish();
     let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
     let ending = tokio::select! {
@@ -140,6 +142,11 @@ impl Backend {
             Ok(Err(_cancelled)) => None,
             Err(_panicked) => Some(Err(Error::internal_error())),
         }
+    }
+
+    async fn reference(&self, params: ComparisonParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.text_document.uri.clone();
+        self.read(uri, move |s| handlers::reference::handle(s, &params)).await
     }
 
     async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
@@ -274,6 +281,34 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
+/// What is announced to a client of documents of other languages, which other servers serve too: nothing that would
+/// compete with those outside of snippets, and no command, which an editor has but once.
+fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
+    let all = server_capabilities(client);
+    ServerCapabilities {
+        position_encoding: all.position_encoding,
+        text_document_sync: all.text_document_sync,
+        diagnostic_provider: all.diagnostic_provider,
+        hover_provider: all.hover_provider,
+        completion_provider: all.completion_provider,
+        signature_help_provider: all.signature_help_provider,
+        definition_provider: all.definition_provider,
+        document_highlight_provider: all.document_highlight_provider,
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+            ..Default::default()
+        })),
+        semantic_tokens_provider: all.semantic_tokens_provider,
+        ..Default::default()
+    }
+}
+
+/// Whether the client is one of documents of other languages only.
+fn is_embedded_only(options: Option<&serde_json::Value>) -> bool {
+    let options = options.map(|options| options.get("ptx").unwrap_or(options));
+    options.and_then(|options| options.get("embeddedOnly")?.as_bool()) == Some(true)
+}
+
 fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
     let files = capabilities.workspace.as_ref().and_then(|w| w.did_change_watched_files);
     files.is_some_and(|files| files.dynamic_registration == Some(true))
@@ -310,6 +345,7 @@ impl LanguageServer for Backend {
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
         let _ = self.encoding.set(client.encoding);
         self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
+        let is_embedded_only = is_embedded_only(params.initialization_options.as_ref());
         let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
@@ -322,7 +358,10 @@ impl LanguageServer for Backend {
         }
         self.events.send(Event::Initialize { config, client }).map_err(|_| Error::internal_error())?;
         Ok(InitializeResult {
-            capabilities: server_capabilities(client),
+            capabilities: match is_embedded_only {
+                true => embedded_capabilities(client),
+                false => server_capabilities(client),
+            },
             server_info: Some(ServerInfo {
                 name: "ptx-lsp".into(),
                 version: Some(env!("CARGO_PKG_VERSION").into()),

@@ -2,13 +2,16 @@
 //! exits as documented.
 #![cfg(unix)]
 
+mod shell;
+
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+
+use shell::{command, run, told};
 
 const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
 const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
@@ -16,40 +19,6 @@ const SASS: &str = env!("CARGO_BIN_EXE_sass");
 const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
 
 const TEXT: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
-
-fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-/// What a command printed, which must end of itself.
-fn output(command: &mut Command) -> Output {
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-    let start = Instant::now();
-    // What is printed here fits into a pipe.
-    while child.try_wait().expect("a status").is_none() {
-        if start.elapsed() > Duration::from_secs(120) {
-            let _ = child.kill();
-            panic!("{command:?} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().expect("what it printed")
-}
-
-/// The exit status and everything printed.
-fn told(command: &mut Command) -> (i32, String) {
-    let Output { status, stdout, stderr } = output(command);
-    let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(!text.contains("panicked"), "{command:?}: {text}");
-    (status.code().expect("no signal"), text)
-}
-
-fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
-    told(&mut command(program, folder, arguments))
-}
 
 fn fifo(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().expect("mkfifo starts");

@@ -1,11 +1,16 @@
 //! `ptx-check`, `ptxc` and `ptx-lsp` as a shell starts them: statuses, messages, and the files that they leave.
 
+mod shell;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+
+use shell::{command, output, run, told};
+
+use serde_json::{Value, json};
 
 const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
 const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
@@ -27,40 +32,6 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn module(parts: &[&str]) -> String {
     format!("{HEADER}{}", parts.concat())
-}
-
-fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-/// The output of a command, which must end of itself.
-fn output(mut command: Command) -> Output {
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-    let start = Instant::now();
-    // What these print fits into a pipe.
-    while child.try_wait().expect("a status").is_none() {
-        if start.elapsed() > Duration::from_secs(120) {
-            let _ = child.kill();
-            panic!("{command:?} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().expect("what it printed")
-}
-
-/// The exit status and everything printed.
-fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
-    told(output(command(program, folder, arguments)))
-}
-
-fn told(output: Output) -> (i32, String) {
-    let text =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(!text.contains("panicked"), "{text}");
-    (output.status.code().expect("no signal"), text)
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -85,6 +56,25 @@ fn no_output_lacks_a_function() {
     let old = fs::read(folder.join("a.cubin")).expect("a cubin");
     assert_eq!(run(COMPILE, folder, &["-arch=sm_80", "a.ptx", "-o", "a.cubin"]).0, 255);
     assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
+}
+
+/// Inline assembly, at its place in the file of the other language.
+#[test]
+fn files_of_other_languages_are_checked() {
+    let cuda = "// π\n__device__ void f() {\n  asm(\"mov.u32 %0,\"\n      \" %r9;\" : \"=r\"(x));\n}\n";
+    let folder = folder(&[("a.cu", cuda), ("b.cpp", "void f() { asm(\"cpuid\"); }\n"), ("c.py", "x = 1\n")]);
+    let folder = folder.path();
+    let (status, text) = run(CHECK, folder, &["--format", "json", "a.cu", "b.cpp", "c.py"]);
+    assert_eq!(status, 1, "{text}");
+    let found: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(found.len(), 1, "{text}");
+    let place = ["file", "line", "column", "end_column", "code"].map(|key| found[0][key].clone());
+    assert_eq!(place.to_vec(), [json!("a.cu"), json!(4), json!(9), json!(12), json!("E0202")]);
+    let (_, text) = run(CHECK, folder, &["a.cu"]);
+    assert!(text.contains("a.cu:4:9") && text.contains("\" %r9;\" : "), "{text}");
+    let (_, text) = run(CHECK, folder, &["--format", "github", "a.cu"]);
+    assert!(text.contains("line=4,col=9"), "{text}");
+    assert_eq!(run(CHECK, folder, &["--fix", "a.cu"]).0, 2);
 }
 
 /// An unsupported function does not keep the others from being checked and compiled.
@@ -298,7 +288,7 @@ fn the_pool_is_bounded() {
     {
         let mut command = command(program, folder.path(), arguments);
         command.env("RAYON_NUM_THREADS", "100000");
-        assert_eq!(told(output(command)), (0, String::new()));
+        assert_eq!(told(&mut command), (0, String::new()));
     }
 }
 
@@ -311,7 +301,7 @@ fn a_hundred_compilers_and_one_output() {
         |input: &str, output: &str| command(COMPILE, folder.path(), &["-arch=sm_80", "-o", output, input]);
     let mut whole = Vec::new();
     for input in ["a.ptx", "b.ptx"] {
-        assert_eq!(told(output(compile(input, "x.cubin"))), (0, String::new()));
+        assert_eq!(told(&mut compile(input, "x.cubin")), (0, String::new()));
         whole.push(fs::read(folder.path().join("x.cubin")).expect("a cubin"));
     }
     let is_whole = |found: &[u8]| whole.iter().any(|one| one.len() == found.len());
@@ -459,7 +449,7 @@ mod unix {
         let with = |program, arguments: &[&OsStr]| {
             let mut command = command(program, folder.path(), &[]);
             command.args(arguments);
-            told(output(command))
+            told(&mut command)
         };
         assert_eq!(with(CHECK, &[name]), (0, String::new()));
         let out = OsStr::from_bytes(b"-o=\xfe.cubin");
@@ -530,14 +520,15 @@ mod unix {
     #[test]
     fn special_outputs_are_written_to() {
         let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
-        let compile = |to: &str| output(command(COMPILE, folder.path(), &["-arch=sm_80", "a.ptx", "-o", to]));
-        assert_eq!(told(compile("a.cubin")), (0, String::new()));
+        let compile = |to: &str| run(COMPILE, folder.path(), &["-arch=sm_80", "a.ptx", "-o", to]);
+        assert_eq!(compile("a.cubin"), (0, String::new()));
         let cubin = fs::read(folder.path().join("a.cubin")).expect("a cubin");
-        let piped = compile("/dev/stdout");
+        let piped =
+            output(&mut command(COMPILE, folder.path(), &["-arch=sm_80", "a.ptx", "-o", "/dev/stdout"]));
         assert_eq!((piped.status.code(), piped.stdout.len()), (Some(0), cubin.len()));
-        assert_eq!(told(compile("/dev/null")), (0, String::new()));
+        assert_eq!(compile("/dev/null"), (0, String::new()));
         if Path::new("/dev/full").exists() {
-            let (status, text) = told(compile("/dev/full"));
+            let (status, text) = compile("/dev/full");
             assert!(status == 255 && text.contains("could not be written"), "{text}");
         }
         let fifo = folder.path().join("fifo");
@@ -546,7 +537,7 @@ mod unix {
                 let fifo = fifo.clone();
                 move || fs::read(fifo).expect("what was written")
             });
-            assert_eq!(told(compile("fifo")), (0, String::new()));
+            assert_eq!(compile("fifo"), (0, String::new()));
             assert_eq!(reader.join().expect("read").len(), cubin.len());
             fs::remove_file(fifo).expect("the pipe goes");
         }
@@ -570,7 +561,7 @@ mod unix {
         let mut child = command(CHECK, folder.path(), &["--fix", "/dev/stdin"]);
         fs::write(&file, &wrong).expect("the file");
         child.stdin(File::options().read(true).write(true).open(&file).expect("the file"));
-        let (status, text) = told(output(child));
+        let (status, text) = told(&mut child);
         if Path::new("/dev/stdin").exists() {
             assert!(status == 2 && text.contains("not a regular file"), "{text}");
         }

@@ -23,6 +23,18 @@ LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
 
+# PTX in another language, and machine code in a file.
+cat >"$work/kernel.cu" <<'CUDA'
+__device__ unsigned f(unsigned long long x)
+{
+    unsigned r;
+    asm("add.u64 %0, %1, 1;" : "=r"(r) : "l"(x));
+    return r;
+}
+CUDA
+"$(dirname "$SERVER")/ptxc" -arch=sm_80 -o "$work/kernel.cubin" "$work/saxpy.ptx"
+"$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/embedded.lua"
+
 # The colours without a server are those with it.
 FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \
   "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colours.lua"

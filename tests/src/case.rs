@@ -162,6 +162,7 @@ impl Case {
 }
 
 /// A module and one of its kernels as the compiler takes them.
+#[derive(Clone)]
 pub struct Input {
     pub env: Arc<Env>,
     pub function: Arc<Function>,
@@ -170,7 +171,7 @@ pub struct Input {
 
 /// A module as the compiler takes it.
 pub struct Module {
-    env: Arc<Env>,
+    pub env: Arc<Env>,
     /// Every function with a body, and where its statements start.
     pub functions: Vec<(Arc<Function>, Vec<usize>)>,
     aliases: Vec<(String, String)>,
@@ -380,7 +381,7 @@ pub enum Outcome {
 /// # Errors
 /// The compiler's.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
-    let options = Options { sm, opt_level: level, max_registers: None, relocatable: false };
+    let options = Options { opt_level: level, ..Options::new(sm) };
     let mut taken = BTreeSet::default();
     calls::add_pointed_to(&input.module.env, &mut taken);
     let functions = || input.module.functions.iter().map(|(function, _)| function);

@@ -21,7 +21,9 @@
 //! - `test phase A B` runs the named phases on Ori in order, verifies the result and prints it.
 //! - `test lower` prints the Ori that is built of PTX.
 //! - `test alloc`, `test mach` and `test sched` print what register allocation, emission and scheduling make of Ori that
-//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level.
+//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level; with
+//!   `errors-at-exit` threads wait for errors before they end.
+//! - `test shown` prints where the registers of PTX are in its machine code without optimization, by bytes.
 //! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`
 //!   (`~STATEMENT` for loads and stores of spilled values), and prints what the order checker finds, or `ok`.
 //!
@@ -35,6 +37,7 @@ use ptx_backend::ori::text;
 use ptx_backend::ori::verify::{Stage, verify};
 use ptx_backend::{CodegenError, Options, Session, compile, order, phases};
 use ptx_isa::Sm;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const EXPECT: &str = "// expect:";
@@ -90,6 +93,7 @@ fn run(test: &Test<'_>) -> Result<String, String> {
         "alloc" => stage(test, "alloc", arguments),
         "mach" => stage(test, "mach", arguments),
         "sched" => stage(test, "sched", arguments),
+        "shown" => shown(test),
         "order" => check_order(test),
         _ => Err(format!("unknown command `{command}`")),
     }
@@ -110,7 +114,7 @@ fn cat(func: &Function) -> Result<String, String> {
 
 fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String> {
     verified(&func, Stage::Built)?;
-    let options = Options { sm, opt_level: 3, max_registers: None, relocatable: false };
+    let options = Options::new(sm);
     for name in names.split_whitespace() {
         let phase = phases::find(name).ok_or_else(|| format!("unknown phase `{name}`"))?;
         phases::run_phase(&mut func, phase, &options, &Session::default())
@@ -124,12 +128,20 @@ fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String>
 fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String, String> {
     /// Of a thread, without a limit of its own.
     const MOST_REGISTERS: u32 = 255;
-    let mut options = Options { sm: test.sm, opt_level: 3, max_registers: None, relocatable: false };
+    let mut options = Options::new(test.sm);
     for argument in arguments.split_whitespace() {
+        if argument == "errors-at-exit" {
+            options.errors_at_exit = true;
+            continue;
+        }
         match argument.strip_prefix('O').map_or_else(|| argument.parse(), str::parse) {
             Ok(level) if argument.starts_with('O') => options.opt_level = level as u8,
             Ok(number) => options.max_registers = Some(number),
-            Err(_) => return Err(format!("`{argument}` is neither a level nor a number of registers")),
+            Err(_) => {
+                return Err(format!(
+                    "`{argument}` is neither a level, a number of registers nor `errors-at-exit`"
+                ));
+            }
         }
     }
     let mut session = Session { shown: Some(name), ..Session::default() };
@@ -144,6 +156,26 @@ fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String,
     };
     let refusal = made.err().map(|error| format!("{error}\n"));
     Ok(session.dumps.into_iter().chain(refusal).collect())
+}
+
+/// The instructions, each after the registers of PTX that are in registers before it.
+fn shown(test: &Test<'_>) -> Result<String, String> {
+    let options = Options { opt_level: 0, shows_registers: true, ..Options::new(test.sm) };
+    let input = case::input(&module(&test.body, test.sm), "")?;
+    let code = compile(&input.env, &input.function, &options, &mut Session::default())
+        .map_err(|error| error.to_string())?;
+    let sm = sass::Sm(test.sm.number as u8);
+    let mut out = String::new();
+    let own = code.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    for (at, word) in (0..).step_by(16).zip(code.code.iter().take(own)) {
+        let here = code.shown.iter().filter(|location| (location.start..location.end).contains(&at));
+        let here: Vec<String> = here
+            .map(|location| format!("{}.{}=R{}", location.word.register.0, location.word.index, location.at))
+            .collect();
+        let inst = sass::decode(sm, *word).ok_or("does not decode")?;
+        let _ = writeln!(out, "{} [{}]", sass::print(sm, &inst, at.into()), here.join(" "));
+    }
+    Ok(out)
 }
 
 fn is_ori(body: &str) -> bool {
@@ -182,8 +214,15 @@ fn check_order(test: &Test<'_>) -> Result<String, String> {
         let inst = sass::parse(sm, text, insts.len() as u64 * sass::INST_BYTES);
         insts.push(inst.map_err(|error| format!("`{text}`: {}", error.message))?);
     }
-    let claims = order::Claims { lines: &lines, unrolled: &[], spills: &spills, never: &[], tables: &[] };
-    Ok(match order::check(&input.function, sm, &insts, claims) {
+    let claims = order::Claims {
+        lines: &lines,
+        unrolled: &[],
+        spills: &spills,
+        never: &[],
+        tables: &[],
+        frame_is_gone: false,
+    };
+    Ok(match order::check(&input.env, &input.function, sm, &insts, claims) {
         Ok(()) => "ok\n".to_owned(),
         Err(violation) => format!("{violation}\n"),
     })

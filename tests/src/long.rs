@@ -199,7 +199,7 @@ mod tests {
         let input = input(&(shape.program)(size), "f").unwrap_or_else(|e| panic!("{}: {e}", shape.name));
         let count = Cell::new(0);
         let checkpoint = || count.set(count.get() + 1);
-        let options = Options { sm: Sm::new(80), opt_level: 3, max_registers: None, relocatable: false };
+        let options = Options::new(Sm::new(80));
         ptx_backend::compile(&input.env, &input.function, &options, &mut Session::new(&checkpoint))
             .unwrap_or_else(|e| panic!("{}: {e}", shape.name));
         count.get()

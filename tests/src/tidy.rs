@@ -13,12 +13,16 @@ fn root() -> PathBuf {
 const EDGES: &[(&str, &[&str])] = &[
     ("ptx-isa", &[]),
     ("ptx-syntax", &["ptx-isa"]),
+    ("ptx-embed", &["ptx-isa"]),
     ("sass", &[]),
     ("gpu-files", &["sass"]),
     ("ptx-backend", &["ptx-isa", "sass"]),
     ("ptx-emu", &["ptx-isa", "ptx-backend", "sass", "gpu-files"]),
     ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
-    ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-backend", "ptx-analysis", "sass", "gpu-files"]),
+    (
+        "ptx-analyzer",
+        &["ptx-isa", "ptx-syntax", "ptx-embed", "ptx-backend", "ptx-analysis", "sass", "gpu-files"],
+    ),
     ("ptx-check-hook", &["ptx-analyzer"]),
 ];
 

@@ -86,6 +86,8 @@ pub struct Gates {
     pub version: PtxVersion,
     /// The file's own target, or the one asked for instead.
     pub target: Sm,
+    /// What code is made for: the architecture asked for, or the target.
+    pub architecture: Sm,
     /// Neither is missing or unreadable, so that gates mean something.
     pub enabled: bool,
 }
@@ -100,7 +102,7 @@ const OLDEST_COMPILED: u16 = 75;
 
 impl Gates {
     pub fn is_compiled(&self) -> bool {
-        self.target.number >= OLDEST_COMPILED
+        self.architecture.number >= OLDEST_COMPILED
     }
 
     pub fn is_open(&self, gate: &Gate) -> bool {

@@ -146,13 +146,17 @@ impl<'db> Walker<'db> {
                 false => DeclKind::Symbol(symbol),
             };
             let id = self.declare(range, visible, kind);
-            let reg = (is_register && declarator.count.is_none() && lanes == 1)
-                .then(|| self.names.register(id, None, 0));
+            let reg = (is_register && declarator.count.is_none()).then(|| {
+                let first = self.names.register(id, None, 0);
+                // The elements are numbered one after the other.
+                (1..lanes).for_each(|lane| _ = self.names.register(id, None, lane));
+                first
+            });
             let param = Param { reg, ..layout.add(parameter, self.slice(range)) };
             let size = u64::from(param.size);
             let place = VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides: None };
             self.variables.insert(symbol, place);
-            let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
+            let entity = reg.filter(|_| lanes == 1).map_or(Entity::Symbol(symbol), Entity::Register);
             self.occur(range, entity, Usage::Declaration);
             if is_input {
                 self.function.params.push(param);
@@ -409,7 +413,7 @@ impl<'db> Walker<'db> {
             }
         }
         self.incomplete |= first.is_none();
-        let (signature, shapes) = first.unwrap_or_else(|| (empty_signature(), Arc::default()));
+        let (signature, shapes) = first.unwrap_or_else(|| (Signature::default(), Arc::default()));
         self.prototypes.push(signature);
         self.prototype_shapes.push(shapes);
     }
@@ -423,7 +427,7 @@ impl<'db> Walker<'db> {
         self.map.prototypes.push(id);
         let heading = Heading::read(node, self.text, &mut self.diagnostics);
         directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
-        let mut result = empty_signature();
+        let mut result = Signature::default();
         let mut all = Shapes::default();
         self.parameter_list(&heading.results, Site::PrototypeResult);
         self.parameter_list(&heading.parameters, Site::Prototype);
@@ -473,18 +477,4 @@ fn launch(heading: &Heading<'_>) -> Launch {
         }
     }
     launch
-}
-
-fn empty_signature() -> Signature {
-    Signature {
-        name: String::new(),
-        entry: false,
-        linkage: Linkage::Internal,
-        returns: Vec::new(),
-        params: Vec::new(),
-        external: true,
-        noreturn: false,
-        waits: true,
-        known: None,
-    }
 }

@@ -256,7 +256,7 @@ impl Walker<'_> {
     fn refuse_short(&mut self, list: Option<Node<'_>>, formals: &[Shape]) {
         let nodes = list.into_iter().flat_map(Node::children).map(|node| node.text_range());
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
-            if formal.space == Space::Reg && is_unpassable(formal.ty) {
+            if is_unpassable(formal) {
                 let ty = formal.ty.text();
                 let message = format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
                 self.report(
@@ -269,7 +269,7 @@ impl Walker<'_> {
 
     fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
         let ty = formal.ty;
-        if formal.space == Space::Reg && is_unpassable(ty) {
+        if is_unpassable(formal) {
             // `refuse_short` reports it where it is not allowed.
             return;
         }
@@ -306,13 +306,15 @@ impl Walker<'_> {
     }
 }
 
-/// Register parameters that the calling convention has no place for.
-const fn is_unpassable(ty: ScalarType) -> bool {
-    match ty.kind() {
+/// A register parameter that the calling convention has no place for. Vectors always have one.
+fn is_unpassable(formal: &Shape) -> bool {
+    let ty = formal.ty;
+    let is_short = match ty.kind() {
         TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 16,
         TypeKind::Pred => true,
         _ => false,
-    }
+    };
+    formal.space == Space::Reg && formal.lanes == 1 && is_short
 }
 
 /// Whether an argument of one shape can be passed to a parameter of the other, alignment aside.

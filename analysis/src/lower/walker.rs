@@ -122,6 +122,7 @@ impl<'db> Walker<'db> {
         let gates = Gates {
             version: header.version_or_newest(),
             target: target.unwrap_or(ptx_isa::Sm::new(75)),
+            architecture: module::architecture(db, file).unwrap_or(ptx_isa::Sm::new(75)),
             enabled: target.is_some() && header.version.is_some(),
         };
         Self {

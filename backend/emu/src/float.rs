@@ -28,6 +28,20 @@ pub enum Rounding {
     Up,
 }
 
+impl Rounding {
+    /// Whether the magnitude grows by one in the last place that is kept, where the digits dropped begin with `half` and
+    /// go on with a `rest` other than zero.
+    fn is_away(self, negative: bool, odd: bool, half: bool, rest: bool) -> bool {
+        match self {
+            Rounding::Nearest => half && (rest || odd),
+            Rounding::NearestAway => half,
+            Rounding::Zero => false,
+            Rounding::Down => negative && (half || rest),
+            Rounding::Up => !negative && (half || rest),
+        }
+    }
+}
+
 /// A number taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
@@ -131,13 +145,7 @@ impl Format {
             let half = magnitude >> (drop - 1) & 1 == 1;
             (kept, half, magnitude & ((1 << (drop - 1)) - 1) != 0)
         };
-        let up = match mode {
-            Rounding::Nearest => half && (rest || kept & 1 == 1),
-            Rounding::NearestAway => half,
-            Rounding::Zero => false,
-            Rounding::Down => negative && (half || rest),
-            Rounding::Up => !negative && (half || rest),
-        };
+        let up = mode.is_away(negative, kept & 1 == 1, half, rest);
         let kept = kept as u64 + u64::from(up);
         // Adding the significand with its hidden bit to the exponent below lets a carry run into it.
         let exponent = (last - self.least()) as u64;
@@ -334,13 +342,7 @@ pub fn integer(number: Number, mode: Rounding) -> Option<i128> {
         } else {
             (magnitude >> drop, magnitude >> (drop - 1) & 1 == 1, magnitude & ((1 << (drop - 1)) - 1) != 0)
         };
-        let up = match mode {
-            Rounding::Nearest => half && (rest || kept & 1 == 1),
-            Rounding::NearestAway => half,
-            Rounding::Zero => false,
-            Rounding::Down => negative && (half || rest),
-            Rounding::Up => !negative && (half || rest),
-        };
+        let up = mode.is_away(negative, kept & 1 == 1, half, rest);
         kept + u128::from(up)
     };
     let value = i128::try_from(value).ok()?;

@@ -41,6 +41,7 @@ pub(super) enum Attribute {
     Annotations = 0x55,
     Tcgen05OneCtaUsed = 0x51,
     Tcgen05TwoCtaUsed = 0x52,
+    GenErrbarAtExit = 0x53,
     ReservedSmemUsed = 0x41,
     MercuryIsaVersion = 0x5f,
 }

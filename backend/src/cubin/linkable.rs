@@ -597,6 +597,9 @@ impl Linker<'_> {
             records.words(Attribute::Regcount, &[symbol, resources.registers]);
             records.words(Attribute::MaxStackSize, &[symbol, 0]);
             records.words(Attribute::FrameSize, &[symbol, resources.stack_bytes]);
+            if self.options.errors_at_exit {
+                records.flag(Attribute::GenErrbarAtExit);
+            }
         }
         if self.target.cubin.rela {
             records.half(Attribute::MercuryIsaVersion, MERCURY_VERSION);

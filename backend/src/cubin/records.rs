@@ -20,6 +20,9 @@ impl Linker<'_> {
                 records.words(Attribute::FrameSize, &[name.0, part.frame_bytes]);
             }
             records.words(Attribute::FrameSize, &[symbol.0, resources.stack_bytes]);
+            if self.options.errors_at_exit {
+                records.flag(Attribute::GenErrbarAtExit);
+            }
         }
         for (f, symbol) in self.functions.iter().zip(&names.kernels) {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);

@@ -6,7 +6,7 @@ use super::memory::accessed;
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::mach::{Effect, Link};
-use crate::ori::ir::{Inst, Reg, Src, SrcKind};
+use crate::ori::ir::{File, Inst, Reg, Src, SrcKind, SrcMods};
 use crate::ori::memory as ori;
 use crate::ori::op::Op;
 use crate::ori::operations::{facts, families, for_each_setting, signature};
@@ -24,6 +24,10 @@ impl Emitter<'_> {
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
             Op::Hold { .. } => Ok(()),
+            Op::Shown { register, word } => {
+                self.shown(inst, register, word);
+                Ok(())
+            }
             Op::Settle { registers } => self.settled(inst, registers),
             Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
@@ -95,6 +99,31 @@ pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
     let Ok(mut builder) = Builder::of_row(sm, SrcId::default(), families(op), &signature, &sources) else {
         return false;
     };
+    for_each_setting(op, |fields, setting| {
+        builder.setting(fields, setting);
+    });
+    builder.finish().is_ok()
+}
+
+/// Whether the target has a form of the operation that reads its `index`-th source from a uniform register, and the
+/// others from registers.
+pub(crate) fn takes_uniform(sm: sass::Sm, op: &Op, index: usize, mods: SrcMods) -> bool {
+    let signature = signature(op);
+    let register = |(i, slot): (usize, &SrcSlot)| {
+        let file = if i == index { File::UR } else { slot.file };
+        let src = match slot.accept.has(Accept::REG) {
+            true => Src::new(SrcKind::Reg(Reg { file, index: 0 })),
+            false => Src::constant(0, 0),
+        };
+        if i == index { Src { mods, ..src } } else { src }
+    };
+    let sources: SmallVec<[Src; 5]> = signature.srcs.iter().enumerate().map(register).collect();
+    let Ok(mut builder) = Builder::of_row(sm, SrcId::default(), families(op), &signature, &sources) else {
+        return false;
+    };
+    for (slot, src) in signature.srcs.iter().zip(&sources) {
+        builder.operand(slot, src);
+    }
     for_each_setting(op, |fields, setting| {
         builder.setting(fields, setting);
     });

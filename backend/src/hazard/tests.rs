@@ -227,7 +227,14 @@ fn program() -> impl Strategy<Value = Code> {
                 Block { insts, successors }
             })
             .collect();
-        Code { sm: SM, blocks, tables: Vec::new(), facts: Default::default(), frame: Default::default() }
+        Code {
+            sm: SM,
+            blocks,
+            tables: Vec::new(),
+            facts: Default::default(),
+            frame: Default::default(),
+            shown: Vec::new(),
+        }
     })
 }
 

@@ -124,7 +124,9 @@ impl Code {
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
             let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
-            if waits || passes {
+            // Threads may wait for errors before they end.
+            let ends = !belongs && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
+            if waits || passes || ends {
                 continue;
             }
             if !belongs {
@@ -177,6 +179,16 @@ fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
 }
 
 /// Whether instructions of this kind belong to the statement.
+/// Whether the thread ends before it does anything else to memory.
+fn precedes_exit(sm: Sm, insts: &[Inst]) -> bool {
+    let mut next = insts.iter().skip_while(|inst| {
+        let part = part(sm, inst);
+        part == Some(Part::ErrorBarrier)
+            || (part.is_none() && !matches!(name(inst), "EXIT" | "BRA" | "RET" | "BRX"))
+    });
+    next.next().is_some_and(|inst| name(inst) == "EXIT")
+}
+
 fn has_part(statement: &Statement, part: Part) -> bool {
     let fence = matches!(part, Part::Membar | Part::ErrorBarrier);
     match statement.what {

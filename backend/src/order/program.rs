@@ -2,12 +2,13 @@
 
 use super::expand::{Expansion, Wrong};
 use crate::copies::{Statements, Unrolled};
-use crate::input::{Function, Instr, Operand, SrcId, Stmt};
+use crate::input::{Address, AddressBase, Env, Function, Instr, Operand, SrcId, Stmt};
+use crate::layout::variable;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{self, Block, BlockId, Src, Term};
 use crate::ori::op::JumpTable;
-use ptx_isa::{FormId, Mod};
+use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 
@@ -93,9 +94,22 @@ pub(super) struct Statement {
     pub(super) groups: Option<i64>,
 }
 
+/// Where the variable is that an access without a state space names.
+fn named_place(env: &Env, function: &Function, instr: &Instr) -> Place {
+    let named = instr.operands.iter().find_map(|operand| match operand {
+        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
+        _ => None,
+    });
+    match named.and_then(|symbol| variable(env, function, symbol)).map(|variable| variable.space) {
+        Some(Space::Shared) => Place::Shared,
+        Some(Space::Local) => Place::Local,
+        _ => Place::Generic,
+    }
+}
+
 impl Statement {
-    /// `None` for reads of what nothing writes. Functions that are `called` may have parameters on the stack.
-    fn new(instr: &Instr, block: BlockId, called: bool) -> Option<Statement> {
+    /// `None` for reads of what nothing writes.
+    fn new(env: &Env, function: &Function, instr: &Instr, block: BlockId) -> Option<Statement> {
         let other = Statement {
             src: instr.src,
             block,
@@ -231,6 +245,8 @@ impl Statement {
                 | FormId::Stmatrix
                 | FormId::StmatrixBytes
         );
+        // Functions may have parameters on the stack.
+        let called = !function.entry;
         let place = match () {
             () if matrices => Place::Shared,
             () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
@@ -240,7 +256,7 @@ impl Statement {
             () if has(Mod::Global) => Place::Global,
             () if has(Mod::Shared) || has(Mod::SharedCta) || has(Mod::SharedCluster) => Place::Shared,
             () if has(Mod::Local) => Place::Local,
-            () => Place::Generic,
+            () => named_place(env, function, instr),
         };
         let volatile = has(Mod::Volatile) || has(Mod::Mmio);
         let acquires = has(Mod::Acquire) || has(Mod::AcqRel);
@@ -287,6 +303,8 @@ impl Statement {
 
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
+            // The thread alone reads and writes it: what a load gives is for other checks to find.
+            What::Load | What::Store if self.place == Place::Local => false,
             What::Load => self.strong,
             What::Call
             | What::Store
@@ -345,6 +363,7 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn new(
+        env: &Env,
         function: &Function,
         numbers: Statements,
         unrolled: &[Unrolled],
@@ -372,7 +391,7 @@ impl Program {
             let start = statements.len() as u32;
             let node = &nodes[block.index()];
             for instr in instrs(&runs[node.run]) {
-                let statement = Statement::new(instr, block, !function.entry);
+                let statement = Statement::new(env, function, instr, block);
                 let src = numbers.in_iteration(instr.src, node.copy, 1);
                 statements.extend(statement.map(|statement| Statement { src, ..statement }));
             }

@@ -157,6 +157,10 @@ struct Lowering<'a> {
     linked: bool,
     /// A linker fills in all addresses.
     relocatable: bool,
+    /// Debuggers are told where PTX registers are.
+    shows_registers: bool,
+    /// Threads wait for errors of their accesses before they end.
+    errors_at_exit: bool,
     /// Words of parameters of calls, of the function's own, and of results.
     words: FxHashMap<(Symbol, u32), Variable>,
     /// Parameters that are kept in the frame, since they have addresses: where.
@@ -247,6 +251,8 @@ impl<'a> Lowering<'a> {
             convention,
             linked: calls || !func.entry || options.relocatable,
             relocatable: options.relocatable,
+            shows_registers: options.shows_registers,
+            errors_at_exit: options.errors_at_exit,
             words: FxHashMap::default(),
             in_memory,
             results_at: passed,

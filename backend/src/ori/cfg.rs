@@ -1,6 +1,6 @@
 //! The control flow graph: predecessors and orders of blocks.
 
-use crate::ori::ir::{BlockId, Function};
+use crate::ori::ir::{BlockId, Function, Term};
 
 /// Successor and predecessor lists, and reverse postorder, of the blocks that the entry reaches.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,6 +114,20 @@ pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
     }
     order.reverse();
     order
+}
+
+/// By index, the blocks from which control can come to a return of the function.
+pub fn returning_blocks(func: &Function) -> Vec<bool> {
+    let cfg = Cfg::new(func);
+    let mut returning = vec![false; func.blocks.len()];
+    let mut pending: Vec<BlockId> =
+        cfg.order.iter().copied().filter(|&b| matches!(func.block(b).term, Term::Ret)).collect();
+    while let Some(block) = pending.pop() {
+        if !std::mem::replace(&mut returning[block.index()], true) {
+            pending.extend(cfg.preds(block));
+        }
+    }
+    returning
 }
 
 #[cfg(test)]

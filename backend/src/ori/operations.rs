@@ -537,6 +537,8 @@ operations! {
     AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
     /// A new name for the accumulator of completed products, in the same registers.
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
+    /// Says for debuggers which register has a word of a PTX register; none where the source is zero. Emits no instruction.
+    Shown "SHOWN" { register: u32, word: u8 } [] <- [r(RA)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["NOP"];
     /// Keeps registers live up to here, because a product may still read them. Emits no instruction.
     Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 

@@ -175,7 +175,7 @@ macro_rules! numbers {
     };
 }
 
-numbers! { u8 i32 }
+numbers! { u8 u32 i32 }
 
 impl Payload for Sr {
     fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {

@@ -365,7 +365,7 @@ fn run(func: &Function) -> Vec<u8> {
 
 #[test]
 fn phases_keep_what_functions_store() {
-    let options = Options { sm: ptx_isa::Sm::new(80), opt_level: 3, max_registers: None, relocatable: false };
+    let options = Options::new(ptx_isa::Sm::new(80));
     for seed in 0..400 {
         let mut func = function(seed);
         verify(&func, crate::ori::verify::Stage::Built)

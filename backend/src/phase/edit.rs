@@ -2,8 +2,9 @@
 
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Const, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::memory::effect;
+use crate::ori::op::Op;
 use crate::ori::signature;
 
 /// Where each value is defined. Stays true while instructions are changed in place, and not inserted or removed.
@@ -178,6 +179,23 @@ pub fn known(src: &Src) -> Option<u32> {
     match (src.kind, src.mods) {
         (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
         (SrcKind::Zero, SrcMods::NONE) => Some(0),
+        _ => None,
+    }
+}
+
+/// Splits an operand into a value and a constant that is added to it.
+pub fn added(func: &Function, defs: &Defs, src: Src) -> Option<(Src, u32)> {
+    let inst = defs.of_src(func, &src)?;
+    if inst.op != (Op::Iadd3 { x: false }) || inst.dsts.first() != src.value().map(Dst::Value).as_ref() {
+        return None;
+    }
+    let (constants, values): (Vec<&Src>, Vec<&Src>) =
+        inst.srcs[..3].iter().partition(|src| known(src).is_some());
+    match values[..] {
+        [&value] if value.mods == SrcMods::NONE => {
+            let sum = constants.into_iter().filter_map(known).fold(0u32, u32::wrapping_add);
+            Some((value, sum))
+        }
         _ => None,
     }
 }

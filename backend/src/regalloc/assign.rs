@@ -10,6 +10,7 @@ use crate::ori::ir::{File, Function, Reg};
 use crate::regalloc::bundle::{Bundle, Bundles};
 use crate::regalloc::live::{Liveness, Point, Ranges};
 use crate::regalloc::occupancy::Occupancy;
+use crate::target::HIDDEN_REGISTERS;
 use std::collections::BTreeMap;
 
 /// The registers that may be given out.
@@ -22,6 +23,8 @@ pub(crate) struct Pool {
     pub(crate) reserved: Option<u8>,
     /// Registers that the calling convention preserves have to be saved, and come after the others.
     pub(crate) saves: bool,
+    /// Registers are given to a thread in units of so many; one where fewer are better.
+    pub(crate) unit: u16,
 }
 
 /// Registers and where they are not free.
@@ -109,6 +112,19 @@ pub(crate) fn assign(
             best = Some((run.assignment, run.occupancy));
         }
     }
+    // Registers up to the next unit cost nothing.
+    if let Some((a, _)) = &best
+        && pool.unit > 1
+    {
+        let whole = (a.used + HIDDEN_REGISTERS as u16).next_multiple_of(pool.unit) - HIDDEN_REGISTERS as u16;
+        let count = whole.min(pool.count);
+        let mut order = all;
+        order.sort_by_cached_key(|&i| (at(i).pin.is_none(), start(i), wide_first(i), i));
+        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
+        if order.iter().all(|&i| run.place(bundles, i, Fit::Settled)) {
+            best = Some((run.assignment, run.occupancy));
+        }
+    }
     best
 }
 
@@ -160,23 +176,31 @@ enum Fit {
     Lowest,
     /// Where the aligned group of registers is fullest already, so that whole groups stay free for runs.
     Snug,
+    /// Where no operand may still be read: a new value would have to wait for that.
+    Settled,
 }
+
+/// Instructions within which an operand that is read late has been read.
+const SETTLING: u32 = 16;
 
 /// The widest alignment of a run.
 const WIDEST_ALIGNMENT: usize = 4;
 
-struct Run {
+struct Run<'a> {
+    live: &'a Liveness,
     pool: Pool,
     occupancy: Occupancy,
     assignment: Assignment,
+    /// Where the last operand in a register may still be read.
+    unsettled: Occupancy,
     /// Per register: points where it is not given out.
     blocked: Vec<Ranges>,
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
-impl Run {
-    fn new(bundles: &Bundles, live: &Liveness, pool: Pool, lost: Lost<'_>) -> Run {
+impl<'a> Run<'a> {
+    fn new(bundles: &Bundles, live: &'a Liveness, pool: Pool, lost: Lost<'_>) -> Run<'a> {
         let mut occupancy = Occupancy::new(pool.count, live.points);
         let everywhere = live.everywhere();
         let reserved = pool.reserved.filter(|_| live.points > 0).map(|r| (usize::from(r), everywhere));
@@ -191,9 +215,10 @@ impl Run {
         for (register, ranges) in blocked.iter().enumerate().filter(|(_, ranges)| !ranges.is_empty()) {
             occupancy.take(register, ranges);
         }
+        let unsettled = Occupancy::new(if pool.unit > 1 { pool.count } else { 0 }, live.points);
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
-        Run { pool, occupancy, assignment, blocked, holders: None }
+        Run { live, pool, occupancy, assignment, unsettled, blocked, holders: None }
     }
 
     /// Where the bundle may begin, the best first.
@@ -221,23 +246,35 @@ impl Run {
         let mut bases = self.bases(bundle).filter(free);
         let Some(mut base) = bases.next() else { return false };
         let used = usize::from(self.assignment.used);
-        if fit == Fit::Snug
-            && bundle.pin.is_none()
-            && bundle.width() < WIDEST_ALIGNMENT
-            && base + bundle.width() <= used
-        {
-            let start = bundle.start();
-            let below = bases.take_while(|base| base + bundle.width() <= used);
-            let neighbours = |base: usize| {
-                let group = base - base % WIDEST_ALIGNMENT;
-                let rows = (group..group + WIDEST_ALIGNMENT).filter(|&r| r < usize::from(self.pool.count));
-                rows.filter(|&r| !self.occupancy.is_free_at(r, start)).count()
-            };
-            // The first of the fullest.
-            base = below.fold(base, |best, b| if neighbours(b) > neighbours(best) { b } else { best });
+        match fit {
+            _ if bundle.pin.is_some() => {}
+            Fit::Snug if bundle.width() < WIDEST_ALIGNMENT && base + bundle.width() <= used => {
+                let start = bundle.start();
+                let below = bases.take_while(|base| base + bundle.width() <= used);
+                let neighbours = |base: usize| {
+                    let group = base - base % WIDEST_ALIGNMENT;
+                    let rows =
+                        (group..group + WIDEST_ALIGNMENT).filter(|&r| r < usize::from(self.pool.count));
+                    rows.filter(|&r| !self.occupancy.is_free_at(r, start)).count()
+                };
+                // The first of the fullest.
+                base = below.fold(base, |best, b| if neighbours(b) > neighbours(best) { b } else { best });
+            }
+            Fit::Settled => {
+                let settled = |base: &usize| {
+                    let mut starts =
+                        bundle.slots.iter().enumerate().flat_map(|(i, s)| s.0.iter().map(move |n| (i, n)));
+                    starts.all(|(i, interval)| self.unsettled.is_free_at(base + i, interval.start))
+                };
+                base = std::iter::once(base).chain(bases).find(settled).unwrap_or(base);
+            }
+            Fit::Lowest | Fit::Snug => {}
         }
         for (i, s) in bundle.slots.iter().enumerate() {
             self.occupancy.take(base + i, s);
+            if fit == Fit::Settled {
+                self.unsettled.take(base + i, &self.live.late_reads(s, SETTLING));
+            }
         }
         if let Some(holders) = &mut self.holders {
             hold(holders, bundle, index, base);

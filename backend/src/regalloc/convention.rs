@@ -4,13 +4,14 @@
 use crate::CodegenError;
 use crate::abi::{self, RETURN_ADDRESS};
 use crate::input::SrcId;
+use crate::ori::cfg::returning_blocks;
 use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::{MemSize, Op};
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::draft::Draft;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
 use crate::runtime;
-use crate::target::Target;
+use crate::target::{HIDDEN_REGISTERS, Target};
 use std::sync::Arc;
 
 /// Operations that copy into and out of registers of the convention have kept their place; now they are copies.
@@ -72,13 +73,20 @@ impl Overwritten {
             }
     }
 
-    /// General registers up to the last that is overwritten, as far as it is known; the convention bounds none.
+    /// General registers up to the last that the code called uses, as far as it is known. What a known function may
+    /// overwrite says less: it may call one of the driver's, which the convention allows to overwrite any.
     fn most(&self) -> u16 {
-        if let By::Convention = self.by {
-            return 0;
+        match &self.by {
+            By::Routine(_) => {
+                let all = (0..=254u8).rev().find(|&index| self.has(Reg { file: File::R, index }));
+                all.map_or(0, |last| u16::from(last) + 1)
+            }
+            By::Known(known) => {
+                let used = known.registers.saturating_sub(HIDDEN_REGISTERS) as u16;
+                used.max(u16::from(self.return_address) + 2)
+            }
+            By::Convention => 0,
         }
-        let all = (0..=254u8).rev().find(|&index| self.has(Reg { file: File::R, index }));
-        all.map_or(0, |last| u16::from(last) + 1)
     }
 }
 
@@ -188,7 +196,7 @@ impl Blocked {
     }
 }
 
-/// General registers up to the last that calls overwrite, as far as it is known.
+/// General registers up to the last that calls use, as far as it is known.
 pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, CodegenError> {
     let mut most = 0;
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
@@ -208,13 +216,16 @@ pub(crate) fn keeps_frame(func: &Function, target: &Target) -> Result<bool, Code
     Ok(true)
 }
 
-/// Chooses registers for the address that a private function returns to: a pair that nothing in it touches.
+/// Chooses registers for the address that a private function returns to: a pair that nothing in it writes, and no call on
+/// the way to a return.
 pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Result<Option<u8>, CodegenError> {
     if !func.facts.private {
         return Ok(None);
     }
     let mut written = written(func, target)?;
-    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
+    let returning = returning_blocks(func);
+    let blocks = func.layout.iter().filter(|block| returning[block.index()]);
+    for inst in blocks.flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
         let by = Overwritten::by(&inst.op, func, target)?;
         for index in 0..=254 {
             written[usize::from(index)] |= by.has(Reg { file: File::R, index });

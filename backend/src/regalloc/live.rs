@@ -13,6 +13,8 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
+use crate::ori::memory::memory;
+use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use smallvec::SmallVec;
 
@@ -156,6 +158,8 @@ pub(crate) struct Liveness {
     pub(crate) points: Point,
     /// Where other threads of the warp may run in between, ascending: the ends of blocks, and instructions that wait.
     switches: Vec<Point>,
+    /// Per slot: whether its instruction may read its operands some time after it was issued.
+    pub(crate) reads_late: Vec<bool>,
     /// First lane of each value; one more entry than values.
     lane_base: Vec<u32>,
     /// Per lane.
@@ -178,6 +182,13 @@ impl Liveness {
 
     pub(crate) fn live_at(&self, value: Value, point: Point) -> bool {
         self.of(value).iter().any(|r| r.contains(point))
+    }
+
+    /// The points, so many instructions long, after intervals whose last reader reads late.
+    pub(crate) fn late_reads(&self, ranges: &Ranges, instructions: u32) -> Ranges {
+        let ends = ranges.0.iter().map(|i| i.end).filter(|end| self.reads_late[(end - 1) as usize / 2]);
+        let after = |end| Interval { start: end, end: (end + 2 * instructions).min(self.points) };
+        Ranges(ends.map(after).filter(|i| i.start < i.end).collect())
     }
 
     /// The whole function.
@@ -238,13 +249,18 @@ impl Liveness {
         build.collect();
         let ranges = build.ranges(lanes as usize);
         let mut switches = Vec::new();
+        let mut reads_late = vec![false; points as usize / 2];
         for &b in &func.layout {
             let span = spans[b.index()];
             let insts = func.block(b).insts.iter().enumerate();
             switches.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
             switches.push(span.end());
+            for (i, inst) in func.block(b).insts.iter().enumerate() {
+                let slot = span.write(i) / 2;
+                reads_late[slot as usize] = memory(&inst.op).is_some() || matches!(inst.op, Op::Tex { .. });
+            }
         }
-        Liveness { spans, points, switches, lane_base, ranges }
+        Liveness { spans, points, switches, reads_late, lane_base, ranges }
     }
 }
 

@@ -15,16 +15,11 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Inst};
 use crate::ori::op::Op;
 use crate::regalloc::live::Liveness;
+use crate::target::{REGISTER_UNIT, Target};
 use graph::{Graph, Latencies};
 use lanes::{Count, Lanes};
-use sass::Sm;
 use std::cmp::Reverse;
 
-/// General registers, as ptxas counts them, below which fewer gain nothing: with them the register file holds as
-/// many warps as an SM can run.
-const FREE_REGISTERS: u32 = 32;
-/// Registers are given out in units of this.
-const REGISTER_UNIT: u32 = 8;
 /// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
 const NOT_LIVE: u32 = 3;
 /// Predicates that may be live together: one is left for allocation to move.
@@ -33,29 +28,30 @@ const PREDICATES: u32 = 6;
 const WINDOW: usize = 48;
 
 /// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
-/// asks for as few as can be.
-pub fn schedule(func: &mut Function, sm: Sm, max_registers: u32, checkpoint: &dyn Fn()) {
+/// asks for as few as can be. Returns how many the order is meant for.
+pub fn schedule(func: &mut Function, target: &Target, max_registers: u32, checkpoint: &dyn Fn()) -> u32 {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let mut lanes = Lanes::new(func, &live);
-    let mut latencies = Latencies::new(sm);
+    let mut latencies = Latencies::new(target.generation());
+    let free = target.limits.free_registers();
     let mut plans: Vec<Plan> = Vec::new();
     for &b in &cfg.order {
         checkpoint();
-        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, max_registers));
+        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, free.min(max_registers)));
     }
     let need = plans.iter().map(Plan::need).max().unwrap_or(0);
-    let limit = affordable(need).min(max_registers.saturating_sub(NOT_LIVE + 3));
+    let limit = affordable(need, free).min(max_registers.saturating_sub(NOT_LIVE + 3));
     for plan in plans {
         checkpoint();
         plan.carry_out(func, &mut lanes, &mut latencies, limit);
     }
+    limit + NOT_LIVE
 }
 
-/// Live registers that cost no more occupancy than `need` does.
-fn affordable(need: u32) -> u32 {
-    let counted = (need + NOT_LIVE).max(FREE_REGISTERS);
-    counted.next_multiple_of(REGISTER_UNIT) - NOT_LIVE
+/// Live registers that cost no more occupancy than `need` does. `free` cost none.
+fn affordable(need: u32, free: u32) -> u32 {
+    (need + NOT_LIVE).max(free).next_multiple_of(REGISTER_UNIT) - NOT_LIVE
 }
 
 /// What is known of a block before its limit is.
@@ -75,13 +71,13 @@ impl Plan {
         b: BlockId,
         lanes: &mut Lanes,
         latencies: &mut Latencies,
-        max_registers: u32,
+        enough: u32,
     ) -> Option<Plan> {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
         let mut plan = Plan { block: b, end, original, narrow: None };
-        if original.general + NOT_LIVE > FREE_REGISTERS.min(max_registers) {
+        if original.general + NOT_LIVE > enough {
             let graph = Graph::new(&block.insts, lanes, latencies);
             let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
             if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
@@ -221,13 +217,16 @@ mod tests {
     use crate::ori::verify::{Stage, verify};
     use crate::regalloc::allocate;
     use crate::regalloc::random::{Shape, function};
-    use crate::target::Target;
     use expect_test::{Expect, expect};
+
+    fn target() -> &'static Target {
+        Target::of(ptx_isa::Sm::new(80)).expect("a target")
+    }
 
     fn check(body: &str, expect: Expect) {
         let mut func = text::parse(body).expect("parses");
         verify(&func, Stage::Built).expect("is valid");
-        schedule(&mut func, Sm(80), 255, &|| ());
+        schedule(&mut func, target(), 255, &|| ());
         verify(&func, Stage::Built).expect("stays valid");
         expect.assert_eq(&text::print(&func));
     }
@@ -237,7 +236,7 @@ mod tests {
         for seed in 0..30 {
             let before = function(seed, Shape { straight: 30, depth: 2, guarded: 10, far: 10 });
             let mut after = before.clone();
-            schedule(&mut after, Sm(80), 64, &|| ());
+            schedule(&mut after, target(), 64, &|| ());
             assert_eq!(verify(&after, Stage::Built), Ok(()), "seed {seed}");
             for (a, b) in before.blocks.iter().zip(&after.blocks) {
                 let stores = |insts: &[Inst]| -> Vec<Inst> {
@@ -321,7 +320,7 @@ mod tests {
              STS{{offset=0x400}} %v0, RZ, %v1\nEXIT\n}}"
         );
         let mut func = text::parse(&body).expect("parses");
-        schedule(&mut func, Sm(80), 255, &|| ());
+        schedule(&mut func, target(), 255, &|| ());
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Stl { .. })) < place(|op| matches!(op, Op::Ldl { .. })));
     }
@@ -342,7 +341,7 @@ mod tests {
           EXIT
         }";
         let mut func = text::parse(text).expect("parses");
-        schedule(&mut func, Sm(80), 255, &|| ());
+        schedule(&mut func, target(), 255, &|| ());
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
     }
@@ -374,7 +373,7 @@ mod tests {
         );
         let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         verify(&func, Stage::Built).expect("is valid");
-        schedule(&mut func, Sm(80), 255, &|| ());
+        schedule(&mut func, target(), 255, &|| ());
         func.blocks[0].insts.iter().filter(|i| i.src.0 > 0).map(|i| i.src.0 as usize - 1).collect()
     }
 

@@ -5,6 +5,8 @@ import * as vscode from 'vscode';
 import { Differences } from './difference';
 import { Pages } from './explain';
 import { Pictures } from './pictures';
+import { Images } from './images';
+import { Reference } from './reference';
 import { SassView } from './sass';
 import { Server } from './server';
 import { compareTargets } from './targets';
@@ -25,6 +27,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         differences,
         pictures,
         pages.register(),
+        new Reference(running).register(),
+        new Images(() => running.path(), context.extensionPath).register(),
         vscode.commands.registerCommand('ptx.showSass', (uri: string, name: string) => view.show(vscode.Uri.parse(uri), { function: name })),
         vscode.commands.registerTextEditorCommand('ptx.showSassHere', editor => view.show(editor.document.uri, { position: editor.selection.active })),
         vscode.commands.registerCommand('ptx.switchControls', () => view.switchControls()),

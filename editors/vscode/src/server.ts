@@ -5,8 +5,10 @@ import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import * as vscode from 'vscode';
 import {
-    CloseAction, CloseHandlerResult, ErrorAction, ErrorHandler, ErrorHandlerResult, LanguageClient, ServerOptions,
+    CloseAction, CloseHandlerResult, ErrorAction, ErrorHandler, ErrorHandlerResult, LanguageClient, LanguageClientOptions,
+    ServerOptions,
 } from 'vscode-languageclient/node';
+import { EmbeddedClient } from './embedded';
 import { Pages } from './explain';
 
 /** Restarts within so many milliseconds before the user is asked. */
@@ -21,12 +23,15 @@ export function settings(): object {
         codeLens: ptx.get('codeLens'),
         compile: ptx.get('compile'),
         lints: ptx.get('lints'),
+        embedded: ptx.get('embedded'),
+        reference: { path: ptx.get<string>('reference.path') ?? '' },
     };
 }
 
 export class Server implements vscode.Disposable {
     private running: LanguageClient | undefined;
     private ends: number[] = [];
+    private readonly embedded = new EmbeddedClient(() => this.options());
     private readonly log = vscode.window.createOutputChannel('PTX');
 
     constructor(private readonly context: vscode.ExtensionContext, private readonly pages: Pages) {}
@@ -48,7 +53,17 @@ export class Server implements vscode.Disposable {
             return;
         }
         const server: ServerOptions = { command, args: ['--stdio'], options: { cwd } };
-        const client = new LanguageClient('ptx', 'PTX', server, {
+        const client = new LanguageClient('ptx', 'PTX', server, this.options());
+        this.running = client;
+        await client.start().catch(error => {
+            this.log.appendLine(String(error));
+            void this.offerHelp(command, error);
+        });
+        await this.embedded.start(server);
+    }
+
+    private options(): LanguageClientOptions {
+        return {
             documentSelector: [{ language: 'ptx' }],
             initializationOptions: settings(),
             outputChannel: this.log,
@@ -66,12 +81,7 @@ export class Server implements vscode.Disposable {
                     return page;
                 },
             },
-        });
-        this.running = client;
-        await client.start().catch(error => {
-            this.log.appendLine(String(error));
-            void this.offerHelp(command, error);
-        });
+        };
     }
 
     async restart(): Promise<void> {
@@ -80,14 +90,17 @@ export class Server implements vscode.Disposable {
         this.ends = [];
         // One that ended by itself can't be stopped.
         await old?.stop().catch(() => undefined);
+        await this.embedded.stop();
         await this.start();
     }
 
     async stop(): Promise<void> {
         await this.running?.stop().catch(() => undefined);
+        await this.embedded.stop();
     }
 
     async configure(): Promise<void> {
+        await this.embedded.configure(settings());
         await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: settings() });
     }
 
@@ -102,7 +115,7 @@ export class Server implements vscode.Disposable {
     }
 
     /** The user's choice, the one that came with the extension, or what the system finds. */
-    private path(): string {
+    path(): string {
         const chosen = vscode.workspace.getConfiguration('ptx').get<string>('server.path');
         if (chosen) {
             return chosen;
@@ -155,6 +168,7 @@ export class Server implements vscode.Disposable {
     }
 
     dispose(): void {
+        this.embedded.dispose();
         this.log.dispose();
     }
 }

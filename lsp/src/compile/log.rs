@@ -30,6 +30,11 @@ impl Kind {
     }
 }
 
+/// What a program is called that was started by this path.
+fn stem(path: &OsStr) -> Option<&str> {
+    Path::new(path).file_stem().and_then(OsStr::to_str)
+}
+
 pub(super) struct Log {
     program: String,
     pub(super) text: String,
@@ -38,9 +43,13 @@ pub(super) struct Log {
 impl Log {
     /// Of a program that was started by this path.
     pub(super) fn new(started: Option<&OsStr>) -> Self {
-        let name = started.and_then(|path| Path::new(path).file_stem()).and_then(OsStr::to_str);
-        let program = name.filter(|name| !name.is_empty()).unwrap_or(NAME).to_owned();
+        let program = started.and_then(stem).filter(|name| !name.is_empty()).unwrap_or(NAME).to_owned();
         Log { program, text: String::new() }
+    }
+
+    /// The options give the program another name.
+    pub(super) fn rename(&mut self, name: &str) {
+        self.program = stem(OsStr::new(name)).unwrap_or_default().to_owned();
     }
 
     pub(super) fn program(&self) -> &str {

@@ -7,10 +7,12 @@
 mod table;
 
 use std::ffi::{OsStr, OsString};
+use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 
 use ptx_analysis::{CacheModifier, CacheModifiers, LineTables};
 use ptx_backend::compile::stages;
+use ptx_backend::target::Target;
 use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
@@ -34,8 +36,12 @@ pub(super) struct Options {
     pub(super) check_only: bool,
     /// An object for a linker instead of an executable file.
     pub(super) relocatable: bool,
+    /// Threads wait for errors of their accesses before they end.
+    pub(super) errors_at_exit: bool,
     pub(super) opt_level: u8,
     pub(super) max_registers: Option<u32>,
+    /// Of the functions of objects, whatever kernels may have.
+    pub(super) max_function_registers: Option<u32>,
     /// Threads of a block at most and blocks of a multiprocessor at least, for kernels that say nothing else.
     pub(super) max_threads: Option<[u32; 3]>,
     pub(super) min_blocks: Option<u32>,
@@ -57,6 +63,10 @@ pub(super) struct Options {
     /// Forms of these are expected to be slow: not to be said.
     pub(super) allows_multicast: bool,
     pub(super) allows_sparse: bool,
+    /// Whether checks of accesses to tensor memory are asked for, and whether they are forbidden.
+    pub(super) checks_tensor_memory: [bool; 2],
+    /// What the program calls itself in what it prints.
+    pub(super) tool_name: Option<String>,
     pub(super) stats: Stats,
     /// A trace file, to which what was done is added.
     pub(super) trace: Option<PathBuf>,
@@ -88,8 +98,10 @@ impl Default for Options {
             sm: Sm::new(75),
             check_only: false,
             relocatable: false,
+            errors_at_exit: false,
             opt_level: 3,
             max_registers: None,
+            max_function_registers: None,
             max_threads: None,
             min_blocks: None,
             overrides_directives: false,
@@ -106,6 +118,8 @@ impl Default for Options {
             warn_on_doubles: false,
             allows_multicast: false,
             allows_sparse: false,
+            checks_tensor_memory: [false; 2],
+            tool_name: None,
             stats: Stats::default(),
             trace: None,
             shown: Vec::new(),
@@ -187,7 +201,7 @@ impl Reader {
                 for name in value.to_string_lossy().split(',') {
                     let read = input::read(Path::new(name), 1);
                     let read = read.map_err(|_| format!("Could not open options file '{name}'"))?;
-                    self.read(read.text.split_whitespace().map(OsString::from), depth + 1)?;
+                    self.read(words(&read.text).into_iter().map(OsString::from), depth + 1)?;
                 }
                 return Ok(());
             }
@@ -217,7 +231,7 @@ impl Reader {
     fn judge(&mut self, row: &Row) {
         if let Effect::Missing(what) = row.effect {
             let remark = format!("option '{}' is not supported yet: {what}", row.long);
-            self.options.remarks.push((Kind::Warning, remark));
+            self.options.remarks.push((Kind::Info, remark));
         }
     }
 
@@ -249,11 +263,15 @@ impl Reader {
         if let Some(row) = refused.find(asks) {
             return Err(format!("Option '{}' is not supported yet", row.long));
         }
+        // Those before are said whatever the options are.
+        let said = self.options.remarks.len();
         let flags = std::mem::take(&mut self.flags);
         let has = |flag: &str| flags.contains(&flag);
         let o = &mut self.options;
         o.verbose = has("verbose");
-        o.relocatable = has("compile-only");
+        // Whole programs that are extensible are what linkers extend: objects.
+        o.relocatable = has("compile-only") || has("extensible-whole-program");
+        o.errors_at_exit = has("make-errors-visible-at-exit");
         o.quiet = has("disable-warnings");
         o.warnings_are_errors = has("warning-as-error");
         o.warn_on_spills = has("warn-on-spills");
@@ -261,6 +279,7 @@ impl Reader {
         o.warn_on_doubles = has("warn-on-double-precision-use");
         o.allows_multicast = has("suppress-async-bulk-multicast-advisory-warning");
         o.allows_sparse = has("suppress-sparse-mma-advisory-info");
+        o.checks_tensor_memory = ["g-tensor-memory-access-check", "gno-tensor-memory-access-check"].map(has);
         o.debug = has("device-debug");
         let asked = has("generate-line-info") || has("device-debug");
         o.lines = match has("suppress-debug-info") {
@@ -280,18 +299,22 @@ impl Reader {
         if let Some(path) = self.value("output-file") {
             self.options.output = path.into();
         }
+        self.options.tool_name = self.text("tool-name");
         self.options.trace = self.value("fdevice-time-trace").map(PathBuf::from);
-        let machine = self.number("machine").unwrap_or(64);
-        if machine != 64 {
+        if let Some(machine) = self.text("machine").filter(|machine| number(machine) != Some(64)) {
             return Err(format!("Value '{machine}' is not defined for option 'machine'"));
         }
         self.target()?;
+        self.conflicts(&flags);
         self.levels(has("device-debug"))?;
-        self.registers()?;
+        self.caches();
+        self.options.max_registers = self.registers("maxrregcount")?;
+        if has("compile-only") {
+            self.options.max_function_registers = self.registers("device-function-maxrregcount")?;
+        }
         self.launch();
-        self.caches()?;
         self.lists()?;
-        self.told_only(has("device-debug"), &flags);
+        self.told_only(&flags);
         if let Some(threads) = self.number("split-compile") {
             let threads = usize::try_from(threads)
                 .map_err(|_| format!("Invalid value '{threads}' for option '--split-compile'"))?;
@@ -303,6 +326,15 @@ impl Reader {
             let known = known.filter(|size| (1..=input::MOST).contains(size));
             self.options.max_input_size = known.ok_or_else(undefined)?;
         }
+        let mut remarks = self.options.remarks.split_off(said);
+        if has("warning-as-error") {
+            for (kind, _) in remarks.iter_mut().filter(|(kind, _)| *kind == Kind::Warning) {
+                *kind = Kind::Error;
+            }
+        } else if has("disable-warnings") {
+            remarks.retain(|(kind, _)| *kind != Kind::Warning);
+        }
+        self.options.remarks.extend(remarks);
         Ok(self.options)
     }
 
@@ -349,16 +381,20 @@ impl Reader {
         Ok(())
     }
 
-    fn registers(&mut self) -> Result<(), String> {
-        let Some(text) = self.text("maxrregcount") else { return Ok(()) };
+    /// The limit on registers that an option sets.
+    fn registers(&mut self, option: &str) -> Result<Option<u32>, String> {
+        let Some(text) = self.text(option) else { return Ok(None) };
         let limit = match &*text {
             "archmax" => *REGISTERS.end(),
             "archmin" => 32,
             text => {
-                number(text).ok_or_else(|| format!("Invalid value '{text}' for option 'maxrregcount'"))?
+                let limit = number(text);
+                let limit = limit.ok_or_else(|| format!("Invalid value '{text}' for option '{option}'"))?;
+                // As in ptxas, which keeps the lower half.
+                i64::from(limit as i32)
             }
         };
-        self.options.max_registers = if limit < 0 || limit > *REGISTERS.end() {
+        Ok(if limit < 0 || limit > *REGISTERS.end() {
             self.warn(format!("Too big maxrregcount value specified {limit}, will be ignored"));
             (limit > 0).then_some(*REGISTERS.end() as u32)
         } else {
@@ -370,8 +406,7 @@ impl Reader {
                 ));
             }
             Some(limit.max(least) as u32)
-        };
-        Ok(())
+        })
     }
 
     /// What the options say of launches.
@@ -382,7 +417,7 @@ impl Reader {
         let sizes: Vec<u32> = words
             .iter()
             .flat_map(|list| list.split(','))
-            .map(|word| number(word).and_then(|size| u32::try_from(size).ok()).unwrap_or(0))
+            .map(|word| number(word).map_or(0, |size| size as u32))
             .collect();
         let blocks = self.number("minnctapersm").and_then(|blocks| u32::try_from(blocks).ok());
         for (given, name) in [(!sizes.is_empty(), "maxntid"), (blocks.is_some(), "minnctapersm")] {
@@ -405,7 +440,7 @@ impl Reader {
     }
 
     /// Which caches accesses go through that do not say.
-    fn caches(&mut self) -> Result<(), String> {
+    fn caches(&mut self) {
         const LOADS: [Mod; 5] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv];
         const STORES: [Mod; 4] = [Mod::Wb, Mod::Cg, Mod::Cs, Mod::Wt];
         for (default, forced, access, modifiers) in [
@@ -417,21 +452,22 @@ impl Reader {
                     "Conflicting options {forced} and {default} specified, ignoring {default} option"
                 ));
             }
-            let (text, forced) = match (self.text(forced), self.text(default)) {
-                (Some(text), _) => (text, true),
-                (None, Some(text)) => (text, false),
-                (None, None) => continue,
-            };
-            let modifier = modifiers.iter().copied().find(|modifier| modifier.text() == text);
-            let modifier = modifier
-                .ok_or_else(|| format!("Invalid default cache modifier on {access} specified: {text}"))?;
-            let modifier = Some(CacheModifier { modifier, forced });
-            match access {
-                "load" => self.options.caches.loads = modifier,
-                _ => self.options.caches.stores = modifier,
+            // The last one counts.
+            for (option, forced) in [(default, false), (forced, true)] {
+                let Some(text) = self.text(option) else { continue };
+                let Some(modifier) = modifiers.iter().copied().find(|modifier| modifier.text() == text)
+                else {
+                    let wrong = format!("Invalid default cache modifier on {access} specified: {text}");
+                    self.options.remarks.push((Kind::Error, wrong));
+                    continue;
+                };
+                let modifier = Some(CacheModifier { modifier, forced });
+                match access {
+                    "load" => self.options.caches.loads = modifier,
+                    _ => self.options.caches.stores = modifier,
+                }
             }
         }
-        Ok(())
     }
 
     fn lists(&mut self) -> Result<(), String> {
@@ -459,32 +495,73 @@ impl Reader {
         Ok(())
     }
 
-    /// Options of which ptxas only says that they do nothing.
-    fn told_only(&mut self, debug: bool, flags: &[&str]) {
+    /// What is told of relocations that are resolved, which ptxas lists before sm_90 and we nowhere.
+    fn preserved_relocations(&mut self) {
+        let sm = self.options.sm;
+        if Target::of(sm).is_some_and(|target| target.cubin.rela) {
+            self.warn(format!(
+                "'--preserve-relocs' option is not fully implemented for '{sm}' and may not work as expected"
+            ));
+        } else {
+            let remark = "option 'preserve-relocs' is not supported yet: resolved relocations are not listed";
+            self.options.remarks.push((Kind::Info, remark.to_owned()));
+        }
+    }
+
+    /// Options that others make void. ptxas says so before it reads what values they have.
+    fn conflicts(&mut self, flags: &[&str]) {
         let has = |flag: &str| flags.contains(&flag);
+        let (object, debug) = (has("compile-only"), has("device-debug"));
         if let Some(level) = self.number("register-usage-level").filter(|level| !(0..=10).contains(level)) {
             self.warn(format!(
                 "Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored"
             ));
         }
-        if self.value("device-function-maxrregcount").is_some() {
+        if has("fast-compile") {
+            let stronger = [("compile-only", object), ("device-debug", debug)].into_iter().find(|row| row.1);
+            let splits = self.value("split-compile").is_some();
+            match stronger {
+                Some((stronger, _)) => self.ignored(stronger, "fast-compile"),
+                None if splits => self.ignored("fast-compile", "split-compile"),
+                None => {}
+            }
+        }
+        if object && has("extensible-whole-program") {
+            self.ignored("compile-only", "extensible-whole-program");
+        }
+        if debug && has("generate-line-info") {
+            self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
+        }
+        if debug && self.value("register-usage-level").is_some() {
+            self.ignored("device-debug", "register-usage-level");
+        }
+    }
+
+    fn ignored(&mut self, stronger: &str, ignored: &str) {
+        self.warn(format!(
+            "Conflicting options '--{stronger}' and '--{ignored}' specified, ignoring '--{ignored}' option"
+        ));
+    }
+
+    /// Options of which ptxas only says that they do nothing.
+    fn told_only(&mut self, flags: &[&str]) {
+        let has = |flag: &str| flags.contains(&flag);
+        let object = has("compile-only");
+        if self.value("device-function-maxrregcount").is_some() && !object {
             self.warn("Command line option 'device-function-maxrregcount' not supported for 'whole program compilation', will be ignored");
+        }
+        if has("preserve-relocs") {
+            self.preserved_relocations();
+        }
+        if has("suppress-debug-info") && !has("device-debug") && !has("generate-line-info") {
+            self.warn("Option suppress-debug-info requires option device-debug or lineinfo; ignoring since latter is not specified");
         }
         if has("legacy-bar-warp-wide-behavior") {
             self.warn("'--legacy-bar-warp-wide-behavior' is a deprecated option, It will be removed in future release and is not recommended");
             self.warn("Command line option '--legacy-bar-warp-wide-behavior' not supported for '.target sm_70', will be ignored");
         }
-        if has("suppress-debug-info") && !debug && !has("generate-line-info") {
-            self.warn("Option suppress-debug-info requires option device-debug or lineinfo; ignoring since latter is not specified");
-        }
-        if debug && has("generate-line-info") {
-            self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
-        }
-        if debug && !has("suppress-debug-info") {
-            self.warn("option 'device-debug': register variables are not described yet");
-        }
-        if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
-            self.warn("option 'g-tensor-memory-access-check' is not supported yet; accesses are not checked");
+        if object && has("legacy-bar-warp-wide-behavior") {
+            self.warn("Option '--legacy-bar-warp-wide-behavior' may not work as expected in separate compilation unless all modules participating in linking have this option specified.");
         }
     }
 }
@@ -492,7 +569,13 @@ impl Reader {
 /// Whether a value is of its option's kind.
 fn check(row: &Row, value: &str) -> Result<(), String> {
     match row.value {
-        Value::Number if number(value).is_none() => Err(format!("'{value}': expected a number")),
+        Value::Number => match number(value) {
+            None => Err(format!("'{value}': expected a number")),
+            Some(number) if i32::try_from(number).is_err() => {
+                Err(format!("32-bit integer value ({value}) out of range"))
+            }
+            Some(_) => Ok(()),
+        },
         Value::Truth if !matches!(value, "true" | "false") => {
             Err(format!("'{value}': expected true or false"))
         }
@@ -503,9 +586,32 @@ fn check(row: &Row, value: &str) -> Result<(), String> {
     }
 }
 
-/// A number as C writes it; nothing is zero.
+/// The words of a file of options. Double quotes keep blanks in a word, and a backslash keeps what follows it.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word) = (Vec::new(), None);
+    let (mut quoted, mut characters) = (false, text.chars());
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_with(String::new);
+            }
+            '\\' => word.get_or_insert_with(String::new).extend(characters.next()),
+            c if c.is_whitespace() && !quoted => words.extend(word.take()),
+            c => word.get_or_insert_with(String::new).push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// A number as C's `strtol` reads it; nothing is zero, and one that is too large the largest.
 fn number(text: &str) -> Option<i64> {
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let signed = text.trim_start();
+    let (negative, digits) = match signed.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, signed.strip_prefix('+').unwrap_or(signed)),
+    };
     let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(digits) => (16, digits),
         None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
@@ -515,8 +621,13 @@ fn number(text: &str) -> Option<i64> {
         return (text.is_empty()).then_some(0);
     }
     let number = digits.bytes().all(|b| b.is_ascii_alphanumeric()).then_some(digits)?;
-    let number = i64::from_str_radix(number, radix).ok()?;
-    Some(if negative { -number } else { number })
+    match i64::from_str_radix(number, radix) {
+        Ok(number) => Some(if negative { -number } else { number }),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Some(if negative { i64::MIN } else { i64::MAX })
+        }
+        Err(_) => None,
+    }
 }
 
 /// Name with one dash taken away, and `=` value, of `-name=value`. `None` for names that are not UTF-8.
@@ -636,12 +747,15 @@ mod tests {
             ("-maxrregcount 32.5 a", "Invalid value '32.5' for option 'maxrregcount'"),
             ("-sanitize foo a", "Value 'foo' is not defined for option 'sanitize'"),
             ("--compiler-stats=x a", "Value 'x' is not defined for option 'compiler-stats'"),
-            ("-dlcm foo a", "Invalid default cache modifier on load specified: foo"),
+            ("--opt-level 4294967296 a", "32-bit integer value (4294967296) out of range"),
+            (
+                "-split-compile 99999999999999999999 a",
+                "32-bit integer value (99999999999999999999) out of range",
+            ),
             ("-g -O2 a", "Optimized debugging not supported"),
             ("-Ofc=max -O1 a", "Conflicting options -opt-level=<1,2,3> and --Ofast-compile=max specified"),
             ("-optf none.txt", "Could not open options file 'none.txt'"),
-            ("-ewp a", "Option 'extensible-whole-program' is not supported yet"),
-            ("-dscm ca a", "Invalid default cache modifier on store specified: ca"),
+            ("-astoolspatch a", "Option 'compile-as-tools-patch' is not supported yet"),
         ] {
             assert_eq!(wrong(line), message, "{line}");
         }
@@ -675,8 +789,8 @@ mod tests {
     fn limits_of_registers() {
         let limit = |text: &str| parsed(&format!("-maxrregcount {text} a")).unwrap().max_registers;
         assert_eq!(
-            ["32", "0x20", "040", "5", "archmax", "archmin", "300", "-1"].map(limit),
-            [Some(32), Some(32), Some(32), Some(24), Some(255), Some(32), Some(255), None]
+            ["32", "0x20", "040", "5", "archmax", "archmin", "300", "-1", "+32", "4294967295"].map(limit),
+            [Some(32), Some(32), Some(32), Some(24), Some(255), Some(32), Some(255), None, Some(32), None]
         );
         assert_eq!(
             told("-maxrregcount 5 a"),
@@ -706,6 +820,8 @@ mod tests {
         let of = |modifier, forced| Some(CacheModifier { modifier, forced });
         let (loads, stores) = (of(Mod::Cg, false), of(Mod::Wt, true));
         assert_eq!(caches("-dlcm=cg -fscm wt -dscm cs a"), CacheModifiers { loads, stores });
+        let wrong = (Kind::Error, "Invalid default cache modifier on store specified: ca".to_owned());
+        assert_eq!(parsed("-dscm ca a").unwrap().remarks, [wrong]);
         assert_eq!(
             told("-flcm=cg -dlcm=ca a"),
             [
@@ -747,10 +863,54 @@ mod tests {
     }
 
     #[test]
+    fn warnings_may_be_errors_or_nothing() {
+        let kinds = |line: &str| -> Vec<Kind> {
+            parsed(line).unwrap().remarks.into_iter().map(|(kind, _)| kind).collect()
+        };
+        assert_eq!(kinds("-maxrregcount 5 a"), [Kind::Warning]);
+        assert_eq!(kinds("-maxrregcount 5 -Werror a"), [Kind::Error]);
+        assert_eq!(kinds("-maxrregcount 5 -w a"), []);
+        // As in ptxas, whatever the options are.
+        assert_eq!(kinds("-O2 -w -O3 -Werror a"), [Kind::Warning]);
+    }
+
+    #[test]
+    fn remarks_come_in_the_order_of_ptxas() {
+        let line = "-func-maxrregcount 2 -preserve-relocs -legacy-bar-warp-wide-behavior -arch sm_90 -maxrregcount 3 \
+                    -regUsageLevel 20 -dlcm=cg -flcm=cg -lineinfo -g a";
+        let starts = [
+            "Value of RegUsageLevel (20)",
+            "Conflicting options --device-debug and --generate",
+            "Conflicting options '--device-debug' and '--register",
+            "Conflicting options force-load-cache",
+            "For profile sm_90 adjusting",
+            "Command line option 'device-function-maxrregcount'",
+            "'--preserve-relocs' option",
+            "'--legacy-bar-warp-wide-behavior' is",
+            "Command line option '--legacy",
+        ];
+        let told = told(line);
+        assert_eq!(told.len(), starts.len(), "{told:?}");
+        for (remark, start) in told.iter().zip(starts) {
+            assert!(remark.starts_with(start), "{remark}");
+        }
+        let o = parsed("-c -func-maxrregcount 40 -maxrregcount 48 a").unwrap();
+        assert_eq!((o.max_registers, o.max_function_registers), (Some(48), Some(40)));
+    }
+
+    #[test]
+    fn words_of_files_of_options() {
+        assert_eq!(words("-o \"a b\"  c\\ d x\"y z\"w\n\"\" 'q"), ["-o", "a b", "c d", "xy zw", "", "'q"]);
+    }
+
+    #[test]
     fn what_is_missing_is_said() {
-        assert!(told("-fmad=false -pic true -ret-end a")[0].contains("return-at-end"));
-        assert!(parsed("-device-stack-protector false a").is_ok());
-        assert!(wrong("-device-stack-protector true a").contains("not supported yet"));
+        assert!(told("-fmad=false -pic true -ret-end -no-bb-merge --opt-pointers a").is_empty());
+        assert!(told("-device-stack-protector false a").is_empty());
+        assert!(told("-device-stack-protector true a")[0].contains("no canaries"));
+        assert!(told("-preserve-relocs -arch sm_80 a")[0].contains("not listed"));
+        assert!(told("-preserve-relocs -arch sm_90 a")[0].contains("not fully implemented for 'sm_90'"));
+        assert!(wrong("-sanitize memcheck a").contains("not supported yet"));
     }
 
     /// Names of files are bytes.

@@ -61,8 +61,7 @@ fn out_of_range(launch: &Launch, name: &str, target: &Target) -> [Option<String>
 /// Says what becomes of the limit on registers for each kernel, the last first.
 pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
     let Some(limit) = options.max_registers.filter(|_| options.verbose) else { return };
-    let unlimited =
-        ptx_backend::Options { sm: options.sm, opt_level: 3, max_registers: None, relocatable: false };
+    let unlimited = ptx_backend::Options::new(options.sm);
     let kernels = compile::functions(db, file).filter_map(|item| lower(db, item).function.as_ref());
     let kernels: Vec<_> = kernels.filter(|function| function.entry).collect();
     for kernel in kernels.into_iter().rev() {

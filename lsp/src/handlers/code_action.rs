@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::handlers::explain;
+use crate::handlers::{embedded, explain};
 use crate::owner::Snapshot;
 use crate::project::{NAME, ProjectFile};
 use ptx_analysis::diagnostic::Lint;
@@ -22,6 +22,9 @@ pub fn handle(
     only: Option<&[CodeActionKind]>,
     project: Option<&ProjectFile>,
 ) -> Option<CodeActionResponse> {
+    if let Some(embedded) = &s.embedded {
+        return embedded::actions(s, embedded, range);
+    }
     // It takes checking the document several times, so it is made only where it is asked for.
     let fixes_all = only.is_some_and(|kinds| kinds.iter().any(includes_fix_all));
     let mut response = actions(s, range);
@@ -63,7 +66,7 @@ fn fix_all(s: &Snapshot) -> Option<CodeActionOrCommand> {
     }))
 }
 
-fn changes(s: &Snapshot, edits: Vec<TextEdit>) -> WorkspaceEdit {
+pub(super) fn changes(s: &Snapshot, edits: Vec<TextEdit>) -> WorkspaceEdit {
     WorkspaceEdit { changes: Some(HashMap::from([(s.uri.clone(), edits)])), ..Default::default() }
 }
 

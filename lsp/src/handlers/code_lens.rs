@@ -1,9 +1,17 @@
 //! `textDocument/codeLens`: a line with a function's resources above it.
 
 use crate::handlers::code_action::protocol_command;
+use crate::handlers::reference;
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
+use serde_json::json;
 use tower_lsp::lsp_types::{CodeLens, Command};
+
+/// The comparison with the reference compiler, which a client shows side by side.
+fn reference(s: &Snapshot, function: &str) -> Option<Command> {
+    let title = reference::title(s, function)?;
+    Some(Command::new(title, "ptx.showReference".to_owned(), Some(vec![json!(s.uri), json!(function)])))
+}
 
 pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
     if !s.config.code_lens {
@@ -12,13 +20,19 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
     let lines = s.lines();
     let lenses = ide::code_lenses(&s.db, s.file)
         .into_iter()
-        .map(|lens| {
+        .flat_map(|lens| {
+            let range = lines.range(lens.range);
+            let compared = match &lens.command {
+                Some(ide::Command::ShowSass { function }) => reference(s, function),
+                _ => None,
+            };
             let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing);
             let command = match &lens.command {
                 Some(command) => protocol_command(&s.uri, title, command),
                 None => Command::new(title, String::new(), None),
             };
-            CodeLens { range: lines.range(lens.range), command: Some(command), data: None }
+            let commands = [Some(command), compared].into_iter().flatten();
+            commands.map(move |command| CodeLens { range, command: Some(command), data: None })
         })
         .collect();
     Some(lenses)

@@ -1,35 +1,48 @@
 //! `textDocument/completion` and `completionItem/resolve`.
 
+use crate::handlers::embedded;
 use crate::owner::Snapshot;
-use ptx_analysis::ide::{self, CompletionKind};
+use ptx_analysis::ide::{self, Completion, CompletionKind};
 use serde_json::json;
 use tower_lsp::lsp_types::{
     CompletionItem, CompletionItemKind, CompletionResponse, CompletionTextEdit, Documentation,
-    InsertTextFormat, MarkupContent, MarkupKind, Position,
+    InsertTextFormat, MarkupContent, MarkupKind, Position, TextEdit,
 };
 
 /// The analysis gives the order, which clients learn from the sort texts. Documentation follows on request.
 pub fn handle(s: &Snapshot, position: Position, takes_snippets: bool) -> Option<CompletionResponse> {
+    if let Some(embedded) = &s.embedded {
+        return embedded::completions(s, embedded, position, takes_snippets);
+    }
     let lines = s.lines();
-    let all = ide::completions(&s.db, s.file, lines.offset(position));
+    let all = ide::completions(&s.db, s.file, lines.offset(position)).into_iter().map(|c| {
+        let edit = lines.edit(&c.edit);
+        (c, edit)
+    });
+    Some(answer(all, takes_snippets))
+}
+
+pub(super) fn answer(
+    all: impl Iterator<Item = (Completion, TextEdit)>,
+    takes_snippets: bool,
+) -> CompletionResponse {
     let items = all
-        .into_iter()
-        .filter(|c| takes_snippets || c.kind != CompletionKind::Snippet)
+        .filter(|(c, _)| takes_snippets || c.kind != CompletionKind::Snippet)
         .enumerate()
-        .map(|(place, c)| CompletionItem {
+        .map(|(place, (c, edit))| CompletionItem {
             kind: Some(kind(c.kind)),
             detail: (!c.detail.is_empty()).then_some(c.detail),
             sort_text: Some(format!("{place:05}")),
             // A client that guesses would take the words of a name apart.
             filter_text: Some(c.label.clone()),
             insert_text_format: (c.kind == CompletionKind::Snippet).then_some(InsertTextFormat::SNIPPET),
-            text_edit: Some(CompletionTextEdit::Edit(lines.edit(&c.edit))),
+            text_edit: Some(CompletionTextEdit::Edit(edit)),
             data: Some(json!(CompletionKind::ALL.iter().position(|&kind| kind == c.kind))),
             label: c.label,
             ..Default::default()
         })
         .collect();
-    Some(CompletionResponse::Array(items))
+    CompletionResponse::Array(items)
 }
 
 /// Adds the documentation of an item.

@@ -1,11 +1,14 @@
 //! `textDocument/definition`, `declaration` and `typeDefinition`. An instruction is defined where it comes from.
 
-use crate::handlers::source;
+use crate::handlers::{embedded, source};
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{GotoDefinitionResponse, Location, Position};
 
 pub fn handle(s: &Snapshot, position: Position) -> Option<GotoDefinitionResponse> {
+    if let Some(embedded) = &s.embedded {
+        return embedded::definition(s, embedded, position);
+    }
     let lines = s.lines();
     let own = ide::definition(&s.db, s.file, lines.offset(position))
         .map(|target| Location::new(s.uri.clone(), lines.range(target.focus)));

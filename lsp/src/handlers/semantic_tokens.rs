@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::document::Encoding;
+use crate::handlers::embedded;
 use crate::owner::Snapshot;
 use memchr::memchr2_iter;
 use ptx_analysis::ide::{self, ItemTokens, TokenKind};
@@ -70,6 +71,9 @@ impl Sent {
 }
 
 pub fn full(s: &Snapshot) -> SemanticTokens {
+    if let Some(embedded) = &s.embedded {
+        return embedded::tokens(s, embedded, None);
+    }
     let mut writer = Writer::new(s.encoding, Position::default());
     let items = ide::item_tokens(&s.db, s.file, None).into_iter().map(|tokens| {
         let count = writer.item(&tokens);
@@ -80,6 +84,9 @@ pub fn full(s: &Snapshot) -> SemanticTokens {
 }
 
 pub fn range(s: &Snapshot, range: Range) -> SemanticTokens {
+    if let Some(embedded) = &s.embedded {
+        return embedded::tokens(s, embedded, Some(range));
+    }
     let lines = s.lines();
     let range = lines.text_range(range);
     let items = ide::item_tokens(&s.db, s.file, Some(range));

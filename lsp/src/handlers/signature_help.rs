@@ -1,5 +1,6 @@
 //! `textDocument/signatureHelp`: the operands of the instruction being typed.
 
+use crate::handlers::embedded;
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{
@@ -8,7 +9,13 @@ use tower_lsp::lsp_types::{
 };
 
 pub fn handle(s: &Snapshot, position: Position) -> Option<SignatureHelp> {
-    let help = ide::signature_help(&s.db, s.file, s.lines().offset(position))?;
+    if let Some(embedded) = &s.embedded {
+        return embedded::signature(s, embedded, position);
+    }
+    answer(ide::signature_help(&s.db, s.file, s.lines().offset(position))?)
+}
+
+pub(super) fn answer(help: ide::SignatureHelp) -> Option<SignatureHelp> {
     // Labels are ASCII: byte offsets are the protocol's UTF-16 offsets.
     let parameters = help
         .parameters

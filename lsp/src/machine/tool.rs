@@ -88,7 +88,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a file that may hold cubins. The first bytes tell of most others.
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let mut start = Vec::new();
     (&file).take(image::MAGIC_BYTES).read_to_end(&mut start).map_err(|error| error.to_string())?;
@@ -127,6 +127,15 @@ pub(crate) fn disassemble(style: Style, path: &Path, mut unpacked: u64) -> Resul
     }
     written(out.flush())?;
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+}
+
+/// The listing of a cubin, and the number of its generation.
+pub(crate) fn listing_of(cubin: &[u8]) -> Result<(u32, String), String> {
+    let cubin = cubin::read(cubin).map_err(|error| error.to_string())?;
+    let mut out = Out { text: String::new(), to: Vec::new() };
+    let written = labels::cubin(&mut out, &cubin).and_then(|()| out.flush());
+    written.map_err(|error| error.to_string())?;
+    Ok((cubin.sm.0.into(), String::from_utf8_lossy(&out.to).into_owned()))
 }
 
 /// Disassembles a file of nothing but instructions.

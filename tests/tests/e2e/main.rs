@@ -3,8 +3,11 @@
 mod abuse;
 mod client;
 mod compilation;
+mod embedded;
 mod features;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod reference;
 mod session;
 mod settings;
 

@@ -1,6 +1,7 @@
 //! The order checker finds code that was changed: instructions exchanged or removed.
 
-use conformance::case::{self, input};
+use crate::orders;
+use conformance::case::{self, Input, input};
 use ptx_backend::assemble::JumpTable;
 use ptx_backend::copies::{Statements, Unrolled};
 use ptx_backend::input::{Function, Instr, SrcId, Stmt};
@@ -22,12 +23,7 @@ struct Made {
 
 impl Made {
     fn of(function: &Function, env: &ptx_backend::input::Env, sm: u8) -> Option<Made> {
-        let options = ptx_backend::Options {
-            sm: Sm::new(sm.into()),
-            opt_level: 3,
-            max_registers: None,
-            relocatable: false,
-        };
+        let options = ptx_backend::Options::new(Sm::new(sm.into()));
         let made = ptx_backend::compile(env, function, &options, &mut Default::default()).ok()?;
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
@@ -36,7 +32,7 @@ impl Made {
         Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables })
     }
 
-    fn check(&self, function: &Function) -> Result<(), String> {
+    fn check(&self, input: &Input) -> Result<(), String> {
         let claims = order::Claims {
             lines: &self.lines,
             unrolled: &self.unrolled,
@@ -44,7 +40,8 @@ impl Made {
             never: &[],
             tables: &self.tables,
         };
-        order::check(function, self.sm, &self.insts, claims).map_err(|error| error.to_string())
+        order::check(&input.env, &input.function, self.sm, &self.insts, claims)
+            .map_err(|error| error.to_string())
     }
 
     fn remove(&mut self, at: usize) {
@@ -134,33 +131,10 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
         .collect();
     let numbers = Statements::of(function);
     let promise = |at: usize| -> Option<(SrcId, Promise<'_>)> {
-        const NAMES: [&str; 21] = [
-            "LD",
-            "LDG",
-            "LDS",
-            "LDL",
-            "ST",
-            "STG",
-            "STS",
-            "STL",
-            "ATOM",
-            "ATOMG",
-            "ATOMS",
-            "RED",
-            "REDG",
-            "MEMBAR",
-            "BAR",
-            "WARPSYNC",
-            "CCTL",
-            "ERRBAR",
-            "LDGSTS",
-            "LDGDEPBAR",
-            "DEPBAR",
-        ];
         let src = made.lines[at]?;
         let promise = Promise(statements.get(&numbers.original(src))?);
         let own = !matches!(made.name(at), "LDL" | "STL") || promise.space() == Some(Mod::Local);
-        (NAMES.contains(&made.name(at)) && own && promise.is_memory()).then_some((src, promise))
+        (orders(made.name(at)) && own && promise.is_memory()).then_some((src, promise))
     };
     let boundaries: BTreeSet<usize> = (0..made.insts.len())
         .flat_map(|at| {
@@ -243,7 +217,7 @@ fn exchanged_and_removed_instructions_are_found() {
         std::fs::read_dir(folder).expect("kernels").map(|e| e.expect("a file").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "ptx"));
     paths.sort();
-    let mut all: Vec<(std::sync::Arc<Function>, Made, Vec<Mutation>)> = Vec::new();
+    let mut all: Vec<(Input, Made, Vec<Mutation>)> = Vec::new();
     for path in &paths {
         let text = std::fs::read_to_string(path).expect("text");
         let Ok(module) = case::parse(&text) else { continue };
@@ -253,8 +227,8 @@ fn exchanged_and_removed_instructions_are_found() {
                 let Some(made) = Made::of(&input.function, &input.env, sm) else { continue };
                 let mutations = mutations(&input.function, &made);
                 // Unreached statements are known to the compiler alone.
-                if made.check(&input.function).is_ok() && !mutations.is_empty() {
-                    all.push((input.function.clone(), made, mutations));
+                if made.check(&input).is_ok() && !mutations.is_empty() {
+                    all.push((input.clone(), made, mutations));
                 }
             }
         }
@@ -263,20 +237,20 @@ fn exchanged_and_removed_instructions_are_found() {
     let mut state = 1;
     let (mut missed, wanted) = (Vec::new(), wanted());
     for _ in 0..wanted {
-        let (function, made, mutations) = &all[random(&mut state) % all.len()];
+        let (input, made, mutations) = &all[random(&mut state) % all.len()];
         let mutation = mutations[random(&mut state) % mutations.len()];
         let mut changed = made.clone();
         match mutation {
             Mutation::Remove(at) => changed.remove(at),
             Mutation::Exchange(a, b) => changed.exchange(a, b),
         }
-        if changed.check(function).is_ok() {
+        if changed.check(input).is_ok() {
             let text = |at: usize| sass::print(made.sm, &made.insts[at], at as u64 * 16);
             let what = match mutation {
                 Mutation::Remove(at) => text(at),
                 Mutation::Exchange(a, b) => format!("{} and {}", text(a), text(b)),
             };
-            missed.push(format!("{} for sm_{}: {mutation:?}: {what}", function.name, made.sm.0));
+            missed.push(format!("{} for sm_{}: {mutation:?}: {what}", input.function.name, made.sm.0));
         }
     }
     eprintln!("{} of {wanted} are found", wanted - missed.len());
@@ -292,10 +266,10 @@ fn found(body: &str, change: impl Fn(&mut Made, &dyn Fn(&str) -> Vec<usize>)) ->
     );
     let input = input(&ptx, "k").unwrap_or_else(|error| panic!("{error}\n{ptx}"));
     let mut made = Made::of(&input.function, &input.env, 90).expect("it compiles");
-    assert_eq!(made.check(&input.function), Ok(()));
+    assert_eq!(made.check(&input), Ok(()));
     let before = made.clone();
     change(&mut made, &|name| (0..before.insts.len()).filter(|&at| before.name(at) == name).collect());
-    made.check(&input.function).err().unwrap_or_default()
+    made.check(&input).err().unwrap_or_default()
 }
 
 #[test]
@@ -344,7 +318,7 @@ fn spills_are_told_from_local_variables() {
     text.push('}');
     let input = input(&text, "k").expect("a kernel");
     let mut made = Made::of(&input.function, &input.env, 75).expect("compiles");
-    assert_eq!(made.check(&input.function), Ok(()));
+    assert_eq!(made.check(&input), Ok(()));
     let spills: Vec<usize> = (0..made.insts.len()).filter(|&at| made.spills[at]).collect();
     assert!(spills.len() > 8, "{} spills", spills.len());
     // Whatever statement they are moved for.
@@ -353,9 +327,9 @@ fn spills_are_told_from_local_variables() {
     for &at in &spills {
         made.lines[at] = made.lines[local];
     }
-    assert_eq!(made.check(&input.function), Ok(()));
+    assert_eq!(made.check(&input), Ok(()));
     made.spills[local] = true;
-    let error = made.check(&input.function).expect_err("an access of a variable is no spill");
+    let error = made.check(&input).expect_err("an access of a variable is no spill");
     assert!(error.ends_with("a spill is not above the variables"), "{error}");
 }
 

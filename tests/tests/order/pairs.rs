@@ -1,5 +1,6 @@
 //! Each kind of access, fence and barrier before and after each other one.
 
+use crate::orders;
 use conformance::case::{compile, input};
 use ptx_backend::input::SrcId;
 use ptx_isa::Sm;
@@ -152,31 +153,10 @@ fn kernel(first: &Kind, second: &Kind) -> (String, [SrcId; 2]) {
 
 /// The machine instructions of a statement that have to do with memory, as places in the code.
 fn places(sm: u8, code: &[u128], lines: &[Option<SrcId>], of: SrcId) -> Vec<usize> {
-    const MEMORY: [&str; 19] = [
-        "LD",
-        "LDG",
-        "LDS",
-        "LDL",
-        "ST",
-        "STG",
-        "STS",
-        "STL",
-        "ATOM",
-        "ATOMG",
-        "ATOMS",
-        "RED",
-        "REDG",
-        "MEMBAR",
-        "BAR",
-        "LDGSTS",
-        "LDGDEPBAR",
-        "DEPBAR",
-        "LDSM",
-    ];
     let name = |word| sass::decode(sass::Sm(sm), word).map_or("", |inst| inst.form().mnemonic);
     let is_memory = |word| {
         let name = name(word).split('.').next().unwrap_or("");
-        MEMORY.contains(&name) || name == "WARPSYNC"
+        orders(name) || name == "LDSM"
     };
     (0..code.len()).filter(|&i| lines[i] == Some(of) && is_memory(code[i])).collect()
 }

@@ -80,6 +80,11 @@ impl Block<'_> {
             let bytes = self.warps[w].local[lane].get(start..start + size as usize);
             return Ok(bytes.unwrap_or_default().to_vec());
         }
+        if let Operand::Vector(elements) = operand {
+            let size = size / elements.len().max(1) as u32;
+            let all = elements.iter().map(|element| self.argument(w, lane, element, size));
+            return Ok(all.collect::<Step<Vec<_>>>()?.concat());
+        }
         let bits = match size {
             1 => ScalarType::B8,
             2 => ScalarType::B16,
@@ -130,13 +135,15 @@ impl Block<'_> {
         warp.frame[lane] = warp.grow(lane, function.frame_align, bytes)?;
         warp.pc[lane] = function.entry;
         for (formal, bytes) in function.params.iter().zip(passed) {
-            match formal.at {
-                Slot::Register(register) => {
-                    let operand = Operand::Reg(register);
-                    let bits = program.code.registers[register.0 as usize];
-                    self.put(w, lane, &operand, bits, number(&bytes))?;
+            match &formal.at {
+                Slot::Registers(registers) => {
+                    let size = bytes.len() / registers.len();
+                    for (register, bytes) in registers.iter().zip(bytes.chunks(size.max(1))) {
+                        let bits = program.code.registers[register.0 as usize];
+                        self.put(w, lane, &Operand::Reg(*register), bits, number(bytes))?;
+                    }
                 }
-                Slot::Frame(start) => self.write_frame(w, lane, start, &bytes),
+                Slot::Frame(start) => self.write_frame(w, lane, *start, &bytes),
             }
         }
         Ok(())
@@ -193,14 +200,18 @@ impl Block<'_> {
     fn result(&self, w: usize, lane: usize, formal: &Formal) -> Step<Vec<u8>> {
         let size = formal.size as usize;
         let warp = &self.warps[w];
-        match formal.at {
-            Slot::Register(register) => {
-                self.is_written(w, register.0 as usize, 1 << lane)?;
-                let value = warp.registers[register.0 as usize * crate::WARP + lane];
-                Ok(value.to_le_bytes()[..size.min(8)].to_vec())
+        match &formal.at {
+            Slot::Registers(registers) => {
+                let mut bytes = Vec::with_capacity(size);
+                for register in registers {
+                    self.is_written(w, register.0 as usize, 1 << lane)?;
+                    let value = warp.registers[register.0 as usize * crate::WARP + lane];
+                    bytes.extend(&value.to_le_bytes()[..(size / registers.len()).min(8)]);
+                }
+                Ok(bytes)
             }
             Slot::Frame(start) => {
-                let start = (warp.frame[lane] + start) as usize;
+                let start = (warp.frame[lane] + *start) as usize;
                 Ok(warp.local[lane][start..start + size].to_vec())
             }
         }
@@ -218,6 +229,11 @@ impl Block<'_> {
             Operand::Reg(register) => {
                 let t = self.program.code.registers[register.0 as usize];
                 self.put(w, lane, wanted, t, number(&bytes[..bytes.len().min(8)]))
+            }
+            Operand::Vector(elements) => {
+                let size = bytes.len() / elements.len().max(1);
+                let mut all = elements.iter().zip(bytes.chunks(size.max(1)));
+                all.try_for_each(|(element, bytes)| self.returned(w, lane, element, bytes))
             }
             other => self.put(w, lane, other, ScalarType::B64, 0),
         }

@@ -24,15 +24,16 @@ pub(super) enum Place {
 }
 
 /// A parameter or a result of a function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Formal {
     pub(super) size: u32,
     pub(super) at: Slot,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Slot {
-    Register(RegId),
+    /// The elements of a vector, or one register.
+    Registers(Box<[RegId]>),
     /// Bytes from the start of the frame.
     Frame(u64),
 }
@@ -275,7 +276,7 @@ impl Formal {
 
     fn place(&self) -> Place {
         match self.at {
-            Slot::Register(_) => Place::Nowhere,
+            Slot::Registers(_) => Place::Nowhere,
             Slot::Frame(start) => Place::Frame(start),
         }
     }
@@ -284,7 +285,7 @@ impl Formal {
 fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
     let formal = |param: &Param| {
         let at = match param.reg {
-            Some(register) => Slot::Register(base.reg(register)),
+            Some(_) => Slot::Registers(param.registers().map(|register| base.reg(register)).collect()),
             None => match frame.add(param.size.into(), param.align.max(1).into()) {
                 Place::Frame(start) => Slot::Frame(start),
                 Place::Fixed(_) | Place::Shared(_) | Place::Nowhere => Slot::Frame(0),

@@ -9,7 +9,7 @@ use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, in_window, space_of};
-use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
+use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Where a PTX access goes.
@@ -71,7 +71,7 @@ impl Block<'_> {
             | FormId::Red
             | FormId::RedVector
             | FormId::RedAsyncRelease
-            | FormId::MultimemRed => self.atomic(w, mask, instr),
+            | FormId::MultimemRed => self.atomic(w, pc, mask, instr),
             FormId::Cvta => self.cvta(w, pc, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
@@ -80,6 +80,9 @@ impl Block<'_> {
     /// Where an access at a place goes. Parameters of device functions and of calls are in the thread's frame.
     fn place(&self, pc: u32, instr: &Instr, address: &Operand) -> Where {
         let place = place(instr);
+        if place == Where::Memory(Space::Generic) {
+            return Where::Memory(self.named_space(address).unwrap_or(Space::Generic));
+        }
         if place != Where::Param {
             return place;
         }
@@ -91,6 +94,21 @@ impl Block<'_> {
             _ => false,
         };
         if framed { Where::Memory(Space::Local) } else { place }
+    }
+
+    /// The space of the variable that an access without a state space names, if it is not global: the name is no generic
+    /// address then.
+    fn named_space(&self, address: &Operand) -> Option<Space> {
+        let (Operand::Address(Address { base: AddressBase::Symbol(symbol), .. })
+        | Operand::Symbol(symbol, _)) = *address
+        else {
+            return None;
+        };
+        match self.program.place(symbol) {
+            Place::Shared(_) => Some(Space::Shared),
+            Place::Frame(_) => Some(Space::Local),
+            Place::Fixed(_) | Place::Nowhere => None,
+        }
     }
 
     fn load(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
@@ -168,12 +186,14 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn atomic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    fn atomic(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         self.races.publish();
         let t = ty(&instr.opcode, 0)?;
-        let Where::Memory(space) = place(instr) else { return unsupported(instr) };
         // A reduction has no destination.
         let at = usize::from(matches!(instr.opcode.form, FormId::Atom | FormId::AtomVector));
+        let Where::Memory(space) = self.place(pc, instr, &instr.operands[at]) else {
+            return unsupported(instr);
+        };
         let gather = |i: usize| -> Step<Vec<[u128; WARP]>> {
             parts(&instr.operands[i]).iter().map(|part| self.gather_wide(w, mask, part, t)).collect()
         };

@@ -4,7 +4,7 @@
 //! stores to one and loads from it are parts of these words. Only a function's own parameters may have addresses.
 
 use super::operand::{known, registers};
-use super::ssa::{Shape, Variable};
+use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
@@ -212,6 +212,10 @@ impl<'a> Lowering<'a> {
             let count = if abi::is_open(param) { open_words(self.func, operand) } else { abi::words(param) };
             return Ok((0..count).map(|i| self.read_word(symbol, i)).collect());
         }
+        if let Operand::Vector(elements) = operand {
+            let parts = elements.iter().map(|e| self.read(e, param.ty)).collect::<Result<Vec<Src>>>()?;
+            return Ok(self.elements_packed(parts, param.ty.bits()));
+        }
         let bits = match (param.ty, param.size) {
             (ScalarType::Pred, _) => return self.predicate_argument(operand),
             (ty, size) if ty.bytes() == size => ty,
@@ -247,6 +251,15 @@ impl<'a> Lowering<'a> {
                 let value = self.register_of(param.ty, words);
                 self.write(operand, value)
             }
+            Operand::Vector(ref elements) => (0..).zip(elements).try_for_each(|(lane, element)| {
+                let (op, srcs) = part_of(words, param.ty, lane);
+                let value = match op {
+                    Op::Prmt => self.reg(op, &srcs),
+                    _ if srcs.len() == 1 => srcs[0],
+                    _ => self.pack(&srcs),
+                };
+                self.write(element, value)
+            }),
             _ => self.malformed("a result that goes nowhere"),
         }
     }
@@ -402,31 +415,31 @@ impl<'a> Lowering<'a> {
                 let variable = self.word_variable(Symbol::Param(i), w);
                 self.ssa.write(entry, variable, *word);
             }
-            if let Some(reg) = param.reg {
-                let value = self.entry_register(param.ty, &taken);
+            for (lane, reg) in (0..).zip(param.registers()) {
+                let value = self.entry_register(param.ty, &taken, lane);
                 self.ssa.write(entry, Variable::Reg(reg), value);
             }
         }
         Ok(())
     }
 
-    /// A parameter that is a register of the body, made in the entry block.
-    fn entry_register(&mut self, ty: ScalarType, words: &[Src]) -> Src {
-        let (op, shape) = match (ty, words) {
-            (ScalarType::Pred, _) => {
-                use crate::ori::op::{Bool, ICmp, Sign};
-                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
-                (op, Shape { file: File::P, width: 1 })
-            }
-            (_, [word]) => return *word,
-            (_, words) => (Op::Pack, Shape { file: File::R, width: words.len() as u8 }),
-        };
-        let value = self.new_value(shape.file, shape.width);
-        let inst = match op {
-            Op::Pack => Inst::new(op, &[Dst::Value(value)], words, self.src),
-            _ => Inst::new(op, &[Dst::Value(value), Dst::Sink], &[words[0], Src::ZERO, Src::TRUE], self.src),
-        };
-        self.prologue.push(inst);
+    /// An element of a parameter that is registers of the body, made in the entry block.
+    fn entry_register(&mut self, ty: ScalarType, words: &[Src], lane: u32) -> Src {
+        if ty == ScalarType::Pred {
+            use crate::ori::op::{Bool, ICmp, Sign};
+            let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
+            let value = self.new_value(File::P, 1);
+            let dsts = [Dst::Value(value), Dst::Sink];
+            self.prologue.push(Inst::new(op, &dsts, &[words[0], Src::ZERO, Src::TRUE], self.src));
+            return value.into();
+        }
+        let (op, srcs) = part_of(words, ty, lane);
+        if srcs.len() == 1 {
+            return srcs[0];
+        }
+        let width = if op == Op::Pack { srcs.len() as u8 } else { 1 };
+        let value = self.new_value(File::R, width);
+        self.prologue.push(Inst::new(op, &[Dst::Value(value)], &srcs, self.src));
         value.into()
     }
 
@@ -467,7 +480,7 @@ impl<'a> Lowering<'a> {
     /// Ends the block by going back to the caller; a kernel's thread ends.
     pub(super) fn return_to_caller(&mut self) -> Result<()> {
         if self.func.entry {
-            self.end(Term::Exit);
+            self.exit();
             return Ok(());
         }
         self.guard = Src::TRUE;
@@ -480,12 +493,16 @@ impl<'a> Lowering<'a> {
         let Some(reg) = result.reg else {
             return Ok((0..abi::words(result)).map(|i| self.read_word(Symbol::Return(index), i)).collect());
         };
-        let value = self.read_register(reg)?;
         if result.ty == ScalarType::Pred {
+            let value = self.read_register(reg)?;
             return Ok(vec![self.select(value, Src::imm(1), Src::ZERO, 1)]);
         }
-        let width = registers(result.ty);
-        Ok((0..width).map(|i| self.word(value, i, width)).collect())
+        let parts = result.registers().map(|reg| self.read_register(reg)).collect::<Result<Vec<Src>>>()?;
+        if let [value] = parts[..] {
+            let width = registers(result.ty);
+            return Ok((0..width).map(|i| self.word(value, i, width)).collect());
+        }
+        Ok(self.elements_packed(parts, result.ty.bits()))
     }
 
     /// Where what the caller passes on the stack begins.
@@ -498,6 +515,20 @@ impl<'a> Lowering<'a> {
         self.prologue.push(Inst::new(Op::FrameTop, &[Dst::Value(top)], &[], self.src));
         self.frame_top = Some(top);
         top.into()
+    }
+}
+
+/// The operation that takes an element out of a parameter's words, with its sources. A `Pack` of one source is that word.
+/// A short element of a vector is extended with zeros; above a short scalar is whatever the word has.
+fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>) {
+    let bits = ty.bits();
+    let first = (lane * bits / 32) as usize;
+    let given = words.get(first).copied().unwrap_or(Src::ZERO);
+    let at = lane * bits % 32 / 8;
+    match bits {
+        8 => (Op::Prmt, SmallVec::from_slice(&[given, Src::imm(0x4440 | at), Src::ZERO])),
+        16 => (Op::Prmt, SmallVec::from_slice(&[given, Src::imm(0x4410 + 0x11 * at), Src::ZERO])),
+        _ => (Op::Pack, words.iter().skip(first).take((bits / 32) as usize).copied().collect()),
     }
 }
 

@@ -196,7 +196,7 @@ impl<'a> Lowering<'a> {
                     self.start(then);
                 }
                 match form {
-                    FormId::Exit => self.end(Term::Exit),
+                    FormId::Exit => self.exit(),
                     _ => self.return_to_caller()?,
                 }
             }
@@ -206,6 +206,15 @@ impl<'a> Lowering<'a> {
             self.return_to_caller()?;
         }
         Ok(())
+    }
+
+    /// Ends the block with the end of the thread.
+    pub(super) fn exit(&mut self) {
+        if self.errors_at_exit {
+            self.guard = Src::TRUE;
+            self.effect(Op::Errbar, &[]);
+        }
+        self.end(Term::Exit);
     }
 
     fn destination(&self, instr: &Statement<'_>) -> Result<BlockId> {

@@ -340,28 +340,33 @@ impl<'a> Lowering<'a> {
             _ => return self.malformed(format!("{} elements of a {}-bit value", elements.len(), ty.bits())),
         };
         let parts = elements.iter().map(|e| self.read(e, part_type)).collect::<Result<Vec<Src>>>()?;
-        let mut words = Vec::new();
-        match bits {
-            64 => words.extend(parts.iter().flat_map(|p| self.pair(*p))),
-            32 => words = parts,
-            16 => words.extend(
-                parts.chunks(2).map(|c| self.halves_of(c[0], c.get(1).copied().unwrap_or(Src::ZERO))),
-            ),
-            _ => {
-                for chunk in parts.chunks(4) {
-                    let byte = |i: usize| chunk.get(i).copied().unwrap_or(Src::ZERO);
-                    let bytes = Src::imm(0x0040);
-                    let low = self.reg(Op::Prmt, &[byte(0), bytes, byte(1)]);
-                    words.push(if chunk.len() > 2 {
-                        let high = self.reg(Op::Prmt, &[byte(2), bytes, byte(3)]);
-                        self.halves_of(low, high)
-                    } else {
-                        low
-                    });
-                }
-            }
-        }
+        let words = self.elements_packed(parts, bits);
         Ok(if words.len() == 1 { words[0] } else { self.pack(&words) })
+    }
+
+    /// Values of so many bits each as they lie in memory, in words.
+    pub(super) fn elements_packed(&mut self, parts: Vec<Src>, bits: u32) -> Vec<Src> {
+        match bits {
+            64 => parts.iter().flat_map(|p| self.pair(*p)).collect(),
+            32 => parts,
+            16 => {
+                let halves = |c: &[Src]| self.halves_of(c[0], c.get(1).copied().unwrap_or(Src::ZERO));
+                parts.chunks(2).map(halves).collect()
+            }
+            _ => parts.chunks(4).map(|chunk| self.bytes_packed(chunk)).collect(),
+        }
+    }
+
+    /// Up to four 8-bit values in one register.
+    fn bytes_packed(&mut self, bytes: &[Src]) -> Src {
+        let byte = |i: usize| bytes.get(i).copied().unwrap_or(Src::ZERO);
+        let two = Src::imm(0x0040);
+        let low = self.reg(Op::Prmt, &[byte(0), two, byte(1)]);
+        if bytes.len() <= 2 {
+            return low;
+        }
+        let high = self.reg(Op::Prmt, &[byte(2), two, byte(3)]);
+        self.halves_of(low, high)
     }
 
     /// Two 16-bit values in one register.

@@ -11,7 +11,7 @@ use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
-use ptx_isa::{FormId, Mod, ScalarType};
+use ptx_isa::{FormId, Mod, ScalarType, Space};
 
 /// Bytes of an access by eight registers.
 const WIDE: usize = 32;
@@ -203,7 +203,11 @@ impl<'a> Lowering<'a> {
                 // These are for global memory whatever they say.
                 let global = multimem::is_of_devices(instr.form())
                     || matches!(instr.form(), FormId::StAsyncRelease | FormId::RedAsyncRelease);
-                self.wide_target(address, !global)
+                match self.named_space(address) {
+                    Some(Space::Shared) => self.shared_target(instr, address),
+                    Some(Space::Local) => self.local_target(instr, address),
+                    _ => self.wide_target(address, !global),
+                }
             }
             Some(Mod::Global) => self.wide_target(address, false),
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
@@ -213,6 +217,12 @@ impl<'a> Lowering<'a> {
             Some(Mod::Param | Mod::ParamEntry | Mod::ParamFunc) => self.parameter_target(instr, address),
             Some(other) => self.unsupported(instr, &format!("the state space `.{}`", other.text())),
         }
+    }
+
+    /// The state space of the variable that an address names.
+    fn named_space(&self, address: Address) -> Option<Space> {
+        let AddressBase::Symbol(symbol) = address.base else { return None };
+        crate::layout::variable(self.env, self.func, symbol).map(|variable| variable.space)
     }
 
     /// A register and the part of the offset that fits; the rest is added.

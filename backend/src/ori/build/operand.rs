@@ -3,7 +3,7 @@
 use super::ssa::{Shape, Variable};
 use super::{Lowering, Result, Statement, rewrite};
 use crate::input::{Operand, RegId};
-use crate::ori::ir::{Const, Dst, File, Src, SrcKind, SrcMods};
+use crate::ori::ir::{Const, Dst, File, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
 use ptx_isa::{ScalarType, TypeKind};
 use smallvec::SmallVec;
@@ -250,8 +250,37 @@ impl<'a> Lowering<'a> {
             }
         }
         let src = if self.guard.is_true() { src } else { self.keep(reg, src, want)? };
+        let is_shown = self.shows_registers && want.file == File::R;
+        let src = match src.kind {
+            // Debuggers do not look for variables in constant banks.
+            SrcKind::Const(_) if is_shown => {
+                let value = self.new_value(want.file, want.width);
+                self.push(Inst::new(Op::Copy, &[Dst::Value(value)], &[src], self.src));
+                value.into()
+            }
+            _ => src,
+        };
         self.write_variable(Variable::Reg(reg), src);
+        if is_shown {
+            self.show(reg, src, want.width);
+        }
         Ok(())
+    }
+
+    /// Says where the register is that has just been written.
+    fn show(&mut self, reg: RegId, src: Src, width: u8) {
+        let guard = std::mem::replace(&mut self.guard, Src::TRUE);
+        for word in 0..width {
+            let place = match src.kind {
+                _ if src.mods != SrcMods::NONE => Src::ZERO,
+                SrcKind::Value(value) if width > 1 => Src::new(SrcKind::Part(value, word)),
+                SrcKind::Value(_) | SrcKind::Part(..) => src,
+                SrcKind::Imm(_) | SrcKind::Zero if width == 1 => self.reg(Op::Mov, &[src]),
+                _ => Src::ZERO,
+            };
+            self.effect(Op::Shown { register: reg.0, word }, &[place]);
+        }
+        self.guard = guard;
     }
 
     /// `src` where the statement's guard holds, else what the register holds.

@@ -43,7 +43,7 @@ impl Sample {
 
     /// The SSA of this sample for a target.
     pub(crate) fn build(&self, sm: u16) -> Result<ir::Function, CodegenError> {
-        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None, relocatable: false };
+        let options = Options::new(Sm::new(sm));
         super::build(&self.env, &self.func, &options, &|| ())
     }
 

@@ -39,14 +39,18 @@ local function set_colours()
   end
 end
 
--- Registers the commands that code lenses and actions carry, and our own, and enables the server.
-function M.setup()
+-- Registers the commands that code lenses and actions carry, and our own, and enables the server. `embedded = false`
+-- leaves PTX inside other languages alone.
+function M.setup(options)
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)
     M.show_sass(command.arguments[2])
   end
   vim.lsp.commands['ptx.explain'] = function(command)
     M.explain(command.arguments[1])
+  end
+  vim.lsp.commands['ptx.showReference'] = function(command)
+    require('ptx.reference').show(command.arguments[2])
   end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
   vim.api.nvim_create_user_command('PtxSassControls', function(args)
@@ -64,6 +68,7 @@ function M.setup()
     require('ptx.compare').pictures(args.args)
   end, { nargs = '?', complete = 'file', desc = 'Show pictures of this function, or write them to a file' })
   vim.api.nvim_create_user_command('PtxRestart', server.restart, { desc = 'Restart the language server' })
+  require('ptx.images').setup()
   set_colours()
   vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colours })
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
@@ -74,6 +79,9 @@ function M.setup()
   end })
   vim.api.nvim_create_autocmd('FileType', { pattern = 'ptx', once = true, callback = server.look })
   vim.lsp.enable('ptx')
+  if not options or options.embedded ~= false then
+    server.enable_embedded()
+  end
 end
 
 return M

@@ -48,9 +48,21 @@ function M.restart()
   vim.defer_fn(function() vim.lsp.enable('ptx') end, 200)
 end
 
+-- Starts the server for PTX inside other languages too, by the command that is configured for PTX. Without one nothing is
+-- said: those files have other uses.
+function M.enable_embedded()
+  local command = vim.lsp.config.ptx and vim.lsp.config.ptx.cmd
+  if type(command) == 'table' and vim.fn.executable(command[1]) == 0 then
+    return
+  end
+  vim.lsp.config('ptx_embedded', { cmd = command })
+  vim.lsp.enable('ptx_embedded')
+end
+
 -- The client of a buffer. Tells the user if there is none.
 function M.client(buffer)
   local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
+    or vim.lsp.get_clients({ bufnr = buffer, name = 'ptx_embedded' })[1]
   if not client then
     local why = M.missing() or 'no language server is attached to this buffer'
     vim.notify('ptx: ' .. why .. '. See :checkhealth ptx', vim.log.levels.WARN)

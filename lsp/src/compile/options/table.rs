@@ -24,7 +24,7 @@ pub(in crate::compile) enum Effect {
     Honoured,
     /// Accepted: what it asks for holds already, or it only permits what is not done.
     Holds,
-    /// Accepted with a warning: the code is right, but something that it asks for is missing.
+    /// Accepted with a remark: the code is right, but something that it asks for is missing.
     Missing(&'static str),
     /// Refused: the output would not be what it asks for.
     Refused,
@@ -59,13 +59,14 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("def-store-cache", "dscm", Text, Honoured),
     row("device-debug", "g", Nothing, Honoured),
     row("device-function-maxrregcount", "func-maxrregcount", Text, Honoured),
-    row("device-stack-protector", "device-stack-protector", Truth, Refused),
+    row("device-stack-protector", "device-stack-protector", Truth, Missing("stacks have no canaries")),
     // There is no such bank.
     row("disable-optimizer-constants", "disable-optimizer-consts", Nothing, Holds),
     row("disable-warnings", "w", Nothing, Honoured),
-    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are still merged")),
+    // This and `return-at-end` decide at which instructions debuggers can stop. nvcc asks for both with `-G`.
+    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Holds),
     row("entry", "e", List, Honoured),
-    row("extensible-whole-program", "ewp", Nothing, Refused),
+    row("extensible-whole-program", "ewp", Nothing, Honoured),
     // Whoever contracts multiplications and additions that do not say `fma` has to ask for it.
     row("fmad", "fmad", Truth, Holds),
     row("force-load-cache", "flcm", Text, Honoured),
@@ -79,7 +80,7 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("legacy-bar-warp-wide-behavior", "legacy-bar-warp-wide-behavior", Nothing, Honoured),
     row("list-version", "version-ls", Nothing, Honoured),
     row("machine", "m", Number, Honoured),
-    row("make-errors-visible-at-exit", "make-errors-visible-at-exit", Nothing, Refused),
+    row("make-errors-visible-at-exit", "make-errors-visible-at-exit", Nothing, Honoured),
     row("maxntid", "maxntid", List, Honoured),
     row("maxrregcount", "maxrregcount", Text, Honoured),
     row("minnctapersm", "minnctapersm", Number, Honoured),
@@ -91,9 +92,9 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("override-directive-values", "override-directive-values", Nothing, Honoured),
     // Whole programs are.
     row("position-independent-code", "pic", Truth, Holds),
-    row("preserve-relocs", "preserve-relocs", Nothing, Refused),
+    row("preserve-relocs", "preserve-relocs", Nothing, Honoured),
     row("register-usage-level", "regUsageLevel", Number, Honoured),
-    row("return-at-end", "ret-end", Nothing, Missing("return instructions are placed freely")),
+    row("return-at-end", "ret-end", Nothing, Holds),
     row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused),
     row("sp-bounds-check", "sp-bounds-check", Nothing, Missing("the stack is not checked")),
     row("split-compile", "split-compile", Number, Honoured),
@@ -114,8 +115,10 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("fast-compile", "fast-compile", Nothing, Holds),
     // A process has one thread of make's without asking, and keeps to it.
     row("jobserver", "jobserver", Nothing, Honoured),
+    // Permits to take pointers for numbers of 32 bits.
+    row("opt-pointers", "opt-pointers", Nothing, Holds),
     row("regAllocOptLevel", "regAllocOptLevel", Number, Holds),
-    row("tool-name", "tool-name", Text, Holds),
+    row("tool-name", "tool-name", Text, Honoured),
     row("uumn", "uumn", Nothing, Holds),
     row("print-potentially-overlapping-membermasks", "print-potentially-overlapping-membermasks", Nothing, Missing("masks are not printed")),
     // Permissions.
@@ -127,7 +130,7 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
 ];
 
 /// Options that ptxas has with two dashes only.
-const LONG_ONLY: &[&str] = &["compiler-stats", "fdevice-time-trace", "fast-compile", "tool-name"];
+const LONG_ONLY: &[&str] = &["compiler-stats", "fdevice-time-trace", "fast-compile", "opt-pointers"];
 
 impl Row {
     /// Whether a name with its first dash taken away is this option's.

@@ -7,7 +7,7 @@
 use crate::code::{self, Function};
 use crate::tools::{self, Tools};
 use conformance::case;
-use ptx_backend::input::{Function as Input, Instr, SrcId, Stmt};
+use ptx_backend::input::{Env, Function as Input, Instr, SrcId, Stmt};
 use ptx_backend::order::{self, Claims};
 use ptx_isa::{FormId, Mod};
 use sass::{Inst, Sm};
@@ -81,7 +81,7 @@ fn try_judge(tools: &Tools, file: &Path, arch: &str, scratch: &Path) -> Result<J
         let Some(function) = functions.iter().find(|function| function.name == input.name) else { continue };
         let Some(lines) = lines.get(&input.name) else { continue };
         let statements: Vec<usize> = statements.iter().map(|offset| line_of(*offset)).collect();
-        match one(sm, input, &statements, function, lines) {
+        match one(sm, &module.env, input, &statements, function, lines) {
             Err(why) => *judged.unjudged.entry(why.to_owned()).or_default() += 1,
             Ok(result) => {
                 judged.all += 1;
@@ -108,6 +108,7 @@ fn try_judge(tools: &Tools, file: &Path, arch: &str, scratch: &Path) -> Result<J
 /// Judges one kernel; the error says why it cannot be.
 fn one(
     sm: Sm,
+    env: &Env,
     input: &Input,
     statements: &[usize],
     function: &Function,
@@ -144,10 +145,18 @@ fn one(
     let spills = vec![false; insts.len()];
     let never = dropped(input, &insts, &lines);
     Ok(order::check(
+        env,
         input,
         sm,
         &insts,
-        Claims { lines: &lines, unrolled: &[], spills: &spills, never: &never, tables: &[] },
+        Claims {
+            lines: &lines,
+            unrolled: &[],
+            spills: &spills,
+            never: &never,
+            tables: &[],
+            frame_is_gone: false,
+        },
     ))
 }
 

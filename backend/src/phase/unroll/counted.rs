@@ -1,0 +1,267 @@
+//! Which loops are unrolled, and into which pieces.
+
+use super::{LONGEST, LONGEST_DIVIDED, LONGEST_STRAIGHT, MOST_ITERATIONS, PIECES};
+use crate::copies::Piece;
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::Tree;
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
+use crate::ori::op::{Bool, ICmp, Op, Sign};
+use crate::ori::signature::facts;
+use crate::phase::branches::arguments_from;
+use crate::phase::edit::{Defs, added, known};
+
+/// A loop with one test, at its end.
+pub(super) struct Counted {
+    /// The blocks in the order of control flow: the header first, the block with the test last.
+    pub(super) body: Vec<BlockId>,
+    /// The loop continues while `cmp` holds between the header's phi of this index plus `offset` and `limit`.
+    pub(super) phi: usize,
+    pub(super) offset: u32,
+    pub(super) step: i32,
+    pub(super) cmp: ICmp,
+    pub(super) sign: Sign,
+    /// The index of the limit among the operands of the instruction that makes the test, in the last block.
+    pub(super) limit: usize,
+    pub(super) test: Value,
+    /// Threads act together in it: it has convergent operations.
+    pub(super) convergent: bool,
+}
+
+impl Counted {
+    /// The loop of these blocks, which are in the order of control flow.
+    pub(super) fn of(
+        func: &Function,
+        cfg: &Cfg,
+        tree: &Tree,
+        defs: &Defs,
+        body: Vec<BlockId>,
+    ) -> Option<Counted> {
+        let (&header, &last) = (body.first()?, body.last()?);
+        let (cond, goes_on) = only_test(func, cfg, &body)?;
+        if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst)) {
+            return None;
+        }
+        let convergent = acts_together(func, tree, &body)?;
+        let v = cond.value()?;
+        let test = defs.inst(func, v).filter(|inst| inst.guard.is_true())?;
+        let Op::Isetp { cmp, sign, bool_: Bool::And, ex: false } = test.op else { return None };
+        let [a, b, with] = test.srcs[..] else { return None };
+        let inside = |src: &Src| src.value().is_some_and(|v| is_made_in(func, defs, &body, v));
+        if !with.is_true() || !inside(&cond) || test.dsts.first() != Some(&Dst::Value(v)) {
+            return None;
+        }
+        let cmp = if goes_on == cond.mods.not { inverted(cmp)? } else { cmp };
+        let (sum, limit, cmp) = match (inside(&a), inside(&b)) {
+            (true, false) => (a, 1, cmp),
+            (false, true) => (b, 0, mirrored(cmp)?),
+            _ => return None,
+        };
+        if test.srcs[limit].mods != SrcMods::NONE {
+            return None;
+        }
+        let phis = &func.block(header).phis;
+        let phi_of = |src: Src| phis.iter().position(|phi| src == Src::from(phi.dst));
+        let (base, offset) =
+            added(func, defs, sum).filter(|(base, _)| phi_of(*base).is_some()).unwrap_or((sum, 0));
+        let phi = phi_of(base)?;
+        let next = phis[phi].args.iter().find(|(from, _)| *from == last)?.1;
+        let (again, step) = added(func, defs, next)?;
+        if again != base || func.value(phis[phi].dst).file != File::R {
+            return None;
+        }
+        let step = step as i32;
+        goes_towards(step, cmp).then_some(Counted {
+            body,
+            phi,
+            offset,
+            step,
+            cmp,
+            sign,
+            limit,
+            test: v,
+            convergent,
+        })
+    }
+
+    pub(super) fn header(&self) -> BlockId {
+        self.body[0]
+    }
+
+    pub(super) fn last(&self) -> BlockId {
+        self.body[self.body.len() - 1]
+    }
+
+    /// What the tested sum is compared with.
+    pub(super) fn limit(&self, func: &Function) -> Option<Src> {
+        let mut insts = self.body.iter().rev().flat_map(|&b| &func.block(b).insts);
+        let test = insts.find(|inst| inst.defs().any(|v| v == self.test))?;
+        test.srcs.get(self.limit).copied()
+    }
+
+    /// Operations of an iteration.
+    pub(super) fn size(&self, func: &Function) -> usize {
+        self.body.iter().map(|&b| func.block(b).insts.len()).sum()
+    }
+
+    /// What it is unrolled into; `None` if that does not pay. `agree` tells whether the threads of a warp leave together.
+    pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
+        let size = self.size(func);
+        let pieces = match self.iterations(func) {
+            Some(all) if all <= MOST_ITERATIONS && size * all as usize <= LONGEST_STRAIGHT => {
+                vec![Piece { iterations: all, repeats: false }]
+            }
+            Some(all) if let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) => {
+                vec![Piece { iterations, repeats: true }]
+            }
+            _ if size <= LONGEST && (!self.convergent || agree()) => PIECES.to_vec(),
+            _ => return None,
+        };
+        let most = pieces.iter().map(|piece| piece.iterations).sum::<u32>().checked_mul(self.copies(func))?;
+        func.facts.statements.allow(most).then_some(pieces)
+    }
+
+    /// How many copies its statements have, at most.
+    pub(super) fn copies(&self, func: &Function) -> u32 {
+        let number = |src: SrcId| func.facts.statements.copy_number(src);
+        let of = |b: &BlockId| {
+            let block = func.block(*b);
+            block.insts.iter().map(|inst| number(inst.src)).max().unwrap_or(0).max(number(block.term_src))
+        };
+        self.body.iter().map(of).max().unwrap_or(0) + 1
+    }
+
+    /// The trip count, if it is known and not too large to count.
+    fn iterations(&self, func: &Function) -> Option<u32> {
+        const MOST: u32 = 1 << 12;
+        let phi = &func.block(self.header()).phis[self.phi];
+        let mut starts = phi.args.iter().filter(|(from, _)| *from != self.last()).map(|(_, src)| known(src));
+        let start = starts.next()??;
+        if starts.any(|other| other != Some(start)) {
+            return None;
+        }
+        let limit = known(&self.limit(func)?)?;
+        let mut tested = start.wrapping_add(self.offset);
+        let mut iterations = 1;
+        while self.compares(tested, limit) {
+            iterations += 1;
+            tested = tested.wrapping_add(self.step as u32);
+            if iterations > MOST {
+                return None;
+            }
+        }
+        Some(iterations)
+    }
+
+    fn compares(&self, a: u32, b: u32) -> bool {
+        let order = match self.sign {
+            Sign::S32 => (a as i32).cmp(&(b as i32)),
+            Sign::U32 => a.cmp(&b),
+        };
+        match self.cmp {
+            ICmp::Lt => order.is_lt(),
+            ICmp::Le => order.is_le(),
+            ICmp::Gt => order.is_gt(),
+            ICmp::Ge => order.is_ge(),
+            ICmp::Eq => order.is_eq(),
+            _ => order.is_ne(),
+        }
+    }
+
+    /// The values that the header's phis take from the end of an iteration.
+    pub(super) fn carried(&self, func: &Function) -> Vec<Src> {
+        arguments_from(func, self.header(), self.last())
+    }
+}
+
+/// The condition of the only branch that leaves or repeats a loop, and whether the loop goes on where it holds. The branch
+/// ends the loop's last block.
+fn only_test(func: &Function, cfg: &Cfg, body: &[BlockId]) -> Option<(Src, bool)> {
+    let (&header, &last) = (body.first()?, body.last()?);
+    let Term::Branch { cond, then, els, .. } = func.block(last).term else { return None };
+    let goes_on = then == header;
+    let exit = if goes_on { els } else { then };
+    let preds = cfg.preds(header);
+    if !preds.contains(&last) || preds.len() < 2 || body.contains(&exit) {
+        return None;
+    }
+    let stays = |&b: &BlockId| {
+        let term = &func.block(b).term;
+        matches!(term, Term::Jump(_) | Term::Branch { .. })
+            && term.successors().iter().all(|to| body.contains(to) && *to != header)
+    };
+    body[..body.len() - 1].iter().all(stays).then_some((cond, goes_on))
+}
+
+/// Whether there may be two of the instruction.
+fn can_copy(func: &Function, inst: &Inst) -> bool {
+    let is_plain = |v: Value| {
+        let data = func.value(v);
+        data.pin.is_none() && matches!(data.file, File::R | File::P)
+    };
+    !inst.op.calls_function() && inst.defs().all(is_plain)
+}
+
+/// Whether threads act together in the loop; `None` where a copy could part them. Threads may do together in one iteration
+/// what others do in another, unless each does it in every iteration.
+fn acts_together(func: &Function, tree: &Tree, body: &[BlockId]) -> Option<bool> {
+    let last = *body.last()?;
+    let mut any = false;
+    for &b in body {
+        for inst in func.block(b).insts.iter().filter(|inst| facts(&inst.op).convergent) {
+            if !inst.guard.is_true() || !(b == last || tree.dominates(b, last)) {
+                return None;
+            }
+            any = true;
+        }
+    }
+    Some(any)
+}
+
+fn is_made_in(func: &Function, defs: &Defs, body: &[BlockId], v: Value) -> bool {
+    match defs.site(v) {
+        Some((b, _)) => body.contains(&b),
+        None => body.iter().any(|&b| func.block(b).phis.iter().any(|phi| phi.dst == v)),
+    }
+}
+
+/// Whether the steps lead to where the comparison fails, and are so short that no multiple of one wraps around.
+fn goes_towards(step: i32, cmp: ICmp) -> bool {
+    let towards = match cmp {
+        ICmp::Lt | ICmp::Le => step > 0,
+        ICmp::Gt | ICmp::Ge => step < 0,
+        ICmp::Ne => step != 0,
+        _ => false,
+    };
+    towards && step.unsigned_abs() <= 1 << 24
+}
+
+/// The largest divisor of `all` that is at most `most`, if there is one of four or more.
+fn divisor(all: u32, most: u32) -> Option<u32> {
+    (4..=most.min(MOST_ITERATIONS)).rev().find(|divisor| all.is_multiple_of(*divisor))
+}
+
+/// The negated comparison.
+fn inverted(cmp: ICmp) -> Option<ICmp> {
+    Some(match cmp {
+        ICmp::Lt => ICmp::Ge,
+        ICmp::Le => ICmp::Gt,
+        ICmp::Gt => ICmp::Le,
+        ICmp::Ge => ICmp::Lt,
+        ICmp::Eq => ICmp::Ne,
+        ICmp::Ne => ICmp::Eq,
+        ICmp::F | ICmp::T => return None,
+    })
+}
+
+/// The comparison with its operands swapped.
+fn mirrored(cmp: ICmp) -> Option<ICmp> {
+    Some(match cmp {
+        ICmp::Lt => ICmp::Gt,
+        ICmp::Le => ICmp::Ge,
+        ICmp::Gt => ICmp::Lt,
+        ICmp::Ge => ICmp::Le,
+        ICmp::Eq | ICmp::Ne => cmp,
+        ICmp::F | ICmp::T => return None,
+    })
+}

@@ -1,0 +1,239 @@
+//! The pieces that stand in the place of a loop, and the guards before them.
+
+use super::copy::{Iterations, number, substituted};
+use super::counted::Counted;
+use super::like;
+use crate::copies::{Piece, Unrolled};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, Term, Value};
+use crate::ori::op::{Bool, ICmp, Op, Sign};
+use crate::phase::branches::arguments_from;
+use crate::phase::edit::normalize_predicate;
+
+impl Counted {
+    /// Puts pieces in the place of the loop, which is entered from `entry` with `values` and left to `after`. A last piece of
+    /// one iteration that repeats is the loop itself.
+    pub(super) fn unroll(
+        &self,
+        func: &mut Function,
+        pieces: &[Piece],
+        entry: BlockId,
+        after: BlockId,
+        round: u32,
+    ) {
+        let (header, last) = (self.header(), self.last());
+        let copies = self.copies(func);
+        func.facts.unrolled.push(Unrolled {
+            branch: func.block(last).term_src,
+            copies,
+            pieces: pieces.to_vec(),
+            round,
+            never: func.facts.never.len(),
+        });
+        let Some(limit) = self.limit(func) else { return };
+        let values = arguments_from(func, header, entry);
+        let mut stage = Some(Stage { block: entry, values });
+        let mut made = Vec::new();
+        let mut iteration = 0;
+        for (i, piece) in pieces.iter().enumerate() {
+            let next = match pieces.get(i + 1) {
+                None => None,
+                Some(Piece { iterations: 1, repeats: true }) if i + 2 == pieces.len() => {
+                    for phi in &mut func.block_mut(header).phis {
+                        phi.args.retain(|(from, _)| *from == last);
+                    }
+                    Some(header)
+                }
+                Some(_) => Some(self.stage(func)),
+            };
+            let Some(from) = stage.take() else { break };
+            made.extend((i > 0).then_some(from.block));
+            let place = Place { piece, first: iteration, copies, limit, from, next, after };
+            self.piece(func, &place, &mut made);
+            iteration += piece.iterations;
+            if next == Some(header) {
+                break;
+            }
+            stage = next.map(|block| {
+                let values = func.block(block).phis.iter().map(|phi| phi.dst.into()).collect();
+                Stage { block, values }
+            });
+        }
+        let place = func.layout.iter().position(|&b| b == header).unwrap_or(0);
+        if iteration < pieces.iter().map(|piece| piece.iterations).sum() {
+            let statements = func.facts.statements;
+            for &b in &self.body {
+                number(func.block_mut(b), statements, iteration, copies);
+            }
+            func.block_mut(header).may_unroll = false;
+        } else {
+            func.layout.retain(|b| !self.body.contains(b));
+            for phi in &mut func.block_mut(after).phis {
+                phi.args.retain(|(from, _)| *from != last);
+            }
+        }
+        func.layout.splice(place..place, made);
+    }
+
+    /// A block for a guard, with phis for those of the header.
+    fn stage(&self, func: &mut Function) -> BlockId {
+        let block = func.new_block();
+        func.block_mut(block).term_src = func.block(self.last()).term_src;
+        let phis = carried_phis(func, self.header());
+        func.block_mut(block).phis = phis.into_iter().map(|dst| Phi { dst, args: Vec::new() }).collect();
+        block
+    }
+
+    /// Makes the iterations of a piece, connects them with what is before and after them, and adds their blocks to `made`.
+    fn piece(&self, func: &mut Function, place: &Place<'_>, made: &mut Vec<BlockId>) {
+        let Place { piece, from, next, after, .. } = place;
+        let last = self.last();
+        let term_src = func.block(last).term_src;
+        let Some(exit) = self.exit(func) else { return };
+        let starts = if piece.repeats { carried_phis(func, self.header()) } else { Vec::new() };
+        let values = match piece.repeats {
+            true => starts.iter().map(|&v| v.into()).collect(),
+            false => from.values.clone(),
+        };
+        let Some(Iterations { top, bottom, values, map }) = self.iterations_of(func, place, values, made)
+        else {
+            return;
+        };
+        match next {
+            None => func.block_mut(from.block).term = Term::Jump(top),
+            Some(next) => {
+                let start = from.values[self.phi];
+                let enough = self.guard(func, place, from.block, start, Src::TRUE);
+                func.block_mut(from.block).term =
+                    Term::Branch { cond: enough, then: top, els: *next, uniform: exit.uniform };
+                lead(func, from.block, &from.values, *next);
+            }
+        }
+        let exit = Exit { cond: substituted(&map, exit.cond), ..exit };
+        let mut left = bottom;
+        func.block_mut(bottom).term = match (piece.repeats, next) {
+            (false, None) => Term::Jump(*after),
+            (false, Some(next)) => exit.branch(*next, *after),
+            (true, None) => exit.branch(top, *after),
+            (true, Some(next)) => {
+                let enough = self.guard(func, place, bottom, values[self.phi], exit.stays());
+                left = func.new_block();
+                func.block_mut(left).term = exit.branch(*next, *after);
+                func.block_mut(left).term_src = term_src;
+                made.push(left);
+                Term::Branch { cond: enough, then: top, els: left, uniform: exit.uniform }
+            }
+        };
+        let ways = from.values.iter().zip(&values);
+        func.block_mut(top).phis = starts
+            .iter()
+            .zip(ways)
+            .map(|(&dst, (&start, &end))| Phi { dst, args: vec![(from.block, start), (bottom, end)] })
+            .collect();
+        if let Some(next) = next {
+            lead(func, left, &values, *next);
+        }
+        for phi in &mut func.block_mut(*after).phis {
+            if let Some((_, src)) = phi.args.iter().find(|(from, _)| *from == last) {
+                phi.args.push((left, substituted(&map, *src)));
+            }
+        }
+    }
+
+    fn exit(&self, func: &Function) -> Option<Exit> {
+        match func.block(self.last()).term {
+            Term::Branch { cond, then, uniform, .. } => {
+                Some(Exit { cond, goes_on: then == self.header(), uniform })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether all iterations of a piece, of which it has two at least, are left: all their tests but the last hold. The first
+    /// of them begins with `value`, if `begins` holds.
+    fn guard(&self, func: &mut Function, place: &Place<'_>, b: BlockId, value: Src, begins: Src) -> Src {
+        let (limit, at) = (place.limit, func.block(self.last()).term_src);
+        let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
+            let dst = func.new_value(File::R, 1);
+            let dsts = [Dst::Value(dst), Dst::Sink, Dst::Sink];
+            func.block_mut(b).insts.push(Inst::new(Op::Iadd3 { x: false }, &dsts, &srcs, at));
+            dst.into()
+        };
+        let tested = match self.offset {
+            0 => value,
+            offset => add(func, [value, Src::imm(offset), Src::ZERO]),
+        };
+        // The distance to the limit, in the direction of the steps.
+        let (from, to) = if self.step > 0 { (tested, limit) } else { (limit, tested) };
+        let distance = add(func, [to, from.neg(), Src::ZERO]);
+        let test = |func: &mut Function, cmp, sign, a, b_, with| -> Src {
+            let dst = func.new_value(File::P, 1);
+            let op = Op::Isetp { cmp, sign, bool_: Bool::And, ex: false };
+            func.block_mut(b).insts.push(Inst::new(op, &[Dst::Value(dst), Dst::Sink], &[a, b_, with], at));
+            dst.into()
+        };
+        let holds = match self.cmp {
+            ICmp::Ne => begins,
+            cmp => test(func, cmp, self.sign, tested, limit, begins),
+        };
+        let steps = (place.piece.iterations - 2) * self.step.unsigned_abs();
+        let at_least = if matches!(self.cmp, ICmp::Le | ICmp::Ge) { ICmp::Ge } else { ICmp::Gt };
+        test(func, at_least, Sign::U32, distance, Src::imm(steps), holds)
+    }
+}
+
+/// Where a piece stands.
+pub(super) struct Place<'a> {
+    pub(super) piece: &'a Piece,
+    /// The number of its first iteration among those of all pieces.
+    pub(super) first: u32,
+    /// How many copies the loop's statements have already.
+    pub(super) copies: u32,
+    pub(super) limit: Src,
+    pub(super) from: Stage,
+    /// Where control goes if too few iterations are left.
+    pub(super) next: Option<BlockId>,
+    pub(super) after: BlockId,
+}
+
+/// The branch that leaves or repeats a loop.
+#[derive(Clone, Copy)]
+struct Exit {
+    cond: Src,
+    /// The loop goes on where the condition holds.
+    goes_on: bool,
+    uniform: bool,
+}
+
+impl Exit {
+    fn branch(self, again: BlockId, after: BlockId) -> Term {
+        let Exit { cond, goes_on, uniform } = self;
+        let (then, els) = if goes_on { (again, after) } else { (after, again) };
+        Term::Branch { cond, then, els, uniform }
+    }
+
+    /// Whether the loop goes on.
+    fn stays(self) -> Src {
+        let mut cond = if self.goes_on { self.cond } else { self.cond.not() };
+        normalize_predicate(&mut cond);
+        cond
+    }
+}
+
+/// A block without a terminator yet, and the values of the header's phis there.
+pub(super) struct Stage {
+    block: BlockId,
+    values: Vec<Src>,
+}
+
+/// New values for the header's phis.
+fn carried_phis(func: &mut Function, header: BlockId) -> Vec<Value> {
+    let phis: Vec<Value> = func.block(header).phis.iter().map(|phi| phi.dst).collect();
+    phis.into_iter().map(|v| like(func, v)).collect()
+}
+
+/// The phis of `to` take `values` from `from`.
+fn lead(func: &mut Function, from: BlockId, values: &[Src], to: BlockId) {
+    for (phi, value) in func.block_mut(to).phis.iter_mut().zip(values) {
+        phi.args.push((from, *value));
+    }
+}

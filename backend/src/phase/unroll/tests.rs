@@ -1,0 +1,171 @@
+//! Loops that are unrolled, as text.
+
+use super::*;
+use crate::copies::Statements;
+use crate::ori::analyses::Analyses;
+use crate::ori::op::Op;
+use crate::ori::text;
+use expect_test::{Expect, expect};
+
+fn unrolled(body: &str) -> Function {
+    let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+    let analyses = Analyses::default();
+    func.facts.statements = Statements::new(100);
+    func.layout.clone().into_iter().for_each(|b| func.block_mut(b).may_unroll = true);
+    let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &analyses };
+    run(&mut func, &context).unwrap();
+    crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+    func
+}
+
+fn check(body: &str, expected: Expect) {
+    expected.assert_eq(&text::print(&unrolled(body)));
+}
+
+/// A loop that stores its counter, which goes from `start` by `step` while it compares so with `limit`.
+fn counting(start: &str, step: &str, compare: &str, limit: &str) -> String {
+    format!(
+        "b0:\n%v0:r = S2R{{sr=0x21}}\nJUMP b1\n\
+         b1:\n%v1:r = phi b0 {start}, b1 %v2\nSTS %v1, RZ, %v1\n%v2:r, _, _ = IADD3 %v1, {step}, RZ\n\
+         %v3:p, _ = ISETP.{compare}.AND %v2, {limit}, PT\nBRA %v3, b1, b2\n\
+         b2:\nSTS %v0, RZ, %v2\nEXIT"
+    )
+}
+
+fn is_unrolled(body: &str) -> bool {
+    let func = unrolled(body);
+    let stores = |b: &BlockId| func.block(*b).insts.iter().filter(|i| matches!(i.op, Op::Sts { .. })).count();
+    func.layout.iter().map(stores).sum::<usize>() > 2
+}
+
+#[test]
+fn loops_of_known_turns_become_straight() {
+    check(
+        &counting("RZ", "0x1", "LT", "0x3"),
+        expect![[r#"
+            func "f" {
+            b0:
+              %v0:r = S2R{sr=0x21}
+              JUMP b3
+            b3:
+              JUMP b5
+            b5:
+              STS RZ, RZ, RZ
+              %v5:r, _, _ = IADD3 RZ, 0x1, RZ
+              %v6:p, _ = ISETP.LT.AND %v5, 0x3, PT
+              JUMP b6
+            b6:
+              STS %v5, RZ, %v5 #100
+              %v7:r, _, _ = IADD3 %v5, 0x1, RZ #100
+              %v8:p, _ = ISETP.LT.AND %v7, 0x3, PT #100
+              JUMP b7 #100
+            b7:
+              STS %v7, RZ, %v7 #200
+              %v9:r, _, _ = IADD3 %v7, 0x1, RZ #200
+              %v10:p, _ = ISETP.LT.AND %v9, 0x3, PT #200
+              JUMP b4 #200
+            b4:
+              %v4:r = phi b7 %v9
+              JUMP b2
+            b2:
+              STS %v0, RZ, %v4
+              EXIT
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn other_loops_take_four_turns_while_so_many_are_left() {
+    check(
+        &counting("%v0", "0x4", "NE", "c[0x0][0x210]"),
+        expect![[r#"
+            func "f" {
+            b0:
+              %v0:r = S2R{sr=0x21}
+              JUMP b3
+            b3:
+              %v15:r, _, _ = IADD3 %v0, 0x4, RZ
+              %v16:r, _, _ = IADD3 c[0x0][0x210], -%v15, RZ
+              %v17:p, _ = ISETP.GT.U32.AND %v16, 0x8, PT
+              BRA %v17, b6, b5
+            b6:
+              %v6:r = phi b3 %v0, b9 %v13
+              STS %v6, RZ, %v6
+              %v7:r, _, _ = IADD3 %v6, 0x4, RZ
+              %v8:p, _ = ISETP.NE.AND %v7, c[0x0][0x210], PT
+              JUMP b7
+            b7:
+              STS %v7, RZ, %v7 #100
+              %v9:r, _, _ = IADD3 %v7, 0x4, RZ #100
+              %v10:p, _ = ISETP.NE.AND %v9, c[0x0][0x210], PT #100
+              JUMP b8 #100
+            b8:
+              STS %v9, RZ, %v9 #200
+              %v11:r, _, _ = IADD3 %v9, 0x4, RZ #200
+              %v12:p, _ = ISETP.NE.AND %v11, c[0x0][0x210], PT #200
+              JUMP b9 #200
+            b9:
+              STS %v11, RZ, %v11 #300
+              %v13:r, _, _ = IADD3 %v11, 0x4, RZ #300
+              %v14:p, _ = ISETP.NE.AND %v13, c[0x0][0x210], PT #300
+              %v18:r, _, _ = IADD3 %v13, 0x4, RZ
+              %v19:r, _, _ = IADD3 c[0x0][0x210], -%v18, RZ
+              %v20:p, _ = ISETP.GT.U32.AND %v19, 0x8, %v14
+              BRA %v20, b6, b10 #300
+            b10:
+              BRA %v14, b5, b4
+            b5:
+              %v5:r = phi b3 %v0, b10 %v13
+              %v25:r, _, _ = IADD3 %v5, 0x4, RZ
+              %v26:r, _, _ = IADD3 c[0x0][0x210], -%v25, RZ
+              %v27:p, _ = ISETP.GT.U32.AND %v26, RZ, PT
+              BRA %v27, b11, b1
+            b11:
+              STS %v5, RZ, %v5 #400
+              %v21:r, _, _ = IADD3 %v5, 0x4, RZ #400
+              %v22:p, _ = ISETP.NE.AND %v21, c[0x0][0x210], PT #400
+              JUMP b12 #400
+            b12:
+              STS %v21, RZ, %v21 #500
+              %v23:r, _, _ = IADD3 %v21, 0x4, RZ #500
+              %v24:p, _ = ISETP.NE.AND %v23, c[0x0][0x210], PT #500
+              BRA %v24, b1, b4 #500
+            b1:
+              %v1:r = phi b1 %v2, b5 %v5, b12 %v23
+              STS %v1, RZ, %v1 #600
+              %v2:r, _, _ = IADD3 %v1, 0x4, RZ #600
+              %v3:p, _ = ISETP.NE.AND %v2, c[0x0][0x210], PT #600
+              BRA %v3, b1, b4 #600
+            b4:
+              %v4:r = phi b1 %v2, b10 %v13, b12 %v23
+              JUMP b2
+            b2:
+              STS %v0, RZ, %v4
+              EXIT
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn steps_go_towards_the_limit() {
+    let unrolls = |step, compare| is_unrolled(&counting("%v0", step, compare, "c[0x0][0x210]"));
+    assert!(unrolls("0x1", "LT") && unrolls("0x2", "LE.U32") && unrolls("0xffffffff", "GT"));
+    assert!(!unrolls("0xffffffff", "LT") && !unrolls("0x1", "GE") && !unrolls("0x1", "EQ"));
+}
+
+#[test]
+fn loops_in_which_threads_act_together_stay() {
+    let body = counting("%v0", "0x1", "LT", "c[0x0][0x210]").replace("STS %v1, RZ, %v1\n", "BAR.SYNC RZ\n");
+    assert!(!is_unrolled(&body));
+}
+
+#[test]
+fn loops_with_another_way_out_stay() {
+    let body = "b0:\n%v0:r = S2R{sr=0x21}\n%v9:p, _ = ISETP.LT.AND %v0, 0x5, PT\nJUMP b1\n\
+         b1:\n%v1:r = phi b0 RZ, b3 %v2\nSTS %v1, RZ, %v1\nBRA %v9, b2, b3\n\
+         b3:\n%v2:r, _, _ = IADD3 %v1, 0x1, RZ\n%v3:p, _ = ISETP.LT.AND %v2, 0x64, PT\nBRA %v3, b1, b2\n\
+         b2:\nSTS %v0, RZ, %v0\nEXIT";
+    assert!(!is_unrolled(body));
+}

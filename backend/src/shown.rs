@@ -1,0 +1,182 @@
+//! Where PTX registers are, for debuggers: which machine register has which word of them, and from where to where.
+//!
+//! Construction puts an [`Op::Shown`](crate::ori::op::Op::Shown) where a PTX register is written. Emission makes a
+//! [`Mark`] of it, at which the machine register has the word. From there on it does until either register is
+//! overwritten, on all paths: a forward dataflow over the machine code.
+
+use crate::abi;
+use crate::input::RegId;
+use crate::mach::{Block, BlockId, Code, MachInst};
+use crate::ori::ir::{File, Reg};
+use crate::sched::facts::name;
+use sass::{Field, Inst, RegFile};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A word of a PTX register.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Word {
+    pub register: RegId,
+    /// Which of the register's words, the lowest first.
+    pub index: u8,
+}
+
+/// A place where a word of a PTX register gets a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    pub block: BlockId,
+    /// How many instructions of statements stand before it in its block. The backend's own may be added later.
+    pub after: u32,
+    pub word: Word,
+    /// The general register; `None` where no register has the value.
+    pub at: Option<u8>,
+}
+
+/// From where to where a general register has a word of a PTX register, in bytes of the code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Location {
+    pub start: u32,
+    pub end: u32,
+    pub word: Word,
+    pub at: u8,
+}
+
+/// What general registers have: pairs of one and a word.
+type Contents = BTreeSet<(u8, Word)>;
+
+/// Bytes of an instruction.
+const WORD: u32 = 16;
+/// RZ.
+const ZERO: u8 = 255;
+/// PT.
+const ALWAYS: u64 = 7;
+
+/// All locations, by where they start.
+pub fn locations(code: &Code) -> Vec<Location> {
+    if code.shown.is_empty() {
+        return Vec::new();
+    }
+    let marks = marks_by_place(code);
+    let mut entries: Vec<Option<Contents>> = vec![None; code.blocks.len()];
+    if let Some(first) = entries.first_mut() {
+        *first = Some(Contents::new());
+    }
+    let mut pending = vec![0];
+    while let Some(block) = pending.pop() {
+        let mut contents = entries[block].clone().unwrap_or_default();
+        walk(code, block, &marks[block], &mut contents, |_| ());
+        for next in code.blocks[block].successors.iter().map(|next| next.index()) {
+            let joined = match &entries[next] {
+                Some(known) => known.intersection(&contents).copied().collect(),
+                None => contents.clone(),
+            };
+            if entries[next].as_ref() != Some(&joined) {
+                entries[next] = Some(joined);
+                pending.push(next);
+            }
+        }
+    }
+    let mut found = Found::default();
+    for (block, entry) in entries.into_iter().enumerate() {
+        let mut contents = entry.unwrap_or_default();
+        walk(code, block, &marks[block], &mut contents, |contents| found.step(contents));
+    }
+    found.step(&Contents::new());
+    found.locations.sort_unstable();
+    found.locations
+}
+
+/// For each block the marks before each of its instructions, and those behind the last one.
+fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
+    let empty = |block: &Block| vec![Vec::new(); block.insts.len() + 1];
+    let mut places: Vec<Vec<Vec<Mark>>> = code.blocks.iter().map(empty).collect();
+    for mark in &code.shown {
+        let insts = &code.blocks[mark.block.index()].insts;
+        let mut of_statements = (1..).zip(insts).filter(|(_, made)| made.src.is_some());
+        let place = match mark.after {
+            0 => 0,
+            n => of_statements.nth(n as usize - 1).map_or(insts.len(), |(behind, _)| behind),
+        };
+        places[mark.block.index()][place].push(*mark);
+    }
+    places
+}
+
+/// Calls `see` with what registers have before each instruction of a block; `contents` becomes what they have behind it.
+fn walk(
+    code: &Code,
+    block: usize,
+    marks: &[Vec<Mark>],
+    contents: &mut Contents,
+    mut see: impl FnMut(&Contents),
+) {
+    for (made, marks) in code.blocks[block].insts.iter().zip(marks) {
+        apply(marks, contents);
+        see(contents);
+        execute(code, made, contents);
+    }
+    if let Some(last) = marks.last() {
+        apply(last, contents);
+    }
+}
+
+fn apply(marks: &[Mark], contents: &mut Contents) {
+    for mark in marks {
+        contents.retain(|(_, word)| *word != mark.word);
+        contents.extend(mark.at.map(|at| (at, mark.word)));
+    }
+}
+
+/// What is overwritten goes, and what is copied has one place more.
+fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
+    let inst = &made.inst;
+    if name(inst) == "CALL" {
+        // Routines of the runtime library keep a convention of their own.
+        let keeps = |at: u8| made.target.is_none() && abi::is_preserved(Reg { file: File::R, index: at });
+        contents.retain(|(at, _)| keeps(*at));
+        return;
+    }
+    let copied = copy(inst).map_or_else(Vec::new, |(to, from)| {
+        let words = contents.iter().filter(|(at, _)| *at == from);
+        words.map(|(_, word)| (to, *word)).collect()
+    });
+    for written in inst.writes(code.sm).filter(|used| used.file == RegFile::R) {
+        let end = u16::from(written.index) + u16::from(written.count);
+        contents.retain(|(at, _)| !(u16::from(written.index)..end).contains(&u16::from(*at)));
+    }
+    contents.extend(copied);
+}
+
+/// Destination and source of a move between registers that always happens.
+fn copy(inst: &Inst) -> Option<(u8, u8)> {
+    let is_move = inst.form().mnemonic == "MOV" && inst.get(Field::Guard) == Some(ALWAYS);
+    let register = |field| inst.get(field).and_then(|index| u8::try_from(index).ok());
+    let pair = (register(Field::Rd)?, register(Field::Rb)?);
+    (is_move && pair.1 != ZERO && pair.0 != pair.1).then_some(pair)
+}
+
+/// Locations that are open, and those that have ended.
+#[derive(Default)]
+struct Found {
+    offset: u32,
+    open: BTreeMap<(u8, Word), u32>,
+    locations: Vec<Location>,
+}
+
+impl Found {
+    /// The next instruction, and what registers have before it.
+    fn step(&mut self, contents: &Contents) {
+        let offset = self.offset;
+        let locations = &mut self.locations;
+        self.open.retain(|&(at, word), &mut start| {
+            let stays = contents.contains(&(at, word));
+            if !stays {
+                locations.push(Location { start, end: offset, word, at });
+            }
+            stays
+        });
+        for pair in contents {
+            self.open.entry(*pair).or_insert(offset);
+        }
+        self.offset += WORD;
+    }
+}

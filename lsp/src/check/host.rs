@@ -1,0 +1,28 @@
+//! Files of other languages with PTX in them.
+
+use std::path::Path;
+
+use ptx_analysis::Database;
+use ptx_analysis::ide::Diagnostic;
+use ptx_embed::{Language, scan};
+
+use crate::embedded;
+
+/// The language of a file that is not PTX but may hold some.
+pub(super) fn language(path: &Path) -> Option<Language> {
+    Language::of_path(path)
+}
+
+/// What is found in all snippets of a text, in its own positions.
+pub(super) fn findings(db: &Database, language: Language, text: &str, has_target: bool) -> Vec<Diagnostic> {
+    let scan = scan(language, text);
+    let found: Vec<Vec<Diagnostic>> = scan
+        .snippets()
+        .iter()
+        .map(|snippet| {
+            let file = db.add_frozen_file(snippet.document.text());
+            embedded::findings(db, file, &snippet.document, has_target)
+        })
+        .collect();
+    embedded::all(scan.snippets(), found.iter().map(Vec::as_slice), |at| embedded::is_guarded(text, at))
+}

@@ -1,0 +1,38 @@
+//! Starting the programs as a shell does.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// The output of a command, which must end on its own and print no more than a pipe holds.
+pub(crate) fn output(command: &mut Command) -> Output {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let start = Instant::now();
+    while child.try_wait().expect("a status").is_none() {
+        if start.elapsed() > Duration::from_secs(120) {
+            let _ = child.kill();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("what it printed")
+}
+
+/// The exit status and everything printed.
+pub(crate) fn told(command: &mut Command) -> (i32, String) {
+    let Output { status, stdout, stderr } = output(command);
+    let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(!text.contains("panicked"), "{command:?}: {text}");
+    (status.code().expect("no signal"), text)
+}
+
+pub(crate) fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
+    told(&mut command(program, folder, arguments))
+}

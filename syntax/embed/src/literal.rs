@@ -1,0 +1,163 @@
+//! String literals: their contents without escapes, and where each part of them comes from.
+
+use text_size::{TextRange, TextSize};
+
+/// How the contents of a literal are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Escapes {
+    /// Nothing is special.
+    Raw,
+    /// C and C++.
+    C,
+    Rust,
+    Python,
+}
+
+/// A part of a decoded text. Of the length of its host range if it is written there as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+    pub(crate) host: TextRange,
+}
+
+impl Piece {
+    pub(crate) fn end(&self) -> u32 {
+        self.start + self.len
+    }
+
+    pub(crate) fn is_verbatim(&self) -> bool {
+        self.len == u32::from(self.host.len())
+    }
+
+    /// Where a part of it, given in the decoded text, comes from.
+    pub(crate) fn host_of(&self, start: u32, end: u32) -> TextRange {
+        match self.is_verbatim() {
+            true => range(0, (end - start) as usize) + self.host.start() + TextSize::new(start - self.start),
+            false => self.host,
+        }
+    }
+}
+
+/// The contents of one literal or of several that follow each other.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Decoded {
+    pub(crate) text: String,
+    pub(crate) pieces: Vec<Piece>,
+    /// The last literal has no escapes.
+    pub(crate) is_raw: bool,
+}
+
+pub(crate) fn range(start: usize, end: usize) -> TextRange {
+    TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
+}
+
+impl Decoded {
+    fn push(&mut self, text: &str, host: TextRange) {
+        if text.is_empty() {
+            return;
+        }
+        let piece = Piece { start: self.text.len() as u32, len: text.len() as u32, host };
+        self.text.push_str(text);
+        match self.pieces.last_mut() {
+            // Two verbatim neighbours are one.
+            Some(last) if last.is_verbatim() && piece.is_verbatim() && last.host.end() == host.start() => {
+                last.len += piece.len;
+                last.host = last.host.cover(host);
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    /// Adds text that the host text does not have.
+    pub(crate) fn push_own(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds the contents of a literal, which lie at `start..end` of the host text. `None` for an escape that isn't
+    /// known.
+    pub(crate) fn add(&mut self, host: &str, start: usize, end: usize, escapes: Escapes) -> Option<()> {
+        self.is_raw = escapes == Escapes::Raw;
+        let contents = &host[start..end];
+        if escapes == Escapes::Raw || !contents.contains('\\') {
+            self.push(contents, range(start, end));
+            return Some(());
+        }
+        let mut at = start;
+        while at < end {
+            let length = host[at..end].find('\\').unwrap_or(end - at);
+            self.push(&host[at..at + length], range(at, at + length));
+            at += length;
+            if at < end {
+                let (text, length) = escape(&host[at..end], escapes)?;
+                self.push(&text, range(at, at + length));
+                at += length;
+            }
+        }
+        Some(())
+    }
+}
+
+/// What an escape at the start of a text stands for, and its length.
+fn escape(text: &str, escapes: Escapes) -> Option<(String, usize)> {
+    let kind = text[1..].chars().next()?;
+    let one = |c: char| Some((c.to_string(), 1 + kind.len_utf8()));
+    match kind {
+        'n' => one('\n'),
+        't' => one('\t'),
+        'r' => one('\r'),
+        '\\' | '\'' | '"' => one(kind),
+        '\n' if escapes == Escapes::Rust => {
+            let rest = &text[2..];
+            Some((String::new(), 2 + rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len()))
+        }
+        '\n' => Some((String::new(), 2)),
+        '\r' if text[2..].starts_with('\n') => Some((String::new(), 3)),
+        'a' if escapes != Escapes::Rust => one('\x07'),
+        'b' if escapes != Escapes::Rust => one('\x08'),
+        'f' if escapes != Escapes::Rust => one('\x0c'),
+        'v' if escapes != Escapes::Rust => one('\x0b'),
+        '?' if escapes == Escapes::C => one('?'),
+        'x' => number(text, 2, 2, 16),
+        '0' if escapes == Escapes::Rust => one('\0'),
+        '0'..='7' if escapes != Escapes::Rust => number(text, 1, 3, 8),
+        // As it stands, with the backslash: not what anybody means.
+        _ => None,
+    }
+}
+
+/// A character by its number, with at most so many digits from `start` on. ASCII only: others depend on the encoding.
+fn number(text: &str, start: usize, most: usize, radix: u32) -> Option<(String, usize)> {
+    let digits = text[start..].bytes().take(most).take_while(|&b| char::from(b).is_digit(radix)).count();
+    let code = u8::from_str_radix(&text[start..start + digits], radix).ok()?;
+    code.is_ascii().then(|| (char::from(code).to_string(), start + digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(text: &str, escapes: Escapes) -> Option<String> {
+        let mut decoded = Decoded::default();
+        decoded.add(text, 0, text.len(), escapes)?;
+        Some(decoded.text)
+    }
+
+    #[test]
+    fn escapes_of_each_language() {
+        assert_eq!(decode(r"a\n\tb\x41\101\\", Escapes::C).as_deref(), Some("a\n\tbAA\\"));
+        assert_eq!(decode("a\\\n   b", Escapes::Rust).as_deref(), Some("ab"));
+        assert_eq!(decode("a\\\n   b", Escapes::Python).as_deref(), Some("a   b"));
+        assert_eq!(decode(r"a\n", Escapes::Raw).as_deref(), Some(r"a\n"));
+        assert_eq!(decode(r"a\q", Escapes::C), None);
+        assert_eq!(decode("a\\", Escapes::C), None);
+    }
+
+    #[test]
+    fn pieces_cover_the_text() {
+        let mut decoded = Decoded::default();
+        decoded.add("ab\\ncd", 0, 6, Escapes::C).expect("known escapes");
+        let pieces: Vec<_> = decoded.pieces.iter().map(|p| (p.start, p.len, p.host)).collect();
+        assert_eq!(pieces, [(0, 2, range(0, 2)), (2, 1, range(2, 4)), (3, 2, range(4, 6))]);
+    }
+}

@@ -1,0 +1,153 @@
+//! All snippets of a text, and what an edit changes of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use text_size::{TextRange, TextSize};
+
+use crate::document::Document;
+use crate::{Language, Snippet, c, python, rust};
+
+/// Bytes between two marks at least.
+const DISTANCE: u32 = 2048;
+/// Bytes behind an edit that are read first.
+const WINDOW: usize = 8192;
+
+/// The snippets of a text, in its order.
+///
+/// Marks are starts of lines where a scanner is outside of everything and has not looked further: what follows depends
+/// on nothing before. So an edit is scanned from the mark before it to the first old mark after it.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    language: Language,
+    snippets: Vec<Snippet>,
+    marks: Vec<u32>,
+}
+
+/// Collects what a scanner finds in a window of a text.
+pub(crate) struct Sink<'a> {
+    /// Where the window starts in the text.
+    base: u32,
+    snippets: Vec<Snippet>,
+    marks: Vec<u32>,
+    last: u32,
+    furthest: usize,
+    /// Whether the scan may end at a mark.
+    is_known: &'a dyn Fn(u32) -> bool,
+    stopped_at: Option<u32>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(base: u32, is_known: &'a dyn Fn(u32) -> bool) -> Self {
+        let (snippets, marks) = (Vec::new(), Vec::new());
+        Sink { base, snippets, marks, last: base, furthest: 0, is_known, stopped_at: None }
+    }
+
+    pub(crate) fn snippet(&mut self, range: TextRange, document: Document) {
+        let document = Arc::new(document.relative_to(range.start()));
+        self.snippets.push(Snippet { range: range + TextSize::new(self.base), document });
+    }
+
+    /// The scanner has looked at what is before this place, however it goes on.
+    pub(crate) fn looked(&mut self, at: usize) {
+        self.furthest = self.furthest.max(at);
+    }
+
+    /// A line starts outside of everything. False where the scan ends.
+    pub(crate) fn line(&mut self, at: usize) -> bool {
+        let place = self.base + at as u32;
+        if self.furthest > at {
+            return true;
+        }
+        if (self.is_known)(place) {
+            self.stopped_at = Some(place);
+            return false;
+        }
+        if place - self.last >= DISTANCE {
+            self.marks.push(place);
+            self.last = place;
+        }
+        true
+    }
+}
+
+fn run(language: Language, text: &str, sink: &mut Sink<'_>) {
+    match language {
+        Language::Cuda => c::scan(text, true, sink),
+        Language::Cpp => c::scan(text, false, sink),
+        Language::Rust => rust::scan(text, sink),
+        Language::Python => python::scan(text, sink),
+    }
+}
+
+/// Finds the snippets of a text. Of one that has no positions, since it is too long, there are none.
+pub fn scan(language: Language, text: &str) -> Scan {
+    let mut sink = Sink::new(0, &|_| false);
+    if u32::try_from(text.len()).is_ok() {
+        run(language, text, &mut sink);
+    }
+    Scan { language, snippets: sink.snippets, marks: sink.marks }
+}
+
+impl Scan {
+    pub fn snippets(&self) -> &[Snippet] {
+        &self.snippets
+    }
+
+    /// The number of the snippet that a position lies in.
+    pub fn at(&self, offset: TextSize) -> Option<usize> {
+        let index = self.snippets.partition_point(|snippet| snippet.range.end() < offset);
+        self.snippets.get(index).filter(|snippet| snippet.range.contains_inclusive(offset)).map(|_| index)
+    }
+
+    /// Follows an edit: `removed` was replaced by so many bytes. The text as it is now has `len` bytes, and `read` gives a
+    /// part of it, without a character that goes beyond the part. Gives the numbers of the snippets that were replaced,
+    /// and how many took their place.
+    pub fn edit(
+        &mut self,
+        removed: Range<usize>,
+        inserted: usize,
+        len: usize,
+        read: impl Fn(Range<usize>) -> String,
+    ) -> (Range<usize>, usize) {
+        let moved = |at: u32| (i64::from(at) + inserted as i64 - removed.len() as i64) as u32;
+        let before = self.marks.partition_point(|&mark| (mark as usize) <= removed.start);
+        let start = before.checked_sub(1).map_or(0, |index| self.marks[index]);
+        let edited_end = removed.start + inserted;
+        let old = &self.marks;
+        let is_known = |place: u32| {
+            place as usize >= edited_end
+                && old[before..].iter().any(|&m| m as usize >= removed.end && moved(m) == place)
+        };
+        let mut window = WINDOW;
+        let (snippets, marks, stop) = loop {
+            let end = (edited_end + window).min(len);
+            let text = read(start as usize..end);
+            let mut sink = Sink::new(start, &is_known);
+            run(self.language, &text, &mut sink);
+            if sink.stopped_at.is_some() || end == len {
+                break (sink.snippets, sink.marks, sink.stopped_at);
+            }
+            window *= 4;
+        };
+        // The first old mark that holds on, in old positions.
+        let first = self.snippets.partition_point(|s| u32::from(s.range.start()) < start);
+        let (kept, kept_marks) = match stop {
+            None => (self.snippets.len(), self.marks.len()),
+            Some(place) => {
+                let mark = self.marks.iter().rposition(|&m| moved(m) == place).unwrap_or(self.marks.len());
+                let at = self.marks.get(mark).copied().unwrap_or(u32::MAX);
+                (self.snippets.partition_point(|s| u32::from(s.range.start()) < at), mark)
+            }
+        };
+        let added = snippets.len();
+        for snippet in &mut self.snippets[kept..] {
+            let start = TextSize::new(moved(snippet.range.start().into()));
+            snippet.range = TextRange::at(start, snippet.range.len());
+        }
+        self.marks[kept_marks..].iter_mut().for_each(|mark| *mark = moved(*mark));
+        self.snippets.splice(first..kept, snippets);
+        self.marks.splice(before..kept_marks, marks);
+        (first..kept, added)
+    }
+}
