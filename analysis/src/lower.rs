@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use ptx_backend::input::{Function, Stmt, Variable};
 use ptx_isa::Space;
-use ptx_syntax::ItemKind;
 use ptx_syntax::flat::FlatTree;
 use text_size::{TextRange, TextSize};
 use walker::Walker;
@@ -143,9 +142,6 @@ pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOn
     let part = Part::new(db, item);
     Session::run(db, item.file(db), iter::once(part), |session| {
         session.walk(part);
-        if part.kind(db) == ItemKind::Trivia {
-            session.tree.parse(part.text(db));
-        }
         session.walker.finish_map();
         let Session { walker, tree } = session;
         read(&Resolved { tree, map: &walker.map, locals: &walker.function.locals })
@@ -194,11 +190,9 @@ impl<'db> Session<'db> {
 
     fn walk(&mut self, part: Part<'db>) {
         self.walker.begin(part);
-        // Of debug data as PTX 1.x wrote it nothing is looked into.
-        if part.kind(self.walker.db) != ItemKind::Trivia {
-            self.tree.parse(self.walker.text);
-            self.walker.item(part.kind(self.walker.db), &self.tree);
-        }
+        // The blanks at the end of a file can be faulty too: an open comment, or a directive for a preprocessor.
+        self.tree.parse(self.walker.text);
+        self.walker.item(part.kind(self.walker.db), &self.tree);
     }
 }
 

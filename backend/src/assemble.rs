@@ -1,6 +1,6 @@
 //! Assembly: scheduled machine code to words, with what the object file must know about them.
 //!
-//! Lays the blocks out one behind the other, resolves branch targets, and ends the section as the hardware
+//! Lays the blocks out one after the other, resolves branch targets, and ends the section as the hardware
 //! wants it: a branch to itself, then `NOP`s up to a multiple of 128 bytes.
 
 use crate::CodegenError;
@@ -42,7 +42,7 @@ pub struct Assembled {
     pub tables: Vec<JumpTable>,
 }
 
-/// The list of targets of an indirect branch. The lists of a function lie behind one another in its constants.
+/// The list of targets of an indirect branch. The lists of a function follow one another in its constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JumpTable {
     /// The index of the branch.
@@ -194,7 +194,7 @@ fn table_start(code: &Code, id: crate::ori::op::JumpTable) -> u32 {
 }
 
 /// Instructions of a block up to and with the `BSYNC` at which the threads of a `BSSY` meet: it names what is
-/// behind. Other branches lead to the block's first instruction.
+/// after it. Other branches lead to the block's first instruction.
 fn meeting_place(block: &Block, inst: &Inst) -> u32 {
     let name = crate::sched::facts::name;
     if name(inst) != "BSSY" {

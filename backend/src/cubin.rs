@@ -223,7 +223,7 @@ impl<'a> Linker<'a> {
             for &(_, bank) in loaded.function_banks.iter().filter(|(kernel, _)| *kernel == i) {
                 self.image.section_mut(bank).info = text.0;
             }
-            // Before sm_90 the register count stands in the top byte too.
+            // Before sm_90 the register count is in the top byte too.
             let registers = if self.target.cubin.rela { 0 } else { f.code.resources.registers };
             self.image.section_mut(text).info = registers << 24 | symbol;
             let records = self.kernel_records(f, names.parameters[i], names);
@@ -333,7 +333,11 @@ mod tests {
             live_registers: vec![0; 8].into(),
             shown: Vec::new(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
-            attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
+            attributes: Attributes {
+                exits: vec![0],
+                symbols: vec![crate::layout::Slot::Global(0)],
+                ..Default::default()
+            },
         };
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);

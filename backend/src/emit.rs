@@ -145,7 +145,7 @@ struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// Closes the block being emitted; control goes on behind it or to `target`.
+    /// Closes the block being emitted; control continues after it or at `target`.
     fn end_block(&mut self, target: Option<BlockId>) {
         let insts = std::mem::take(&mut self.out);
         let always =

@@ -52,7 +52,7 @@ pub enum Kind {
     WriteAfterWrite,
     /// Overwritten before read.
     WriteAfterRead,
-    /// A wait right behind the instruction that sets the scoreboard does not see it yet.
+    /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
     WaitTooEarly,
     /// A stall count and yield bit that do not go together.
     IllegalStall,
@@ -81,7 +81,7 @@ impl fmt::Display for Hazard {
 /// Cycles from setting a scoreboard until a wait sees it.
 pub const SCOREBOARD_DELAY: u8 = 2;
 
-// What is read at issue is out of danger when the next instruction issues, so it is not kept.
+// Registers read at issue are safe when the next instruction issues, so they are not kept.
 const _: () = assert!(latency::WAR == 1);
 
 /// What the check needs of one instruction.
@@ -144,7 +144,7 @@ pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazar
     check_with(sm, code, tables, false, &|| ())
 }
 
-/// As [`check`], for one function alone: what it calls, and who calls it, may read and write every register at once.
+/// As [`check`], for one function alone: its callees and its callers may read and write every register immediately.
 /// `checkpoint` is called often and cancels by unwinding.
 pub fn check_alone(
     sm: Sm,
@@ -257,7 +257,7 @@ impl Checker<'_> {
         }
         let mut found = std::mem::take(&mut self.found);
         for (block, state) in entry.into_iter().enumerate() {
-            // What no path is known to reach is checked by itself.
+            // Code that no known path reaches is checked by itself.
             let mut state = state.unwrap_or_else(State::start);
             for at in flow.range(block, self.code.len()) {
                 self.step(at, &mut state, Some(&mut found));
@@ -364,7 +364,7 @@ impl Checker<'_> {
         }
         let over = facts.writes.iter().find(names);
         if p.access == Access::LateRead {
-            // What is written in the same queue is written later.
+            // Writes in the same queue happen later.
             if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
                 report(Kind::WriteAfterRead, SCOREBOARD);
             }

@@ -2,12 +2,13 @@
 //!
 //! It works on the input and gives an input, in which every statement has a number of its own. So everything that
 //! follows sees one function, checks of the result included: a statement that is inlined twice is two statements.
-//! What is known of each afterwards, [`Inlined::frames`], leads back to the functions that were written.
+//! [`Inlined::frames`] leads each statement back to the function that it was written in.
 //!
 //! Parameters and results of an inlined function become `.param` variables of the caller, which are words in registers.
 //!
 //! Functions that share registers or local variables of the module with their callers are always inlined: a kernel has
-//! one copy of each, which the convention for calls has no place for.
+//! one copy of each, which the convention for calls has no place for. So are those that name textures, samplers or
+//! surfaces of the module: the handles are in each kernel's own constant bank, behind its parameters.
 
 use crate::calls::{Bodies, call_of, leads_back};
 use crate::input::{
@@ -85,14 +86,14 @@ impl Inlined {
 pub struct Callees<'b, 'a> {
     /// The functions that may be inlined, by their index in [`crate::input::Env::functions`].
     pub bodies: Bodies<'b, 'a>,
-    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory.
+    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory or a handle.
     pub variables: &'b [Variable],
-    /// Whether to inline what is worth it, not only what shares registers or variables with its callers.
+    /// Whether to inline what is worth it, not only what shares registers, variables or handles with its callers.
     pub small: bool,
 }
 
 impl Callees<'_, '_> {
-    /// Whether a function, or one that it calls, shares registers or local variables of the module with its callers.
+    /// Whether a function, or one that it calls, shares registers, local variables or handles of the module with its callers.
     pub fn share(&self, index: u32) -> bool {
         let mut seen = FxHashSet::from_iter([index]);
         let mut pending = vec![index];
@@ -112,7 +113,18 @@ impl Callees<'_, '_> {
     }
 
     fn uses_shared(&self, function: &Function) -> bool {
-        function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
+        function.regs.iter().any(|register| register.shared.is_some())
+            || self.mentions_local(function)
+            || self.mentions_handle(function)
+    }
+
+    fn mentions_handle(&self, function: &Function) -> bool {
+        let is_handle = |symbol| {
+            let Symbol::Global(i) = symbol else { return false };
+            self.variables.get(i as usize).is_some_and(Variable::is_opaque)
+        };
+        self.variables.iter().any(Variable::is_opaque)
+            && operands(function).any(|operand| mentions(operand, &is_handle))
     }
 
     /// The module's variable of that number, if every thread has its own.
@@ -171,7 +183,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
         if let (Stmt::Instr(instr), Some(callee)) = (stmt, call_of(stmt))
             && callees.share(callee)
         {
-            let what = "call: module-scope registers or variables shared with a function that is not inlined";
+            let what = "call: module-scope registers, variables or textures shared with a function that is not inlined";
             return Err(out.restore_error(CodegenError::unsupported(instr.src, what.to_owned())));
         }
     }
@@ -181,7 +193,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     Ok((has_local || !out.frames.is_empty()).then_some(out))
 }
 
-/// The registers of the module that a function uses, behind their numbers.
+/// The registers of the module that a function uses, after their numbers.
 fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
     (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
 }

@@ -138,6 +138,13 @@ pub struct Variable {
     pub managed: bool,
 }
 
+impl Variable {
+    /// It is a texture, a sampler or a surface, which the driver binds.
+    pub fn is_opaque(&self) -> bool {
+        self.ty.kind() == TypeKind::Opaque
+    }
+}
+
 /// The initial bytes of a variable and the addresses to patch into them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Init {
@@ -184,12 +191,12 @@ pub struct Function {
     pub launch: Launch,
 }
 
-/// Where `.pragma "nounroll"` stands.
+/// Where `.pragma "nounroll"` appears.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Nounroll {
     /// Before the body: it is about all loops.
     pub everywhere: bool,
-    /// In the body, about the loop that begins there: how many statements stand before it, in ascending order.
+    /// In the body, about the loop that begins there: the number of statements before it, in ascending order.
     pub before: Vec<u32>,
 }
 
@@ -215,7 +222,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// The lanes that two-lane video instructions take of their sources when none are named: the first source's, then the
+    /// The lanes that two-lane video instructions take from their sources by default: the first source's, then the
     /// second's.
     pub const PAIRS: [Selector; 2] = [
         Selector { bits: 16, count: 2, lanes: [1, 0, 0, 0] },

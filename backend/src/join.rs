@@ -16,7 +16,7 @@ use sass::{Field, Sm};
 
 /// Bytes of an instruction.
 const WORD: u64 = 16;
-/// Bytes of what stands for a function in bank 2. The first is no function's.
+/// Bytes of what stands for a function in bank 2. The first one is not used for a function.
 const ENTRY: u32 = 8;
 /// What an instruction can name the start of.
 const MOST_CONSTANTS: u32 = 1 << 15;
@@ -46,7 +46,7 @@ pub struct Part {
     pub frame_bytes: u32,
 }
 
-/// The functions of a module, and which numbers stand for their addresses.
+/// The functions of a module, and the numbers that represent their addresses.
 pub struct Program<'a> {
     env: &'a Env,
     /// By their index in [`Env::functions`].
@@ -320,7 +320,7 @@ impl Whole<'_, '_> {
         Some(self.pieces[place].start as u64 * WORD)
     }
 
-    /// Where the functions whose addresses are taken start; the first entry is no function.
+    /// Where the functions whose addresses are taken start; the first entry is not a function.
     fn functions_bank(&self) -> Vec<u8> {
         let starts = self.program.taken.iter().map(|&i| self.start(i).unwrap_or(0));
         std::iter::once(1).chain(starts).flat_map(u64::to_le_bytes).collect()

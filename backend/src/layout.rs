@@ -1,11 +1,12 @@
-//! Where variables lie: shared memory of a function, constant bank 3 and the address slots of bank 4.
+//! The places of variables: shared memory of a function, constant bank 3 and the address slots of bank 4.
 //!
 //! Every offset is a function of the module environment and the one body, never of other bodies, so a
 //! function's code stays valid while its neighbours are edited.
 
+use crate::driver::Gradient;
 use crate::input::{AddressBase, Env, Function, Linkage, Operand, Param, Stmt, Symbol, Variable};
 use crate::target::Target;
-use ptx_isa::{ScalarType, Space, TypeKind};
+use ptx_isa::{ScalarType, Space};
 
 /// The constant bank of `.const` variables.
 pub const CONST_BANK: u8 = 3;
@@ -47,7 +48,7 @@ pub fn opaque(env: &Env, func: &Function, symbol: Symbol) -> Option<ScalarType> 
 }
 
 fn opaque_kind(v: &Variable) -> Option<ScalarType> {
-    (v.ty.kind() == TypeKind::Opaque).then_some(v.ty)
+    v.is_opaque().then_some(v.ty)
 }
 
 /// The contents of a word that the driver writes into a kernel's constant bank 0.
@@ -152,7 +153,7 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// Lays out the body's own shared variables, and behind them the module's, that `uses` names; dynamic ones all
+    /// Lays out the body's own shared variables, and after them the module's, that `uses` names; dynamic ones all
     /// start where the static ones end.
     pub fn new(env: &Env, func: &Function, target: &Target, uses: impl Fn(Symbol) -> bool) -> SharedLayout {
         let place = |symbol: Symbol, v: &Variable| v.space == Space::Shared && uses(symbol);
@@ -269,24 +270,38 @@ pub fn const_bytes(env: &Env) -> u64 {
     const_layout(env).map(end).last().unwrap_or(0)
 }
 
-/// Byte offset in bank 4 of the slot with a variable's or function's 64-bit address; `None` past its end.
-pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
-    let index = slots(env).position(|slot| slot == symbol)?;
+/// What may have a slot with its address in bank 4.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Slot {
+    /// Index into [`Env::variables`].
+    Global(u32),
+    /// Index into [`Env::functions`].
+    Function(u32),
+    /// A function of the driver that no module declares.
+    Gradient(Gradient),
+}
+
+/// Byte offset in bank 4 of the slot with a 64-bit address; `None` past its end.
+pub fn address_slot(env: &Env, slot: Slot) -> Option<u16> {
+    let index = slots(env).position(|other| other == slot)?;
     u16::try_from(8 * index).ok()
 }
 
-/// The symbols that may have slots, in their order: what a file has in any case comes first. Of functions their number
-/// alone counts, since a function is compiled without knowing those that it does not mention.
-fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
+/// What may have slots, in their order: what a file has in any case comes first. Of functions their number alone counts,
+/// since a function is compiled without knowing those that it does not mention.
+fn slots(env: &Env) -> impl Iterator<Item = Slot> {
     let variables = |global: bool| {
         let is = move |v: &Variable| {
             (v.space == Space::Global && v.linkage != Linkage::Extern) == global && opaque_kind(v).is_none()
         };
         let all = (0..).zip(&env.variables).filter(move |(_, v)| is(v));
-        all.map(|(i, _)| Symbol::Global(i))
+        all.map(|(i, _)| Slot::Global(i))
     };
-    let functions = (0..env.functions.len() as u32).map(Symbol::Function);
-    variables(true).chain(functions).chain(variables(false))
+    let functions = (0..env.functions.len() as u32).map(Slot::Function);
+    let gradients = (0..Gradient::COUNT)
+        .filter_map(|number| Gradient::numbered(number, env.independent_samplers))
+        .map(Slot::Gradient);
+    variables(true).chain(functions).chain(variables(false)).chain(gradients)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Makes every operand encodable.
 //!
-//! Before: operands are what they mean; an immediate or a constant may stand in any register slot. After: at most
+//! Before: operands are what they mean; an immediate or a constant may be in any register slot. After: at most
 //! one operand of an instruction is something else than a register, in a slot that has such a form; the
 //! others are in registers, loaded in the block or, for loops, before the loop. Operands are exchanged first
 //! where the operation allows it.
@@ -52,7 +52,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// What is loaded, and into how many registers of which file.
+/// A value that is loaded, and into how many registers of which file.
 type Key = (SrcKind, u8, File);
 
 /// By edge: a block's phis that take a constant along it, and which argument that is.
@@ -382,7 +382,7 @@ fn undefined_predicates(inst: &mut Inst) {
     }
 }
 
-/// Brings an operand that is no register into the slot that can take one.
+/// Brings an operand that is not a register into the slot that can take one.
 fn exchange(func: &Function, inst: &mut Inst) {
     let special = |inst: &Inst, i: usize| inst.srcs.get(i).is_some_and(|src| is_special(func, src));
     match inst.op {

@@ -14,6 +14,7 @@ pub mod calls;
 pub mod compile;
 pub mod copies;
 pub mod cubin;
+pub mod driver;
 pub mod emit;
 pub mod hazard;
 pub mod inline;
@@ -187,8 +188,8 @@ pub struct Attributes {
     pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
     pub tensor: ori::ir::TensorUse,
-    /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
-    pub symbols: Vec<input::Symbol>,
+    /// Those whose address the code reads from bank 4 (see [`layout::address_slot`]).
+    pub symbols: Vec<layout::Slot>,
     /// The most registers per thread that the launch bounds and the options leave.
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.

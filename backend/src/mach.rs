@@ -3,7 +3,7 @@
 //! Emission makes it from allocated Ori, the scheduler orders it and fills in the control fields, assembly
 //! lays it out and encodes it.
 //!
-//! Invariants: blocks stand in layout order; an instruction that may leave its block is its last one; control
+//! Invariants: blocks are in layout order; an instruction that may leave its block is its last one; control
 //! falls from a block into the next one unless that last instruction always leaves.
 
 use crate::input::SrcId;
@@ -50,7 +50,7 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub insts: Vec<MachInst>,
-    /// Where control may go next; the block behind, where control falls through, included.
+    /// Where control may go next, including the following block where control falls through.
     pub successors: SmallVec<[BlockId; 2]>,
 }
 

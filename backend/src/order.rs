@@ -5,9 +5,9 @@
 //!
 //! - Every access, fence and barrier that PTX does not let go has its instructions, with the fences that its order
 //!   needs around it.
-//! - No two instructions of one machine block stand in another order than their statements, where PTX's memory model
+//! - No two instructions of one machine block are in another order than their statements, where PTX's memory model
 //!   keeps that order, and nothing shows that the two access different bytes.
-//! - An instruction stays where control came through the fence before it, and behind a fence stays what came before.
+//! - An instruction stays after a fence that control passed before it, and before a fence that follows it.
 //!
 //! Loops that the compiler unrolled are unrolled in the input too ([`expand`]). There, each copy of a statement is a statement.
 //!
@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
                 self.violation(rank, rank, "accesses a frame that is said to be gone")?;
             }
             let present = match statement.what {
-                What::Image | What::Other | What::Return => Ok(()),
+                What::Image | What::Gradient | What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // Its fences alone do nothing that it is for.
@@ -229,7 +229,7 @@ impl<'a> Checker<'a> {
         self.has_invalidation(fence, events)
     }
 
-    /// What is read after the fence is not what the first-level cache had before.
+    /// Loads after the fence do not read what the first-level cache held before.
     fn has_invalidation(&self, fence: &Event, events: &[Event]) -> Result<(), &'static str> {
         match of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
             true => Ok(()),
@@ -350,7 +350,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// An instruction of the statement of rank `first` was emitted behind one of `second`, which is later.
+    /// An instruction of the statement of rank `first` was emitted after one of `second`, which is later.
     fn exchanged(&self, first: u32, second: u32, are_apart: impl Fn() -> bool) -> Result<(), Violation> {
         let (a, b) = (self.statement(first), self.statement(second));
         let may = !a.keeps(b) && (!a.conflicts(b) || are_apart());
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The order across machine blocks: control comes to each access by the fence before it, and to each fence by the
-    /// accesses before it, as far as these stand in the same block of the input or in those that lead to it alone.
+    /// accesses before it, as far as these are in the same block of the input or in those that lead to it alone.
     fn fences(&self) -> Result<(), Violation> {
         // By block of the input: the last fence that control came through, and accesses since.
         let mut ends: Vec<(Option<u32>, Vec<u32>)> = vec![(None, Vec::new()); self.program.blocks()];

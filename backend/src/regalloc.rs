@@ -64,7 +64,7 @@ pub struct Allocation {
 
 /// Allocates registers. `max_registers` bounds them as ptxas counts; a function that cannot be allocated
 /// within it gives [`CodegenError::Limit`]. The result is checked,
-/// in every build: code that runs wrongly is worse than none.
+/// in every build: wrong code is worse than no code.
 pub fn allocate(
     func: &mut Function,
     target: &Target,

@@ -1,12 +1,12 @@
 //! The runtime library: what PTX has as one instruction and the hardware has not, as text of the IR.
 //!
 //! Construction asks for a routine with [`Op::Compute`], which is pure. What one kernel asks for once is put in place, and
-//! phases make what they can of it; what it asks for more often is called, its code once behind the kernel's
+//! phases make what they can of it; what it asks for more often is called, its code placed once after the kernel's
 //! ([`crate::phase::routines`]). A routine is straight-line code: one block from `PARAMS` to `RESULTS`, each a few words.
 //!
 //! A called routine has a convention of its own. Words are passed in the first registers that functions pass
-//! parameters in, the return address in the pair behind them, and what else it overwrites is known, since it is compiled
-//! before its callers. It has no stack frame, waits for nobody and touches no register of the whole warp.
+//! parameters in, the return address in the pair after them, and what else it overwrites is known, since it is compiled
+//! before its callers. It has no stack frame, waits for no other thread and touches no register of the whole warp.
 
 use crate::abi;
 use crate::input::SrcId;

@@ -41,7 +41,7 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
     deps::assign(code, &facts, checkpoint);
 }
 
-/// What arrives at a barrier object behind copies.
+/// What arrives at a barrier object after copies.
 const ARRIVES: &str = "ARRIVES";
 /// Loads that do nothing before copies in a function with such arrivals, where these have some too.
 const LOADS_BESIDE_ARRIVALS: u8 = 3;

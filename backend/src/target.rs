@@ -32,12 +32,14 @@ pub struct Target {
     pub tall_double_products: bool,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,
-    /// The same before an arrival at a barrier object behind copies; such a function has three before copies too.
+    /// The same before an arrival at a barrier object after copies; such a function has three before copies too.
     pub loads_before_arrivals: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
     pub warp_slots: Option<u32>,
     /// Textures and surfaces have their handle in uniform registers rather than in a constant.
     pub uniform_handles: bool,
+    /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
+    pub driver_gradients: bool,
     /// Textures choose a level where none is given, in programs that draw nothing too.
     pub own_texture_levels: bool,
     /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
@@ -314,6 +316,7 @@ const SM_75: Target = Target {
     loads_before_arrivals: 0,
     warp_slots: Some(32),
     uniform_handles: false,
+    driver_gradients: false,
     own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
@@ -357,6 +360,7 @@ const SM_86: Target = Target {
 const SM_90: Target = Target {
     sm: 90,
     uniform_handles: true,
+    driver_gradients: true,
     limits: Limits { shared: 228 * KB, shared_per_block: 227 * KB, ..SM_80.limits },
     driver: &HOPPER_WORDS,
     shared_base: 0x400,

@@ -35,6 +35,7 @@ pub mod threads;
 pub mod transport;
 pub mod variant;
 pub mod workspace;
+pub mod written;
 
 use std::process::ExitCode;
 

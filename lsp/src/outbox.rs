@@ -5,18 +5,23 @@
 //! before its work. So a client that asks and doesn't read stops being heard until it reads, and memory is bounded
 //! by [`LIMIT`] and the answers under way.
 
+use crate::written::Written;
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
+use tower_lsp::jsonrpc::Id;
 
 /// Bytes that may wait before no more is asked for. Enough for the answers to thousands of hovers, since a simple
 /// client may write all its questions before it reads.
 const LIMIT: usize = 32 << 20;
 
+/// A message in the parts that it was made of, so that a long one is not copied.
+type Parts = Vec<Vec<u8>>;
+
 #[derive(Clone)]
 pub struct Outbox {
-    messages: UnboundedSender<Vec<u8>>,
+    messages: UnboundedSender<Parts>,
     state: watch::Sender<State>,
 }
 
@@ -31,16 +36,17 @@ struct State {
 impl Outbox {
     /// Starts a task that writes to `output` what is put in.
     pub fn new(mut output: impl AsyncWrite + Unpin + Send + 'static) -> Self {
-        let (messages, mut queue) = unbounded_channel::<Vec<u8>>();
+        let (messages, mut queue) = unbounded_channel::<Parts>();
         let state = watch::Sender::new(State { waiting: 0, broken: false });
         let shared = state.clone();
         tokio::spawn(async move {
             while let Some(message) = queue.recv().await {
-                if output.write_all(&message).await.is_err() || output.flush().await.is_err() {
+                let length = length(&message);
+                if write(&mut output, message).await.is_err() {
                     shared.send_modify(|state| state.broken = true);
                     return;
                 }
-                shared.send_modify(|state| state.waiting -= message.len());
+                shared.send_modify(|state| state.waiting -= length);
             }
         });
         Self { messages, state }
@@ -48,15 +54,28 @@ impl Outbox {
 
     /// Puts a message in.
     pub fn put(&self, message: &impl Serialize) {
-        let body = match serde_json::to_vec(message) {
-            Ok(body) => body,
-            Err(error) => return tracing::error!("message is not JSON: {error}"),
+        match serde_json::to_vec(message) {
+            Ok(body) => self.put_parts(vec![body]),
+            Err(error) => tracing::error!("message is not JSON: {error}"),
+        }
+    }
+
+    /// Puts the answer to a request in.
+    pub fn put_written(&self, id: &Id, answer: Written) {
+        let head = r#"{"jsonrpc":"2.0","result":"#;
+        let tail = match serde_json::to_string(id) {
+            Ok(id) => format!(r#","id":{id}}}"#),
+            Err(error) => return tracing::error!("id is not JSON: {error}"),
         };
-        let mut framed = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
-        framed.extend_from_slice(&body);
-        self.state.send_modify(|state| state.waiting += framed.len());
+        let answer: Box<str> = answer.into();
+        self.put_parts(vec![head.into(), String::from(answer).into_bytes(), tail.into()]);
+    }
+
+    fn put_parts(&self, mut body: Parts) {
+        body.insert(0, format!("Content-Length: {}\r\n\r\n", length(&body)).into_bytes());
+        self.state.send_modify(|state| state.waiting += length(&body));
         // Without a receiver the client is gone, which `room` says.
-        let _ = self.messages.send(framed);
+        let _ = self.messages.send(body);
     }
 
     /// Waits until there is room for more. False if the client is gone.
@@ -74,6 +93,17 @@ impl Outbox {
         let state = changes.wait_for(|state| state.broken || condition(state)).await;
         state.is_ok_and(|state| !state.broken)
     }
+}
+
+fn length(message: &Parts) -> usize {
+    message.iter().map(Vec::len).sum()
+}
+
+async fn write(output: &mut (impl AsyncWrite + Unpin), message: Parts) -> std::io::Result<()> {
+    for part in message {
+        output.write_all(&part).await?;
+    }
+    output.flush().await
 }
 
 #[cfg(test)]

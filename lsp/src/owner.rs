@@ -15,9 +15,9 @@ use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
 use crate::handlers::semantic_tokens;
-use crate::last_good::LastGood;
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
+use crate::last_good::LastGood;
 use crate::progress::Progress;
 use crate::reference::{self, Stop};
 use crate::transport::Load;
@@ -264,7 +264,7 @@ impl Owner {
         }
     }
 
-    /// Handles an event, and with a change all changes queued behind it, so that a burst costs one write.
+    /// Handles an event, and with a change all changes queued after it, so that a burst costs one write.
     /// False at shutdown.
     fn handle_with_followers(&mut self, event: Event, queue: &Receiver<Event>) -> bool {
         let mut event = event;

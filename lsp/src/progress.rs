@@ -1,6 +1,6 @@
 //! A progress bar in the client.
 //!
-//! Creating one needs an answer from the client, so a task of its own waits for it; whoever reports never does.
+//! Creating one needs an answer from the client, so a task of its own waits for it; a reporter never does.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

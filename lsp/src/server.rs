@@ -19,7 +19,9 @@ use crate::parent::parent;
 use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
 use crate::workspace;
+use crate::written;
 use ptx_analysis::{CancellationToken, catch_cancelled};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -105,6 +107,18 @@ impl Backend {
     ) -> Result<T> {
         let ask = || self.ask(uri.clone(), query.clone());
         self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
+    }
+
+    /// As [`Self::read`], for an answer that may be long: it is written where it is computed.
+    async fn write<T: Serialize, R>(
+        &self,
+        uri: Url,
+        query: impl FnOnce(&Snapshot) -> T + Clone + Send + 'static,
+    ) -> Result<Option<R>> {
+        if let Some(answer) = self.read(uri, move |s| written::write(&query(s))).await? {
+            written::leave(answer);
+        }
+        Ok(None)
     }
 
     /// Runs `query` once; `None` if a write to some document stopped it.
@@ -524,7 +538,7 @@ impl LanguageServer for Backend {
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
-        self.read(params.text_document.uri, handlers::document_symbol::handle).await
+        self.write(params.text_document.uri, handlers::document_symbol::handle).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -544,7 +558,7 @@ impl LanguageServer for Backend {
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
-        self.read(params.text_document.uri, handlers::folding_range::handle).await
+        self.write(params.text_document.uri, handlers::folding_range::handle).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -595,8 +609,7 @@ impl LanguageServer for Backend {
         &self,
         params: SemanticTokensParams,
     ) -> Result<Option<SemanticTokensResult>> {
-        let answer = |s: &Snapshot| Some(handlers::semantic_tokens::full(s).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, handlers::semantic_tokens::full).await
     }
 
     async fn semantic_tokens_full_delta(
@@ -604,8 +617,7 @@ impl LanguageServer for Backend {
         params: SemanticTokensDeltaParams,
     ) -> Result<Option<SemanticTokensFullDeltaResult>> {
         let previous = params.previous_result_id;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::delta(s, &previous));
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::delta(s, &previous)).await
     }
 
     async fn semantic_tokens_range(
@@ -613,7 +625,6 @@ impl LanguageServer for Backend {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let range = params.range;
-        let answer = move |s: &Snapshot| Some(handlers::semantic_tokens::range(s, range).into());
-        self.read(params.text_document.uri, answer).await
+        self.write(params.text_document.uri, move |s| handlers::semantic_tokens::range(s, range)).await
     }
 }

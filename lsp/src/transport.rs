@@ -15,6 +15,7 @@ use crate::notification;
 use crate::outbox::Outbox;
 use crate::owner::Event;
 use crate::parent::Parent;
+use crate::written::{self, Written};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use std::sync::mpsc::Sender;
 use tokio::io::AsyncRead;
@@ -141,7 +142,7 @@ where
             }
             return;
         }
-        let mut answer = self.service.call(call);
+        let mut answer = Box::pin(written::collect(self.service.call(call)));
         if let Some(answer) = (&mut answer).now_or_never() {
             return put(&self.outbox, answer);
         }
@@ -155,8 +156,8 @@ where
     /// Nothing is read until the client has its answer: what comes next may depend on it.
     async fn initialize(&mut self, call: Request) {
         let process = call.params().and_then(|params| params.get("processId")?.as_i64());
-        let answer = self.service.call(call).await;
-        if let Ok(Some(answer)) = &answer
+        let answer = written::collect(self.service.call(call)).await;
+        if let Ok(Some(answer)) = &answer.0
             && answer.is_ok()
         {
             self.stage = Stage::Running;
@@ -168,8 +169,10 @@ where
     }
 }
 
-fn put(outbox: &Outbox, answer: Result<Option<Response>, ExitedError>) {
-    if let Ok(Some(answer)) = answer {
-        outbox.put(&answer);
+fn put(outbox: &Outbox, answer: (Result<Option<Response>, ExitedError>, Option<Written>)) {
+    match answer {
+        (Ok(Some(answer)), Some(written)) if answer.is_ok() => outbox.put_written(answer.id(), written),
+        (Ok(Some(answer)), _) => outbox.put(&answer),
+        (Ok(None) | Err(_), _) => {}
     }
 }

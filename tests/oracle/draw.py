@@ -36,11 +36,12 @@ EXCEPTIONS = [
     (r"^red\S* _,", "ptxas makes no code of a reduction without an address"),
     (r"^wmma\.mma.*\.[su]4\.[su]4", "of a shape that no factor of four bits has, ptxas makes the smallest product"),
     (r"^fence\.proxy\.tensormap.*\[tex\]", "a texture is no tensor map"),
-    (r"^txq\.memory_layout", "ptxas reads the first word of a table, whatever that is"),
+    (r"^txq\.(memory_layout|force_unnormalized_coords.*\[%)", "ptxas reads the first word of a table, whatever that is"),
     (r"^txq\.force_unnormalized_coords.*\[tex\]", "a texture has no such attribute"),
     (r"^tex\.\S*\.s32 [^;]*\}\]?, %x\d+;$", "a depth comparison of an element that is not filtered"),
     (r"^mov\.v4\.[bsuf]16 .*\}, [^{]*;$", "ptxas puts all 16 bits into the first of four parts"),
     (r"^st\.async\.weak.*, \{", "without a vector's length ptxas makes no code of it"),
+    (r"^st\.async\S*\.[bsuf]64 [^{]*\{[^},]*,[^},]*,", "ptxas makes no code of a vector of 32 bytes"),
     (r"^st\.async\.mmio", "ptxas ends with a fault, or makes no code of it"),
     (r"^cp\.reduce\.async\.bulk\.tensor.*scatter4", "ptxas makes a plain store of it"),
 ]

@@ -240,7 +240,7 @@ fn size(ty: &str) -> Option<usize> {
     })
 }
 
-/// So many numbers of a type, and the words behind the description of them.
+/// So many numbers of a type, and the words after the description of them.
 fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>, &'a [&'a str])> {
     let size = size(ty)?;
     let number = |at: usize| words.get(at)?.parse::<u64>().ok();

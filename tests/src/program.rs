@@ -699,7 +699,7 @@ impl Writer {
                 values.push(if values.contains(&value) { "_".into() } else { value });
             }
         }
-        // Outputs written here lie behind the registers' final values.
+        // Outputs written here follow the registers' final values.
         let (low, high) = if space == "global" || space == "generic" { (80, PART) } else { (0, PART) };
         let slots = (high - low) / size;
         let at = low + self.random.below(slots as u64) as usize * size;

@@ -58,6 +58,19 @@ const FLOORS: &[&[&str]] = &[
     &["ide", "dump"],
 ];
 
+/// The same of the emulator of machine code; its root has what all of them share.
+const MACHINE_FLOORS: &[&[&str]] = &[
+    // An instruction, taken apart.
+    &["compute", "operand", "address", "facts", "step"],
+    // Services of the machine.
+    &["record", "system"],
+    // What instructions do, each kind by itself.
+    &["alu", "memory", "matrix", "texture", "tensor", "warpgroup", "bulk", "barrier", "hazard"],
+    // Control flow, blocks and clusters.
+    &["sync", "cluster", "bank"],
+    &["decode"],
+];
+
 /// The tests may use everything.
 const TESTS: &str = "conformance";
 
@@ -123,29 +136,63 @@ fn given_packages_have_one_home() {
     }
 }
 
-/// The modules of this package that a line of code names by their full paths.
-fn named_modules(line: &str) -> impl Iterator<Item = &str> {
-    let names = line.split("crate::").skip(1);
-    names.filter_map(|rest| rest.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).next())
+/// The modules that code names after a path such as `crate::`, by themselves or in braces.
+fn named_modules<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_boundary = |c: char| !(c == '_' || c == ':' || c.is_ascii_alphanumeric());
+    let starts = code
+        .match_indices(path)
+        .filter(move |&(at, _)| code[..at].chars().next_back().is_none_or(is_boundary));
+    starts.flat_map(move |(at, _)| {
+        let rest = &code[at + path.len()..];
+        let names = match rest.strip_prefix('{') {
+            Some(group) => &group[..group.find('}').unwrap_or(group.len())],
+            None => &rest[..rest.find(',').unwrap_or(rest.len())],
+        };
+        let name = |part: &'a str| {
+            part.trim_start().split(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).next()
+        };
+        names.split(',').filter_map(name)
+    })
 }
 
-#[test]
-fn the_analysis_is_built_in_floors() {
-    let order: Vec<&str> = FLOORS.concat();
+/// Checks that the modules of a folder use only those before them in `floors`.
+fn check_floors(folder: &str, floors: &[&[&str]], path_of: impl Fn(&Path) -> &'static [&'static str]) {
+    let order: Vec<&str> = floors.concat();
     let floor = |module: &str| order.iter().position(|&name| name == module);
-    let source = root().join("analysis/src");
+    let source = root().join(folder);
     for path in sources("rs").iter().filter(|path| path.starts_with(&source)) {
         let inside = path.strip_prefix(&source).expect("it starts so").with_extension("");
         let module = inside.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
-        if matches!(module, "lib" | "tests") {
+        if matches!(module, "lib" | "tests" | "testing") {
             continue;
         }
         let own = floor(module).unwrap_or_else(|| panic!("{module} has no floor"));
         let text = std::fs::read_to_string(path).expect("a text file");
-        for used in code(&text).flat_map(named_modules).filter_map(floor) {
+        let code: String = code(&text).flat_map(|line| [line, "\n"]).collect();
+        for used in path_of(&inside).iter().flat_map(|path| named_modules(&code, path)).filter_map(floor) {
             assert!(used <= own, "{}: {module} may not know {}", path.display(), order[used]);
         }
     }
+}
+
+#[test]
+fn named_modules_are_found() {
+    let code = "use crate::a::B;\nuse crate::{c, d::E};\nf(crate::g(), super::h::i);";
+    assert_eq!(named_modules(code, "crate::").collect::<Vec<_>>(), ["a", "c", "d", "g"]);
+    assert_eq!(named_modules(code, "super::").collect::<Vec<_>>(), ["h"]);
+}
+
+#[test]
+fn the_analysis_is_built_in_floors() {
+    check_floors("analysis/src", FLOORS, |_| &["crate::"]);
+}
+
+#[test]
+fn the_emulator_of_machine_code_is_built_in_floors() {
+    check_floors("backend/emu/src/machine", MACHINE_FLOORS, |inside| match inside.components().count() {
+        1 => &["super::", "crate::machine::"],
+        _ => &["crate::machine::"],
+    });
 }
 
 /// The source files that git would track, relative to the root.

@@ -154,7 +154,7 @@ fn codes(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn files_without_a_module_say_what_is_missing() {
-    // As the vendor's assembler stops there: `.target` is asked for behind a `.version`.
+    // As the vendor's assembler stops there: `.target` is required after a `.version`.
     assert_eq!(codes(""), ["E0104"]);
     assert_eq!(codes("// nothing\n"), ["E0104"]);
     let start = KERNEL.find(".target").expect("a target");

@@ -71,7 +71,7 @@ impl Positions {
         for (index, clause) in node.children().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
             if is_function == (index == 1) || count == 1 {
-                let message = "an inlined location needs `function_name` followed by `inlined_at`";
+                let message = "an inlined location requires `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
                 // Only what follows tells that the second clause is missing.

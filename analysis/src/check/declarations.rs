@@ -240,7 +240,7 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         d.is_array && (matches!(d.site, Site::Function | Site::Result) || is_shared) || d.site.is_prototype();
     if (is_instruction_type(head.ty) && !is_bytes) || (d.is_opaque() && head.lanes > 1) {
         let message = if head.lanes > 1 {
-            format!("there are no vectors of `.{ty}`")
+            format!("`.{ty}` cannot be the element of a vector")
         } else {
             format!("`.{ty}` is an instruction type and cannot be used in a declaration")
         };

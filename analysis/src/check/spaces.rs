@@ -113,7 +113,7 @@ fn respaced(
     if diagnostic.lint != &STATE_SPACE {
         return diagnostic;
     }
-    let note = "name the state space of the variable, or none for a generic address";
+    let note = "name the state space of the variable; omit it for a generic address";
     let diagnostic = diagnostic.note(note);
     let found = match address.base {
         AddressBase::Symbol(Symbol::Param(_) | Symbol::Return(_)) => Space::Param,

@@ -13,7 +13,7 @@ use super::{Code, Instr, Survey};
 /// Threads of a warp.
 const LANES: usize = 32;
 
-/// What is known of a value. Integers are wrapping; whoever looks at the bits above a type's cuts them off.
+/// What is known of a value. Integers wrap; a reader of the bits above those of a type cuts them off.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     Unknown,

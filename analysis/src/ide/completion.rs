@@ -257,7 +257,7 @@ fn is_in_comment(before: &str) -> bool {
     line.contains("//") || before.rfind("/*") > before.rfind("*/")
 }
 
-/// Whether a text ends in the name of a guard: behind `@` or `@!`.
+/// Whether a text ends in the name of a guard: after `@` or `@!`.
 fn is_guard(before: &str) -> bool {
     let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
     name.ends_with('@') || name.ends_with("@!")

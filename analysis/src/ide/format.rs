@@ -46,7 +46,7 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
     edits
 }
 
-/// The edits after `typed` was typed in front of an offset: the end of a statement lays out its line, a line break
+/// The edits after `typed` was typed before an offset: the end of a statement lays out its line, a line break
 /// the line before and the indentation of the new one.
 pub fn format_on_type(db: &Database, file: SourceFile, offset: TextSize, typed: char) -> Vec<TextEdit> {
     let text = file.text(db);

@@ -288,7 +288,7 @@ mod tests {
         let mut count = 0;
         for page in &pages {
             let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            // Code holds brackets with parentheses behind them that are no links.
+            // Code holds brackets followed by parentheses that are not links.
             let prose = page.text.split("```").step_by(2).flat_map(|text| text.split('`').step_by(2));
             for link in prose.flat_map(|text| text.split("](").skip(1)) {
                 let target = link.split(')').next().unwrap();

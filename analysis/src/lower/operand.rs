@@ -66,7 +66,7 @@ impl<'db> Walker<'db> {
         self.report(if placeholder {
             diagnostic.note("names like this are placeholders of inline assembly, which the compiler replaces by registers")
         } else if is_later {
-            diagnostic.note(format!("`{name}` is declared further down; a name must be declared before it is used"))
+            diagnostic.note(format!("`{name}` is declared later; a name must be declared before it is used"))
         } else {
             diagnostic
         });

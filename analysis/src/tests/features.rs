@@ -352,8 +352,39 @@ fn one_mistake_is_one_finding() {
     assert_eq!(found(&module("9.0", "sm_75")), [("E0402", 2), ("E0402", 2)]);
     // The target needs the version that the instructions need.
     assert_eq!(found(&module("6.0", "sm_80")), [("E0403", 1)]);
+    assert_eq!(found(&kernel(".reg .pred %p<2>;\n@%p1 {\nret;\n}\nret;")).len(), 1);
+    let product =
+        "wgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nret;";
+    let ampere = format!(".version 9.0\n.target sm_80\n.entry k() {{\n{product}\n}}\n");
+    assert_eq!(found(&ampere), [("E0402", 3)]);
     let body = ".reg .b32 %r<9>;\nmad.lo.u32 %r1, %r2, %r3, %r4;\nadd.u32 %r1, %r5, %r6;\nret;";
     assert_eq!(found(&kernel(body)), [("W0507", 2), ("W0507", 1)]);
+}
+
+#[test]
+fn text_after_the_last_item_is_checked() {
+    for (rest, code) in
+        [("/* open", "E0002"), ("// \u{3c0}\n", "E0001"), ("#pragma once\n", "E0004"), ("// fine\n", "")]
+    {
+        let db = Database::default();
+        let text = kernel("ret;") + rest;
+        for file in [db.add_file(text.as_str()), db.add_frozen_file(text.as_str())] {
+            let found = ide::diagnostics(&db, file);
+            let codes: Vec<_> = found.iter().map(Diagnostic::code).collect();
+            assert_eq!(codes.concat(), code, "{rest}");
+        }
+    }
+}
+
+#[test]
+fn an_unclosed_inner_brace_is_reported_where_it_opens() {
+    let db = Database::default();
+    let text = kernel("    {\n        ret;\n    // The block ends here.\n    ret;");
+    let found = ide::diagnostics(&db, db.add_file(text.as_str()));
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(finding.lint.code, "E0006");
+    let inner = text.rfind('{').unwrap() as u32;
+    assert_eq!(u32::from(finding.range.start()), inner, "{}", finding.message);
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let found = functions.iter_mut().find(|word| word.offset == offset);
                 found.into_iter().for_each(|word| word.value = address);
             }
-            // What nobody has an address of, such as a function of the driver that code does not reach, stays as it is.
+            // A symbol without an address, such as a function of the driver that code does not reach, is left as it is.
             (_, Some(_)) if Some(section) == bank4 => return Err(unknown()),
             _ => {}
         }

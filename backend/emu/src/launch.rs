@@ -98,7 +98,7 @@ pub struct Work {
     pub thread_instructions: u64,
 }
 
-/// What a cluster is told that asks for another one to be cancelled: that none is left, since all run as soon as they
+/// The answer to a cluster that asks for another one to be canceled: there is none left, since all run as soon as they
 /// may. The manual leaves an answer's bits open.
 pub(crate) const NOTHING_CANCELLED: [u8; 16] = [0; 16];
 /// The bit of an answer that tells whether a cluster was cancelled, which code of ptxas looks at.

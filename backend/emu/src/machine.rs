@@ -1,20 +1,24 @@
 //! The emulator of machine code.
 //!
-//! Threads of a warp that run together are a group. Groups part at branches and unite only where the hardware
-//! unites them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
+//! Threads of a warp that run together are a group. Groups split at branches and merge only where the hardware
+//! merges them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
 //! scoreboards say so; a read before that is a fault.
 
+mod address;
 mod alu;
 mod bank;
 mod barrier;
 mod bulk;
 mod cluster;
+mod compute;
 mod decode;
+mod facts;
 mod hazard;
 mod matrix;
 mod memory;
 mod operand;
 mod record;
+mod step;
 mod sync;
 mod system;
 mod tensor;
@@ -30,15 +34,15 @@ use crate::memory::UNWRITTEN;
 use crate::tensor::TensorMemory;
 use crate::trace::Trace;
 use crate::transfers::Transfers;
-use decode::Step as Instruction;
-pub(crate) use hazard::counted_wait;
+pub(crate) use facts::counted_wait;
 use ptx_backend::assemble::LinkTo;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
-use ptx_backend::layout;
+use ptx_backend::layout::{self, Slot};
 use ptx_backend::target::Target;
 use ptx_isa::Space;
 use sass::Sm;
+use step::Step as Instruction;
 pub(crate) use system::address as system_address;
 
 /// Group instructions before the next warp has its turn.
@@ -85,18 +89,18 @@ impl Kernel {
     pub fn compiled(env: &Env, joined: &Joined, sm: Sm, device: &Device) -> Kernel {
         let function = &joined.kernel;
         let mut bank4 = Vec::new();
-        for &symbol in &function.attributes.symbols {
-            let address = match symbol {
-                Symbol::Global(variable) => device.generic(env, variable as usize),
-                Symbol::Function(function) => {
+        for &slot in &function.attributes.symbols {
+            let address = match slot {
+                Slot::Global(variable) => device.generic(env, variable as usize),
+                Slot::Function(function) => {
                     env.functions.get(function as usize).and_then(|f| system_address(&f.name))
                 }
-                _ => None,
+                Slot::Gradient(gradient) => system_address(&gradient.name()),
             };
-            if let Some(slot) = layout::address_slot(env, symbol) {
-                let slot = usize::from(slot);
-                bank4.resize(bank4.len().max(slot + 8), 0);
-                bank4[slot..slot + 8].copy_from_slice(&address.unwrap_or(0).to_le_bytes());
+            if let Some(at) = layout::address_slot(env, slot) {
+                let at = usize::from(at);
+                bank4.resize(bank4.len().max(at + 8), 0);
+                bank4[at..at + 8].copy_from_slice(&address.unwrap_or(0).to_le_bytes());
             }
         }
         let number = |symbol: Symbol| {

@@ -16,7 +16,7 @@ pub const RANK_SHIFT: u32 = 24;
 /// The first buffer, and what separates buffers, so that running over an end is noticed.
 const FIRST_BUFFER: u64 = 0x10_0000_0000;
 const BUFFER_UNIT: u64 = 0x1_0000;
-/// What memory holds that nobody wrote.
+/// The contents of memory that was never written.
 pub const UNWRITTEN: u8 = 0xa5;
 
 /// A kind of memory.
@@ -229,7 +229,7 @@ impl View<'_> {
         self.find(space, address, size).map(|_| ())
     }
 
-    /// A fault if an address is no multiple of the size.
+    /// A fault if an address is not a multiple of the size.
     pub fn is_aligned(&self, space: Space, address: u64, size: u32) -> Result<(), FaultKind> {
         if address.is_multiple_of(size.into()) {
             return Ok(());

@@ -8,7 +8,7 @@ pub struct Narrow {
     special: Special,
 }
 
-/// What is no finite number.
+/// Encodings that are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Special {
     /// Infinities and NaNs, as in IEEE 754.

@@ -82,7 +82,7 @@ fn text(view: &mut View<'_>, address: u64) -> Result<String, FaultKind> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Numbers one behind the other, each aligned to its size.
+/// Numbers one after the other, each aligned to its size.
 struct Arguments<'v, 'm> {
     view: &'v mut View<'m>,
     next: u64,

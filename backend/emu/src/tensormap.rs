@@ -1,4 +1,4 @@
-//! Tensor maps: what a tensor copy is told about the tensor and the box that it moves.
+//! Tensor maps: the tensor and the box that a tensor copy moves.
 //!
 //! Maps are opaque, but `tensormap.replace` changes fields of them in memory, and the code that ptxas has for it shows
 //! where: the address, the rank, the type, extents, strides, the box and the swizzle. Here they are in the same places; a
@@ -51,7 +51,7 @@ pub enum Part {
     Swizzle,
     /// Of a dimension, as are the following ones.
     Extent(usize),
-    /// The bytes between neighbours of the dimension behind.
+    /// The bytes between neighbors in the next dimension.
     Stride(usize),
     Box(usize),
 }

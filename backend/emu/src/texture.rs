@@ -1,7 +1,7 @@
-//! Textures and surfaces: what an object is told about the array of elements that lies in a buffer.
+//! Textures and surfaces: what an object knows of the array of elements in a buffer.
 //!
 //! How a driver encodes an object is not known. Here a handle is a number, of which both executions find the same object,
-//! and elements lie in rows without gaps, layer behind layer. One level of detail, and no cubes. Linear filtering weighs
+//! and elements are in rows without gaps, layer after layer. One level of detail, and no cubes. Linear filtering weighs
 //! with eight bits of fraction, as the hardware does.
 
 use crate::float::{F16, F32};

@@ -1,5 +1,5 @@
 //! What goes on beside the threads of a cluster and tells a barrier object, or a group of the thread that began it,
-//! when it is over: copies and reductions of blocks of memory, stores into other blocks, arrivals behind copies.
+//! when it is over: copies and reductions of blocks of memory, stores into other blocks, arrivals after copies.
 //!
 //! As for [copies](crate::copies), everything is over as late as it may be: when a thread waits for the group, or looks
 //! at a barrier object whose phase is not complete. So sources are read late too, and a program that reuses one
@@ -27,7 +27,7 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
 }
 
-/// Who is told that a transfer is over; barrier objects by their address in the cluster.
+/// What is notified when a transfer is over; barrier objects by their address in the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
     /// So many bytes.
@@ -35,7 +35,7 @@ pub(crate) enum Done {
         barrier: u64,
         count: u32,
     },
-    /// An arrival behind those copies of a thread that it had begun until then.
+    /// An arrival after the copies that a thread had begun until then.
     Arrival {
         barrier: u64,
         thread: Thread,

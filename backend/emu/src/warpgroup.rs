@@ -1,4 +1,4 @@
-//! Products of a warp group: where a descriptor says that a factor lies in shared memory, and one warp's quarter of the
+//! Products of a warp group: the place of a factor in shared memory by its descriptor, and one warp's quarter of the
 //! result.
 //!
 //! A factor is made of rows of 16 bytes; eight of them, one for each row (or, transposed, for each k), make a core
@@ -61,7 +61,7 @@ impl Layout {
         let place = match (width, transposed) {
             (UNIT, false) => unit * leading + across / 8 * stride + across % 8 * UNIT,
             (UNIT, true) => unit * stride + across / 8 * leading + across % 8 * UNIT,
-            // Rows as wide as the pattern; of transposed factors many stand side by side.
+            // Rows as wide as the pattern; transposed factors have many side by side.
             _ => {
                 let units = width / UNIT;
                 let (inside, beside) = (unit % units * UNIT, unit / units * leading);
@@ -172,7 +172,7 @@ impl Product {
 mod tests {
     use super::*;
 
-    /// Of every layout the elements of a factor lie apart, and rows of 16 bytes stay whole.
+    /// In every layout the elements of a factor are at different places, and rows of 16 bytes stay whole.
     #[test]
     fn layouts_hold_every_element_once() {
         let (rows, depth) = (64, 16);

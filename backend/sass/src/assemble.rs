@@ -15,7 +15,7 @@ use crate::print::print_to;
 use crate::window::{Line, hides_descriptor, set_descriptors};
 use std::fmt::Write;
 
-/// The instructions of lines, which are an address and a text. The address 0 stands for none as well.
+/// The instructions of lines, which are an address and a text. The address 0 also means that there is none.
 ///
 /// Lines of functions may follow each other, and lines may be missing. What a line does not tell is taken from the
 /// others.
@@ -48,7 +48,7 @@ fn instruction(sm: Sm, address: u64, line: &str, told: &mut bool) -> Result<Inst
     Ok(inst)
 }
 
-/// The control word in front of a line, and where the text begins.
+/// The control word before a line, and where the text begins.
 fn control_prefix(line: &str) -> Result<(Option<Control>, usize), ParseError> {
     let at = line.len() - line.trim_start().len();
     let text = line.as_bytes();
@@ -123,7 +123,7 @@ pub fn print_exact(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     };
     for spec in &inst.form().fields {
         let value = inst.get_spec(spec);
-        // Always told, lest other lines tell otherwise.
+        // Always written, so that other lines cannot change it.
         let descriptor = spec.field == Field::UrDesc && hides_descriptor(sm, inst);
         if parsed.get_spec(spec) != value || descriptor {
             hide(out, format_args!("{:?}", spec.field), value);

@@ -1,7 +1,7 @@
 //! The register of the global window's descriptor, which the text does not tell before sm_90.
 //!
 //! NVIDIA's compiler loads the descriptor from `c[0x0][0x118]` into a pair of uniform registers. So the last load tells
-//! the pair; where none is to be seen, as in excerpts or in lines of a listing without their repetitions, it follows
+//! the pair; where none is visible, as in excerpts or in lines of a listing without their repetitions, it follows
 //! from what the other lines of the function use ([`pairs`]) while accesses need the descriptor ([`extent`]).
 //! Without optimization, each access has its own copy, from general registers.
 

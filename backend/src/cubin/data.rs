@@ -6,7 +6,7 @@ use super::numbers::{R_CUDA_8_0, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
 use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
-use crate::layout;
+use crate::layout::{self, Slot};
 use crate::ori::op::Descriptors;
 use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
@@ -24,7 +24,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Nothing to write is no section.
+    /// Without contents there is no section.
     fn if_any(self) -> Option<Data> {
         (!self.bytes.is_empty()).then_some(self)
     }
@@ -43,8 +43,8 @@ pub(super) struct Reloc {
 pub(super) enum Referent {
     Variable(u32),
     Kernel(usize),
-    /// A function of the driver.
-    Extern(u32),
+    /// A function of the driver or of another module.
+    Extern(Slot),
     /// A parameter of a kernel that is a texture, a sampler or a surface.
     Handle(usize, u32),
     /// The bytes of an entry of a table of the driver.
@@ -83,7 +83,7 @@ fn append_variable(
             Name::Global(symbol) => symbol,
             Name::Function(function) if relocatable => {
                 let kind = kind_of(v, reloc, [R_CUDA_64, R_CUDA_8_0])?;
-                let symbol = Referent::Extern(function);
+                let symbol = Referent::Extern(Slot::Function(function));
                 data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
                 continue;
             }
@@ -128,19 +128,18 @@ fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result
 impl Linker<'_> {
     /// Bank 4: the addresses of all global variables, and those of functions that any kernel reads.
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
-        let mut symbols: Vec<Name> =
+        let mut symbols: Vec<Slot> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
         let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
-        // What has no room and is not read needs none.
-        symbols.extend(globals.map(|(i, _)| Name::Global(i)).take(layout::BANK_BYTES as usize / 8));
+        // A variable without a place that is not read needs no slot.
+        symbols.extend(globals.map(|(i, _)| Slot::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
         symbols.dedup();
         let mut relocs = Vec::new();
         for symbol in symbols {
             let referent = match symbol {
-                Name::Global(i) => Referent::Variable(i),
-                Name::Function(i) => Referent::Extern(i),
-                _ => continue,
+                Slot::Global(i) => Referent::Variable(i),
+                Slot::Function(_) | Slot::Gradient(_) => Referent::Extern(symbol),
             };
             let at = layout::address_slot(self.env, symbol).ok_or_else(|| CodegenError::Limit {
                 at: SrcId(0),
@@ -169,7 +168,7 @@ impl Linker<'_> {
         Ok(data.if_any())
     }
 
-    /// Variables of stricter alignment come first, as in ptxas's files, so that little lies between them.
+    /// Variables of stricter alignment come first, as in ptxas's files, so that there is little padding between them.
     pub(super) fn global_data(&mut self) -> Result<Globals, CodegenError> {
         let env = self.env;
         let mut data = Data::default();

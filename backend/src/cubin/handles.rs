@@ -115,7 +115,7 @@ impl Linker<'_> {
         }
     }
 
-    /// Adds the symbols of the parameters of a kernel that are handles, which stand in the section of its code.
+    /// Adds the symbols of the parameters of a kernel that are handles, which are in the section of its code.
     pub(super) fn parameter_symbols(
         &self,
         kernel: usize,

@@ -1,7 +1,7 @@
 //! Relocatable objects (`--compile-only`): each function in a section of its own, with relocations that nvlink applies.
 //!
 //! Observed on ptxas 13.0.88: section types are NVIDIA's own, symbols of variables say in `st_other` where these lie,
-//! shared variables have no place but an alignment, and the call graph says who calls whom and with which prototypes,
+//! shared variables have no place but an alignment, and the call graph lists callers and callees and their prototypes,
 //! from which nvlink computes registers and stacks. All relocations carry addends here; ptxas leaves out those of zero
 //! before sm_90.
 
@@ -18,6 +18,7 @@ use super::{LinkFunction, Linker, note};
 use crate::assemble::LinkTo;
 use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
+use crate::layout::Slot;
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
@@ -380,7 +381,9 @@ impl Linker<'_> {
             let bytes = relocs.iter().flat_map(|reloc| {
                 let named = match reloc.symbol {
                     Referent::Variable(i) => Some(Named::Variable(i)),
-                    Referent::Extern(i) => by_index(env, i),
+                    Referent::Extern(Slot::Function(i)) => by_index(env, i),
+                    // Refused before.
+                    Referent::Extern(_) => None,
                     Referent::Kernel(i) => Some(Named::Own(i)),
                     // Refused before.
                     Referent::Handle(..) => None,
@@ -409,10 +412,10 @@ impl Linker<'_> {
                 self.fill(section, text[i], bytes);
             }
             let externs = open[i].iter().filter_map(|reloc| match reloc.named {
-                Named::Foreign(foreign) => Some((foreign, id(reloc.named))),
+                Named::Foreign(foreign) => Some((Slot::Function(foreign), id(reloc.named))),
                 _ => None,
             });
-            let mut externs: Vec<(u32, SymbolId)> = externs.collect();
+            let mut externs: Vec<(Slot, SymbolId)> = externs.collect();
             externs.sort_unstable_by_key(|extern_| extern_.0);
             externs.dedup();
             let bank = ids.get(&Key::Parameters(i)).copied().unwrap_or(SymbolId(0));
@@ -442,7 +445,7 @@ impl Linker<'_> {
         }
         let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
         let described = frame_addresses.iter().enumerate().flat_map(|(i, &at)| {
-            // The common entry of each function stands before its own, with the word that names it.
+            // The common entry of each function precedes its own, with the word that names it.
             let common = i64::try_from(at - COMMON_ENTRY).unwrap_or(0);
             [entry(at - 8, frames_id, R_CUDA_64, common), entry(at, id(Named::Own(i)), R_CUDA_64, 0)].concat()
         });
@@ -607,7 +610,7 @@ impl Linker<'_> {
         records.into_bytes()
     }
 
-    /// Who calls whom, whose address is taken and by whom, who calls by addresses, and how functions are called.
+    /// Callers and callees, functions whose addresses are taken and where, functions that call by address, and the prototypes of calls.
     fn describe_calls(
         &mut self,
         call_graph: SectionId,

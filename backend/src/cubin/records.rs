@@ -5,7 +5,7 @@ use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
 use crate::assemble::JumpTable;
-use crate::input::{Param, Symbol as Name};
+use crate::input::Param;
 use crate::ori::ir::TensorUse;
 use crate::target::SMALL_PARAM_BYTES;
 use ptx_isa::{ScalarType, Space};
@@ -37,11 +37,11 @@ impl Linker<'_> {
         names: &'n Names,
     ) -> impl Iterator<Item = SymbolId> + use<'n, '_> {
         let called = f.code.attributes.symbols.clone();
-        names.externs.iter().filter(move |(i, _)| called.contains(&Name::Function(*i))).map(|(_, id)| *id)
+        names.externs.iter().filter(move |(name, _)| called.contains(name)).map(|(_, id)| *id)
     }
 
     /// Who calls whom across the file: pairs of a kernel and a function of the driver. What calls what inside a kernel's
-    /// code is not said, as in ptxas's files; four markers stand in every file.
+    /// code is not said, as in ptxas's files; four markers are in every file.
     pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
         let mut pairs = vec![[0, u32::MAX]];
         for (f, kernel) in self.functions.iter().zip(&names.kernels) {

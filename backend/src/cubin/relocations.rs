@@ -65,8 +65,9 @@ impl Linker<'_> {
                 let symbol = match r.symbol {
                     Referent::Variable(i) => names.variables[i as usize],
                     Referent::Kernel(i) => names.kernels[i],
-                    Referent::Extern(i) => {
-                        names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
+                    Referent::Extern(function) => {
+                        let found = names.externs.iter().find(|(name, _)| *name == function);
+                        found.map_or(SymbolId(0), |(_, id)| *id)
                     }
                     Referent::Handle(kernel, param) => names.handle(kernel, param),
                     Referent::EntrySize(table) => names

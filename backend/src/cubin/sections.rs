@@ -7,7 +7,7 @@ use super::numbers::{
     SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use super::{LinkFunction, Linker, info, lines, note};
-use crate::input::Symbol;
+use crate::layout::Slot;
 use crate::ori::ir::TensorUse;
 use ptx_isa::Space;
 
@@ -29,7 +29,7 @@ pub(super) struct About {
     pub(super) action: Option<SectionId>,
 }
 
-/// What is written of lines.
+/// The sections of line tables.
 pub(super) struct Tables {
     pub(super) source: lines::Section,
     pub(super) machine: lines::Section,
@@ -102,7 +102,7 @@ impl Linker<'_> {
         }
         // The size is known now, so that later sections get their place.
         let calls = |f: &LinkFunction<'_>| {
-            let functions = |s: &&Symbol| matches!(s, Symbol::Function(_));
+            let functions = |slot: &&Slot| !matches!(slot, Slot::Global(_));
             f.code.attributes.symbols.iter().filter(functions).count()
         };
         let pairs = 4 + self.functions.iter().map(calls).sum::<usize>();
@@ -158,7 +158,7 @@ impl Linker<'_> {
             section.segment = Some(Segment::Data);
             self.image.add_section(section)
         });
-        // The first kernel's stands before what belongs to all.
+        // The first kernel's section precedes the sections that belong to all kernels.
         let mut shared = Vec::new();
         if let Some(&text) = text.first() {
             shared.extend(self.shared_section(0, text).map(|section| (0, section)));

@@ -5,6 +5,7 @@ use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
 use crate::input::Linkage;
+use crate::layout::Slot;
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
 
@@ -17,8 +18,8 @@ pub(super) struct Names {
     pub(super) kernels: Vec<SymbolId>,
     /// Per kernel, of the functions in its code.
     pub(super) parts: Vec<Vec<SymbolId>>,
-    /// Functions of the driver that code calls, by their index in the module.
-    pub(super) externs: Vec<(u32, SymbolId)>,
+    /// Functions of the driver that code calls.
+    pub(super) externs: Vec<(Slot, SymbolId)>,
     /// Of the parameters that are handles, by kernel and parameter.
     pub(super) handles: Vec<(usize, u32, SymbolId)>,
     /// Of the sizes that code asks for.
@@ -138,10 +139,15 @@ impl Linker<'_> {
             });
         }
         let mut externs = Vec::new();
-        for i in self.called_externs() {
-            externs.push((i, Image::symbol_id(symbols.len())));
+        for called in self.called_externs() {
+            let name = match called {
+                Slot::Gradient(gradient) => gradient.name(),
+                Slot::Function(i) => self.env.functions[i as usize].name.clone(),
+                _ => continue,
+            };
+            externs.push((called, Image::symbol_id(symbols.len())));
             symbols.push(Symbol {
-                name: self.env.functions[i as usize].name.clone(),
+                name,
                 section: None,
                 binding: Binding::Global,
                 kind: SymbolKind::Function,
@@ -155,16 +161,15 @@ impl Linker<'_> {
         Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
 
-    /// Functions of the driver whose addresses code reads, by their index in the module.
-    pub(super) fn called_externs(&self) -> Vec<u32> {
+    /// Functions of the driver whose addresses code reads.
+    pub(super) fn called_externs(&self) -> Vec<Slot> {
         let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
-        let mut all: Vec<u32> = symbols
-            .filter_map(|symbol| match symbol {
-                crate::input::Symbol::Function(i) => Some(*i),
-                _ => None,
-            })
-            .filter(|i| (*i as usize) < self.env.functions.len())
-            .collect();
+        let is_called = |symbol: &Slot| match symbol {
+            Slot::Function(i) => (*i as usize) < self.env.functions.len(),
+            Slot::Gradient(_) => true,
+            _ => false,
+        };
+        let mut all: Vec<Slot> = symbols.copied().filter(is_called).collect();
         all.sort_unstable();
         all.dedup();
         all

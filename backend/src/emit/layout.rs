@@ -8,7 +8,7 @@ use crate::ori::ir::{BlockId, Function, Src, Term};
 use crate::ori::op::Op;
 use smallvec::{SmallVec, smallvec};
 
-/// One branch at the end of a block. The last of a block always leaves, or control falls through behind it.
+/// One branch at the end of a block. The last of a block always leaves, or control falls through after it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Leave {
     /// [`Src::TRUE`] for always.

@@ -48,7 +48,7 @@ impl Flow {
                 "RET" => returns[at].clone(),
                 "EXIT" => Vec::new(),
                 "BSYNC" => match &meetings[at] {
-                    // The meeting point may be named by the `BSYNC` itself or by what is behind it.
+                    // The meeting point may be named by the `BSYNC` itself or by the instruction after it.
                     to if to.is_empty() || to.contains(&at) => next(at),
                     to => to.clone(),
                 },
@@ -148,7 +148,7 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tab
     meetings
 }
 
-/// For each `RET`, where it may lead: behind the calls from whose target control reaches it. What is called
+/// For each `RET`, where it may lead: after the calls from whose target control reaches it. What is called
 /// elsewhere may return to all of them.
 fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tables) -> Vec<Vec<usize>> {
     let mut returns: Vec<Vec<usize>> = vec![Vec::new(); code.len()];

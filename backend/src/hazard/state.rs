@@ -1,4 +1,4 @@
-//! What is in progress at a point of the code, and how that unites where paths join.
+//! The accesses in progress at a point of the code, and how they merge where paths join.
 
 use super::SCOREBOARD_DELAY;
 use sass::{Field, Inst, RegFile, RegUse};
@@ -6,7 +6,7 @@ use sass::{Field, Inst, RegFile, RegUse};
 /// The predicate that always holds.
 pub(super) const PT: u64 = 7;
 
-/// What is still going on with a register.
+/// A pending access to a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Access {
     /// Will be written after a known time.

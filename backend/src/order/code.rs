@@ -90,7 +90,7 @@ impl Code {
                 block += 1;
             }
             let Some(part) = part(sm, inst) else { continue };
-            // What is called inside the code is the runtime library's, checked with the rest: no statement asks for memory there.
+            // Calls inside the code go to the runtime library, which is checked with the rest: no statement accesses memory there.
             if part == Part::Call && target(insts, at).is_some() {
                 continue;
             }
@@ -123,7 +123,8 @@ impl Code {
             let waits = (part == Part::WarpBarrier && exchanges)
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
-            let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
+            let passes =
+                matches!(statement.what, What::Call | What::Return | What::Gradient) && is_local(inst);
             // Threads may wait for errors before they end.
             let ends = !belongs && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
             if waits || passes || ends {
@@ -205,7 +206,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Sync => matches!(part, Part::Barrier | Part::WarpBarrier),
         What::SyncWarp => part == Part::WarpBarrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
-        What::Image | What::Other => statement.addressed || !part.is_access(),
+        What::Image | What::Gradient | What::Other => statement.addressed || !part.is_access(),
         What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,
     }
@@ -281,7 +282,7 @@ fn target(insts: &[Inst], at: usize) -> Option<usize> {
     Some((address / WORD) as usize).filter(|to| *to < insts.len())
 }
 
-/// Control may go elsewhere behind it.
+/// Control may go elsewhere after it.
 fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }

@@ -105,7 +105,7 @@ impl Contents {
 
 impl Address {
     fn of(sm: Sm, inst: &Inst, contents: &Contents) -> Option<Address> {
-        // Of a copy, what it writes; other threads of the warp say where a matrix lies.
+        // Of a copy, its destination; the address of a matrix comes from other threads of the warp.
         let copies = inst.form().mnemonic == "LDGSTS";
         if matches!(inst.form().mnemonic, "LDSM" | "STSM") {
             return None;

@@ -65,6 +65,8 @@ pub(super) enum What {
     /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
     /// nothing orders it with accesses of memory by addresses.
     Image,
+    /// A texture read that may be a call of the driver, whose arguments are on the stack.
+    Gradient,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -226,6 +228,7 @@ impl Statement {
             }
             // The driver's tables, which nothing writes while a kernel runs.
             FormId::Txq | FormId::Suq => return None,
+            FormId::Tex if has(Mod::Grad) => return Some(Statement { what: What::Gradient, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -286,7 +289,7 @@ impl Statement {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
-    /// Nothing passes it.
+    /// No access passes it.
     pub(super) fn is_hard(&self) -> bool {
         !self.is_access() && self.what != What::Image
     }
@@ -296,7 +299,7 @@ impl Statement {
         self.strong || self.what != What::Load
     }
 
-    /// It goes through caches that are not the same for all who can see the memory.
+    /// It goes through caches that are not shared by all threads that can see the memory.
     pub(super) fn is_coherent(&self) -> bool {
         matches!(self.place, Place::Global | Place::Generic)
     }
@@ -317,7 +320,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Image | What::Other | What::Return => false,
+            What::Image | What::Gradient | What::Other | What::Return => false,
         }
     }
 
@@ -330,7 +333,7 @@ impl Statement {
             || (self.volatile && later.volatile)
     }
 
-    /// It stays before `later`, or behind it, where both access the same bytes.
+    /// It stays before `later`, or after it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
         let images = [self, other].map(|statement| statement.what == What::Image);
         if images.contains(&true) {
@@ -349,7 +352,7 @@ pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
     /// By [`SrcId`].
     ranks: FxHashMap<SrcId, u32>,
-    /// What is claimed never to execute.
+    /// Code that is claimed never to execute.
     pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,

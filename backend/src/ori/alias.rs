@@ -7,7 +7,7 @@
 //! - Two accesses that may overlap keep theirs when one of them writes or is strong.
 //! - State spaces do not overlap, but a generic address may point into any.
 //! - A copy is a load of global memory and a store. Before its wait neither has a place in the thread's order, so
-//!   keeping it where it stands is more than PTX asks.
+//!   keeping it in place is more than PTX requires.
 //! - Constant memory is not written, so reads of it pass everything.
 //!
 //! A rule that is missing here can only lose speed: what is not known to be free keeps its place.
@@ -41,7 +41,7 @@ pub fn is_removable(effect: &Effect) -> bool {
     }
 }
 
-/// An equal instruction that dominates it has its results, wherever the two stand.
+/// An equal instruction that dominates it has its results, wherever the two are.
 pub fn is_repeatable(effect: &Effect) -> bool {
     match effect {
         Effect::None => true,
@@ -112,7 +112,7 @@ mod tests {
         ]
     }
 
-    /// What PTX's memory model says of two neighbours: the row stands first, the column second. `#` keep their
+    /// What PTX's memory model requires of two neighbors: the row is the first, the column the second. `#` keep their
     /// order, `=` keep it unless they are known to be apart, `.` may be exchanged.
     const RULES: [&str; 19] = [
         //            weak  relaxed volat mmio acquire release nc fence clock shfl add
@@ -212,7 +212,7 @@ mod tests {
             (Space::Shared, 4, 4, Space::Shared, 0, 5, false),
             (Space::Global, -4, 4, Space::Generic, 0, 16, true),
             (Space::Global, 0, 4, Space::Generic, 3, 1, false),
-            // A generic address is no shared one, though both were held in the same register.
+            // A generic address is not a shared one, though both were held in the same register.
             (Space::Shared, 0, 4, Space::Generic, 4, 4, false),
         ];
         for (a, start, bytes, b, other, other_bytes, apart) in pairs {

@@ -24,6 +24,7 @@ mod double;
 mod flight;
 mod float;
 mod form;
+mod gradient;
 mod group;
 mod half;
 mod handle;
@@ -147,7 +148,7 @@ struct Lowering<'a> {
     temporaries: Vec<Shape>,
     shared: SharedLayout,
     /// The symbols among the facts.
-    slots: FxHashSet<Symbol>,
+    slots: FxHashSet<layout::Slot>,
     locals: Vec<Option<u32>>,
     /// Where the parameters of a kernel are in constant bank 0.
     params: ParamBlock,
@@ -190,7 +191,7 @@ impl<'a> Lowering<'a> {
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
         let convention = Self::own_convention(func);
-        let (passed, results) = call::outgoing(env, func);
+        let (passed, results) = call::outgoing(env, func, target);
         let taken = stack::taken_align(func);
         let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
         locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below));
@@ -206,7 +207,7 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let calls = call::calls(func);
+        let calls = call::calls(env, func, target);
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,

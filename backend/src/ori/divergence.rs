@@ -156,7 +156,7 @@ struct Analysis<'a> {
     uses: Uses,
     /// Indexed by loop: values that leave it are marked.
     left: Vec<bool>,
-    /// The values of cycles that are no loops are marked.
+    /// The values of cycles that are not loops are marked.
     left_irreducible: bool,
     result: Divergence,
     work: Vec<Value>,
@@ -243,7 +243,7 @@ impl Analysis<'_> {
         pending: &mut BinaryHeap<Reverse<usize>>,
         touched: &mut Vec<BlockId>,
     ) {
-        // Labels of joins are told from those of ways by their top bit.
+        // Labels of joins differ from those of ways in their top bit.
         let own = JOIN | to.0;
         let old = self.labels[to.index()];
         if old == label || old == own {
@@ -291,7 +291,7 @@ impl Analysis<'_> {
             if std::mem::replace(&mut self.left[id.0 as usize], true) {
                 continue;
             }
-            // What is in an inner loop that is left has been looked at.
+            // The contents of an inner loop that is left have been visited.
             let was_left = |inner: LoopId| inner != id && self.left[inner.0 as usize];
             for at in self.loops.blocks_outside(id, was_left) {
                 func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));

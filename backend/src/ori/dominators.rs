@@ -239,7 +239,7 @@ pub fn dominators(cfg: &Cfg, func: &Function) -> Tree {
     Tree::from_places(func.blocks.len(), &idom, &blocks)
 }
 
-/// The post-dominator tree. Its root is the end of the thread, which is no block: the parent of a block from
+/// The post-dominator tree. Its root is the end of the thread, which is not a block: the parent of a block from
 /// which control may leave in different ways is `None`. Endless loops are given an edge to the root, as if the outermost
 /// could end with each iteration: at the last block that leads back to its header.
 pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {

@@ -272,7 +272,7 @@ impl Thread<'_> {
                 store(&mut machine.local, srcs[0].0[0].wrapping_add(offset as u32).into(), size, srcs[1].0)?;
                 Vec::new()
             }
-            // Nothing has an address here: the number of the target stands for it.
+            // Code has no addresses here: the number of the target represents one.
             Op::Target { .. } => vec![[srcs[0].0[0] / 4, 0, 0, 0]],
             Op::Ldc { size, bank, offset } => {
                 let start = srcs[0].0[0].wrapping_add(offset as u32);

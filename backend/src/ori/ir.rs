@@ -139,8 +139,8 @@ pub struct Facts {
     pub tensor: TensorUse,
     /// A linker fills in the addresses of functions and variables.
     pub relocatable: bool,
-    /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
-    pub symbols: Vec<crate::input::Symbol>,
+    /// Those whose address is read from its slot in bank 4 ([`crate::layout::address_slot`]), each once.
+    pub symbols: Vec<crate::layout::Slot>,
     /// Offsets of the body's variables from the start of the frame; `None` for variables outside the frame.
     pub locals: Vec<Option<u32>>,
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their

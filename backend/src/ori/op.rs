@@ -96,7 +96,7 @@ modifiers! {
     /// What arrives at a barrier object: one thread and no bytes, a number of them, one thread that announces bytes, or
     /// bytes that are announced or come.
     Arrival { OneAndBytes "", One ".A1T0", OneByte ".A0T1", Count ".ART0", Announced ".A0TR", Bytes ".A0TX" }
-    /// How a barrier object counts the arrival behind copies: in the one way of words, among those that each phase expects,
+    /// How a barrier object counts the arrival after copies: in the one way of words, among those that each phase expects,
     /// or as the byte that was announced for it.
     CopiesArrive { Word "", Expected ".ARVCNT", Announced ".TRANSCNT" }
     /// Where a copy of a block goes to or comes from.
@@ -197,7 +197,7 @@ modifiers! {
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
         TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
     }
-    /// What a texture's coordinates are; of arrays the number of the layer stands first.
+    /// What a texture's coordinates are; in arrays the layer number comes first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
@@ -206,7 +206,7 @@ modifiers! {
     TexRead {
         Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
     }
-    /// What a surface's coordinates are; of arrays the number of the layer stands last.
+    /// What a surface's coordinates are; in arrays the layer number comes last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
     /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
     HandleAt { Shared "", Register ".B" }
@@ -248,7 +248,7 @@ pub struct Callee {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Link {
     pub symbol: Symbol,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub offset: i32,
     /// The high word of the address instead.
     pub high: bool,
@@ -269,7 +269,7 @@ impl Descriptors {
         }
     }
 
-    /// Where the table's address lies behind the first of [`crate::target::DriverWords::descriptors`].
+    /// The offset of the table's address from the first of [`crate::target::DriverWords::descriptors`].
     pub const fn place(self) -> u16 {
         match self {
             Descriptors::Unified | Descriptors::Texture => 0,

@@ -5,7 +5,7 @@
 //! Operations are machine operations: a row's modifiers are exactly what its encoding selects besides operands, and
 //! each names the field of the machine instruction that it sets. A flag has its text and, where it is not empty,
 //! the text of its absence. Operands name their place in the machine instruction: `A`, `B` and `C` are the slots
-//! that choose the form by what stands in them, anything else is a field. The families are the names in the
+//! that choose the form by their contents, anything else is a field. The families are the names in the
 //! machine table, the best first; without any it is the text.
 //!
 //! [`Facts::WORST`] is what a row says that says nothing better.
@@ -255,7 +255,7 @@ operations! {
     /// The first where the predicate holds.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
-    /// Of the threads that execute it together, those whose guard holds have one value. It belongs to these threads: others
+    /// The threads that execute it together and whose guard holds have one value. It belongs to these threads: others
     /// that come later overwrite it.
     R2ur "R2UR" [UR] <- [r(RA)] Facts::WARP.uniform();
 

@@ -70,7 +70,7 @@ impl Mods {
     pub const FLOAT: Mods = Mods { neg: true, abs: true, not: false };
 }
 
-/// Where an operand stands in the machine instruction.
+/// The place of an operand in the machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
     /// The sources whose kinds choose the form; see [`sass::lookup`].
@@ -525,7 +525,7 @@ pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
     if half { full / 2 } else { full }
 }
 
-/// Registers of a factor by shape; that of the last also for those behind.
+/// Registers of a factor by shape; the last entry is also that of all larger shapes.
 pub(super) const fn fragment<const N: usize>(registers: [u8; N], shape: usize) -> u8 {
     registers[if shape < N { shape } else { N - 1 }]
 }

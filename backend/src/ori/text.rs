@@ -15,7 +15,9 @@
 //! one that a call has in R4) and read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
 
 use crate::abi;
-use crate::input::{SrcId, Symbol};
+use crate::driver::Gradient;
+use crate::input::SrcId;
+use crate::layout::Slot;
 use crate::ori::ir::{
     Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
     Value, ValueData,
@@ -140,12 +142,11 @@ fn facts_text(facts: &Facts) -> Vec<String> {
         text.push(format!("tensor={}", facts.tensor.0));
     }
     for symbol in &facts.symbols {
-        let (kind, index) = match symbol {
-            Symbol::Global(i) => ("global", i),
-            Symbol::Local(i) => ("local", i),
-            Symbol::Param(i) => ("param", i),
-            Symbol::Return(i) => ("return", i),
-            Symbol::Function(i) => ("function", i),
+        let (kind, index) = match *symbol {
+            Slot::Global(i) => ("global", i),
+            Slot::Function(i) => ("function", i),
+            Slot::Gradient(gradient) if gradient.independent => ("gradient2", gradient.number().into()),
+            Slot::Gradient(gradient) => ("gradient", gradient.number().into()),
         };
         text.push(format!("{kind}={index}"));
     }
@@ -378,12 +379,14 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "tensor") => {
                     func.facts.tensor.0 = value.try_into().map_err(|_| "no such use of tensor memory")?;
                 }
-                ("facts", "global") => func.facts.symbols.push(Symbol::Global(value)),
-                ("facts", "local") => func.facts.symbols.push(Symbol::Local(value)),
-                ("facts", "param") => func.facts.symbols.push(Symbol::Param(value)),
-                ("facts", "return") => func.facts.symbols.push(Symbol::Return(value)),
+                ("facts", "global") => func.facts.symbols.push(Slot::Global(value)),
                 ("facts", "never") => func.facts.never.push(SrcId(value)),
-                ("facts", "function") => func.facts.symbols.push(Symbol::Function(value)),
+                ("facts", "function") => func.facts.symbols.push(Slot::Function(value)),
+                ("facts", "gradient" | "gradient2") => {
+                    let number = u16::try_from(value).unwrap_or(u16::MAX);
+                    let gradient = Gradient::numbered(number, key == "gradient2");
+                    func.facts.symbols.push(Slot::Gradient(gradient.ok_or("no such gradient")?));
+                }
                 _ => return Err(format!("`{name}` has no `{key}`")),
             }
         }

@@ -17,7 +17,7 @@ use std::fmt;
 /// How strict operands are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// Immediates and constants may stand in any general register slot.
+    /// Immediates and constants may be in any general register slot.
     Built,
     /// Every operand has an encoding.
     Legal,
@@ -225,7 +225,7 @@ impl Check<'_> {
     }
 
     /// Values with a register of the calling convention are made and read by the operations of calls alone, those of
-    /// one operation in different registers, and no call stands between where one is made and where it is read.
+    /// one operation in different registers, and no call is between the place where one is made and the place where it is read.
     fn named_registers(&self, b: BlockId, index: u32, inst: &Inst, sig: &Signature) -> Result<(), String> {
         let pin = |v: Value| self.func.value(v).pin;
         let has_end = inst.srcs.iter().any(|src| src.value().and_then(pin) == Some(abi::STACK_END));
@@ -380,7 +380,7 @@ impl Check<'_> {
             return Ok(());
         }
         let exempt = matches!(inst.op, Op::Shfl { .. } | Op::Bar { .. } | Op::Uldc { .. } | Op::Ulea { .. });
-        // Uniform registers have fields of their own where nothing else can stand.
+        // Uniform registers have fields of their own, which cannot hold anything else.
         let sig = signature(&inst.op);
         let shared = |i: usize| sig.srcs.get(i).is_none_or(|slot| slot.file != File::UR);
         let special = inst

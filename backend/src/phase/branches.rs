@@ -30,7 +30,7 @@ pub fn decide_known(func: &mut Function) {
             Term::Branch { cond, then, els, .. } => match (cond.kind, then == els) {
                 (_, true) => (*then, None),
                 (SrcKind::Pred(value), _) if value != cond.mods.not => (*then, Some(*els)),
-                // What is undefined does not hold, as in a guard.
+                // An undefined predicate does not hold, as in a guard.
                 (SrcKind::Pred(_) | SrcKind::Undef, _) => (*els, Some(*then)),
                 _ => continue,
             },

@@ -207,7 +207,7 @@ fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenE
     Ok(())
 }
 
-/// Blocks in which the barrier is set: behind its place and before its meeting point. `seen` is scratch, indexed by
+/// Blocks in which the barrier is set: after its place and before its meeting point. `seen` is scratch, indexed by
 /// block, in which no element is `walk` yet.
 fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Vec<BlockId> {
     let mut region = Vec::new();
@@ -585,7 +585,7 @@ mod tests {
                   JUMP b2
                 b2:"#]],
         );
-        // One that all come to lets nobody pass who is needed elsewhere; one for some of the threads might.
+        // A barrier for all threads releases no thread that is needed elsewhere; one for some of them might.
         let between = |barrier: &str| turns("WARPSYNC %v0", barrier);
         check(
             &between("BAR.SYNC RZ"),

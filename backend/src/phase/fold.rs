@@ -43,7 +43,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// A guard that always holds is none. An instruction whose guard never holds is left to dead code elimination, which
+/// A guard that always holds is dropped. An instruction whose guard never holds is left to dead code elimination, which
 /// keeps account of the effects that go with it.
 fn fold_guard(inst: &mut Inst) {
     if inst.guard.is_true() && !inst.old.is_empty() {

@@ -247,7 +247,7 @@ fn overwrite(
     }
     let insts = &mut func.block_mut(b).insts;
     let index = start + insts[start..].iter().position(|inst| inst.dsts.first() == Some(&Dst::Value(v)))?;
-    // What is kept must be there before; the operations of the other side may come later.
+    // The kept value must be there before; the operations of the other side may come later.
     let kept_value = kept.value()?;
     let kept_index = insts[start..].iter().position(|inst| inst.defs().any(|d| d == kept_value));
     if kept_index.is_some_and(|k| start + k >= index) {
@@ -267,7 +267,7 @@ fn overwrite(
     Some(value)
 }
 
-/// May stand in the branching block: speculated, or under the branch's predicate.
+/// May move to the branching block: speculated, or under the branch's predicate.
 fn can_move(inst: &Inst) -> bool {
     let unguarded = inst.guard == Src::TRUE;
     let guardable = memory(&inst.op).is_some() && !facts(&inst.op).convergent && facts(&inst.op).guardable;

@@ -95,7 +95,7 @@ impl<'a> Checker<'a> {
         let unreached = before.layout.iter().copied().filter(|b| !self.cfg.is_reached(*b));
         let order: Vec<BlockId> = self.cfg.order.iter().copied().chain(unreached).collect();
         for b in order {
-            // With one way in, a phi is a copy: its moves may stand after that way's end, when no place holds the
+            // With one way in, a phi is a copy: its moves may come after that way's end, when no place holds the
             // constant that it is.
             for phi in &before.block(b).phis {
                 if let [(_, arg)] = phi.args[..] {

@@ -172,7 +172,7 @@ impl Blocked {
                 }
             }
         }
-        // The last is behind everything.
+        // The last comes after everything.
         let inside = live.switches().iter().filter(|at| **at < live.points);
         let switches: Vec<Interval> = inside.map(|&at| Interval { start: at, end: at + 1 }).collect();
         for file in [File::UR, File::UP] {
@@ -317,7 +317,7 @@ pub(super) fn save(
     insert(draft, counts, entry.index(), behind, &saved.takes());
     for b in draft.func.layout.clone() {
         if draft.func.block(b).term == Term::Ret {
-            // What is given back is in its registers by then.
+            // The results are in their registers by then.
             let before = |block: &Block| block.insts.len();
             insert(draft, counts, b.index(), before, &saved.back());
         }

@@ -9,7 +9,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) origin: Vec<Vec<Option<u32>>>,
     /// Per value: made by the allocator with a live range as short as can be, so spilling it gains nothing.
     pub(crate) fixed: Vec<bool>,
-    /// Blocks on edges that are not in the layout yet: the block each is to stand after, and itself.
+    /// Blocks on edges that are not in the layout yet: the block that each is to follow, and itself.
     on_edges: Vec<(BlockId, BlockId)>,
 }
 

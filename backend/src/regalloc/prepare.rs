@@ -83,7 +83,7 @@ impl Packs<'_> {
         }
     }
 
-    /// Replaces a read behind all packs seen in `b` so far.
+    /// Replaces a read after all packs seen in `b` so far.
     fn replace(&self, src: &mut Src, b: BlockId) {
         if let SrcKind::Value(v) = src.kind
             && let Some(packed) = self.find(v, b)

@@ -1,6 +1,6 @@
 //! Replaces values by their registers and takes the function out of SSA form.
 //!
-//! Phis, packs and copies become parallel copies; what was coalesced vanishes. The copies of an edge stand at
+//! Phis, packs and copies become parallel copies; what was coalesced vanishes. The copies of an edge are at
 //! the end of the predecessor if that has no other successor, at the start of the successor if that has no
 //! other predecessor, and in a block of their own otherwise.
 

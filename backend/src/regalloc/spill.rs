@@ -46,7 +46,7 @@ enum Home {
 /// Spills values; `spills` is per value. Returns the values that now have a general register for theirs: those from the
 /// first new one on stand for the ones in the list.
 ///
-/// What is loaded serves instructions up to `reach` further on in the block.
+/// A loaded value serves instructions up to `reach` further on in the block.
 pub(crate) fn spill(
     draft: &mut Draft<'_>,
     cfg: &Cfg,
@@ -81,7 +81,7 @@ pub(crate) fn spill(
         frame.spill_bytes = frame_start + 4 * frame_words.count - frame.local_bytes;
         frame.uses_stack = true;
     }
-    // What is left of spilled values, and all values made from here on, has the shortest of ranges.
+    // The remains of spilled values, and all values made from here on, have the shortest ranges.
     for (fixed, home) in draft.fixed.iter_mut().zip(&homes) {
         *fixed |= home.is_some();
     }
@@ -378,7 +378,7 @@ impl PendingCopies {
         self.copies[i]
     }
 
-    /// What comes next: of the copies that can, the first.
+    /// The next copy: the first of those that are ready.
     fn next(&mut self) -> Option<NextCopy> {
         while let Some(Reverse(i)) = self.free.pop() {
             if !self.done[i] {

@@ -1,4 +1,4 @@
-//! The dependence graph of a stretch of instructions: who must stay before whom, and by how many cycles.
+//! The dependence graph of a stretch of instructions: which must stay before which, and by how many cycles.
 //!
 //! Registers are assigned, so anti- and output dependences count as much as true ones. Memory keeps its order
 //! where two accesses may meet; fences and warp-wide instructions keep theirs.
@@ -52,7 +52,7 @@ impl Dag {
     }
 }
 
-/// Who last wrote a register, and who read it since; with the operands' numbers.
+/// The last writer of a register and its readers since then; with the operands' numbers.
 #[derive(Clone, Default)]
 struct Register {
     writer: Option<(u32, RegUse)>,
@@ -123,7 +123,7 @@ impl Builder<'_> {
         self.registers(at);
         match self.insts[at].effect {
             Effect::None => {
-                // A uniform register is written behind what it is written behind in the input: see below.
+                // Writes of a uniform register keep their order in the input: see below.
                 if let Some(fence) = self.last_fence.filter(|_| any_uniform(&self.facts[at].writes)) {
                     self.edge(fence, at, 1);
                 }

@@ -21,7 +21,7 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
 /// Whether the scheduler may switch to another warp after the instruction.
 ///
 /// With a stall count of zero or above eleven the bit must say so, with one it must not; in between it is a
-/// hint, and ptxas yields behind computations that are waited for.
+/// hint, and ptxas yields after computations that are waited for.
 fn yields(sm: Sm, inst: &Inst) -> bool {
     match inst.control.stall {
         0 | 12.. => true,

@@ -46,7 +46,7 @@ impl InstFacts {
             _ => reads.push(used),
         });
         if matches!(mnemonic, "CALL" | "RET") {
-            // Who is there may read and write any register, and waits for none.
+            // The other side may read and write any register, and waits for no scoreboard.
             reads.extend(all_registers(Role::A));
             writes.extend(all_registers(Role::Dst));
         }

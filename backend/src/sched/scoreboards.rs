@@ -1,4 +1,4 @@
-//! Scoreboards: which of the six each variable-latency instruction sets, and who waits for which.
+//! Scoreboards: which of the six each variable-latency instruction sets, and which instructions wait for it.
 //!
 //! A scoreboard is a counter that instructions raise when they issue and lower when their results are
 //! written (or their sources read); waiting for it means waiting for all of them. So one scoreboard may guard
@@ -18,10 +18,10 @@ use smallvec::SmallVec;
 const SCOREBOARDS: usize = 6;
 
 /// Counts groups of copies: `DEPBAR` waits until it counts no more than so many. Where a function has such groups
-/// nothing else raises it, so that nobody waits for a copy but who means to.
+/// nothing else raises it, so that only instructions that need a copy wait for it.
 const COPIES: u8 = 0;
 
-/// A position behind every instruction of a block.
+/// A position after every instruction of a block.
 const BEYOND: u32 = u32::MAX;
 
 /// Registers still to be written and still to be read, for each scoreboard, at a point of the program.
@@ -250,7 +250,7 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
 ///
 /// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is
 /// taken; if none is free, the one whose first waiter comes at or after this one's own and nearest to it, so
-/// that nobody waits for something younger than what he needs; failing that, the one with the last waiter.
+/// that no instruction waits for a younger one than it needs; failing that, the one with the last waiter.
 fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending, free: u8) {
     let requests = requests(facts, later);
     let mut state = entry.clone();

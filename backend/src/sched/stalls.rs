@@ -1,4 +1,4 @@
-//! Stall counts: enough cycles between a fixed-latency instruction and whoever depends on it.
+//! Stall counts: enough cycles between a fixed-latency instruction and the instructions that depend on it.
 //!
 //! The hardware does not check: a consumer that issues too early reads the old value. So for every pair of
 //! dependent instructions, and along every path, the stall counts of the first and of all between must add
@@ -20,7 +20,7 @@ const MAX_STALL: u16 = 15;
 /// Cycles from setting a scoreboard until a wait sees it.
 const SCOREBOARD_DELAY: u16 = 2;
 
-// What is read at issue may be overwritten by the next instruction.
+// A register that is read at issue may be overwritten by the next instruction.
 const _: () = assert!(latency::WAR == 1);
 
 /// An instruction in flight: its block and place there, the fewest cycles since it issued, and how many of them
@@ -162,7 +162,7 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 })
 }
 
-/// Cycles that must lie between the issue of two instructions, the first before the second in time.
+/// Cycles that must pass between the issue of two instructions, the first before the second in time.
 pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
     let (first, first_facts) = producer;
     let (second, second_facts) = consumer;
@@ -200,7 +200,7 @@ fn write(sm: Sm, insts: &mut Vec<MachInst>, facts: &[InstFacts], stalls: &[u16])
         inst.inst.control.stall = own as u8;
         let src = inst.src;
         let at = out.len();
-        // Control would jump over a pause behind a branch.
+        // Control would skip a pause after a branch.
         let before = inst.effect == Effect::Control;
         out.push(inst);
         let pauses = pauses(sm, src, stall - own);

@@ -1,6 +1,6 @@
 //! What the compiler says, in ptxas's form: `PROGRAM KIND: …` or `PROGRAM FILE, line N; KIND: …`.
 //!
-//! The program is called as it was started, as ptxas does: whoever puts it in the place of ptxas reads `ptxas info`.
+//! The program is called as it was started, as ptxas does: a program that runs it in place of ptxas reads `ptxas info`.
 
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};

@@ -133,7 +133,7 @@ fn describe(
     times: &dyn Fn(&str) -> Duration,
     log: &mut Log,
 ) {
-    // ptxas counts banks only where the driver's words lie in front of the parameters' own bank.
+    // ptxas counts banks only where the driver's words are before the parameters' own bank.
     let counts_banks = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
     let mut line = format!("{} bytes gmem", linked.sizes.global);
     for (bank, bytes) in [(3, linked.sizes.constant_3), (4, linked.sizes.constant_4)] {

@@ -33,7 +33,7 @@ pub fn sum(row: usize, column: usize) -> Place {
 }
 
 /// An element of a factor of one of the four products of `mma.m8n8k4` with halves, in a lane from zero to seven. Where
-/// lanes hold whole rows (of the second factor, columns) each has four elements, one behind the other; otherwise one of
+/// lanes hold whole rows (of the second factor, columns) each has four elements, one after the other; otherwise one of
 /// each of four, and those of the upper half have the last four.
 pub fn quad_factor(whole: bool, across: usize, along: usize) -> Place {
     match whole {

@@ -305,7 +305,10 @@ const REPEATABLE: &[Mod] = &[
 /// have that many.
 fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
     let is_count = |part: &Suffix| matches!(part, Suffix::Mod(Mod::V2 | Mod::V4 | Mod::V8));
-    matches!(form.mnemonic(), "mma" | "wmma" | "wgmma") && !name.parts()[..index].iter().any(is_count)
+    // The operation of `wmma` comes first.
+    let may_be_first = form.mnemonic() != "wmma" || index > 0;
+    let is_matrix = matches!(form.mnemonic(), "mma" | "wmma" | "wgmma");
+    is_matrix && may_be_first && !name.parts()[..index].iter().any(is_count)
 }
 
 /// Whether ptxas lets `.pred` stand among the types of a form that has no predicates, as if it were not written. It
@@ -330,7 +333,7 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let mut taken = 0u32;
     // Whether only leading modifiers came so far.
     let mut leading = true;
-    // The ordered groups up to this one are behind us.
+    // The ordered groups up to this one have been passed.
     let mut ordered = 0;
     // The first part that does not fit; the rest is still counted, to find the nearest row.
     let mut first = None;

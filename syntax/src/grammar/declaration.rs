@@ -86,7 +86,7 @@ fn starts_function(word: &str) -> bool {
     )
 }
 
-/// Everything in front of the names; true if there is a type. The order and which words exist are for whoever reads
+/// Everything before the names; true if there is a type. The order and which words exist are for whoever reads
 /// the meaning.
 fn qualifiers(p: &mut Parser<'_>, is_param: bool) -> bool {
     let mut has_type = false;

@@ -6,6 +6,7 @@ mod compilation;
 mod embedded;
 mod features;
 mod hostile;
+mod recorded;
 #[cfg(target_os = "linux")]
 mod reference;
 mod session;

@@ -38,7 +38,7 @@ pub(crate) async fn start(root: &Path, capabilities: Value) -> Client {
     client
 }
 
-/// A kernel with a label that nobody uses: a finding of which nothing depends.
+/// A kernel with an unused label: a finding on which nothing depends.
 fn kernel() -> String {
     KERNEL.replace("    ret;", "unused:\n    ret;")
 }
@@ -81,6 +81,37 @@ async fn the_file_of_a_project_is_followed() {
     let message = shown(&mut client).await;
     assert!(message.contains("ptx-check.toml:1: unknown target `sm_999`"), "{message}");
     folder.write("[lints]\nunused-label = \"allow\"\n");
+    severity(&mut client, 0).await;
+    client.stop().await;
+}
+
+/// The quick fix changes the file of the project, or makes it, and the server reads it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lint_is_ignored_in_the_project() {
+    let folder = Folder::new("ignored", "# Ours.\n[lints]\n");
+    let operations = json!({ "documentChanges": true, "resourceOperations": ["create"] });
+    let mut client = start(&folder.0, json!({ "workspace": { "workspaceEdit": operations } })).await;
+    client.open(URI, &KERNEL.replace("    ret;", "    .pragma \"other\";\n    ret;")).await;
+    let found = client.diagnostics(1).await.remove(0);
+    let ask =
+        json!({ "textDocument": { "uri": URI }, "range": found["range"], "context": { "diagnostics": [] } });
+    let title =
+        format!("Ignore {} in this project (ptx-check.toml)", found["code"].as_str().expect("a code"));
+    let edit = async |client: &mut Client| {
+        let actions = client.request("textDocument/codeAction", ask.clone()).await.expect("actions");
+        let is_ours = |action: &&Value| action["title"] == title.as_str();
+        actions.as_array().and_then(|all| all.iter().find(is_ours)).expect("it is offered")["edit"].clone()
+    };
+    let uri = format!("file://{}/ptx-check.toml", folder.0.display());
+    let at = json!({ "line": 2, "character": 0 });
+    let new = "unknown-pragma = \"allow\"\n";
+    let insertion = json!([{ "range": { "start": at, "end": at }, "newText": new }]);
+    assert_eq!(edit(&mut client).await["changes"][&uri], insertion);
+    std::fs::remove_file(folder.0.join("ptx-check.toml")).expect("it is there");
+    let made = edit(&mut client).await;
+    assert_eq!(made["documentChanges"][0], json!({ "kind": "create", "uri": uri }));
+    assert_eq!(made["documentChanges"][1]["edits"][0]["newText"], format!("[lints]\n{new}"));
+    folder.write(&format!("[lints]\n{new}"));
     severity(&mut client, 0).await;
     client.stop().await;
 }

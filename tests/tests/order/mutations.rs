@@ -379,7 +379,7 @@ fn instructions_stay_with_the_fence_before_them() {
          st.global.u32 [%d0], %r1;"
     );
     let lost = "the second's instruction can be reached without the first's";
-    // The store goes behind the first fence, the load to the start.
+    // The store goes after the first fence, the load to the start.
     let text = found(&body, |made, of| made.exchange(of("STS")[0], of("MEMBAR")[0]));
     assert_eq!(text, format!("statement 3 and statement 5: {lost}"));
     let text = found(&body, |made, of| made.exchange(of("LDG")[0], of("S2R")[0]));

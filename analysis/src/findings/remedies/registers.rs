@@ -256,7 +256,7 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
     tokens.find(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range())
 }
 
-/// Where a declaration can be put so that all of the function sees it, and the blanks in front of it there.
+/// Where a declaration can be put so that all of the function sees it, and the blanks before it there.
 fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
     let start = crate::heading::start_of_body(item.text(db))?;
     let behind = &item.text(db)[start.into()..];

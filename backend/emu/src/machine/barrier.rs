@@ -6,8 +6,8 @@
 //! parity is the last bit; the bytes that transfers still bring are taken to be the 22 bits between, since no
 //! code looks at them.
 
-use super::decode::Step;
 use super::record::Meeting;
+use super::step::Step;
 use super::{Block, Result, WARP, each};
 use crate::launch::FaultKind;
 use crate::memory::Space;
@@ -117,7 +117,7 @@ impl Block<'_> {
                 Ok(())
             }
             (_, "SYNCS.PHASECHK") => {
-                // The threads look together: what ends between two looks is over for all or none.
+                // The threads look together: a phase that ends between two looks is over for all of them or for none.
                 let mut waited = None;
                 for lane in each(mask) {
                     let address = self.address(w, lane, at, true)?;
@@ -193,7 +193,7 @@ impl Block<'_> {
                 self.put_pair(w, lane, step, own);
                 continue;
             }
-            // Lanes that arrive together learn who they are, and what was there before the first.
+            // Lanes that arrive together get their rank, and the state before the first arrival.
             let with = each(mask).filter(|&other| results[other].0 == address);
             let with = with.fold(0u64, |lanes, other| lanes | 1 << other);
             let first = results[with.trailing_zeros() as usize].1;

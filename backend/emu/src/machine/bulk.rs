@@ -58,7 +58,7 @@ impl Block<'_> {
         }
     }
 
-    /// Stores into another block; the register behind the address has the address of the barrier object.
+    /// Stores into another block; the register after the address has the address of the barrier object.
     fn store_async(&mut self, w: usize, mask: u32, at: u32, reduces: bool) -> Result<()> {
         let step = &self.machine.code[at as usize];
         let inst = &step.inst;

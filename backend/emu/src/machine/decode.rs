@@ -1,9 +1,10 @@
 //! Machine instructions taken apart once, before the run.
 
-use super::alu::Compute;
-use super::hazard::Facts;
-use super::memory::Address;
-use super::operand::{self, Predicate, Source};
+use super::address::Address;
+use super::compute::Compute;
+use super::facts::Facts;
+use super::operand;
+use super::step::{Step, What};
 use super::{Kernel, Result};
 use crate::launch::{Fault, FaultKind};
 use sass::{Field, Inst, RegFile, Sm};
@@ -12,44 +13,6 @@ use sass::{Field, Inst, RegFile, Sm};
 const PT: u8 = 7;
 
 const KEEPS_METADATA: u128 = 1 << 125;
-
-/// An instruction with its operands resolved.
-#[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) inst: Inst,
-    pub(super) what: What,
-    pub(super) guard: Predicate,
-    /// The guard and the predicates are the warp's, and one value serves all lanes.
-    pub(super) uniform: bool,
-    pub(super) uniform_guard: bool,
-    pub(super) sources: [Source; 3],
-    pub(super) address: Address,
-    /// Pp, Pr, Ps.
-    pub(super) predicates: [Predicate; 3],
-    pub(super) rd: u8,
-    pub(super) pd: u8,
-    pub(super) pq: u8,
-    pub(super) facts: Facts,
-}
-
-/// What executes an instruction.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum What {
-    /// Registers of one lane, or the warp's.
-    Compute(Compute),
-    Memory(&'static str),
-    /// Control flow and what lanes do together.
-    Sync(&'static str),
-    /// What a warp does with matrices.
-    Matrix(&'static str),
-    /// Barrier objects, and what goes on beside the threads.
-    Barrier(&'static str),
-    Bulk(&'static str),
-    Texture(&'static str),
-    Warpgroup,
-    Tensor(&'static str),
-    Unknown,
-}
 
 /// Mnemonics of memory instructions.
 const MEMORY: &[&str] = &[
@@ -107,13 +70,6 @@ const SYNC: &[&str] = &[
     "PREEXIT",
     "USETMAXREG",
 ];
-
-impl Step {
-    /// Of a product, whether it adds to its result.
-    pub(super) fn accumulates(&self) -> Predicate {
-        self.predicates[0]
-    }
-}
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
     let steps = kernel.code.iter().enumerate().map(|(at, &word)| {

@@ -7,85 +7,14 @@
 //! Every group of threads has its own clock, the cycles along its own path, so nothing is hidden by what
 //! other groups of the warp did in between.
 
-use super::decode::Step;
+use super::facts::Facts;
+use super::step::Step;
 use super::warpgroup::is_product;
 use super::{Block, Result};
 use crate::launch::FaultKind;
-use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, forwards, read_queue, waits, write_queue};
-use ptx_backend::mach::flat;
-use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
+use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, forwards};
+use sass::{RegFile, RegUse, Role, Sm, latency};
 use std::ops::Range;
-
-/// What the model needs of an instruction, besides its operands.
-#[derive(Clone, Debug)]
-pub(super) struct Facts {
-    /// Scoreboards that are at zero when it issues, one bit each; of these those that its control word names.
-    waits: u8,
-    at_issue: u8,
-    /// A scoreboard that counts no more than so many when it issues.
-    counted: Option<(u8, usize)>,
-    write_sb: u8,
-    read_sb: u8,
-    variable: bool,
-    late: bool,
-    atomic: bool,
-    /// Comes back when the memory queue has read the sources of all before.
-    drains: bool,
-    read_queue: Option<Queue>,
-    write_queue: Option<Queue>,
-    stall: u64,
-    reads: Vec<(RegUse, Range<u16>)>,
-    writes: Vec<(RegUse, Range<u16>)>,
-    /// The registers in the slots of the operand caches, and which of them are kept.
-    slots: [Option<u8>; 3],
-    kept: u8,
-}
-
-impl Facts {
-    pub(super) fn of(sm: Sm, inst: &Inst) -> Facts {
-        let bit = |scoreboard: Option<u8>| scoreboard.map_or(0, |s| 1 << s);
-        let range = |used: RegUse| {
-            let range = flat(&used);
-            (used, range.start as u16..range.end as u16)
-        };
-        let mut slots = [None; 3];
-        for read in inst.reads(sm).filter(|read| read.file == RegFile::R) {
-            let slot = match read.role {
-                Role::A => 0,
-                Role::B => 1,
-                Role::C => 2,
-                _ => continue,
-            };
-            slots[slot] = Some(read.index);
-        }
-        Facts {
-            waits: waits(inst),
-            at_issue: inst.control.wait,
-            counted: counted_wait(inst),
-            write_sb: bit(inst.control.write_sb),
-            read_sb: bit(inst.control.read_sb),
-            variable: inst.is_variable(sm),
-            late: inst.reads_late(sm),
-            atomic: inst.class(sm) == Class::Atomic,
-            drains: inst.form().mnemonic == "BAR" && inst.get(Field::Flag) == Some(0),
-            read_queue: read_queue(sm, inst),
-            write_queue: write_queue(sm, inst),
-            // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
-            stall: if inst.control.stall == 0 { SCOREBOARD_DELAY } else { inst.control.stall }.into(),
-            reads: inst.reads(sm).map(range).collect(),
-            writes: inst.writes(sm).map(range).collect(),
-            slots,
-            kept: inst.control.reuse,
-        }
-    }
-}
-
-/// `DEPBAR.LE SB0, 0x4`: the scoreboard and what it counts at most, where that is more than nothing.
-pub(crate) fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
-    let scoreboard = inst.get(Field::Scoreboard).filter(|_| inst.form().mnemonic == "DEPBAR")?;
-    let left = inst.get(Field::Imm2).filter(|&left| left > 0)?;
-    Some((1 << scoreboard, left as usize))
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
@@ -96,7 +25,7 @@ enum Access {
     Set,
 }
 
-/// The operand of what concerns none.
+/// The operand of an event that concerns no operand.
 const NONE: RegUse = RegUse { file: RegFile::R, index: 0, count: 0, role: Role::Dst };
 
 /// An operand that an earlier instruction is not done with.

@@ -1,6 +1,6 @@
 //! Products of matrices, and matrices from and to shared memory.
 
-use super::alu::rounding;
+use super::compute::rounding;
 use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{

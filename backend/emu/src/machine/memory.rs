@@ -1,38 +1,12 @@
 //! Loads, stores and atomics.
 
-use super::operand::{Kind, Source};
+use super::address::Address;
+use super::operand::Kind;
 use super::{Block, Result, STACK_TOP, WARP, each};
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{RANK_SHIFT, SHARED_WINDOW, Space, View, number, space_of};
 use sass::{Field, Inst};
-
-/// How an instruction's address is made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Address {
-    /// An index, scaled, or an address of 32 or 64 bits.
-    register: Source,
-    base: Source,
-    offset: u64,
-    scale: u32,
-    wide: bool,
-}
-
-impl Address {
-    pub(super) fn of(inst: &Inst, mut register: Source) -> Address {
-        if register.kind == Kind::None {
-            register.kind = Kind::Immediate(0);
-        }
-        let base = inst.get(Field::UrBase).map_or(Kind::Immediate(0), |index| Kind::Uniform(index as u8));
-        Address {
-            register,
-            base: Source { kind: base, ..register },
-            offset: inst.get(Field::Offset).unwrap_or(0),
-            scale: inst.get(Field::Scale).map_or(0, |scale| [0, 2, 3, 4][scale as usize & 3]),
-            wide: inst.get(Field::AddressWidth) != Some(0),
-        }
-    }
-}
 
 const BYTES: [u32; 8] = [1, 1, 2, 2, 4, 8, 16, 16];
 /// What eight registers hold, in two groups of four, and the words of a group.
@@ -145,7 +119,7 @@ impl Block<'_> {
                 }
                 Ok(())
             }
-            // With one device behind a multicast address a reduction over devices is its value.
+            // With one device at a multicast address a reduction over devices is its value.
             "LDGMC" => {
                 let words = multicast_words(step.inst.text(Field::Type).unwrap_or(""));
                 let Some(words) = words else { return unsupported() };
@@ -405,7 +379,7 @@ fn elsewhere_missing(ty: &str) -> bool {
     !matches!(ty, "" | ".S32")
 }
 
-fn data(step: &super::decode::Step, field: Field) -> Option<u8> {
+fn data(step: &super::step::Step, field: Field) -> Option<u8> {
     step.inst.get(field).map(|index| index as u8)
 }
 

@@ -55,7 +55,7 @@ pub(super) fn sources(sm: Sm, inst: &Inst) -> Result<[Source; 3]> {
             swizzle: inst.get(swizzle).unwrap_or(0) as u8,
         }
     });
-    // What is no register is the wide slot's, in the place that the shape tells.
+    // An operand that is not a register is in the wide slot, whose position the shape gives.
     let shape = inst.form().shape;
     let place = shape.bytes().position(|letter| matches!(letter, b'i' | b'c' | b'x'));
     let place = place.or_else(|| (inst.has(Field::Ur)).then(|| shape.rfind('u')).flatten());

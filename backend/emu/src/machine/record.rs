@@ -1,6 +1,6 @@
 //! Records the trace of a launch for the [clock](crate::clock).
 
-use super::decode::What;
+use super::step::What;
 use super::{Block, Result, each};
 use crate::memory::{Space, in_window, space_of};
 use crate::trace::{Arrival, Detail, EventId, Issued, Line, Trace, Wait};

@@ -1,7 +1,8 @@
 //! Control flow, convergence, barriers, and what the lanes of a warp do together.
 
-use super::decode::What;
 use super::record::Meeting;
+use super::step::What;
+use super::system::{self, instruction_at};
 use super::{Block, Group, INSTRUCTION, Machine, Result, State, WARP, Warp, each};
 use crate::float::F32;
 use crate::launch::FaultKind;
@@ -18,22 +19,19 @@ pub(super) struct Barrier {
     ones: u32,
 }
 
-/// Where a warp's number, and how many there are, lies in the registers that tell it.
+/// The position of a warp's number, and of the number of warps, in the registers that hold them.
 const VIRTUAL_WARP: u32 = 1 << 8;
-
-/// The instruction at an address.
-pub(super) fn instruction_at(address: u64) -> Result<u32> {
-    u32::try_from(address / u64::from(INSTRUCTION))
-        .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
-}
 
 impl Block<'_> {
     /// The group's next instruction.
     pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
         let machine = self.machine;
         let Group { pc, mask, .. } = self.warps[w].groups[g];
-        if let Some(system) = super::system::at(pc) {
-            return self.call_system(w, g, system);
+        if let Some(function) = system::at(pc) {
+            return match function {
+                system::Function::System(system) => self.call_system(w, g, system),
+                system::Function::Gradient(gradient) => self.call_gradient(w, g, gradient),
+            };
         }
         let step = machine.code.get(pc as usize);
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
@@ -223,7 +221,7 @@ impl Block<'_> {
                     }
                 }
             }
-            // What threads do together behind `.COLLECTIVE` is done by those that met.
+            // What threads do together after `.COLLECTIVE` is done by those that met.
             "WARPSYNC" => {
                 let mut members = [u32::MAX; WARP];
                 for lane in each(active).filter(|_| !form.name.ends_with(".ALL")) {
@@ -428,7 +426,7 @@ impl Block<'_> {
     }
 
     /// Lanes leave their group, which goes on with the others: those of one key together, as `becomes` makes of the group
-    /// behind the instruction.
+    /// after the instruction.
     fn part(
         &mut self,
         w: usize,
@@ -457,12 +455,12 @@ impl Block<'_> {
         self.part(w, g, taken, target, |group, to| Group { pc: to, ..group });
     }
 
-    /// Lanes wait behind the instruction, the others go on.
+    /// Lanes wait after the instruction, the others continue.
     fn park(&mut self, w: usize, g: usize, waiting: u32, state: State) {
         self.part(w, g, waiting, |_| 0, |group, _| Group { state, ..group });
     }
 
-    /// Lanes wait behind the instruction for the members that each names.
+    /// Lanes wait after the instruction for the members that each names.
     fn meet(&mut self, w: usize, g: usize, active: u32, members: impl Fn(usize) -> u32) -> Result<()> {
         self.part(w, g, active, members, |group, named| Group { state: State::Meets(named), ..group });
         self.settle(w)
@@ -487,7 +485,7 @@ impl Block<'_> {
         }
     }
 
-    /// Lets those go on that wait for nobody any more.
+    /// Releases the lanes that no longer wait for another one.
     fn settle(&mut self, w: usize) -> Result<()> {
         loop {
             let warp = &self.warps[w];

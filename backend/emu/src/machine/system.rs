@@ -1,25 +1,56 @@
-//! Calls of functions that the driver provides: code at addresses behind all other code.
+//! Calls of functions that the driver provides: code at addresses after all other code.
 //!
-//! Arguments are in R4 and the registers behind it, wide ones in even pairs; R20 and R21 hold where to return, and R4
-//! takes the result.
+//! Arguments are in R4 and the registers after it, wide ones in even pairs; R20 and R21 hold where to return, and R4
+//! takes the result. Functions that read textures follow the calling convention in full, the stack included.
 
 use super::{Block, INSTRUCTION, Result, each};
+use crate::float::F16;
 use crate::launch::FaultKind;
+use crate::memory::Space;
 use crate::system::System;
+use crate::texture::{self, Extras};
+use ptx_backend::abi::{Place, Results};
+use ptx_backend::driver::Gradient;
+use ptx_backend::ori::op::TexDims;
+use ptx_isa::ScalarType;
 
 /// The first instruction of the system.
 const FIRST: u32 = 0x0700_0000;
 const ARGUMENT: u8 = 4;
 const RETURN_ADDRESS: u8 = 20;
+const STACK_POINTER: u8 = 1;
 
 /// The address of a function of the system.
 pub(crate) fn address(name: &str) -> Option<u64> {
-    let index = System::ALL.iter().position(|(known, _)| *known == name)?;
+    let known = System::ALL.iter().position(|(known, _)| *known == name);
+    let index = known.or_else(|| Some(System::ALL.len() + gradients().position(|g| g.name() == name)?))?;
     Some(u64::from(INSTRUCTION) * (u64::from(FIRST) + index as u64))
 }
 
-pub(super) fn at(pc: u32) -> Option<System> {
-    System::ALL.get(pc.checked_sub(FIRST)? as usize).map(|(_, system)| *system)
+/// What is at an address of the system.
+#[derive(Clone, Copy)]
+pub(super) enum Function {
+    System(System),
+    Gradient(Gradient),
+}
+
+pub(super) fn at(pc: u32) -> Option<Function> {
+    let index = pc.checked_sub(FIRST)? as usize;
+    match System::ALL.get(index) {
+        Some((_, system)) => Some(Function::System(*system)),
+        None => gradients().nth(index - System::ALL.len()).map(Function::Gradient),
+    }
+}
+
+fn gradients() -> impl Iterator<Item = Gradient> {
+    let modes = [false, true].into_iter();
+    modes.flat_map(|mode| (0..Gradient::COUNT).filter_map(move |number| Gradient::numbered(number, mode)))
+}
+
+/// The instruction at an address.
+pub(super) fn instruction_at(address: u64) -> Result<u32> {
+    u32::try_from(address / u64::from(INSTRUCTION))
+        .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
 }
 
 impl Block<'_> {
@@ -40,7 +71,7 @@ impl Block<'_> {
                     vec![message, file, word(self, ARGUMENT + 4), function]
                 }
             };
-            back[lane] = super::sync::instruction_at(pair(RETURN_ADDRESS))?;
+            back[lane] = instruction_at(pair(RETURN_ADDRESS))?;
             let done = system.call(&arguments, &mut self.view(w, lane))?;
             self.device.output.extend(done.text);
             if done.traps {
@@ -57,5 +88,82 @@ impl Block<'_> {
         }
         self.jump(w, g, group.mask, |lane| back[lane]);
         Ok(())
+    }
+
+    /// Reads a texture for the threads of a group. Textures have one level, so derivatives do not matter.
+    pub(super) fn call_gradient(&mut self, w: usize, g: usize, gradient: Gradient) -> Result<()> {
+        let group = self.warps[w].groups[g];
+        let convention = gradient.convention();
+        let mut back = [0; super::WARP];
+        for lane in each(group.mask) {
+            let register =
+                |block: &Self, index: u8| block.warps[w].registers[usize::from(index) * super::WARP + lane];
+            let mut words = Vec::new();
+            for (place, param) in convention.params.iter().zip(gradient.params()) {
+                let mut of_param = [0; 4];
+                for (i, word) in (0..param.size / 4).zip(&mut of_param) {
+                    *word = match *place {
+                        Place::Registers(first) => register(self, first + i as u8),
+                        Place::Stack(start) => {
+                            let address = u64::from(register(self, STACK_POINTER) + start + 4 * i);
+                            self.view(w, lane).load(Space::Local, address, 4)? as u32
+                        }
+                    };
+                }
+                words.push(of_param);
+            }
+            let [low, high] =
+                [RETURN_ADDRESS, RETURN_ADDRESS + 1].map(|index| u64::from(register(self, index)));
+            back[lane] = super::sync::instruction_at(low | high << 32)?;
+            let mut texels = self.gradient_texels(w, lane, gradient, &words)?.to_vec();
+            if gradient.texel == ScalarType::F16 {
+                let half = |word: u32| F16.from_f64(f64::from(f32::from_bits(word))) as u32;
+                texels = texels.chunks(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect();
+            }
+            let Results::Registers(places) = &convention.results else { continue };
+            // Everything is resident.
+            for (register, word) in places.iter().zip([1].into_iter().chain(texels)) {
+                self.set_register(w, lane, *register, word);
+            }
+        }
+        self.jump(w, g, group.mask, |lane| back[lane]);
+        Ok(())
+    }
+
+    fn gradient_texels(
+        &mut self,
+        w: usize,
+        lane: usize,
+        gradient: Gradient,
+        words: &[[u32; 4]],
+    ) -> Result<[u32; 4]> {
+        let wide = |words: [u32; 4]| u64::from(words[0]) | u64::from(words[1]) << 32;
+        let sampler = gradient.independent.then(|| wide(words[1]));
+        let object = texture::find_sampled(&self.device.textures, wide(words[0]), sampler)?;
+        let vectors = &words[1 + usize::from(gradient.independent)..];
+        let has_layer = matches!(gradient.dims, TexDims::A1 | TexDims::A2 | TexDims::Cubes);
+        let [first, rest @ ..] = vectors[0];
+        let (layer, mut at) = if has_layer { (first, rest) } else { (0, [first, rest[0], rest[1]]) };
+        let count = match gradient.dims {
+            TexDims::D1 | TexDims::A1 => 1,
+            TexDims::D2 | TexDims::A2 => 2,
+            TexDims::D3 | TexDims::Cube | TexDims::Cubes => 3,
+        };
+        at[count..].fill(0);
+        let mut extras = Extras::default();
+        if gradient.offsets {
+            for (offset, word) in extras.offsets.iter_mut().zip(vectors[3]).take(count) {
+                *offset = (word as i32) << 28 >> 28;
+            }
+        }
+        if gradient.compares {
+            extras.compared = words.last().map(|reference| reference[0]);
+        }
+        let at = at.map(f32::from_bits);
+        let place = match gradient.dims {
+            TexDims::Cube | TexDims::Cubes => texture::Place::Direction(at),
+            _ => texture::Place::Sample(at),
+        };
+        object.fetch(&mut self.view(w, lane), layer, place, &extras)
     }
 }

@@ -2,8 +2,8 @@
 //! operands are in the registers of the second source. `.SCR` splits all of them evenly between the two sources. The
 //! first two channels that are written go to one destination, the others to another.
 
-use super::decode::Step;
 use super::operand::{Kind, Source};
+use super::step::Step;
 use super::{Block, Result, WARP, each};
 use crate::float::F16;
 use crate::launch::FaultKind;
@@ -110,7 +110,7 @@ impl Block<'_> {
         texture::find_sampled(&self.device.textures, handle, sampler)
     }
 
-    /// A register behind that of a source.
+    /// A register after that of a source.
     fn behind(&self, w: usize, lane: usize, source: Source, by: usize) -> u32 {
         match source.kind {
             Kind::Register(index) if index != 255 => {

@@ -303,7 +303,7 @@ impl<'a> Block<'a> {
             }
             F::Brkpt | F::Nanosleep | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),
             F::Applypriority | F::Discard => Ok(()),
-            // What is in a policy is not told, and changes nothing but time.
+            // The contents of a policy are not documented, and change only the time.
             F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
                 each(mask).try_for_each(|lane| self.put(w, lane, operand(instr, 0)?, ScalarType::B64, POLICY))
             }

@@ -15,7 +15,7 @@ use ptx_isa::{FormId, ScalarType};
 /// Bytes that a thread's stack may have.
 const STACK_BYTES: usize = 1 << 20;
 
-/// What a call left behind in a thread.
+/// The effects of a call in a thread.
 pub(super) struct Frame {
     /// The call itself.
     call: u32,

@@ -114,7 +114,7 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::AddF32 | F::AddF64 | F::AddF32x2 | F::AddHalf => format.add(a, b, mode),
         F::SubF32 | F::SubF64 | F::SubF32x2 | F::SubHalf => format.add(a, b ^ format.sign(), mode),
         F::MulF32 | F::MulF64 | F::MulF32x2 | F::MulHalf => format.mul(a, b, mode),
-        // Which NaN stands for what lies outside of a tensor is nowhere written.
+        // The NaN that is read outside of a tensor is not documented.
         F::FmaHalf if op.has(Mod::Oob) => return unsupported(instr),
         // ptxas takes these names, which the manual does not have, and computes something else.
         F::FmaHalf if mode != Rounding::Nearest => return unsupported(instr),

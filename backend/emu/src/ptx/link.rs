@@ -1,4 +1,4 @@
-//! A kernel and the device functions that it may call as one program: instructions one behind the other, each
+//! A kernel and the device functions that it may call as one program: instructions one after the other, each
 //! function with registers, labels and variables of its own numbers.
 //!
 //! Device functions come before the kernel. Of the threads of a warp those at the lowest place go first, so that
@@ -76,7 +76,7 @@ pub(super) struct Code {
     pub(super) dynamic: Vec<usize>,
     /// What they are aligned to.
     pub(super) dynamic_align: u64,
-    /// Constants that functions declare, behind those of the module.
+    /// Constants that functions declare, after those of the module.
     pub(super) constants: Vec<u8>,
     /// By instruction and operand: what video instructions take of registers.
     pub(super) parts: BTreeMap<(u32, u8), Part>,

@@ -217,7 +217,7 @@ impl Block<'_> {
         self.put_fragment(w, &instr.operands[0], 32, &result)
     }
 
-    /// A register of every lane, which may stand in braces.
+    /// A register of every lane, which may be in braces.
     fn word(&self, w: usize, operand: Option<&Operand>) -> Step<[u32; WARP]> {
         let operand = operand
             .and_then(|operand| parts(operand).first())

@@ -63,7 +63,7 @@ impl Block<'_> {
 
     pub(super) fn memory(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         match instr.opcode.form {
-            // With one device behind a multicast address a reduction over devices is its value.
+            // With one device at a multicast address a reduction over devices is its value.
             FormId::Ld | FormId::Ldu | FormId::MultimemLdReduce => self.load(w, pc, mask, instr),
             FormId::St | FormId::MultimemSt | FormId::StAsyncRelease => self.store(w, pc, mask, instr),
             FormId::Atom
@@ -281,7 +281,7 @@ impl Block<'_> {
             () if op.has(Mod::Local) => Some(Space::Local),
             () => return unsupported(instr),
         };
-        // Constants lie in a buffer, but in no other space.
+        // Constants may be in a buffer, but not in another space.
         let space = |a| Some(space_of(a)).filter(|_| !constants.contains(&a));
         self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, |a| Ok((space(a) == wanted).into()))
     }

@@ -2,9 +2,10 @@
 //!
 //! Within a block time is cut at whatever may order accesses of different warps: barriers of the block, fences, atomics, waits
 //! for copies. Between two cuts no warp may write what another one reads or writes. Blocks run one after the other, so
-//! an access of a later one is ordered behind one of an earlier one only if the earlier block has published since (by a
+//! an access of a later one is ordered after one of an earlier one only if the earlier block has published since (by a
 //! fence, an atomic or a release) and the later one has looked (by any of these). The blocks of a cluster count as one.
-//! Writing what is there already is no race. What this misses, and it does where only some warps are ordered, stays unfound; what it finds is wrong.
+//! Writing the value that is already there is not a race. Some races are missed, where only some warps are ordered; each
+//! one that is found is real.
 
 use super::{Block, Step};
 use crate::launch::FaultKind;
@@ -13,7 +14,7 @@ use ptx_backend::input::Instr;
 use ptx_isa::Mod;
 use std::collections::BTreeMap;
 
-/// Who used a byte last, and between which cuts; all zero: nobody.
+/// The last thread that used a byte, and the cut in which it did; all zero: none.
 #[derive(Clone, Copy, Default)]
 struct Use {
     cut: u32,

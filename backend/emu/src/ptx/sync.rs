@@ -14,7 +14,7 @@ const SHOWN: usize = 4;
 /// Barriers of a block.
 pub(super) const BARRIERS: usize = 16;
 
-/// A barrier of the block and who has come to it.
+/// A barrier of the block and the threads that have arrived.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barrier {
     /// Threads that have arrived without waiting.
@@ -70,7 +70,7 @@ impl Block<'_> {
         self.release()
     }
 
-    /// Who waits for whom, when nobody goes on; `None`: all threads are over.
+    /// Which thread waits for which, when none can continue; `None`: all threads have ended.
     pub(super) fn deadlock(&self) -> Option<(u32, FaultKind)> {
         let mut waits = Vec::new();
         let mut first = None;
@@ -83,7 +83,7 @@ impl Block<'_> {
                 let same = each(same).filter(|&l| warp.pc[l] == place).fold(0, |m, l| m | 1 << l);
                 left &= !same;
                 let (pc, at) = match state {
-                    // Their place is behind the barrier already.
+                    // They are after the barrier already.
                     State::Barrier(id) => (place - 1, format!("barrier {id}")),
                     _ => {
                         let form = self.program.instr(place).map(|instr| instr.opcode.form);

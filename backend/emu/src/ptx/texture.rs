@@ -133,9 +133,6 @@ impl Block<'_> {
         // Textures have one level, whichever one is requested.
         let before = 2 + usize::from(op.has(Mod::Level)) + 2 * usize::from(op.has(Mod::Grad));
         let behind = instr.operands.get(before..).unwrap_or_default();
-        if op.has(Mod::Grad) && (geometry.count == 3 || behind.iter().any(|o| matches!(o, Operand::Reg(_)))) {
-            return unsupported(instr);
-        }
         let (results, resident) = super::arithmetic::split(&instr.operands[0]);
         let Operand::Vector(results) = results else { return unsupported(instr) };
         let gathers = [Mod::R, Mod::G, Mod::B, Mod::A].iter().position(|&channel| op.has(channel));

@@ -53,7 +53,7 @@ const BARRIER_VALUE: Piece = Piece::OpIf(
     Show::When(Field::Mode, 2),
 );
 const BARRIER_NUMBER: Piece = imm(Field::Imm2, 54, 4);
-/// The threads that meet, all of the block where there is none; an arrival always tells.
+/// The threads that meet, all of the block where it is missing; an arrival always states it.
 const BARRIER_THREADS: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm3, 42, 12), Hex), Show::NotNeutralOr(Field::Mode, 1));
 /// Parts of a thread's state beside the barriers, which have the lower numbers.

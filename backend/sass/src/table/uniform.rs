@@ -255,7 +255,7 @@ const fn unary(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Fam
 
 /// Where `USETMAXREG` gives registers back to or takes them from.
 const POOL: Piece = choice_from(Field::Mode, 74, 1, &[BAD, ".CTAPOOL"], 1);
-/// A predicate that is not shown: whoever gives registers back is not told anything.
+/// A predicate that is not shown: giving registers back has no result.
 const UNTOLD: Piece = Piece::OpIf(Operand::Reg(UPD_OPERAND), Show::Never);
 /// The address that `ULEPC` adds to the counter.
 const NEXT: Piece = Piece::Op(Operand::Target(

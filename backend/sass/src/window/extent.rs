@@ -1,7 +1,7 @@
 //! From where to where a function needs the descriptor, as far as its branches tell.
 //!
 //! NVIDIA's compiler loads the descriptor as late as one load serves all accesses: in the block that every way to them
-//! passes, and before the loops that they are in. It chooses the register as if the load were right in front of the
+//! passes, and before the loops that they are in. It chooses the register as if the load were right before the
 //! first access, or at the end of the block where that has none, and moves the load up afterwards. The value lives until
 //! the last access, and as long as code may come back to one: to the end of a loop, and in blocks out of line and
 //! routines that return.
@@ -41,7 +41,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// For accesses in these lines, which are in order and not none.
+    /// For accesses in these lines, which are in order; there is at least one.
     pub(super) fn new(sm: Sm, flow: &Flow, accesses: &[usize]) -> Extent {
         let (first, last) = (accesses[0], accesses[accesses.len() - 1]);
         let (load, end) = (flow.load(first, last), flow.end(last));
@@ -147,7 +147,7 @@ impl Flow {
 
     /// Where one load would be that serves accesses from the first line to the last, some of which may be missing.
     fn load(&self, first: usize, last: usize) -> usize {
-        // The load is in front of this line, in its block.
+        // The load is before this line, in its block.
         let mut before = first;
         for _ in 0..PASSES {
             let was = before;

@@ -1,14 +1,14 @@
 //! Which lines are of one function.
 //!
 //! Addresses tell that another function begins: where they fall, or where more lines lie between two than have room. Of
-//! lines without an address in front of a function, as many as have room may be its beginning; but where the end of the
+//! lines without an address before a function, as many as have room may be its beginning; but where the end of the
 //! function before was not seen, they may be that.
 
 use super::Line;
 use crate::print::INST_BYTES;
 use std::ops::Range;
 
-/// Where more than one line of so many fits into no function, most functions show no address, and lines in front of one
+/// Where more than one line of so many fits into no function, most functions show no address, and lines before one
 /// that does are as likely theirs.
 const LOOSE: usize = 4;
 /// From so many lines on, a function that has a single address may tell which registers it uses.

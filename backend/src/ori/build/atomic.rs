@@ -106,7 +106,7 @@ fn order(instr: &Statement<'_>) -> Order {
 }
 
 impl<'a> Lowering<'a> {
-    /// `atom` and `red`. The invalidation after an acquiring one stays with it, behind one branch.
+    /// `atom` and `red`. The invalidation after an acquiring one stays with it, under one branch.
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         match instr.any_of(&[Mod::Acquire, Mod::AcqRel]) {
             Some(_) => self.branch_around(|this| this.ordered_atomic(instr)),

@@ -9,10 +9,12 @@ use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
 use crate::abi::{self, Convention, Place, Results};
+use crate::driver::Gradient;
 use crate::input::{Linkage, Operand, Param, Signature, Symbol};
-use crate::layout;
+use crate::layout::{self, Slot};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Callee, MemSize, Op};
+use crate::target::Target;
 use ptx_isa::{ScalarType, Space};
 use smallvec::SmallVec;
 
@@ -85,7 +87,7 @@ impl<'a> Lowering<'a> {
                 return self.unsupported(instr, &format!("the external function '{}'", signature.name));
             }
             Some(i) if signature.is_of_driver() && !self.relocatable => {
-                target.push(self.function_slot(i)?);
+                target.push(self.function_slot(Slot::Function(i))?);
                 Op::CallTo { absolute: true }
             }
             Some(function) if let Some(known) = signature.known => {
@@ -101,15 +103,32 @@ impl<'a> Lowering<'a> {
                 Op::CallTo { absolute: false }
             }
         };
+        let mut arguments = Vec::with_capacity(given);
+        for (param, operand) in signature.params.iter().zip(parts.arguments) {
+            arguments.push(self.argument(operand, param)?);
+        }
+        let results = self.transfer((op, &target), &convention, &signature.returns, arguments);
+        for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
+            self.take_result(operand, param, &words)?;
+        }
+        Ok(())
+    }
+
+    /// Calls a function with words for its parameters, and gives the words of its results.
+    pub(super) fn transfer(
+        &mut self,
+        (op, target): (Op, &[Src]),
+        convention: &Convention,
+        returns: &[Param],
+        arguments: Vec<Vec<Src>>,
+    ) -> Vec<Vec<Src>> {
         let mut passed: Vec<(u8, Src)> = Vec::new();
         if let Results::Memory { .. } = convention.results {
             let start = self.results_at;
             let end = self.stack_end();
             passed.push((abi::FIRST, self.offset_from(end, start)));
         }
-        for ((param, place), operand) in signature.params.iter().zip(&convention.params).zip(parts.arguments)
-        {
-            let words = self.argument(operand, param)?;
+        for (place, words) in convention.params.iter().zip(arguments) {
             match *place {
                 Place::Registers(first) => {
                     let given = words.iter().enumerate().filter(|(_, word)| word.kind != SrcKind::Undef);
@@ -125,7 +144,7 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(&target);
+        let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(target);
         let end = self.stack_end();
         if self.out.frame.moving {
             passed.push((abi::STACK_END, end));
@@ -134,9 +153,9 @@ impl<'a> Lowering<'a> {
             srcs.push(self.fix_into(register, word));
         }
         let mut dsts: SmallVec<[Dst; 16]> = SmallVec::new();
-        let mut results: Vec<Vec<Src>> = vec![Vec::new(); signature.returns.len()];
+        let mut results: Vec<Vec<Src>> = vec![Vec::new(); returns.len()];
         if let Results::Registers(first) = &convention.results {
-            for ((result, first), words) in signature.returns.iter().zip(first).zip(&mut results) {
+            for ((result, first), words) in returns.iter().zip(first).zip(&mut results) {
                 for i in 0..abi::words(result) as u8 {
                     let value = self.out.new_pinned(first + i);
                     dsts.push(Dst::Value(value));
@@ -152,17 +171,14 @@ impl<'a> Lowering<'a> {
             *word = self.reg(Op::Fix, &[*word]);
         }
         if let Results::Memory { starts, .. } = &convention.results {
-            for ((result, start), words) in signature.returns.iter().zip(starts).zip(&mut results) {
+            for ((result, start), words) in returns.iter().zip(starts).zip(&mut results) {
                 for i in 0..abi::words(result) {
                     let offset = (self.results_at + start + 4 * i) as i32;
                     words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[end]));
                 }
             }
         }
-        for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
-            self.take_result(operand, param, &words)?;
-        }
-        Ok(())
+        results
     }
 
     fn convention(&self, params: &[Param], returns: &[Param]) -> Result<Convention> {
@@ -179,18 +195,17 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// The address of a function of the system.
-    fn function_slot(&mut self, function: u32) -> Result<Src> {
-        let symbol = Symbol::Function(function);
-        let Some(slot) = layout::address_slot(self.env, symbol) else {
+    /// The address of a function of the driver.
+    pub(super) fn function_slot(&mut self, slot: Slot) -> Result<Src> {
+        let Some(offset) = layout::address_slot(self.env, slot) else {
             let what = "more addresses than constant bank 4 has room for".into();
             return Err(CodegenError::Limit { at: self.src, what });
         };
-        if !self.out.facts.symbols.contains(&symbol) {
-            self.out.facts.symbols.push(symbol);
+        if !self.out.facts.symbols.contains(&slot) {
+            self.out.facts.symbols.push(slot);
         }
         let bank = layout::ADDRESS_BANK;
-        Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: slot.into() }, &[Src::ZERO]))
+        Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: offset.into() }, &[Src::ZERO]))
     }
 
     /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.
@@ -559,12 +574,18 @@ fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     u32::try_from(size.min(MOST_BYTES.into())).unwrap_or(MOST_BYTES).div_ceil(4)
 }
 
-/// What the calls of a function need of its frame: bytes of parameters, and of large results behind them.
-pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -> (u32, u32) {
+/// What the calls of a function need of its frame: bytes of parameters, and of large results after them.
+pub(super) fn outgoing(
+    env: &crate::input::Env,
+    func: &crate::input::Function,
+    target: &Target,
+) -> (u32, u32) {
     let (mut params, mut results) = (0, 0);
     for stmt in &func.body {
         let crate::input::Stmt::Instr(instr) = stmt else { continue };
         if instr.opcode.form != ptx_isa::FormId::Call {
+            let called = gradient_called(env, target, instr);
+            params = params.max(called.map_or(0, |gradient| gradient.convention().stack_bytes));
             continue;
         }
         let signature = instr.operands.iter().find_map(|operand| match operand {
@@ -598,9 +619,19 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
+/// The function of the driver that is called for a texture read.
+fn gradient_called(
+    env: &crate::input::Env,
+    target: &Target,
+    instr: &crate::input::Instr,
+) -> Option<Gradient> {
+    Gradient::of(env, instr).filter(|_| target.driver_gradients)
+}
+
 /// Whether a function calls others.
-pub(super) fn calls(func: &crate::input::Function) -> bool {
-    func.body
-        .iter()
-        .any(|stmt| matches!(stmt, crate::input::Stmt::Instr(i) if i.opcode.form == ptx_isa::FormId::Call))
+pub(super) fn calls(env: &crate::input::Env, func: &crate::input::Function, target: &Target) -> bool {
+    func.body.iter().any(|stmt| {
+        let crate::input::Stmt::Instr(instr) = stmt else { return false };
+        instr.opcode.form == ptx_isa::FormId::Call || gradient_called(env, target, instr).is_some()
+    })
 }

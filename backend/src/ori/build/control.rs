@@ -257,7 +257,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What is added to indices of lists of targets in objects, and taken away from where the lists lie.
+/// An offset that is added to indices of lists of targets in objects, and subtracted from the addresses of the lists.
 const TABLE_BIAS: u32 = 0x8000;
 
 /// Whether a predicate is known never to hold.

@@ -14,7 +14,7 @@ const MOST_GROUPS: u32 = 63;
 const TO_OFFSETS: std::ops::Range<i32> = -(1 << 19)..1 << 19;
 const FROM_OFFSETS: std::ops::Range<i32> = -(1 << 11)..1 << 11;
 
-/// What is copied, where it is not everything.
+/// The part that is copied, where it is not everything.
 struct Part {
     /// Added to the source's address, whose low bits say how many bytes are cleared.
     skip: Src,

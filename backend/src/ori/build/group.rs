@@ -1,4 +1,4 @@
-//! `wgmma`: products of four warps, of factors in shared memory behind descriptors.
+//! `wgmma`: products of four warps, of factors in shared memory that descriptors locate.
 //!
 //! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator.
 //! The IR reads it like any other value; emission adds waits where code touches a register of a product in flight

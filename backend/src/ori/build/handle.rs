@@ -129,6 +129,12 @@ impl<'a> Lowering<'a> {
         if let Some(symbol) = self.opaque_symbol(operand) {
             return self.variable_word(HandleWord::One(symbol));
         }
+        let handle = self.handle_value(instr, operand)?;
+        Ok(self.part(handle, 0))
+    }
+
+    /// A handle that a register has.
+    pub(super) fn handle_value(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Src> {
         let register = match operand {
             Operand::Reg(reg) => *reg,
             Operand::Address(address) if address.offset == 0 => match address.base {
@@ -137,8 +143,7 @@ impl<'a> Lowering<'a> {
             },
             _ => return self.unsupported(instr, "a texture or surface without a handle"),
         };
-        let handle = self.read(&Operand::Reg(register), ScalarType::U64)?;
-        Ok(self.part(handle, 0))
+        self.read(&Operand::Reg(register), ScalarType::U64)
     }
 
     /// A sampler's bits, shifted to their position in a word with a texture's.

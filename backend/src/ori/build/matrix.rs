@@ -1,6 +1,6 @@
 //! Matrices of which each thread of the warp has some elements: `ldmatrix`, `stmatrix`, `movmatrix` and `mma`.
 //!
-//! All are `.aligned`: the whole warp executes them together, which the wait in front of each sees to where nothing
+//! All are `.aligned`: the whole warp executes them together, which the wait before each ensures where nothing
 //! else does.
 
 use super::memory::{Target, elements};

@@ -209,7 +209,7 @@ impl<'a> Lowering<'a> {
             QuarterShape::M16n8k32 => 2,
             QuarterShape::M16n8k64 => return self.unsupported(instr, "this shape and type on this target"),
         };
-        // Narrower floats stand in the middle of their byte.
+        // Narrower floats are in the middle of their byte.
         let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);
         if !bytes(of_a) || !bytes(of_b) {
             return self.unsupported(instr, "floats of less than a byte on this target");

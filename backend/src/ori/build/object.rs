@@ -186,7 +186,7 @@ impl<'a> Lowering<'a> {
         self.write(state, before)
     }
 
-    /// The same where objects are words: those who arrive count both up.
+    /// The same where objects are words: threads that arrive count both up.
     fn arrive_at_words(&mut self, instr: &Statement<'a>, at: At, count: Option<Src>) -> Result<()> {
         let At { address, base, offset } = at;
         let drop = instr.form() == FormId::MbarrierArriveDrop;
@@ -195,7 +195,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "counts on this target");
         }
         let state = self.operand(instr, 0)?;
-        // Later accesses stay behind it, as behind the arrivals that are operations of their own.
+        // Later accesses stay after it, as after the arrivals that are operations of their own.
         let order = Order::AcqRel(Scope::Cta);
         let add = |offset| Op::Atoms { op: AtomOp::Add, ty: AtomType::U32, order, offset };
         let count = count.unwrap_or(Src::imm(1));

@@ -1,4 +1,4 @@
-//! Instructions that are one operation: what stands in its source slots.
+//! Instructions that are one operation: what is in its source slots.
 
 use super::float::{magnitude, negated};
 use super::operand::known;

@@ -162,7 +162,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A word about the launch. Where blocks are scheduled by clusters, it lies lower by the size of these.
+    /// A word about the launch. Where blocks are scheduled by clusters, it is lower by the size of these.
     fn launch_word(&mut self, offset: u16) -> Src {
         let stride = self.target.driver.launch.stride;
         if stride == 0 {

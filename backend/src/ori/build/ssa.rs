@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 /// Blocks that a walk passes between those that it tells what it found.
 const STRIDE: u32 = 16;
 
-/// What is assigned more than once in the source.
+/// A variable that is assigned more than once in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Variable {
     Reg(RegId),

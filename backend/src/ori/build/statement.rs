@@ -11,7 +11,7 @@ use std::cell::Cell;
 struct Rest(Cell<u64>);
 
 impl Rest {
-    /// No statement has more places. What stands past them is never taken.
+    /// No statement has more places. Operands after them are never taken.
     const MOST: usize = u64::BITS as usize;
 
     fn new(places: impl Iterator<Item = usize>) -> Rest {
@@ -115,6 +115,11 @@ impl<'a> Statement<'a> {
         self.instr.operands.len()
     }
 
+    /// The statement itself, to look at and not to take.
+    pub(super) fn input(&self) -> &'a Instr {
+        self.instr
+    }
+
     /// All operands, to look at and not to take.
     pub(super) fn peek_operands(&self) -> &'a [Operand] {
         &self.instr.operands
@@ -147,7 +152,7 @@ mod tests {
     use super::*;
     use crate::input::Stmt;
 
-    /// What is left of a statement after `lower` has taken its part.
+    /// The parts of a statement that `lower` has not taken.
     fn left(text: &str, lower: impl Fn(&Statement<'_>)) -> Option<String> {
         let sample = Sample::new(text);
         let [Stmt::Instr(instr)] = &sample.func.body[..] else { panic!("one statement") };

@@ -4,7 +4,7 @@ use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
 use crate::input::Symbol;
-use crate::layout;
+use crate::layout::{self, Slot};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{Bool, ICmp, Link, Op, QuerySpace, lut};
 use crate::target::ParamWindow;
@@ -89,11 +89,13 @@ impl<'a> Lowering<'a> {
                 None => self.refuse("an external .const variable, or one past the end of its bank"),
             },
             (Space::Global, _) => {
-                let slot = layout::address_slot(self.env, symbol).ok_or_else(|| missing(self.src))?;
-                if self.slots.insert(symbol) {
-                    self.out.facts.symbols.push(symbol);
+                let Symbol::Global(variable) = symbol else { return Err(missing(self.src)) };
+                let slot = Slot::Global(variable);
+                let offset = layout::address_slot(self.env, slot).ok_or_else(|| missing(self.src))?;
+                if self.slots.insert(slot) {
+                    self.out.facts.symbols.push(slot);
                 }
-                Ok(Place::Slot(slot))
+                Ok(Place::Slot(offset))
             }
             (space, _) => self.refuse(&format!("the address of a variable in {space:?} space")),
         }
@@ -101,7 +103,7 @@ impl<'a> Lowering<'a> {
 
     /// Where a shared variable lies in the block's shared memory, counted from where the uniform base is.
     pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
-        // A linker counts from behind what the system keeps.
+        // A linker counts from the end of what the system reserves.
         let counted = self.target.clusters && !self.relocatable;
         let start = if counted { self.target.shared_base } else { 0 };
         let offset = (offset as i32).wrapping_sub(start as i32);

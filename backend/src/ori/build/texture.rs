@@ -4,6 +4,7 @@ use super::handle::Handle;
 use super::memory::elements;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
+use crate::driver::{Gradient, is_reference};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
@@ -56,7 +57,7 @@ const GEOMETRIES: [(Mod, (TexDims, usize, bool)); 9] = [
 
 impl<'a> Lowering<'a> {
     /// Reads the bracketed operand: the handles, and the words of the coordinates.
-    fn sampled(&mut self, instr: &Statement<'a>, i: usize) -> Result<(&'a [Operand], Vec<Src>)> {
+    pub(super) fn sampled(&mut self, instr: &Statement<'a>, i: usize) -> Result<(&'a [Operand], Vec<Src>)> {
         let Operand::List(parts) = self.operand(instr, i)? else {
             return self.malformed("a texture without coordinates");
         };
@@ -67,7 +68,7 @@ impl<'a> Lowering<'a> {
         Ok((handles, words))
     }
 
-    fn words_of(&mut self, vector: &Operand) -> Result<Vec<Src>> {
+    pub(super) fn words_of(&mut self, vector: &Operand) -> Result<Vec<Src>> {
         let words = match vector {
             Operand::Vector(words) => &words[..],
             single => std::slice::from_ref(single),
@@ -167,10 +168,8 @@ impl<'a> Lowering<'a> {
             extras.offsets = Some(self.packed_offsets(&offsets[..dims], format));
             compared += 1;
         }
-        // ptxas takes the first register or float here as the reference value, even where offsets without braces could
-        // be meant. It ignores the operands after it, and an integer.
-        if let Some(Operand::Reg(_) | Operand::F32(_) | Operand::F64(_)) = instr.peek_operands().get(compared)
-        {
+        // ptxas ignores the operands after it.
+        if instr.peek_operands().get(compared).is_some_and(is_reference) {
             extras.compared = Some(self.source(instr, compared, ScalarType::F32)?);
         }
         for i in compared..instr.operand_count() {
@@ -181,6 +180,11 @@ impl<'a> Lowering<'a> {
 
     /// `tex` and `tld4`.
     pub(super) fn read_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if self.target.driver_gradients
+            && let Some(gradient) = Gradient::of(self.env, instr.input())
+        {
+            return self.read_by_driver(instr, gradient);
+        }
         // The types give the number of elements.
         instr.ignore(&[Mod::V2, Mod::V4]);
         // Any handle is read as one that differs among threads.

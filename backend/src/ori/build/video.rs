@@ -197,7 +197,7 @@ impl<'a> Lowering<'a> {
         let place = self.selector(0);
         let bits = place.map_or(32, |place| place.bits);
         let value = if sat { self.clamp_wide(value, bits, to.is_signed()) } else { value };
-        // The third operand stands there also where nothing is done with it.
+        // The third operand is there even where it is not used.
         let third = match instr.operand_count() {
             4 => self.source(instr, 3, word)?,
             _ => Src::ZERO,

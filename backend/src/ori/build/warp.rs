@@ -233,7 +233,7 @@ impl<'a> Lowering<'a> {
         let ty = ScalarType::U32;
         let srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
         let Some(&number) = srcs.first() else { return self.malformed("a barrier without a number") };
-        // Of a number only the low bits count, so that any may be meant where it is not known.
+        // Only the low bits of the number count, so an unknown one may mean any.
         let highest = (known(number).unwrap_or(BARRIER_BITS) & BARRIER_BITS) as u8 + 1;
         let barriers = &mut self.out.facts.barriers;
         *barriers = highest.max(*barriers);

@@ -3,7 +3,7 @@
 //! They lie as `mma` takes them, in tiles of eight rows: a thread of the warp has some elements of one row of each tile,
 //! one after the other. Which way the elements lie in memory is the matter of loads and stores alone: a tile that lies
 //! across is turned by `MOVM`, or read one element after the other. A product of 8 by 32 is that of the
-//! transposed matrices, so that the factor with many rows always stands first.
+//! transposed matrices, so that the factor with many rows always comes first.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};

@@ -208,7 +208,7 @@ fn multiply(a: Number, b: Number) -> Number {
     }
 }
 
-/// The sum, exact but for a last bit that stands for all that lies below it.
+/// The sum, exact but for a last bit that stands for all bits below it.
 fn add(a: Number, b: Number, mode: Round) -> Number {
     let ((x, m, e), (y, n, f)) = match (a, b) {
         (Nan, _) | (_, Nan) => return Nan,

@@ -160,7 +160,7 @@ fn two_inputs(table: u8) -> Option<(Bool, bool, bool)> {
 /// The comparison, or its opposite, combined by `with`.
 fn combined(op: Op, with: Bool, negate: bool) -> Option<Op> {
     Some(match op {
-        // Of an extended one the low words' result would have to be the opposite too.
+        // In an extended comparison the result of the low words would have to be the opposite too.
         Op::Isetp { ex: true, .. } if negate => return None,
         Op::Isetp { cmp, sign, ex, .. } => {
             Op::Isetp { cmp: if negate { cmp.inverse() } else { cmp }, sign, bool_: with, ex }

@@ -21,7 +21,7 @@ struct Add {
     b: Pair,
 }
 
-/// How far apart the operations of one 64-bit sum may stand.
+/// The largest distance between the operations of one 64-bit sum.
 const REACH: usize = 8;
 
 impl Combiner<'_> {

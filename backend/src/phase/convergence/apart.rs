@@ -7,7 +7,7 @@ use crate::ori::ir::{BlockId, Function};
 pub(super) struct Apart {
     /// Indexed by block.
     comes: Vec<bool>,
-    /// Nothing is known about any block: there was too much to look at.
+    /// Threads may come apart in every block: the function was too large to examine.
     everywhere: bool,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn mark_diverged(func: &Function, branches: &[(BlockId, Option<BlockI
             };
             match marked[at.index()] {
                 Some(Marked::All) => {}
-                // What is behind the inner region's end is not.
+                // What follows the inner region's end is not.
                 Some(Marked::UpTo(inner)) if at != b => reach(inner),
                 _ => for_each_successor(func, at, reach),
             }

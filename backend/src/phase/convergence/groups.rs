@@ -86,7 +86,7 @@ fn asks_threads(op: &Op) -> bool {
         && matches!(facts.effect, Effect::Warp { .. } | Effect::Memory(_))
 }
 
-/// What comes after an operation and the reads of its result in a uniform register, which all groups share.
+/// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
 fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, usize>>) -> usize {
     let (Op::Redux { .. } | Op::Elect) = insts[at].op else { return at + 1 };
     let last_reads = last_reads.get_or_insert_with(|| {
@@ -123,7 +123,7 @@ impl Same<'_> {
         }
     }
 
-    /// What is computed from equal values is equal.
+    /// Results computed from equal values are equal.
     fn pass(&mut self, inst: &Inst) {
         let equal = effect(&inst.op) == Effect::None
             && inst.uses().any(|src| src.value().is_some_and(|v| self.whole[v.index()]))

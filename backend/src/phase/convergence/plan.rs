@@ -129,7 +129,7 @@ enum Climbed {
 }
 
 impl Choice<'_> {
-    /// Finds barriers that keep nobody waiting for good, or the blocks that must be there first.
+    /// Finds barriers at which no thread waits forever, or the blocks that must be there first.
     fn choose(&mut self, plan: &mut Plan, reduced: &Function, divergence: &Divergence) {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {

@@ -178,7 +178,7 @@ fn waits_of(insts: &[Inst]) -> Vec<Wait> {
             Op::Warpsync => waits.push(Wait::Some),
             // The warp is together already, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
-            // What is called may wait for others, who wait somewhere else.
+            // A callee may wait for threads that wait elsewhere.
             Op::Call { callee: Callee { waits: true, .. } } | Op::CallTo { absolute: false } => {
                 waits.push(Wait::Count);
             }

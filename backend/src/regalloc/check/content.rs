@@ -105,7 +105,7 @@ pub(super) enum Held {
     Known(Content),
     /// What this place held at the start of the block, after some steps.
     Start(Place, Steps),
-    /// Nothing that can be told.
+    /// Unknown contents.
     Nothing,
 }
 

@@ -14,7 +14,7 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-/// `None` for what nobody may depend on.
+/// `None` for what no instruction may depend on.
 type Bits = Option<u32>;
 
 /// A number that only the same things give.

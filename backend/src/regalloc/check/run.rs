@@ -1,4 +1,4 @@
-//! One block of the allocated code: what its operands find, and what it leaves behind.
+//! One block of the allocated code: the contents that its operands find, and those that it leaves.
 
 use super::Checker;
 use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
@@ -367,7 +367,7 @@ impl Checker<'_> {
         if !inst.guard.is_true() {
             return Err("is guarded".to_owned());
         }
-        // Of two results only exchanges want the second.
+        // Only exchanges use the second of two results.
         let is_exchange = matches!(inst.op, Op::Plop3 { lut: 0xcc, lut2: 0xf0 });
         if !is_exchange && inst.dsts.iter().skip(1).any(|dst| *dst != Dst::Sink) {
             return Err("has a second result".to_owned());

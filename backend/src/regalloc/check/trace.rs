@@ -19,7 +19,7 @@ const STRIDE: usize = 1 << 12;
 struct Visited(SmallVec<[(u32, u32); 1]>);
 
 impl Visited {
-    /// The run with `at`, or where its run would stand.
+    /// The run with `at`, or where its run would be.
     fn find(&self, at: u32) -> Result<usize, usize> {
         let i = self.0.partition_point(|run| run.0 > at);
         if self.0.get(i).is_some_and(|run| at <= run.1) { Ok(i) } else { Err(i) }

@@ -10,7 +10,7 @@ use crate::ori::operations::families;
 use rustc_hash::FxHashMap;
 use sass::Sm;
 
-/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store behind
+/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store after
 /// sixteen times as many loads is a fence.
 const DISTINCT: usize = 16;
 
@@ -69,7 +69,7 @@ impl Latencies {
         Latencies { sm, known: FxHashMap::default() }
     }
 
-    /// None for what becomes no instruction.
+    /// None for operations that become no instruction.
     fn of(&mut self, op: &Op, guard: bool) -> u32 {
         let sm = self.sm;
         let cycles = self.known.entry(families(op)[0]).or_insert_with(|| {
@@ -197,7 +197,7 @@ impl Order {
             if waits {
                 graph.edge(load.inst, access.inst, 1);
             }
-            // Stores of this space come behind this one, and generic ones too; those of others may not.
+            // Stores to this space come after this one, and generic ones too; those of others may not.
             !(waits && load.memory.space == access.memory.space && access.memory.space != Space::Generic)
         });
         let stores = &mut self.stores[access.memory.space as usize];
@@ -226,7 +226,7 @@ impl Access {
         Access { inst, memory, base: [operand(0), addend] }
     }
 
-    /// It must stay behind `earlier`.
+    /// It must stay after `earlier`.
     fn waits_for(&self, earlier: &Access) -> bool {
         // Other named registers may change in between.
         let lasting = |kind: &SrcKind| match kind {

@@ -1,4 +1,4 @@
-//! What is live between the placed instructions of a block and the others, counted.
+//! Counts of the values that are live between the placed instructions of a block and the others.
 
 use crate::ori::ir::{File, Function, Inst, SrcKind, Value};
 use crate::regalloc::live::Liveness;

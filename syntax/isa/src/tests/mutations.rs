@@ -3,7 +3,7 @@
 //! A mutation changes one fact of one row: a modifier more or less, another type, gate, class, range or presence. It
 //! is caught when what [`forms`](super::forms) records about the row changes. A sample of the
 //! mutations is tried on every run, all of them with `PTX_MUTATIONS=all`; `PTX_MUTATIONS=list` prints those that
-//! nobody would notice.
+//! no test would notice.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

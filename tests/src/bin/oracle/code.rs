@@ -25,7 +25,7 @@ impl Function {
         self.code.iter().flatten().any(is_call)
     }
 
-    /// Instructions, without padding and the branch to itself in front of it.
+    /// Instructions, without padding and the branch to itself before it.
     pub(crate) fn instructions(&self) -> usize {
         self.words.iter().filter(|&word| word & OPCODE_MASK != NOP).count().saturating_sub(1)
     }

@@ -107,7 +107,7 @@ pub(crate) fn has_kernel(ptx: &str, kernel: &str) -> bool {
     entries(ptx).any(|name| name == kernel)
 }
 
-/// The names behind `.entry`.
+/// The names after `.entry`.
 fn entries(ptx: &str) -> impl Iterator<Item = &str> {
     let names = ptx.split(".entry").skip(1).map(str::trim_start);
     names.filter_map(|rest| rest.split(|c: char| c == '(' || c == '{' || c.is_whitespace()).next())

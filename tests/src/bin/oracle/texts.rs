@@ -16,7 +16,7 @@ struct Figures {
     equal: usize,
     /// Lines without numbers that only one prints, how often, and the first file.
     lines: BTreeMap<(&'static str, String), (usize, String)>,
-    /// By the words behind a number: how many are the same, of how many.
+    /// By the words after a number: how many are the same, of how many.
     numbers: BTreeMap<String, (usize, usize)>,
 }
 
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// A line with names and numbers left out, and its numbers, each with the words behind it.
+/// A line with names and numbers left out, and its numbers, each with the words after it.
 fn split(line: &str) -> (String, Vec<(String, u64)>) {
     let (mut general, mut numbers) = (String::new(), Vec::new());
     let mut quoted = false;

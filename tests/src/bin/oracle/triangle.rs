@@ -88,7 +88,7 @@ pub(crate) struct Triangle {
     pub(crate) agree: BTreeMap<u32, Count>,
     /// The same of the kernels of other folders.
     pub(crate) launched: BTreeMap<u32, Count>,
-    /// Kernels of those folders that nobody describes.
+    /// Kernels of those folders without a description.
     pub(crate) undescribed: BTreeSet<String>,
     /// Why code of ptxas's was not judged, and how often.
     pub(crate) unjudged: BTreeMap<String, usize>,

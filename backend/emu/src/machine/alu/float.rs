@@ -155,7 +155,7 @@ impl Lane<'_, '_> {
                 ];
                 let a = self.modified(1, F32, self.bits(1)?.into());
                 match FUNCTIONS.get(usize::from(op)).copied().flatten() {
-                    // The unit knows no subnormal numbers.
+                    // The unit treats subnormal numbers as zero, except for the tangent.
                     Some(Function::Tangent) => word(single(Function::Tangent, a)),
                     Some(function) => word(F32.flush(single(function, F32.flush(a)))),
                     None => {

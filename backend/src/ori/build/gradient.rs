@@ -1,0 +1,85 @@
+//! Texture reads with derivatives that the driver does.
+
+use super::memory::elements;
+use super::{Lowering, Result, Statement};
+use crate::driver::Gradient;
+use crate::input::Operand;
+use crate::layout::Slot;
+use crate::ori::ir::Src;
+use crate::ori::op::{ICmp, Op};
+use ptx_isa::{Mod, ScalarType};
+
+/// Elements of a vector that is passed.
+const MOST: usize = 4;
+
+impl<'a> Lowering<'a> {
+    /// `tex.grad` as a call of a function of the driver, which takes handles and vectors as the statement has them.
+    pub(super) fn read_by_driver(&mut self, instr: &Statement<'a>, gradient: Gradient) -> Result<()> {
+        if self.relocatable {
+            return self.unsupported(instr, "a function of the driver for it, with `--compile-only`");
+        }
+        let geometry = [Mod::D1d, Mod::D2d, Mod::D3d, Mod::A1d, Mod::A2d, Mod::Cube, Mod::Acube];
+        instr.ignore(&geometry);
+        instr.ignore(&[Mod::V2, Mod::V4, Mod::Uni, Mod::Grad]);
+        let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
+        if from != ScalarType::F32 {
+            return self.unsupported(instr, "derivatives with integer coordinates");
+        }
+        let (handles, place) = self.sampled(instr, 1)?;
+        let mut arguments = self.gradient_handles(instr, gradient, handles)?;
+        arguments.push(place);
+        for i in 2..4 + usize::from(gradient.offsets) {
+            let vector = self.operand(instr, i)?;
+            arguments.push(self.words_of(vector)?);
+        }
+        arguments.iter_mut().for_each(|words| words.truncate(MOST));
+        let behind = 4 + usize::from(gradient.offsets);
+        if gradient.compares {
+            arguments.push(vec![self.source(instr, behind, ScalarType::F32)?]);
+        }
+        // ptxas ignores what stands behind.
+        for i in behind..instr.operand_count() {
+            instr.operand(i);
+        }
+        let slot = self.function_slot(Slot::Gradient(gradient))?;
+        let call = (Op::CallTo { absolute: true }, &[slot][..]);
+        let results = self.transfer(call, &gradient.convention(), &gradient.returns(), arguments);
+        let (resident, words) = match &results[..] {
+            [resident, texels @ ..] => (resident[0], texels.concat()),
+            [] => return self.malformed("a gradient without results"),
+        };
+        let dsts = match self.operand(instr, 0)? {
+            Operand::Pair(pair) => {
+                let resident = self.compare(ICmp::Ne, false, resident, Src::ZERO);
+                self.write(&pair.1, resident)?;
+                &pair.0
+            }
+            dsts => dsts,
+        };
+        // The driver gives halves in pairs.
+        let ty = if to == ScalarType::F16 { ScalarType::B16 } else { ScalarType::B32 };
+        self.write_elements(elements(instr, dsts), &words, ty)
+    }
+
+    /// The texture and, in independent mode, the sampler, as 64 bits each.
+    fn gradient_handles(
+        &mut self,
+        instr: &Statement<'a>,
+        gradient: Gradient,
+        handles: &[Operand],
+    ) -> Result<Vec<Vec<Src>>> {
+        if handles.len() != 1 + usize::from(gradient.independent) {
+            return self.unsupported(instr, "another number of handles than its texture mode has");
+        }
+        let kinds = [ScalarType::TexRef, ScalarType::SamplerRef];
+        let mut words = Vec::new();
+        for (handle, kind) in handles.iter().zip(kinds) {
+            let pair = match (self.opaque_symbol(handle), handle) {
+                (Some(symbol), _) => self.variable_handle(symbol, kind)?,
+                (None, handle) => self.handle_value(instr, handle)?,
+            };
+            words.push(vec![self.part(pair, 0), self.part(pair, 1)]);
+        }
+        Ok(words)
+    }
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""A language server that is another one, and writes down what the client sends to it.
+
+  export RECORDED=$PWD/target/release/ptx-lsp RECORD=$PWD/tests/recorded
+  SERVER=$PWD/tests/editors/record.py tests/editors/neovim.sh
+  node tests/editors/vscode/run.mjs EXTENSION.vsix EXTENSION.vsix tests/editors/record.py completion
+
+One file per session, one JSON object per line: {"send": MESSAGE} for each request and notification of the client, and
+{"reply": ID} where the answer to one of its requests was passed on. tests/tests/e2e/recorded.rs replays the files. Work
+folders become /work, and the client's replies to the server are left out. What needs the process of the server, such as
+ending it, fails with this one.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+if sys.argv[1:] not in ([], ["--stdio"]):
+    os.execv(os.environ["RECORDED"], [os.environ["RECORDED"], *sys.argv[1:]])
+server = subprocess.Popen([os.environ["RECORDED"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+log = open(os.path.join(os.environ["RECORD"], f"{os.getpid()}.jsonl"), "w", encoding="utf-8")
+lock = threading.Lock()
+
+
+def frames(stream):
+    while True:
+        header = b""
+        while not header.endswith(b"\r\n\r\n"):
+            byte = stream.read(1)
+            if not byte:
+                return
+            header += byte
+        length = int(re.search(rb"content-length: *(\d+)", header, re.I)[1])
+        yield header, stream.read(length)
+
+
+def write(entry):
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+    text = re.sub(r"/tmp/(?:tmp\.|ptx-)[^/\"]*", "/work", text)
+    with lock:
+        log.write(text + "\n")
+        log.flush()
+
+
+def answers():
+    for header, body in frames(server.stdout):
+        message = json.loads(body)
+        if "id" in message and "method" not in message:
+            write({"reply": message["id"]})
+        sys.stdout.buffer.write(header + body)
+        sys.stdout.buffer.flush()
+
+
+threading.Thread(target=answers, daemon=True).start()
+for header, body in frames(sys.stdin.buffer):
+    message = json.loads(body)
+    if "method" in message:
+        write({"send": message})
+    server.stdin.write(header + body)
+    server.stdin.flush()
+server.stdin.close()
+sys.exit(server.wait())
