@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use crate::config::Config;
 use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
-use crate::handlers::semantic_tokens;
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
 use crate::last_good::LastGood;
