@@ -37,10 +37,8 @@ pub fn title(s: &Snapshot, name: &str) -> Option<String> {
     let (version, functions) = s.reference.as_ref()?;
     let theirs = functions.iter().find(|function| function.name == name)?;
     let ours = ide::function_resources(&s.db, s.file).into_iter().find(|function| function.name == name)?;
-    let instructions = ide::sass_view(&s.db, s.file, name, ide::SassStyle::default()).map(|view| {
-        let is_code = |line: &&str| line.starts_with("/*") && !line.contains("  NOP");
-        view.text.lines().filter(is_code).count()
-    });
+    let view = ide::sass_view(&s.db, s.file, name, ide::SassStyle::BARE);
+    let instructions = view.and_then(|view| view.figures).map(|figures| figures.instructions as usize);
     let when = if *version == s.version { "" } else { " (as saved)" };
     Some(format!("reference{when}: {}", compared(theirs, &ours, instructions)))
 }
