@@ -290,8 +290,9 @@ local ok, failure = pcall(function()
   local told = {}
   local notify = vim.notify
   vim.notify = function(text) told[#told + 1] = text end
+  -- The oldest: another one serves the source in C++.
   local function pid()
-    return vim.fn.trim(vim.fn.system({ 'pgrep', '-P', tostring(vim.fn.getpid()), '-x', 'ptx-lsp' }))
+    return vim.fn.trim(vim.fn.system({ 'pgrep', '-o', '-P', tostring(vim.fn.getpid()), '-x', 'ptx-lsp' }))
   end
   vim.uv.kill(tonumber(pid()), 'sigkill')
   wait('message', function() return table.concat(told):find('has ended') end)
