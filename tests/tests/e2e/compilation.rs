@@ -156,7 +156,8 @@ async fn live_registers_of_each_line_on_request() {
     let hints = client.request("textDocument/inlayHint", parameters).await.unwrap();
     let label = |hint: &Value| hint["label"].as_str().unwrap().to_owned();
     let hints = hints.as_array().unwrap();
-    let store = hints.iter().find(|hint| hint["position"]["line"] == place(KERNEL, "st.global").0).expect("a hint");
+    let store =
+        hints.iter().find(|hint| hint["position"]["line"] == place(KERNEL, "st.global").0).expect("a hint");
     assert!(label(store).ends_with(" live"), "{store}");
     assert!(hints.iter().any(|hint| label(hint).ends_with(" live (peak)")), "{hints:?}");
     client.stop().await;
