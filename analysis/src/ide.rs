@@ -41,7 +41,10 @@ pub use navigation::{
 };
 pub use portrait::{Fragments, Instruction, MachineBlock, Portrait, portrait, portraits};
 pub use reference::{Page, instruction_page, pages};
-pub use resources::{FunctionResources, code_lenses, function_resources, inlay_hints, resources_of, targets};
+pub use resources::{
+    FunctionResources, code_lenses, function_resources, inlay_hints, live_register_hints, resources_of,
+    targets,
+};
 pub use sass::{sass_view, sass_view_at};
 pub use selection::selection_ranges;
 pub use signature_help::signature_help;
@@ -170,8 +173,8 @@ pub struct Fold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Compiled,
-    /// Not now, but perhaps before what is named here.
-    Before(&'static str),
+    /// Not of this text, but perhaps of an earlier one.
+    Later,
     /// The compiler does not support it.
     Never,
 }

@@ -16,6 +16,8 @@ pub struct Config {
     pub levels: Levels,
     pub inlay_hints: bool,
     pub code_lens: bool,
+    /// Hints with the live registers of each line.
+    pub live_registers: bool,
     /// Compile all functions when a document is opened or saved, and after a pause in typing.
     pub compile: bool,
     /// A compiler whose results are shown beside ours. Only a client names it.
@@ -34,6 +36,7 @@ impl Default for Config {
             levels,
             inlay_hints: true,
             code_lens: true,
+            live_registers: false,
             compile: true,
             embedded: true,
             reference: None,
@@ -55,7 +58,7 @@ impl Config {
     }
 
     /// These settings with those of a client over them: `{"target": "sm_90", "lints": {"W0501": "warning"},
-    /// "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "codeLens": true, "compile": true, "embedded": true}`, alone or under `"ptx"`. Also gives what is wrong with
+    /// "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "liveRegisters": false, "codeLens": true, "compile": true, "embedded": true}`, alone or under `"ptx"`. Also gives what is wrong with
     /// them; a wrong one changes nothing.
     pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
         let mut errors = Vec::new();
@@ -88,6 +91,7 @@ impl Config {
                 None => return Err("`target` must be a string such as \"sm_90\"".to_owned()),
             },
             "inlayHints" => self.inlay_hints = flag()?,
+            "liveRegisters" => self.live_registers = flag()?,
             "codeLens" => self.code_lens = flag()?,
             "compile" => self.compile = flag()?,
             "embedded" => self.embedded = flag()?,
@@ -99,7 +103,7 @@ impl Config {
             // The client's own: which server to start.
             "server" => {}
             _ => {
-                let all = "target, lints, inlayHints, codeLens, compile, embedded, embeddedOnly, reference";
+                let all = "target, lints, inlayHints, liveRegisters, codeLens, compile, embedded, embeddedOnly, reference";
                 return Err(format!("unknown setting `{name}`, expected one of {all}"));
             }
         }

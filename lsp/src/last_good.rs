@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 pub struct LastGood(Mutex<FxHashMap<String, String>>);
 
 impl LastGood {
-    /// The text to show of a function: its own, or the last that stood for compiled code, and why it is old.
+    /// The text to show of a function: its own, or the last that stood for compiled code, marked as old.
     pub fn shown(&self, function: &str, text: String, standing: Standing) -> String {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match standing {
@@ -18,8 +18,9 @@ impl LastGood {
                 known.insert(function.to_owned(), text.clone());
                 text
             }
-            Standing::Before(what) => match known.get(function) {
-                Some(old) => format!("{old} (before {what})"),
+            // The mark comes first: editors cut long hints.
+            Standing::Later => match known.get(function) {
+                Some(old) => format!("was: {old}"),
                 None => text,
             },
             Standing::Never => {
@@ -37,10 +38,10 @@ mod tests {
     #[test]
     fn the_last_good_text_is_kept() {
         let all = LastGood::default();
-        let errors = Standing::Before("the errors");
+        let errors = Standing::Later;
         assert_eq!(all.shown("k", "not compiled".into(), errors), "not compiled");
         assert_eq!(all.shown("k", "8 registers".into(), Standing::Compiled), "8 registers");
-        assert_eq!(all.shown("k", "not compiled".into(), errors), "8 registers (before the errors)");
+        assert_eq!(all.shown("k", "not compiled".into(), errors), "was: 8 registers");
         assert_eq!(all.shown("other", "not compiled".into(), errors), "not compiled");
         assert_eq!(all.shown("k", "not supported".into(), Standing::Never), "not supported");
         assert_eq!(all.shown("k", "not compiled".into(), errors), "not compiled");

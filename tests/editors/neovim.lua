@@ -229,7 +229,7 @@ local ok, failure = pcall(function()
   wait('hint with the last good values', function()
     local all = vim.lsp.inlay_hint.get({ bufnr = buffer })
     local text = all[1] and all[1].inlay_hint.label
-    return type(text) == 'string' and text:find('registers') and text:find('before the errors')
+    return type(text) == 'string' and text:find('^was: %d+ registers')
   end)
   edit(function() vim.cmd('silent undo') end)
   wait('end of the grey', function() return not stale() end)
@@ -290,8 +290,9 @@ local ok, failure = pcall(function()
   local told = {}
   local notify = vim.notify
   vim.notify = function(text) told[#told + 1] = text end
+  -- The oldest: another one serves the source in C++.
   local function pid()
-    return vim.fn.trim(vim.fn.system({ 'pgrep', '-P', tostring(vim.fn.getpid()), '-x', 'ptx-lsp' }))
+    return vim.fn.trim(vim.fn.system({ 'pgrep', '-o', '-P', tostring(vim.fn.getpid()), '-x', 'ptx-lsp' }))
   end
   vim.uv.kill(tonumber(pid()), 'sigkill')
   wait('message', function() return table.concat(told):find('has ended') end)

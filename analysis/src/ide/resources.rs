@@ -1,6 +1,9 @@
 //! Registers, memory and occupancy of functions, as hints and lenses.
 
+use std::collections::BTreeMap;
+
 use ptx_backend::Resources;
+use ptx_backend::input::SrcId;
 use ptx_backend::target::Target;
 use ptx_isa::Sm;
 use text_size::{TextRange, TextSize};
@@ -12,7 +15,7 @@ use crate::ide::{Command, InlayHint, Lens, Standing};
 use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
 use crate::module::architecture;
-use crate::occupancy::{BlockUse, Occupancy, occupancy};
+use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 
 impl FunctionResources {
     /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or why there is no code.
@@ -43,6 +46,8 @@ pub struct FunctionResources {
     pub occupancy: Option<Occupancy>,
     /// Threads per block that the occupancy is for.
     pub threads: u32,
+    /// What a higher occupancy needs, where registers or shared memory limit it.
+    pub next_step: Option<String>,
 }
 
 /// Compiles every function of a file and gives what each takes, in text order.
@@ -88,7 +93,10 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
         }
         _ => None,
     };
-    Some(FunctionResources { name: item.name(db).to_string(), entry, range, resources, occupancy, threads })
+    let name = item.name(db).to_string();
+    let mut found = FunctionResources { name, entry, range, resources, occupancy, threads, next_step: None };
+    found.next_step = architecture(db, file).and_then(|sm| next_step(&found, sm));
+    Some(found)
 }
 
 /// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
@@ -148,11 +156,62 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
         .collect()
 }
 
+/// The most registers live in each statement of the functions in a range, at the ends of their lines; the peak of each
+/// function is marked. Statements without machine code have none.
+pub fn live_register_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
+    let mut hints = Vec::new();
+    for item in functions(db, file).filter(|item| range.intersect(item.range(db)).is_some()) {
+        let Some(Ok(compiled)) = compile_function(db, item).as_deref() else { continue };
+        let (map, offset) = (&lower(db, item).map, item.offset(db));
+        let mut live: BTreeMap<SrcId, u16> = BTreeMap::new();
+        for (src, &count) in compiled.lines.iter().zip(&compiled.live_registers) {
+            if let Some(src) = src {
+                let most = live.entry(*src).or_default();
+                *most = count.max(*most);
+            }
+        }
+        let peak = live.values().copied().max().unwrap_or(0);
+        for (src, count) in live {
+            let Some(place) = map.statement(src).map(|statement| statement + offset) else { continue };
+            if range.intersect(place).is_none() {
+                continue;
+            }
+            let mark = if count == peak { " (peak)" } else { "" };
+            hints.push(InlayHint {
+                function: item.name(db).to_string(),
+                standing: Standing::Compiled,
+                offset: place.end(),
+                label: format!("{count} live{mark}"),
+                tooltip: format!("{count} live registers, {peak} at the most"),
+            });
+        }
+    }
+    hints
+}
+
+/// What the occupancy needs to rise: fewer registers, or less shared memory.
+fn next_step(found: &FunctionResources, sm: Sm) -> Option<String> {
+    let (resources, own) = (found.resources.as_ref().ok()?, found.occupancy?);
+    let today =
+        BlockUse { threads: found.threads, registers: resources.registers, shared: resources.shared_bytes };
+    let better = |block: BlockUse| occupancy(sm, block).filter(|other| other.warps > own.warps);
+    match own.limiter {
+        Limiter::Registers => (1..resources.registers).rev().find_map(|registers| {
+            let percent = better(BlockUse { registers, ..today })?.percent();
+            Some(format!("{percent}% needs at most {registers} registers"))
+        }),
+        Limiter::SharedMemory => (0..resources.shared_bytes).rev().step_by(16).find_map(|shared| {
+            let percent = better(BlockUse { shared, ..today })?.percent();
+            Some(format!("{percent}% needs at most {shared} bytes of shared memory"))
+        }),
+        Limiter::Warps | Limiter::Blocks => None,
+    }
+}
+
 fn standing(db: &dyn Db, item: Item<'_>, found: &FunctionResources) -> Standing {
     match &found.resources {
         Ok(_) => Standing::Compiled,
-        Err(_) if is_too_large(db, item) => Standing::Before("the last edits"),
-        Err(_) if compile_diagnostic(db, item).is_none() => Standing::Before("the errors"),
+        Err(_) if is_too_large(db, item) || compile_diagnostic(db, item).is_none() => Standing::Later,
         Err(_) => Standing::Never,
     }
 }
@@ -202,7 +261,11 @@ pub(super) fn summary(found: &FunctionResources) -> String {
         parts.push(format!("{} bytes of shared memory", resources.shared_bytes));
     }
     if let Some(occupancy) = found.occupancy {
-        parts.push(format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter));
+        let limit = format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter);
+        parts.push(match &found.next_step {
+            Some(needs) => format!("{limit}; {needs}"),
+            None => limit,
+        });
     }
     parts.join(" · ")
 }
@@ -234,6 +297,9 @@ pub(super) fn details(found: &FunctionResources) -> String {
             occupancy.percent(),
             occupancy.limiter
         ));
+        if let Some(needs) = &found.next_step {
+            text.push_str(&format!("{needs}.\n"));
+        }
     }
     text
 }

@@ -473,6 +473,18 @@ fn machine_code_of_a_kernel() {
     assert!(resources.resources.is_ok(), "{}", resources.summary());
 }
 
+#[test]
+fn what_a_higher_occupancy_needs() {
+    let summary = |shared: &str| {
+        let db = Database::default();
+        let file = db.add_file(kernel(&format!("{shared}ret;")).as_str());
+        ide::function_resources(&db, file)[0].summary()
+    };
+    let text = summary(".shared .b8 all[40000];\n.reg .b32 %r;\nmov.u32 %r, all;\nst.shared.u32 [%r], 1;\n");
+    assert!(text.contains("limited by shared memory; 75% needs at most "), "{text}");
+    assert!(!summary("").contains("needs"));
+}
+
 /// Of a register whose value is known, hardware and the vendor's assembler take the low bits.
 #[test]
 fn barriers_take_the_low_bits_of_registers() {

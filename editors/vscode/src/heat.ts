@@ -12,12 +12,15 @@ function colour(share: number): string {
     return `hsla(${hue}, 90%, 50%, ${(0.55 * share).toFixed(2)})`;
 }
 
-function cell(text: string, share: number): vscode.ThemableDecorationAttachmentRenderOptions {
+function cell(text: string, share: number | undefined): vscode.ThemableDecorationAttachmentRenderOptions {
+    if (share === undefined) {
+        return { contentText: text, color: new vscode.ThemeColor('disabledForeground') };
+    }
     return { contentText: text, backgroundColor: colour(share), color: new vscode.ThemeColor('editor.foreground') };
 }
 
-/** Two cells for each line that has figures, and room for them on the others. */
-export function heatCells(heat: ([number, number] | null)[]): vscode.DecorationOptions[] {
+/** Two cells for each line that has figures, and room for them on the others; without colours if they are old. */
+export function heatCells(heat: ([number, number] | null)[], isStale: boolean): vscode.DecorationOptions[] {
     const most = (index: 0 | 1) => Math.max(1, ...heat.map(figures => figures?.[index] ?? 0));
     const [mostLive, mostStall] = [most(0), most(1)];
     return heat.map((figures, line): vscode.DecorationOptions => {
@@ -32,8 +35,8 @@ export function heatCells(heat: ([number, number] | null)[]): vscode.DecorationO
             range: at,
             hoverMessage: hover,
             renderOptions: {
-                before: cell(padded(live, 3), live / mostLive),
-                after: { ...cell(padded(stall, 2), stall / mostStall), margin: '0 1ch 0 0' },
+                before: cell(padded(live, 3), isStale ? undefined : live / mostLive),
+                after: { ...cell(padded(stall, 2), isStale ? undefined : stall / mostStall), margin: '0 1ch 0 0' },
             },
         };
     });

@@ -288,7 +288,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             const note = { range: new vscode.Range(end, end), renderOptions: { after: { contentText: text } } };
             view.setDecorations(this.note, text ? [note] : []);
             // While the document has its old text, the lines are those of another one.
-            view.setDecorations(this.heat, view.document.lineCount >= heat.length ? heatCells(heat) : []);
+            view.setDecorations(this.heat, view.document.lineCount >= heat.length ? heatCells(heat, isStale) : []);
         }
         // Ranges of an older text mean nothing in the new one.
         const cursor = isStale ? undefined : vscode.window.activeTextEditor;
@@ -315,7 +315,9 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private closed(uri: vscode.Uri): void {
-        if (uri.toString() === this.uri.toString()) {
+        // A document that gets another language is closed as well, but stays among those that are open.
+        const isOpen = vscode.workspace.textDocuments.some(document => document.uri.toString() === this.uri.toString());
+        if (uri.toString() === this.uri.toString() && !isOpen) {
             this.shown = undefined;
             vscode.window.visibleTextEditors.forEach(editor => editor.setDecorations(this.mark, []));
         }

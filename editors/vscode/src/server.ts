@@ -20,6 +20,7 @@ export function settings(): object {
     return {
         target: ptx.get<string>('target') || undefined,
         inlayHints: ptx.get('inlayHints'),
+        liveRegisters: ptx.get('liveRegisters'),
         codeLens: ptx.get('codeLens'),
         compile: ptx.get('compile'),
         lints: ptx.get('lints'),

@@ -9,18 +9,24 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<Vec<InlayHint>> {
         return None;
     }
     let lines = s.lines();
-    let hints = ide::inlay_hints(&s.db, s.file, lines.text_range(range))
-        .into_iter()
-        .map(|hint| InlayHint {
-            position: lines.position(hint.offset),
-            label: InlayHintLabel::String(s.last_hints.shown(&hint.function, hint.label, hint.standing)),
-            kind: None,
-            text_edits: None,
-            tooltip: (!hint.tooltip.is_empty()).then_some(InlayHintTooltip::String(hint.tooltip)),
-            padding_left: Some(true),
-            padding_right: None,
-            data: None,
-        })
-        .collect();
-    Some(hints)
+    let range = lines.text_range(range);
+    let mut hints = ide::inlay_hints(&s.db, s.file, range);
+    for hint in &mut hints {
+        let label = std::mem::take(&mut hint.label);
+        hint.label = s.last_hints.shown(&hint.function, label, hint.standing);
+    }
+    if s.config.live_registers {
+        hints.extend(ide::live_register_hints(&s.db, s.file, range));
+    }
+    let hints = hints.into_iter().map(|hint| InlayHint {
+        position: lines.position(hint.offset),
+        label: InlayHintLabel::String(hint.label),
+        kind: None,
+        text_edits: None,
+        tooltip: (!hint.tooltip.is_empty()).then_some(InlayHintTooltip::String(hint.tooltip)),
+        padding_left: Some(true),
+        padding_right: None,
+        data: None,
+    });
+    Some(hints.collect())
 }

@@ -137,11 +137,28 @@ async fn hints_keep_their_last_values() {
     let (line, column) = place(KERNEL, "fma.rn");
     client.edit(URI, 2, line, column, column + 3, "fna").await;
     let kept = client.request("textDocument/inlayHint", parameters.clone()).await.unwrap();
-    assert_eq!(kept[0]["label"], format!("{label} (before the errors)"));
+    assert_eq!(kept[0]["label"], format!("was: {label}"));
     assert!(kept[0]["tooltip"].as_str().unwrap().starts_with("not compiled"), "{kept}");
     let lens = client.request("textDocument/codeLens", document).await.unwrap();
-    assert_eq!(lens[0]["command"]["title"], format!("{title} (before the errors)"));
+    assert_eq!(lens[0]["command"]["title"], format!("was: {title}"));
     client.edit(URI, 3, line, column, column + 3, "fma").await;
     assert_eq!(client.request("textDocument/inlayHint", parameters).await.unwrap(), good);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_registers_of_each_line_on_request() {
+    let (mut client, _) = Client::start(json!({}), json!({ "liveRegisters": true })).await;
+    client.open(URI, KERNEL).await;
+    client.diagnostics(1).await;
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let parameters = json!({ "textDocument": { "uri": URI }, "range": range });
+    let hints = client.request("textDocument/inlayHint", parameters).await.unwrap();
+    let label = |hint: &Value| hint["label"].as_str().unwrap().to_owned();
+    let hints = hints.as_array().unwrap();
+    let store =
+        hints.iter().find(|hint| hint["position"]["line"] == place(KERNEL, "st.global").0).expect("a hint");
+    assert!(label(store).ends_with(" live"), "{store}");
+    assert!(hints.iter().any(|hint| label(hint).ends_with(" live (peak)")), "{hints:?}");
     client.stop().await;
 }

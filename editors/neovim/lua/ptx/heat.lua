@@ -31,8 +31,8 @@ local function group(value, most)
   return step > 0 and 'PtxHeat' .. step or nil
 end
 
--- Draws the cells of a buffer's lines; lines that are no instructions have room for them.
-function M.draw(buffer, heat)
+-- Draws the cells of a buffer's lines; lines that are no instructions have room for them. Old ones have no colours.
+function M.draw(buffer, heat, is_stale)
   vim.api.nvim_buf_clear_namespace(buffer, cells, 0, -1)
   local live, stall = 1, 1
   for _, figures in ipairs(heat) do
@@ -46,8 +46,8 @@ function M.draw(buffer, heat)
       local text = { { BLANK } }
       if figures ~= vim.NIL then
         text = {
-          { (' %3d '):format(figures[1]), group(figures[1], live) },
-          { (' %2d'):format(figures[2]), group(figures[2], stall) },
+          { (' %3d '):format(figures[1]), is_stale and 'Comment' or group(figures[1], live) },
+          { (' %2d'):format(figures[2]), is_stale and 'Comment' or group(figures[2], stall) },
           { ' ' },
         }
       end

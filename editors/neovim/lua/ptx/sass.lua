@@ -73,6 +73,10 @@ local function decorate()
   end
   vim.api.nvim_buf_clear_namespace(view.buffer, grey, 0, -1)
   note()
+  if view.drawn_stale ~= is_stale() then
+    view.drawn_stale = is_stale()
+    require('ptx.heat').draw(view.buffer, view.heat, view.drawn_stale)
+  end
   if is_stale() then
     mark(view.buffer, {})
     mark(view.source, {})
@@ -157,7 +161,6 @@ local function take(source, answer, tick)
     vim.bo[buffer].modifiable = false
   end
   vim.b[buffer].ptx_function = view.name
-  require('ptx.heat').draw(buffer, answer.heat)
 end
 
 -- Says in the first line what is different since the last save.
