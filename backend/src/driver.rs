@@ -128,7 +128,7 @@ fn param(ty: ScalarType, size: u32) -> Param {
 }
 
 /// Whether ptxas takes an operand of a texture read as the reference value of a depth comparison: the first register or
-/// float behind the offsets, even where offsets without braces could be meant. It ignores an integer.
+/// float after the offsets, even where offsets without braces could be meant. It ignores an integer.
 pub(crate) const fn is_reference(operand: &Operand) -> bool {
     matches!(operand, Operand::Reg(_) | Operand::F32(_) | Operand::F64(_))
 }

@@ -1,4 +1,4 @@
-//! The pieces that stand in the place of a loop, and the guards before them.
+//! The pieces that replace a loop, and the guards before them.
 
 use super::copy::{Iterations, number, substituted};
 use super::counted::Counted;
