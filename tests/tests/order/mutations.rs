@@ -19,6 +19,7 @@ struct Made {
     unrolled: Vec<Unrolled>,
     spills: Vec<bool>,
     tables: Vec<JumpTable>,
+    has_frame: bool,
 }
 
 impl Made {
@@ -29,7 +30,8 @@ impl Made {
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
         let tables = made.tables;
         let (lines, unrolled) = (made.copies.lines.to_vec(), made.copies.unrolled);
-        Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables })
+        let has_frame = made.resources.stack_bytes > 0;
+        Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables, has_frame })
     }
 
     fn check(&self, input: &Input) -> Result<(), String> {
@@ -39,6 +41,7 @@ impl Made {
             spills: &self.spills,
             never: &[],
             tables: &self.tables,
+            frame_is_gone: !self.has_frame,
         };
         order::check(&input.env, &input.function, self.sm, &self.insts, claims)
             .map_err(|error| error.to_string())

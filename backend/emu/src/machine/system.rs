@@ -114,7 +114,7 @@ impl Block<'_> {
             }
             let [low, high] =
                 [RETURN_ADDRESS, RETURN_ADDRESS + 1].map(|index| u64::from(register(self, index)));
-            back[lane] = super::sync::instruction_at(low | high << 32)?;
+            back[lane] = instruction_at(low | high << 32)?;
             let mut texels = self.gradient_texels(w, lane, gradient, &words)?.to_vec();
             if gradient.texel == ScalarType::F16 {
                 let half = |word: u32| F16.from_f64(f64::from(f32::from_bits(word))) as u32;
