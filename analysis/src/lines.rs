@@ -4,7 +4,7 @@
 //! is in effect there. So code stays valid while only positions change.
 
 use ptx_backend::CompiledFunction;
-use ptx_backend::cubin::{File, Inlined as InlinedAt, Lines, Place, Row};
+use ptx_backend::cubin::{File, Inlined as InlinedAt, Lines, Row, SourcePlace};
 use ptx_backend::inline::{Frame, Inlined};
 use ptx_backend::input::SrcId;
 use ptx_syntax::{SyntaxKind, lex};
@@ -57,7 +57,7 @@ impl Positions {
                     let Some((position, inlined)) = location(rest, &labels, &known) else { continue };
                     known.insert(position, positions.starts.len() as u32);
                     let [file, line, _] = position;
-                    positions.lines.places.push(Place { file, line, inlined });
+                    positions.lines.places.push(SourcePlace { file, line, inlined });
                     positions.starts.push(start);
                 }
                 _ => {}
@@ -187,7 +187,7 @@ impl Positions {
         }
         let Frame { function, call, parent } = *inlined.frames.get(frame as usize)?;
         // The text may say that the place is inlined already.
-        let Place { file, line, inlined: within } = *self.lines.places.get(place as usize)?;
+        let SourcePlace { file, line, inlined: within } = *self.lines.places.get(place as usize)?;
         let at = match within {
             Some(within) => self.inside(db, item, inlined, frame, Some(within.at)),
             None => {
@@ -207,7 +207,7 @@ impl Positions {
         };
         let Some(at) = at else { return Some(place) };
         let name = within.map_or_else(|| self.name(db, item.file(db), function), |within| within.name);
-        self.lines.places.push(Place { file, line, inlined: Some(InlinedAt { name, at }) });
+        self.lines.places.push(SourcePlace { file, line, inlined: Some(InlinedAt { name, at }) });
         let new = self.lines.places.len() as u32 - 1;
         self.moved.insert(known, new);
         Some(new)
@@ -316,7 +316,7 @@ mod tests {
         let Lines { files, places, strings, text, .. } = positions.lines;
         let file = |number, name: &str, time, size| File { number, name: name.into(), time, size };
         assert_eq!(files, [file(1, "/a/b.cu", 0, 0), file(2, "c", 17, 16)]);
-        let place = |file, line, inlined| Place { file, line, inlined };
+        let place = |file, line, inlined| SourcePlace { file, line, inlined };
         let inlined = Some(InlinedAt { name: 5, at: 0 });
         assert_eq!(
             places,

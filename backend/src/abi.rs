@@ -69,7 +69,7 @@ impl Known {
 
 /// Where a parameter or a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ArgumentPlace {
     /// From this register on, four bytes in each.
     Registers(u8),
     /// So many bytes above the caller's stack pointer.
@@ -80,7 +80,7 @@ pub enum Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Convention {
     /// Parallel to the parameters.
-    pub params: Vec<Place>,
+    pub params: Vec<ArgumentPlace>,
     pub results: Results,
     /// Bytes that parameters take on the stack.
     pub stack_bytes: u32,
@@ -154,14 +154,14 @@ pub fn convention(params: &[Param], returns: &[Param]) -> Convention {
         if is_open(param) {
             // This parameter is the last; the call determines its length.
             stack_bytes = stack_bytes.next_multiple_of(param.align.max(4));
-            return Place::Stack(stack_bytes);
+            return ArgumentPlace::Stack(stack_bytes);
         }
         if let Some(register) = free.take(param) {
-            return Place::Registers(register);
+            return ArgumentPlace::Registers(register);
         }
         let start = stack_bytes.next_multiple_of(param.align.max(4));
         stack_bytes = start.saturating_add(param.size.max(4));
-        Place::Stack(start)
+        ArgumentPlace::Stack(start)
     };
     let params = params.iter().map(&mut place).collect();
     Convention { params, results, stack_bytes }
@@ -186,13 +186,13 @@ mod tests {
         list.iter().map(param).collect()
     }
 
-    fn places(list: &[(u32, u32)]) -> Vec<Place> {
+    fn places(list: &[(u32, u32)]) -> Vec<ArgumentPlace> {
         convention(&params(list), &[]).params
     }
 
     #[test]
     fn parameters_take_the_lowest_run_that_is_free() {
-        use Place::{Registers as R, Stack as S};
+        use ArgumentPlace::{Registers as R, Stack as S};
         let (b8, b16, b32, b64) = ((1, 1), (2, 2), (4, 4), (8, 8));
         assert_eq!(places(&[b32, b64, b16, b8, b32, b64, b32]), [R(4), R(6), R(5), R(8), R(9), R(10), R(12)]);
         assert_eq!(
@@ -214,14 +214,14 @@ mod tests {
         let of = |size| convention(&params(&[(4, 4), (8, 8)]), &params(&[(size, 8)]));
         assert_eq!(of(48).results, Results::Registers(vec![4]));
         assert_eq!(of(64).results, Results::Memory { starts: vec![0], bytes: 64 });
-        assert_eq!(of(64).params, [Place::Registers(5), Place::Registers(6)]);
+        assert_eq!(of(64).params, [ArgumentPlace::Registers(5), ArgumentPlace::Registers(6)]);
         let many = convention(&[], &params(&[(8, 8); 7]));
         assert_eq!(many.results, Results::Memory { starts: vec![0, 8, 16, 24, 32, 40, 48], bytes: 56 });
     }
 
     #[test]
     fn lists_of_open_length_are_on_the_stack() {
-        assert_eq!(places(&[(4, 4), (0, 8)]), [Place::Registers(4), Place::Stack(0)]);
-        assert_eq!(places(&[(48, 16), (4, 4), (0, 8)])[2], Place::Stack(8));
+        assert_eq!(places(&[(4, 4), (0, 8)]), [ArgumentPlace::Registers(4), ArgumentPlace::Stack(0)]);
+        assert_eq!(places(&[(48, 16), (4, 4), (0, 8)])[2], ArgumentPlace::Stack(8));
     }
 }

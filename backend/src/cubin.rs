@@ -20,7 +20,7 @@ mod sections;
 mod symbols;
 
 pub use debug::{Debug, DebugSection, Reference, Referred};
-pub use lines::{File, Inlined, Lines, Place, Row};
+pub use lines::{File, Inlined, Lines, Row, SourcePlace};
 pub use linkable::object;
 
 use crate::input::{Env, Function, SrcId};

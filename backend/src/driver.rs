@@ -128,7 +128,7 @@ fn param(ty: ScalarType, size: u32) -> Param {
 }
 
 /// Whether ptxas takes an operand of a texture read as the reference value of a depth comparison: the first register or
-/// float behind the offsets, even where offsets without braces could be meant. It ignores an integer.
+/// float after the offsets, even where offsets without braces could be meant. It ignores an integer.
 pub(crate) const fn is_reference(operand: &Operand) -> bool {
     matches!(operand, Operand::Reg(_) | Operand::F32(_) | Operand::F64(_))
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn vectors_are_aligned_and_the_last_are_on_the_stack() {
-        use crate::abi::{Place, Results};
+        use crate::abi::{ArgumentPlace, Results};
         let gradient = Gradient {
             dims: TexDims::A2,
             texel: ScalarType::F32,
@@ -166,7 +166,8 @@ mod tests {
             "__cuda_syscall_tex_grad_a2d_v4_f32_f32_texmode_independent_offset_depth_compare"
         );
         let convention = gradient.convention();
-        let [registers, stack] = [[4, 6, 8, 12].map(Place::Registers), [0, 16, 32, 48].map(Place::Stack)];
+        let [registers, stack] =
+            [[4, 6, 8, 12].map(ArgumentPlace::Registers), [0, 16, 32, 48].map(ArgumentPlace::Stack)];
         assert_eq!(convention.params, [&registers[..], &stack[..3]].concat());
         assert_eq!(convention.results, Results::Registers(vec![4, 5, 6, 7, 8]));
     }

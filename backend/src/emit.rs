@@ -32,7 +32,7 @@ use crate::target::Target;
 pub(crate) use generic::{any_form, encodes, takes_uniform};
 
 use builder::{Builder, PHASE, Slot, predicate};
-use layout::{Leave, Place, Plan};
+use layout::{BranchTarget, Leave, Plan};
 use rustc_hash::FxHashSet;
 use sass::{Field, Sm};
 use smallvec::SmallVec;
@@ -239,8 +239,8 @@ impl Emitter<'_> {
     fn leave(&mut self, leave: &Leave, block: &ir::Block) -> Result<(), CodegenError> {
         let src = block.term_src;
         let (mnemonic, target) = match leave.to {
-            Place::Exit => ("EXIT", None),
-            Place::Block(to) => match self.plan.machine_block(to) {
+            BranchTarget::Exit => ("EXIT", None),
+            BranchTarget::Block(to) => match self.plan.machine_block(to) {
                 Some(target) => ("BRA", Some(target)),
                 None => {
                     return Err(CodegenError::internal(
@@ -250,8 +250,8 @@ impl Emitter<'_> {
                     ));
                 }
             },
-            Place::Return => return self.return_to_caller(src),
-            Place::Switch => return self.switch(block),
+            BranchTarget::Return => return self.return_to_caller(src),
+            BranchTarget::Switch => return self.switch(block),
         };
         let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
         builder.pred(Field::Guard, &leave.guard);

@@ -23,7 +23,7 @@ pub(crate) use flow::is_unconditional;
 use queue::{MOST_BEHIND, counted_wait, name, same};
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, Told, latency};
 use smallvec::SmallVec;
-use state::{Access, Guard, InProgress, State, add, marks};
+use state::{Guard, InProgress, PendingAccess, State, add, marks};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -304,7 +304,7 @@ impl Checker<'_> {
                 }
             }
             for p in &state.pending {
-                if p.mark() & if p.access == Access::LateRead { writes } else { named } != 0 {
+                if p.mark() & if p.access == PendingAccess::LateRead { writes } else { named } != 0 {
                     self.endangered(at, p, found);
                 }
             }
@@ -349,9 +349,9 @@ impl Checker<'_> {
         };
         if facts.leaves {
             let (kind, needed) = match p.access {
-                Access::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
-                Access::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
-                Access::FixedWrite => {
+                PendingAccess::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
+                PendingAccess::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
+                PendingAccess::FixedWrite => {
                     // As an operand of a branch's address would be read.
                     let def = &earlier_facts.writes[usize::from(p.operand)];
                     (
@@ -363,7 +363,7 @@ impl Checker<'_> {
             return report(kind, needed);
         }
         let over = facts.writes.iter().find(names);
-        if p.access == Access::LateRead {
+        if p.access == PendingAccess::LateRead {
             // Writes in the same queue happen later.
             if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
                 report(Kind::WriteAfterRead, SCOREBOARD);
@@ -398,14 +398,14 @@ impl Checker<'_> {
         if state.pending.iter().any(forgotten) {
             // Of late reads that differed by their guards alone one is enough.
             let key = |p: &InProgress| (p.file, p.index, p.told_by, self.facts[p.at as usize].read_queue);
-            let is_bare = |p: &&InProgress| p.guard.is_none() && p.access == Access::LateRead;
+            let is_bare = |p: &&InProgress| p.guard.is_none() && p.access == PendingAccess::LateRead;
             let mut known: BTreeSet<_> = state.pending.iter().filter(is_bare).map(key).collect();
             state.pending.retain_mut(|p| {
                 if !forgotten(p) {
                     return true;
                 }
                 p.guard = None;
-                p.access != Access::LateRead || known.insert(key(p))
+                p.access != PendingAccess::LateRead || known.insert(key(p))
             });
         }
     }
@@ -425,15 +425,17 @@ impl Checker<'_> {
         if name(inst) == "BAR" && inst.get(Field::Flag) == Some(0) {
             state.pending.retain(|p| {
                 let queue = self.facts[p.at as usize].read_queue;
-                p.access != Access::LateRead || queue != Some(Queue::Memory)
+                p.access != PendingAccess::LateRead || queue != Some(Queue::Memory)
             });
         }
         if write_sb | read_sb != 0 {
             for p in &mut state.pending {
                 let earlier = &self.facts[p.at as usize];
                 let tells = match p.access {
-                    Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
-                    Access::LateRead if same(facts.read_queue, earlier.read_queue) => write_sb | read_sb,
+                    PendingAccess::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
+                    PendingAccess::LateRead if same(facts.read_queue, earlier.read_queue) => {
+                        write_sb | read_sb
+                    }
                     _ => 0,
                 };
                 p.behind = match p.told_by & tells {
@@ -448,7 +450,7 @@ impl Checker<'_> {
         state.fixed.retain(|p| p.at as usize != at);
         if !facts.variable {
             let writes = facts.writes.iter().enumerate();
-            add(&mut state.fixed, at, guard, writes, Access::FixedWrite, |r| {
+            add(&mut state.fixed, at, guard, writes, PendingAccess::FixedWrite, |r| {
                 (write_sb, latency::longest(self.sm, inst, r))
             });
         }
@@ -459,7 +461,7 @@ impl Checker<'_> {
         // What was read before in the same queue ends no later by the same sign.
         state.pending.retain(|p| {
             let again = facts.late
-                && p.access == Access::LateRead
+                && p.access == PendingAccess::LateRead
                 && p.told_by == told_by
                 && (guard.is_none() || p.guard == guard)
                 && self.facts[p.at as usize].read_queue == facts.read_queue
@@ -473,7 +475,7 @@ impl Checker<'_> {
         if facts.variable {
             let early = inst.predicate_told(self.sm) == Told::Read;
             let writes = facts.writes.iter().enumerate();
-            add(&mut state.pending, at, guard, writes, Access::VariableWrite, |r| match r.file {
+            add(&mut state.pending, at, guard, writes, PendingAccess::VariableWrite, |r| match r.file {
                 RegFile::P if early => (told_by, SCOREBOARD),
                 _ => (write_sb, SCOREBOARD),
             });
@@ -481,7 +483,7 @@ impl Checker<'_> {
         if facts.late {
             // A result comes after its sources are read. Uniform registers are read at issue by everybody.
             let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
-            add(&mut state.pending, at, guard, late, Access::LateRead, |_| (told_by, SCOREBOARD));
+            add(&mut state.pending, at, guard, late, PendingAccess::LateRead, |_| (told_by, SCOREBOARD));
         }
         if ends_product_group(inst) {
             for p in state.pending.iter_mut().filter(|p| self.is_of_product(p)) {

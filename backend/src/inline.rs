@@ -8,7 +8,7 @@
 //!
 //! Functions that share registers or local variables of the module with their callers are always inlined: a kernel has
 //! one copy of each, which the convention for calls has no place for. So are those that name textures, samplers or
-//! surfaces of the module: the handles are in each kernel's own constant bank, behind its parameters.
+//! surfaces of the module: the handles are in each kernel's own constant bank, after its parameters.
 
 use crate::calls::{Bodies, call_of, leads_back};
 use crate::input::{

@@ -93,7 +93,7 @@ pub enum Effect {
     /// Registers only.
     #[default]
     None,
-    Memory(Access),
+    Memory(MemoryAccess),
     /// Involves other threads of the warp; keeps its order among its like and among fences.
     Convergent,
     /// Orders memory, waits for others or reads a clock: nothing but pure computation crosses it, and
@@ -130,7 +130,7 @@ impl fmt::Display for Code {
 
 /// One memory access and the registers of its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Access {
+pub struct MemoryAccess {
     pub memory: Memory,
     /// The first address register; `None` where the address is the offset alone.
     pub base: Option<u8>,
@@ -140,10 +140,10 @@ pub struct Access {
     pub slot: bool,
 }
 
-impl Access {
+impl MemoryAccess {
     /// Whether exchanging the two could be seen, this one standing first. `same_values`: registers that both
     /// address by hold the same.
-    pub fn conflicts(&self, later: &Access, same_values: bool) -> bool {
+    pub fn conflicts(&self, later: &MemoryAccess, same_values: bool) -> bool {
         let same_base = same_values && self.base == later.base && self.uniform == later.uniform;
         !alias::may_exchange(
             &memory::Effect::Memory(self.memory),

@@ -27,7 +27,7 @@ use crate::layout::local_layout;
 use crate::target::Target;
 use code::{Code, Event, Part};
 use distance::Addresses;
-use program::{Place, Program, Reach, Statement, What};
+use program::{Program, Reach, Region, Statement, What};
 use sass::{Field, Inst, Sm};
 use std::cell::LazyCell;
 use std::fmt;
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
             if self.program.gone.contains(&statement.src) || (events.is_empty() && !statement.must_stay()) {
                 continue;
             }
-            if self.frame_is_gone && statement.place == Place::Local && statement.is_access() {
+            if self.frame_is_gone && statement.place == Region::Local && statement.is_access() {
                 self.violation(rank, rank, "accesses a frame that is said to be gone")?;
             }
             let present = match statement.what {
@@ -267,7 +267,7 @@ impl<'a> Checker<'a> {
         }
         // Without clusters no other block sees shared memory.
         let invalidates =
-            statement.acquires && beyond_block && (statement.place != Place::Shared || self.clusters);
+            statement.acquires && beyond_block && (statement.place != Region::Shared || self.clusters);
         // A path with an access of its own, such as a loop that one memory needs, comes by the same invalidation as the others.
         let follows = |event: &Event| {
             self.precedes(first, event) && !own_accesses().any(|access| self.precedes(event, access))
@@ -324,7 +324,7 @@ impl<'a> Checker<'a> {
                     compare(&volatile)?;
                 }
                 let by_place = if statement.is_ordering() { &places } else { &orders };
-                for (emitted, other) in by_place.iter().zip(Place::ALL) {
+                for (emitted, other) in by_place.iter().zip(Region::ALL) {
                     if statement.places().any(|place| other.overlaps(place)) {
                         compare(emitted)?;
                     }

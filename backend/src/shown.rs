@@ -24,7 +24,7 @@ pub struct Word {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     pub block: BlockId,
-    /// How many instructions of statements stand before it in its block. The backend's own may be added later.
+    /// The number of instructions of statements before it in its block. The backend's own may be added later.
     pub after: u32,
     pub word: Word,
     /// The general register; `None` where no register has the value.
@@ -85,7 +85,7 @@ pub fn locations(code: &Code) -> Vec<Location> {
     found.locations
 }
 
-/// For each block the marks before each of its instructions, and those behind the last one.
+/// For each block the marks before each of its instructions, and those after the last one.
 fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
     let empty = |block: &Block| vec![Vec::new(); block.insts.len() + 1];
     let mut places: Vec<Vec<Vec<Mark>>> = code.blocks.iter().map(empty).collect();
@@ -101,7 +101,7 @@ fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
     places
 }
 
-/// Calls `see` with what registers have before each instruction of a block; `contents` becomes what they have behind it.
+/// Calls `see` with the contents of registers before each instruction of a block; `contents` becomes those after it.
 fn walk(
     code: &Code,
     block: usize,

@@ -1,7 +1,7 @@
 //! A reference compiler, if the user has one: what it makes of a document when that is saved, beside ours.
 //!
 //! Only the client names the program; nothing in a workspace does. It runs in an empty folder, for a limited time, and
-//! is killed when nobody waits for it any longer.
+//! is killed when no request waits for it any longer.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -23,7 +23,7 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
     let from = all.first().map_or(TextSize::new(0), |item| item.offset(db));
     let mut formatter = Formatter::new(text);
     if from > TextSize::new(0) {
-        // What stands before does not matter.
+        // The text before it does not matter.
         formatter.previous =
             Some(Previous { end: from, kind: SyntaxKind::SEMICOLON, parent: SyntaxKind::VARIABLE });
     }

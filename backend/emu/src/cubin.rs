@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::machine::{Kernel, system_address};
 use crate::memory::number;
 use gpu_files::elf::{Elf, ElfError, Relocation, Symbol};
-use link::Place;
+use link::SymbolPlace;
 use sass::Sm;
 use std::collections::BTreeMap;
 
@@ -65,24 +65,24 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let (bank2, tables) = tables(&texts, &sections);
     let used = relocations.iter().filter(|relocation| texts.contains(&relocation.section));
     let (shared, shared_bytes) = link::place_shared(&sections, &symbols, used.map(|used| used.symbol))?;
-    let place = |index: usize| -> Option<Place> {
+    let place = |index: usize| -> Option<SymbolPlace> {
         let symbol = &symbols[index];
         if let Some(&(_, start)) = shared.iter().find(|(placed, _)| *placed == index) {
-            return Some(Place::Shared(start));
+            return Some(SymbolPlace::Shared(start));
         }
         if let Some(&(_, start)) = tables.iter().find(|(section, _)| *section == symbol.section) {
-            return Some(Place::Constant { bank: 2, offset: start + symbol.value });
+            return Some(SymbolPlace::Constant { bank: 2, offset: start + symbol.value });
         }
         if bank3 == Some(symbol.section) {
-            return Some(Place::Constant { bank: 3, offset: symbol.value });
+            return Some(SymbolPlace::Constant { bank: 3, offset: symbol.value });
         }
         if symbol.section == 0 && symbol.name.ends_with("DescSize") {
-            return Some(Place::Number(crate::texture::ENTRY_BYTES));
+            return Some(SymbolPlace::Number(crate::texture::ENTRY_BYTES));
         }
         let address = device.variable(symbol.name).or_else(|| Some(start(symbol.section)? + symbol.value));
-        let address = address.or_else(|| system_address(symbol.name)).map(Place::Address);
+        let address = address.or_else(|| system_address(symbol.name)).map(SymbolPlace::Address);
         let number = || (symbol.section == 0 && symbol.name.starts_with(".nv.")).then_some(symbol.value);
-        address.or_else(|| number().map(Place::Number))
+        address.or_else(|| number().map(SymbolPlace::Number))
     };
     let mut kernel = Kernel {
         sm,
@@ -127,11 +127,11 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
             continue;
         }
         match (kind, place) {
-            (link::ADDRESS64, Some(Place::Address(address))) if Some(section) == bank4 => {
+            (link::ADDRESS64, Some(SymbolPlace::Address(address))) if Some(section) == bank4 => {
                 let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
                 field.copy_from_slice(&address.to_le_bytes());
             }
-            (link::ADDRESS64 | link::GENERIC64 | link::FUNCTION64, Some(Place::Address(address)))
+            (link::ADDRESS64 | link::GENERIC64 | link::FUNCTION64, Some(SymbolPlace::Address(address)))
                 if Some(section) == bank3 =>
             {
                 let field = kernel.bank3.get_mut(offset..offset + 8).ok_or_else(broken)?;
@@ -139,7 +139,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let address = number(field).wrapping_add(address);
                 field.copy_from_slice(&address.to_le_bytes());
             }
-            (link::ADDRESS64 | link::FUNCTION64, Some(Place::Address(address)))
+            (link::ADDRESS64 | link::FUNCTION64, Some(SymbolPlace::Address(address)))
                 if Some(section) == initial =>
             {
                 let found = functions.iter_mut().find(|word| word.offset == offset);

@@ -137,14 +137,14 @@ pub(crate) enum Shape {
 
 /// The shape of a warp's load or store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Access {
+pub(crate) struct TensorAccess {
     pub(crate) shape: Shape,
     pub(crate) registers: usize,
     /// Registers hold the lower halves of two columns.
     pub(crate) packed: bool,
 }
 
-impl Access {
+impl TensorAccess {
     /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of
     /// which this is the first.
     fn place(self, thread: usize, register: usize) -> (usize, usize) {
@@ -653,7 +653,7 @@ mod tests {
     fn registers_lie_apart() {
         let shapes = [(Shape::L32B32, 4), (Shape::L16B64, 4), (Shape::L16B128, 4), (Shape::L16B256, 8)];
         for (shape, registers) in shapes {
-            let access = Access { shape, registers, packed: false };
+            let access = TensorAccess { shape, registers, packed: false };
             let mut places: Vec<(usize, usize)> = (0..WARP)
                 .flat_map(|thread| (0..registers).map(move |register| access.place(thread, register)))
                 .collect();
@@ -669,7 +669,7 @@ mod tests {
     fn what_is_stored_is_loaded() {
         let mut memory = TensorMemory::default();
         TensorMemory::take(std::slice::from_mut(&mut memory), 2).unwrap();
-        let access = Access { shape: Shape::L16B128, registers: 2, packed: true };
+        let access = TensorAccess { shape: Shape::L16B128, registers: 2, packed: true };
         let values = vec![std::array::from_fn(|i| i as u32 * 0x1_0003), std::array::from_fn(|i| !(i as u32))];
         let address = 48 << 16 | 8;
         access.store(&mut memory, 5, u32::MAX, address, &values).unwrap();

@@ -132,7 +132,7 @@ fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
 
 /// Where a texture is read.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum TexturePoint {
     Sample([f32; 3]),
     /// Of a cube, whose faces are layers.
     Direction([f32; 3]),
@@ -307,17 +307,17 @@ impl Texture {
         &self,
         view: &mut View<'_>,
         layer: u32,
-        place: Place,
+        place: TexturePoint,
         extras: &Extras,
     ) -> Result<[u32; 4], FaultKind> {
         let moved = |at: [i64; 3]| [0, 1, 2].map(|d| at[d] + i64::from(extras.offsets[d]));
         let (layer, coordinates) = match place {
-            Place::Element(at) => {
+            TexturePoint::Element(at) => {
                 let raw = self.raw(view, layer, moved(at))?;
                 return Ok(self.result(raw.map(|raw| self.compared(raw, extras)), raw));
             }
-            Place::Sample(coordinates) => (layer, self.scaled(coordinates)),
-            Place::Direction(direction) => self.on_face(layer, direction),
+            TexturePoint::Sample(coordinates) => (layer, self.scaled(coordinates)),
+            TexturePoint::Direction(direction) => self.on_face(layer, direction),
         };
         if !self.linear || !self.is_float() {
             let raw = self.raw(view, layer, moved(coordinates.map(|x| x.floor() as i64)))?;
@@ -342,19 +342,19 @@ impl Texture {
         &self,
         view: &mut View<'_>,
         layer: u32,
-        place: Place,
+        place: TexturePoint,
         channel: usize,
         extras: &Extras,
     ) -> Result<[u32; 4], FaultKind> {
         let (layer, coordinates) = match place {
-            Place::Sample(coordinates) => (layer, self.scaled(coordinates)),
-            Place::Direction(direction) => self.on_face(layer, direction),
-            Place::Element(_) => return Err(FaultKind::Malformed("a gather at an element".into())),
+            TexturePoint::Sample(coordinates) => (layer, self.scaled(coordinates)),
+            TexturePoint::Direction(direction) => self.on_face(layer, direction),
+            TexturePoint::Element(_) => return Err(FaultKind::Malformed("a gather at an element".into())),
         };
         let ([x, y, z], _) = linear(coordinates, 2);
         let mut result = [0; 4];
         for (value, (dx, dy)) in result.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
-            *value = self.fetch(view, layer, Place::Element([x + dx, y + dy, z]), extras)?[channel];
+            *value = self.fetch(view, layer, TexturePoint::Element([x + dx, y + dy, z]), extras)?[channel];
         }
         Ok(result)
     }
@@ -479,8 +479,9 @@ mod tests {
     fn sample(texture: &Texture, global: &mut Global, x: f32, y: f32) -> f32 {
         let mut view = View::of_global(global);
         f32::from_bits(
-            texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0]), &Extras::default()).expect("it is read")
-                [0],
+            texture
+                .fetch(&mut view, 0, TexturePoint::Sample([x, y, 0.0]), &Extras::default())
+                .expect("it is read")[0],
         )
     }
 

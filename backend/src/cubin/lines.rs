@@ -11,7 +11,7 @@ use super::numbers::R_CUDA_64;
 pub struct Lines {
     pub files: Vec<File>,
     /// Positions in the source.
-    pub places: Vec<Place>,
+    pub places: Vec<SourcePlace>,
     /// `.debug_str`, with the names of inlined functions.
     pub strings: Vec<u8>,
     /// `.nv_debug_ptx_txt`.
@@ -31,7 +31,7 @@ pub struct File {
 
 /// `.loc`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct SourcePlace {
     pub file: u32,
     pub line: u32,
     pub inlined: Option<Inlined>,
@@ -132,7 +132,7 @@ impl Lines {
 
     /// The number of the row.
     fn plain_row(&self, program: &mut Program, at: u64, place: u32) -> u32 {
-        let Some(&Place { file, line, inlined }) = self.places.get(place as usize) else { return 0 };
+        let Some(&SourcePlace { file, line, inlined }) = self.places.get(place as usize) else { return 0 };
         let context = inlined.and_then(|inlined| {
             let (_, row) = program.calls.iter().find(|(call, _)| *call == inlined.at)?;
             Some((*row, inlined.name))
@@ -363,7 +363,7 @@ mod tests {
     /// As ptxas writes it for such a kernel: three rows of a file, then an inlined function, and back.
     #[test]
     fn rows_of_inlined_functions() {
-        let place = |file, line, inlined| Place { file, line, inlined };
+        let place = |file, line, inlined| SourcePlace { file, line, inlined };
         let inlined = Some(Inlined { name: 0, at: 2 });
         let lines = Lines {
             files: vec![

@@ -13,12 +13,12 @@ use smallvec::{SmallVec, smallvec};
 pub(super) struct Leave {
     /// [`Src::TRUE`] for always.
     pub(super) guard: Src,
-    pub(super) to: Place,
+    pub(super) to: BranchTarget,
 }
 
 /// Where a branch leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum BranchTarget {
     Block(BlockId),
     /// The thread ends.
     Exit,
@@ -74,10 +74,10 @@ impl Plan {
     fn leaves_of(&self, func: &Function, block: BlockId, next: Option<BlockId>) -> SmallVec<[Leave; 2]> {
         let place = |to: BlockId| {
             let to = self.resolved[to.index()];
-            if only_exits(func, to) { Place::Exit } else { Place::Block(to) }
+            if only_exits(func, to) { BranchTarget::Exit } else { BranchTarget::Block(to) }
         };
-        let always = |to: Place| -> SmallVec<[Leave; 2]> {
-            if next.is_some_and(|next| to == Place::Block(next)) {
+        let always = |to: BranchTarget| -> SmallVec<[Leave; 2]> {
+            if next.is_some_and(|next| to == BranchTarget::Block(next)) {
                 SmallVec::new()
             } else {
                 smallvec![Leave { guard: Src::TRUE, to }]
@@ -94,8 +94,8 @@ impl Plan {
                     return always(els);
                 }
                 // The guarded branch goes where control does not fall through, and exits rather than jumps.
-                let falls = |to: Place| next.is_some_and(|next| to == Place::Block(next));
-                let (guard, to, rest) = if falls(then) || (els == Place::Exit && !falls(els)) {
+                let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
+                let (guard, to, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {
                     (cond.not(), els, then)
                 } else {
                     (*cond, then, els)
@@ -104,10 +104,10 @@ impl Plan {
                 leaves.extend(always(rest));
                 leaves
             }
-            Term::Switch { .. } => smallvec![Leave { guard: Src::TRUE, to: Place::Switch }],
+            Term::Switch { .. } => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Switch }],
             // What is not reached must still not fall into the next block.
-            Term::Exit | Term::Unreachable => smallvec![Leave { guard: Src::TRUE, to: Place::Exit }],
-            Term::Ret => smallvec![Leave { guard: Src::TRUE, to: Place::Return }],
+            Term::Exit | Term::Unreachable => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Exit }],
+            Term::Ret => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Return }],
         }
     }
 }

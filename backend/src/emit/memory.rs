@@ -35,12 +35,12 @@ impl Emitter<'_> {
 }
 
 /// The access with the registers of its address.
-pub(super) fn accessed(inst: &Inst, memory: Memory) -> mach::Access {
+pub(super) fn accessed(inst: &Inst, memory: Memory) -> mach::MemoryAccess {
     let register = |n: usize, file: File| match inst.srcs.get(n).map(|s| s.kind) {
         Some(SrcKind::Reg(Reg { file: found, index })) if found == file => Some(index),
         _ => None,
     };
     let uniform = if memory.space == Space::Shared { register(1, File::UR) } else { None };
     let slot = matches!(inst.op, Op::Spill { .. } | Op::Fill { .. });
-    mach::Access { memory, base: register(0, File::R), uniform, slot }
+    mach::MemoryAccess { memory, base: register(0, File::R), uniform, slot }
 }

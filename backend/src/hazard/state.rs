@@ -8,7 +8,7 @@ pub(super) const PT: u64 = 7;
 
 /// A pending access to a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Access {
+pub(super) enum PendingAccess {
     /// Will be written after a known time.
     FixedWrite,
     /// Will be written at some time.
@@ -50,7 +50,7 @@ impl Guard {
 pub(super) struct InProgress {
     pub(super) file: RegFile,
     pub(super) index: u8,
-    pub(super) access: Access,
+    pub(super) access: PendingAccess,
     /// The instruction, and which of its operands.
     pub(super) at: u32,
     pub(super) operand: u8,
@@ -67,7 +67,7 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    pub(super) fn key(&self) -> (RegFile, u8, Access, u32, u8) {
+    pub(super) fn key(&self) -> (RegFile, u8, PendingAccess, u32, u8) {
         (self.file, self.index, self.access, self.at, self.operand)
     }
 
@@ -149,7 +149,7 @@ pub(super) fn add<'r>(
     at: usize,
     guard: Option<Guard>,
     operands: impl Iterator<Item = (usize, &'r RegUse)>,
-    access: Access,
+    access: PendingAccess,
     told: impl Fn(&RegUse) -> (u8, u8),
 ) {
     for (operand, register) in operands {

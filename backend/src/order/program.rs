@@ -23,18 +23,18 @@ pub(super) enum Reach {
 
 /// Memory that is apart from the others; a generic address may point into any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum Region {
     Global,
     Shared,
     Local,
     Generic,
 }
 
-impl Place {
-    pub(super) const ALL: [Place; 4] = [Place::Global, Place::Shared, Place::Local, Place::Generic];
+impl Region {
+    pub(super) const ALL: [Region; 4] = [Region::Global, Region::Shared, Region::Local, Region::Generic];
 
-    pub(super) fn overlaps(self, other: Place) -> bool {
-        self == other || self == Place::Generic || other == Place::Generic
+    pub(super) fn overlaps(self, other: Region) -> bool {
+        self == other || self == Region::Generic || other == Region::Generic
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Statement {
     pub(super) src: SrcId,
     pub(super) block: BlockId,
     pub(super) what: What,
-    pub(super) place: Place,
+    pub(super) place: Region,
     pub(super) reach: Reach,
     pub(super) strong: bool,
     pub(super) volatile: bool,
@@ -91,21 +91,21 @@ pub(super) struct Statement {
     /// It has an address, so it may access memory.
     pub(super) addressed: bool,
     /// What a copy reads.
-    pub(super) source: Option<Place>,
+    pub(super) source: Option<Region>,
     /// The most groups of copies that a wait leaves.
     pub(super) groups: Option<i64>,
 }
 
 /// Where the variable is that an access without a state space names.
-fn named_place(env: &Env, function: &Function, instr: &Instr) -> Place {
+fn named_place(env: &Env, function: &Function, instr: &Instr) -> Region {
     let named = instr.operands.iter().find_map(|operand| match operand {
         Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
         _ => None,
     });
     match named.and_then(|symbol| variable(env, function, symbol)).map(|variable| variable.space) {
-        Some(Space::Shared) => Place::Shared,
-        Some(Space::Local) => Place::Local,
-        _ => Place::Generic,
+        Some(Space::Shared) => Region::Shared,
+        Some(Space::Local) => Region::Local,
+        _ => Region::Generic,
     }
 }
 
@@ -116,7 +116,7 @@ impl Statement {
             src: instr.src,
             block,
             what: What::Other,
-            place: Place::Generic,
+            place: Region::Generic,
             reach: Reach::Thread,
             strong: false,
             volatile: false,
@@ -153,7 +153,7 @@ impl Statement {
             FormId::WmmaLoad | FormId::WmmaLoadC => What::Load,
             FormId::Stmatrix | FormId::StmatrixBytes | FormId::WmmaStore => What::Store,
             FormId::CpAsync => {
-                let (place, source) = (Place::Shared, Some(Place::Global));
+                let (place, source) = (Region::Shared, Some(Region::Global));
                 return Some(Statement { what: What::Copy, place, source, ..other });
             }
             FormId::CpAsyncCommitGroup => return Some(Statement { what: What::Wait, ..other }),
@@ -169,10 +169,10 @@ impl Statement {
             // The words of a map, like those of a variable.
             FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
                 let place = match () {
-                    () if instr.opcode.form == FormId::TensormapCpFenceproxy => Place::Generic,
-                    () if has(Mod::SharedCta) => Place::Shared,
-                    () if has(Mod::Global) => Place::Global,
-                    () => Place::Generic,
+                    () if instr.opcode.form == FormId::TensormapCpFenceproxy => Region::Generic,
+                    () if has(Mod::SharedCta) => Region::Shared,
+                    () if has(Mod::Global) => Region::Global,
+                    () => Region::Generic,
                 };
                 return Some(Statement { what: What::Update, place, ..other });
             }
@@ -181,7 +181,7 @@ impl Statement {
             }
             // A barrier object is in shared memory, and its initialisation only writes.
             FormId::MbarrierInit => {
-                return Some(Statement { what: What::Make, place: Place::Shared, ..other });
+                return Some(Statement { what: What::Make, place: Region::Shared, ..other });
             }
             FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
@@ -251,14 +251,14 @@ impl Statement {
         // Functions may have parameters on the stack.
         let called = !function.entry;
         let place = match () {
-            () if matrices => Place::Shared,
-            () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
+            () if matrices => Region::Shared,
+            () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Region::Local,
             () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
                 return None;
             }
-            () if has(Mod::Global) => Place::Global,
-            () if has(Mod::Shared) || has(Mod::SharedCta) || has(Mod::SharedCluster) => Place::Shared,
-            () if has(Mod::Local) => Place::Local,
+            () if has(Mod::Global) => Region::Global,
+            () if has(Mod::Shared) || has(Mod::SharedCta) || has(Mod::SharedCluster) => Region::Shared,
+            () if has(Mod::Local) => Region::Local,
             () => named_place(env, function, instr),
         };
         let volatile = has(Mod::Volatile) || has(Mod::Mmio);
@@ -285,7 +285,7 @@ impl Statement {
     }
 
     /// The memory that it accesses.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = Region> {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
@@ -301,13 +301,13 @@ impl Statement {
 
     /// It goes through caches that are not shared by all threads that can see the memory.
     pub(super) fn is_coherent(&self) -> bool {
-        matches!(self.place, Place::Global | Place::Generic)
+        matches!(self.place, Region::Global | Region::Generic)
     }
 
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
             // The thread alone reads and writes it: what a load gives is for other checks to find.
-            What::Load | What::Store if self.place == Place::Local => false,
+            What::Load | What::Store if self.place == Region::Local => false,
             What::Load => self.strong,
             What::Call
             | What::Store

@@ -200,7 +200,7 @@ impl<'a> Lowering<'a> {
         if !func.entry {
             for i in call::with_addresses(func) {
                 let Some(param) = func.params.get(i as usize) else { continue };
-                if let Some(abi::Place::Registers(_)) = convention.params.get(i as usize) {
+                if let Some(abi::ArgumentPlace::Registers(_)) = convention.params.get(i as usize) {
                     locals.size = locals.size.next_multiple_of(u64::from(param.align.clamp(4, 16)));
                     in_memory.insert(i, u32::try_from(locals.size).unwrap_or(u32::MAX));
                     locals.size += u64::from(param.size.next_multiple_of(4));

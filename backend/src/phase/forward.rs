@@ -1,7 +1,7 @@
 //! Forwards what memory holds to the loads that read it, and removes stores to local memory that nothing reads.
 //!
-//! ptxas does the same for weak accesses of every state space. Local memory gains the most: the variables of code that nobody
-//! optimised and arrays whose indices unrolling made constant become registers.
+//! ptxas does the same for weak accesses of every state space. Local memory gains the most: the variables of unoptimized
+//! code, and arrays whose indices unrolling made constant, become registers.
 //!
 //! - [`places`]: the words that accesses name by addresses that compare, and what each instruction does to them.
 //! - [`flow`]: where control flow joins, which words are known on all ways and read later.

@@ -4,7 +4,7 @@
 //! where two accesses may meet; fences and warp-wide instructions keep theirs.
 
 use super::facts::InstFacts;
-use crate::mach::{Access, Effect, MachInst, REGISTERS, flat};
+use crate::mach::{Effect, MachInst, MemoryAccess, REGISTERS, flat};
 use sass::speed::speed;
 use sass::{RegFile, RegUse, Sm, latency};
 use smallvec::SmallVec;
@@ -96,7 +96,7 @@ struct Builder<'a> {
     dag: Dag,
     registers: Registers,
     /// Memory accesses since the last fence, with the versions of their address registers.
-    accesses: Vec<(u32, Access, [u32; 3])>,
+    accesses: Vec<(u32, MemoryAccess, [u32; 3])>,
     last_fence: Option<u32>,
     last_convergent: Option<u32>,
 }
@@ -157,7 +157,7 @@ impl Builder<'_> {
         }
     }
 
-    fn memory(&mut self, at: usize, access: Access) {
+    fn memory(&mut self, at: usize, access: MemoryAccess) {
         if let Some(fence) = self.last_fence {
             self.edge(fence, at, 1);
         }

@@ -145,7 +145,7 @@ fn schedule(dag: &Dag, timings: &[Timing], heights: &[u32]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mach::Access;
+    use crate::mach::MemoryAccess;
     use crate::ori::memory::{Kind, Memory, Order, Space};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ mod tests {
 
     fn made(step: Step) -> MachInst {
         let global = |base: u8, offset: u8, kind| {
-            Effect::Memory(Access {
+            Effect::Memory(MemoryAccess {
                 memory: Memory {
                     space: Space::Global,
                     kind,

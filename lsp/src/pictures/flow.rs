@@ -124,7 +124,7 @@ impl Geometry {
     }
 }
 
-/// A frame around each loop, if nothing else stands in it.
+/// A frame around each loop, if nothing else is in it.
 fn rings(canvas: &mut Canvas, portrait: &Portrait, geometry: &Geometry) {
     for header in 0..portrait.blocks.len() {
         let is_in = |node: usize| portrait.blocks[node].loops.contains(&header);

@@ -187,7 +187,7 @@ fn settle(layer: &[usize], wanted: &[f64], middle: &mut [f64], width: impl Fn(us
                 break;
             }
             groups.pop();
-            // What comes behind wants the whole group to begin earlier by what is before it.
+            // The following blocks pull the whole group back by what is before it.
             group = (first, sum + group.1 - size * group.3 as f64, size + group.2, members + group.3);
         }
         groups.push(group);

@@ -98,13 +98,13 @@ fn loops(canvas: &mut Canvas, portrait: &Portrait, plot: &Plot, stalls: &Plot) {
         }
         let (x, top) = (plot.x(first as f64), plot.top - 4.0);
         canvas.rect("loop", [x, top, plot.x(last as f64) - x, stalls.bottom() - top], "");
-        // Names of loops in each other stand at different heights.
+        // Names of nested loops are at different heights.
         let y = plot.top - 8.0 + 12.0 * depth as f64;
         canvas.text("looptext small", x + 3.0, y, format!("loop, depth {}", depth + 1));
     }
 }
 
-/// What stands at each place, under the pointer.
+/// The text of each place, under the pointer.
 fn tips(canvas: &mut Canvas, portrait: &Portrait, columns: &[Column], plot: &Plot, bottom: f64) {
     for column in columns {
         let x = plot.x(column.first as f64);

@@ -111,7 +111,7 @@ fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     if is_closed { decoded.add(text, start, cursor.at - 1, Escapes::C) } else { None }
 }
 
-/// Goes behind a quoted text, or to the end of its line.
+/// Goes past a quoted text, or to the end of its line.
 fn skip_quoted(cursor: &mut Cursor<'_>, quote: u8) {
     cursor.at += 1;
     while !cursor.is_end() {
@@ -165,7 +165,7 @@ fn skip_blanks(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// A statement behind the word `asm`. What is not one is left for the scanner.
+/// A statement after the word `asm`. What is not one is left for the scanner.
 fn assembly(cursor: &mut Cursor<'_>, likely: bool, sink: &mut Sink<'_>) {
     let mut ahead = *cursor;
     let statement = statement(&mut ahead);

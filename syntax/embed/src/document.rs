@@ -1,4 +1,4 @@
-//! A snippet as a PTX module, and where its text stands in the host text.
+//! A snippet as a PTX module, and the places of its text in the host text.
 
 use ptx_isa::PtxVersion;
 use text_size::{TextRange, TextSize};
@@ -161,7 +161,7 @@ impl Document {
         Some((self.message(&format!(".reg {} {name}", register.ty)), &register.source))
     }
 
-    /// Where a range of the module stands in the host text, relative to the snippet. `None` if it lies in what was
+    /// The place of a range of the module in the host text, relative to the snippet. `None` if it lies in what was
     /// put around the snippet.
     pub fn to_host(&self, range: TextRange) -> Option<TextRange> {
         let (start, end) = (u32::from(range.start()), u32::from(range.end()));
@@ -257,7 +257,7 @@ impl Document {
         changed
     }
 
-    /// The parts of the module that come from the host text, and where they stand in it, relative to the snippet.
+    /// The parts of the module that come from the host text, and their places in it, relative to the snippet.
     pub fn pieces(&self) -> impl Iterator<Item = (TextRange, TextRange)> + '_ {
         self.pieces.iter().map(|piece| (range(piece.start as usize, piece.end() as usize), piece.host))
     }

@@ -108,7 +108,7 @@ fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     }
 }
 
-/// A literal with its prefix; `None` if its contents aren't known. The cursor is behind it all the same.
+/// A literal with its prefix; `None` if its contents aren't known. The cursor is after it in either case.
 fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     let kind = prefix(cursor.word())?;
     let quote = if cursor.byte() == b'"' { "\"\"\"" } else { "'''" };

@@ -10,7 +10,7 @@ use crate::{Language, Snippet, c, python, rust};
 
 /// Bytes between two marks at least.
 const DISTANCE: u32 = 2048;
-/// Bytes behind an edit that are read first.
+/// Bytes after an edit that are read first.
 const WINDOW: usize = 8192;
 
 /// The snippets of a text, in its order.

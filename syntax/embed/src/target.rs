@@ -1,4 +1,4 @@
-//! The target that a snippet is checked for where nobody says one.
+//! The target that a snippet is checked for where none is given.
 
 use ptx_isa::{Gate, PtxVersion, Sm};
 

@@ -1,4 +1,4 @@
-//! Text with placeholders, and what stands in their places.
+//! Text with placeholders, and the text in their places.
 
 use text_size::TextRange;
 

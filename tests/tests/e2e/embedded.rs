@@ -47,7 +47,7 @@ async fn assembly_in_cuda() {
     let (line, column) = place(TEXT, "%0, %1, 1;");
     assert_eq!(found[0]["range"]["start"], json!({ "line": line, "character": column }));
     assert_eq!(found[0]["range"]["end"], json!({ "line": line, "character": column + 2 }));
-    // Hover, in the second literal and behind escapes.
+    // Hover, in the second literal and after escapes.
     let hover = client.request("textDocument/hover", at(CUDA, TEXT, "setp.ne")).await.unwrap();
     assert!(hover["contents"]["value"].as_str().unwrap().contains("setp"), "{hover}");
     let (line, column) = place(TEXT, "setp.ne");

@@ -144,7 +144,12 @@ impl Session {
         {
             return;
         }
-        if is_changed || !method.starts_with("textDocument/") && method != "ptx/sassView" {
+        // Of a function with errors these show what it had before the errors.
+        let depends_on_the_past = matches!(&*method, "textDocument/inlayHint" | "textDocument/codeLens");
+        if is_changed
+            || depends_on_the_past
+            || !method.starts_with("textDocument/") && method != "ptx/sassView"
+        {
             return;
         }
         let Some(document) = self.documents.get_mut(params["textDocument"]["uri"].as_str().unwrap_or(""))

@@ -190,7 +190,7 @@ pub(super) fn names(
     }
 }
 
-/// Bytes between a place and the cursor; what stands after it counts as farther.
+/// Bytes between a place and the cursor; text after it counts as farther.
 fn distance(at: TextSize, here: TextSize) -> u32 {
     if at <= here { u32::from(here - at) } else { u32::from(at - here).saturating_mul(4) }
 }

@@ -31,7 +31,7 @@ pub(super) struct Cost {
 pub(super) enum What {
     /// Only its stall count applies, or its result is ready the given number of cycles after the pipe has begun.
     Computes(u64),
-    Memory(Access),
+    Memory(MemoryInstruction),
     /// Holds the warp for the given number of cycles.
     Holds(u64),
     /// Closes the group of copies.
@@ -45,7 +45,7 @@ pub(super) enum What {
 
 /// A memory instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Access {
+pub(super) struct MemoryInstruction {
     pub(super) kind: AccessKind,
     /// The number of registers of a lane's data, and of its address.
     pub(super) words: u32,
@@ -165,7 +165,7 @@ fn access(sm: Sm, inst: &Inst, kind: AccessKind) -> What {
     let strong = inst
         .text(Field::Order)
         .is_some_and(|order| [".GPU", ".SYS", ".MMIO"].iter().any(|of| order.contains(of)));
-    What::Memory(Access {
+    What::Memory(MemoryInstruction {
         kind,
         words: written.max(registers(Role::Data)).max(1),
         address_registers: registers(Role::Address).max(registers(Role::A)),

@@ -2,7 +2,7 @@
 //! request at a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and
 //! memory.
 
-use super::cost::{Access, AccessKind};
+use super::cost::{AccessKind, MemoryInstruction};
 use crate::trace::Line;
 use sass::Sm;
 use sass::rate::{Figure, figure};
@@ -23,7 +23,7 @@ pub(super) struct Done {
 }
 
 /// Where an access goes.
-pub(super) enum Place<'a> {
+pub(super) enum Destination<'a> {
     /// Shared memory, in this many passes.
     Shared(u64),
     Lines(&'a [Line]),
@@ -68,7 +68,13 @@ impl Memory {
     }
 
     /// Handles a memory instruction that a partition issues now.
-    pub(super) fn access(&mut self, partition: usize, now: u64, access: Access, place: &Place<'_>) -> Done {
+    pub(super) fn access(
+        &mut self,
+        partition: usize,
+        now: u64,
+        access: MemoryInstruction,
+        place: &Destination<'_>,
+    ) -> Done {
         let words = u64::from(access.words);
         let start = now.max(self.address_free[partition]);
         let address = self
@@ -76,7 +82,7 @@ impl Memory {
             .max(self.of(Figure::AddressRegister) * u64::from(access.address_registers));
         // Passes that the width of the access does not explain are conflicts, and hold up the partition's next access.
         let conflicts = match *place {
-            Place::Shared(passes) => passes.saturating_sub(words),
+            Destination::Shared(passes) => passes.saturating_sub(words),
             _ => 0,
         };
         self.address_free[partition] = start + address.max(1) + self.of(Figure::Conflict) * conflicts;
@@ -92,13 +98,13 @@ impl Memory {
         let shared = self.of(Figure::Shared) + self.of(Figure::Conflict) * conflicts;
         let result = match (access.kind, place) {
             (AccessKind::Exchange(cycles), _) => grant + u64::from(cycles),
-            (_, Place::Nowhere) => grant + self.of(Figure::L1),
-            (_, Place::Shared(_)) => grant + waited.min(words) + shared,
-            (AccessKind::Store, Place::Lines(lines)) => {
+            (_, Destination::Nowhere) => grant + self.of(Figure::L1),
+            (_, Destination::Shared(_)) => grant + waited.min(words) + shared,
+            (AccessKind::Store, Destination::Lines(lines)) => {
                 let bytes = lines.iter().map(|line| sectors(line.sectors)).sum::<u64>() * SECTOR_BYTES;
                 self.beyond(grant, bytes, self.of(Figure::L2Bytes))
             }
-            (kind, Place::Lines(lines)) => {
+            (kind, Destination::Lines(lines)) => {
                 let by_l1 = kind != AccessKind::Atomic && !access.strong;
                 // Wide loads come a little later: 2 cycles for two words, 6 for four.
                 let wide = 2 * (words - 1).min(3);
@@ -109,11 +115,11 @@ impl Memory {
     }
 
     /// When data of shared memory or the first-level cache has passed.
-    fn pass(&mut self, grant: u64, words: u64, place: &Place<'_>) -> u64 {
+    fn pass(&mut self, grant: u64, words: u64, place: &Destination<'_>) -> u64 {
         let cycles = match *place {
-            Place::Nowhere => return grant,
-            Place::Shared(passes) => passes * LINE_BYTES / self.of(Figure::SharedBytes),
-            Place::Lines(lines) => {
+            Destination::Nowhere => return grant,
+            Destination::Shared(passes) => passes * LINE_BYTES / self.of(Figure::SharedBytes),
+            Destination::Lines(lines) => {
                 let bytes = words.min(lines.len() as u64) * LINE_BYTES;
                 (lines.len() as u64).max(bytes / self.of(Figure::L1Bytes).max(1))
             }

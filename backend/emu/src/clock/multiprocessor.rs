@@ -1,7 +1,7 @@
 //! Replays the warps of a trace, cycle by cycle, on the four partitions of a multiprocessor.
 
 use super::cost::{AccessKind, Constant, Cost, What};
-use super::memory::{Memory, Place};
+use super::memory::{Destination, Memory};
 use super::ports::Ports;
 use super::{Reason, Report, Spent};
 use crate::trace::{Arrival, Detail, EventId, Issued, Trace, Wait};
@@ -430,14 +430,14 @@ impl<'a> Multiprocessor<'a> {
             What::WaitsForProducts(_) => {}
             What::Memory(access) => {
                 let place = details.iter().find_map(|detail| match *detail {
-                    Detail::Shared { passes } => Some(Place::Shared(passes.into())),
+                    Detail::Shared { passes } => Some(Destination::Shared(passes.into())),
                     Detail::Global { first, count } => {
                         let first = first as usize;
-                        Some(Place::Lines(&self.trace.lines[first..first + usize::from(count)]))
+                        Some(Destination::Lines(&self.trace.lines[first..first + usize::from(count)]))
                     }
                     _ => None,
                 });
-                let place = place.unwrap_or(Place::Nowhere);
+                let place = place.unwrap_or(Destination::Nowhere);
                 let done = self.memory.access(index, now, access, &place);
                 self.partitions[index].queued += 1;
                 self.later.push(Reverse((done.sources, Later::Place(index))));

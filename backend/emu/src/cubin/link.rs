@@ -8,7 +8,7 @@ use sass::{Field, Inst, Sm};
 
 /// Where a symbol is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum SymbolPlace {
     /// A generic address, or one of code.
     Address(u64),
     /// An address in shared memory, without what the target reserves before it.
@@ -21,20 +21,24 @@ pub(super) enum Place {
     Number(u64),
 }
 
-impl Place {
-    pub(super) fn plus(self, addend: u64) -> Place {
+impl SymbolPlace {
+    pub(super) fn plus(self, addend: u64) -> SymbolPlace {
         match self {
-            Place::Address(address) => Place::Address(address.wrapping_add(addend)),
-            Place::Shared(address) => Place::Shared(address.wrapping_add(addend)),
-            Place::Constant { bank, offset } => Place::Constant { bank, offset: offset.wrapping_add(addend) },
-            Place::Number(number) => Place::Number(number.wrapping_add(addend)),
+            SymbolPlace::Address(address) => SymbolPlace::Address(address.wrapping_add(addend)),
+            SymbolPlace::Shared(address) => SymbolPlace::Shared(address.wrapping_add(addend)),
+            SymbolPlace::Constant { bank, offset } => {
+                SymbolPlace::Constant { bank, offset: offset.wrapping_add(addend) }
+            }
+            SymbolPlace::Number(number) => SymbolPlace::Number(number.wrapping_add(addend)),
         }
     }
 
     fn number(self) -> u64 {
         match self {
-            Place::Address(number) | Place::Shared(number) | Place::Number(number) => number,
-            Place::Constant { offset, .. } => offset,
+            SymbolPlace::Address(number) | SymbolPlace::Shared(number) | SymbolPlace::Number(number) => {
+                number
+            }
+            SymbolPlace::Constant { offset, .. } => offset,
         }
     }
 }
@@ -108,7 +112,7 @@ pub(super) fn changes_nothing(kind: u32) -> bool {
 }
 
 /// Puts a place into an instruction.
-pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: Place) -> Result<u128, CubinError> {
+pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: SymbolPlace) -> Result<u128, CubinError> {
     let wrong = || CubinError(format!("the relocation {kind} of the word {word:#034x} to {place:?}"));
     let put = |word: u128, bits: Bits, value: u64| {
         let mask = (1u128 << bits.count) - 1;
@@ -120,7 +124,7 @@ pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: Place) -> Result<u1
         Change::Address(bits, 0) if bits.count == 32 => put(word, bits, place.number() & 0xffff_ffff),
         Change::Address(bits, skipped) => put(word, bits, place.number() >> skipped),
         Change::Constant(bits, unit) => {
-            let Place::Constant { bank, offset } = place else { return Err(wrong()) };
+            let SymbolPlace::Constant { bank, offset } = place else { return Err(wrong()) };
             if !offset.is_multiple_of(unit) {
                 return Err(wrong());
             }
@@ -182,7 +186,7 @@ mod tests {
     use super::*;
 
     /// The text of an instruction into which a relocation puts a place.
-    fn relocated(sm: u8, text: &str, kind: u32, place: Place) -> String {
+    fn relocated(sm: u8, text: &str, kind: u32, place: SymbolPlace) -> String {
         let sm = Sm(sm);
         let inst = sass::parse(sm, text, 0).unwrap_or_else(|error| panic!("{text}: {error}"));
         let word = sass::encode(sm, &inst).expect("encodes");
@@ -194,38 +198,41 @@ mod tests {
 
     #[test]
     fn addresses_go_into_their_bits() {
-        let shared = Place::Shared(0x3b8);
+        let shared = SymbolPlace::Shared(0x3b8);
         assert_eq!(relocated(80, "STS [R2], R4", 74, shared), "STS [R2+0x3b8], R4");
         assert_eq!(relocated(80, "ATOMS.ADD R4, [R2], R5", 74, shared), "ATOMS.ADD R4, [R2+0x3b8], R5");
         assert_eq!(relocated(80, "LDGSTS.E [R23], [R2.64]", 100, shared), "LDGSTS.E [R23+0x3b8], [R2.64]");
         assert_eq!(relocated(90, "UMOV UR4, 0x0", 55, shared), "UMOV UR4, 0x3b8");
-        assert_eq!(relocated(80, "MOV R4, 0x0", 59, Place::Constant { bank: 3, offset: 16 }), "MOV R4, 0x10");
-        let address = Place::Address(0x12_3456_789a);
+        assert_eq!(
+            relocated(80, "MOV R4, 0x0", 59, SymbolPlace::Constant { bank: 3, offset: 16 }),
+            "MOV R4, 0x10"
+        );
+        let address = SymbolPlace::Address(0x12_3456_789a);
         assert_eq!(relocated(80, "MOV R4, 0x0", 56, address), "MOV R4, 0x3456789a");
         assert_eq!(relocated(80, "MOV R4, 0x0", 57, address), "MOV R4, 0x12");
-        assert_eq!(relocated(80, "YIELD", 68, Place::Number(0x118)), "YIELD");
+        assert_eq!(relocated(80, "YIELD", 68, SymbolPlace::Number(0x118)), "YIELD");
     }
 
     #[test]
     fn constants_have_an_offset_and_a_bank() {
-        let place = |offset| Place::Constant { bank: 3, offset };
+        let place = |offset| SymbolPlace::Constant { bank: 3, offset };
         assert_eq!(
             relocated(80, "IADD3 R4, R4, c[0x0][0x0], RZ", 64, place(0x18)),
             "IADD3 R4, R4, c[0x3][0x18], RZ"
         );
         assert_eq!(relocated(90, "ULDC.64 UR4, c[0x0][0x0]", 66, place(0x18)), "ULDC.64 UR4, c[0x3][0x18]");
         assert_eq!(relocated(100, "LDCU UR4, c[0x0][0x0]", 115, place(0x1c)), "LDCU UR4, c[0x3][0x1c]");
-        let table = Place::Constant { bank: 2, offset: 0x10 }.plus(0x8000u64.wrapping_neg());
+        let table = SymbolPlace::Constant { bank: 2, offset: 0x10 }.plus(0x8000u64.wrapping_neg());
         assert_eq!(relocated(80, "LDC R4, c[0x0][R4]", 66, table), "LDC R4, c[0x2][R4+-0x7ff0]");
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let refused = |kind, place| relocated(80, "STS [R2], R4", kind, place).starts_with("the relocation");
-        assert!(refused(74, Place::Shared(1 << 24)));
-        assert!(refused(59, Place::Constant { bank: 3, offset: 1 << 16 }));
-        assert!(refused(64, Place::Constant { bank: 3, offset: 2 }));
-        assert!(refused(64, Place::Shared(4)));
-        assert!(refused(65, Place::Shared(4)));
+        assert!(refused(74, SymbolPlace::Shared(1 << 24)));
+        assert!(refused(59, SymbolPlace::Constant { bank: 3, offset: 1 << 16 }));
+        assert!(refused(64, SymbolPlace::Constant { bank: 3, offset: 2 }));
+        assert!(refused(64, SymbolPlace::Shared(4)));
+        assert!(refused(65, SymbolPlace::Shared(4)));
     }
 }

@@ -17,7 +17,7 @@ use sass::{RegFile, RegUse, Role, Sm, latency};
 use std::ops::Range;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Access {
+enum PendingAccess {
     FixedWrite,
     VariableWrite,
     LateRead,
@@ -31,7 +31,7 @@ const NONE: RegUse = RegUse { file: RegFile::R, index: 0, count: 0, role: Role::
 /// An operand that an earlier instruction is not done with.
 #[derive(Clone, Debug)]
 struct InProgress {
-    access: Access,
+    access: PendingAccess,
     at: u32,
     operand: RegUse,
     registers: Range<u16>,
@@ -124,7 +124,7 @@ impl Timing {
         let facts = &step.facts;
         if facts.waits != 0 {
             for access in &self.in_progress {
-                let sees = access.access == Access::Set && access.lanes & group != 0;
+                let sees = access.access == PendingAccess::Set && access.lanes & group != 0;
                 if sees && access.told_by & facts.at_issue != 0 && now < access.until() {
                     return Err("waits for a scoreboard that was set just before".into());
                 }
@@ -162,9 +162,9 @@ impl Timing {
         for access in &mut self.in_progress {
             let earlier = &code[access.at as usize].facts;
             let queue = match access.access {
-                Access::VariableWrite => earlier.write_queue,
-                Access::LateRead => earlier.read_queue,
-                Access::FixedWrite | Access::Set => None,
+                PendingAccess::VariableWrite => earlier.write_queue,
+                PendingAccess::LateRead => earlier.read_queue,
+                PendingAccess::FixedWrite | PendingAccess::Set => None,
             };
             if queue == last.queue && access.order <= last.order {
                 access.lanes &= !group;
@@ -201,7 +201,7 @@ impl Timing {
         if facts.drains {
             self.in_progress.retain(|access| {
                 let queue = code[access.at as usize].facts.read_queue;
-                access.access != Access::LateRead || queue != Some(Queue::Memory)
+                access.access != PendingAccess::LateRead || queue != Some(Queue::Memory)
             });
         }
         if both != 0 {
@@ -209,8 +209,10 @@ impl Timing {
             for access in self.in_progress.iter_mut().filter(|access| access.lanes & !group == 0) {
                 let earlier = &code[access.at as usize].facts;
                 access.told_by |= match access.access {
-                    Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => facts.write_sb,
-                    Access::LateRead if same(facts.read_queue, earlier.read_queue) => both,
+                    PendingAccess::VariableWrite if same(facts.write_queue, earlier.write_queue) => {
+                        facts.write_sb
+                    }
+                    PendingAccess::LateRead if same(facts.read_queue, earlier.read_queue) => both,
                     _ => 0,
                 };
             }
@@ -223,7 +225,7 @@ impl Timing {
             let surplus = self.counted.len().saturating_sub(MOST_COUNTED * 6);
             self.counted.drain(..surplus);
             self.in_progress.push(InProgress {
-                access: Access::Set,
+                access: PendingAccess::Set,
                 at,
                 operand: NONE,
                 registers: 0..0,
@@ -247,7 +249,7 @@ impl Timing {
                 order,
                 told_by,
                 cycles: match access {
-                    Access::FixedWrite => latency::longest(sm, &step.inst, operand).into(),
+                    PendingAccess::FixedWrite => latency::longest(sm, &step.inst, operand).into(),
                     _ => u64::MAX,
                 },
             };
@@ -260,7 +262,8 @@ impl Timing {
             }
         };
         for operand in &facts.writes {
-            let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
+            let access =
+                if facts.variable { PendingAccess::VariableWrite } else { PendingAccess::FixedWrite };
             // An atomic tells of its predicate when it has read its sources, too.
             let predicate = operand.0.file == RegFile::P && facts.atomic;
             add(access, operand, if predicate { both } else { facts.write_sb });
@@ -268,7 +271,7 @@ impl Timing {
         if facts.late {
             // Uniform registers are read at issue by everybody.
             for operand in facts.reads.iter().filter(|(operand, _)| operand.file == RegFile::R) {
-                add(Access::LateRead, operand, both);
+                add(PendingAccess::LateRead, operand, both);
             }
         }
     }
@@ -300,7 +303,7 @@ fn endangered(
     let late = |needed: u8| needed == latency::UNKNOWN || passed < needed.into();
     // Products of a warp group add to their results in order.
     let in_order = is_product(&producer.inst) && is_product(&step.inst);
-    if earlier.access != Access::LateRead {
+    if earlier.access != PendingAccess::LateRead {
         for (read, range) in &step.facts.reads {
             if in_order && read.role == Role::C {
                 continue;
@@ -326,7 +329,7 @@ fn endangered(
         }
         let ours = &step.facts;
         let in_order = |a: Option<Queue>, b: Option<Queue>| a.is_some() && a == b;
-        if earlier.access == Access::LateRead {
+        if earlier.access == PendingAccess::LateRead {
             // What is written in the same queue is written later.
             if !in_order(producer.facts.read_queue, ours.read_queue) {
                 return complain("overwrites the source", latency::UNKNOWN);

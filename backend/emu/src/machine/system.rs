@@ -9,7 +9,7 @@ use crate::launch::FaultKind;
 use crate::memory::Space;
 use crate::system::System;
 use crate::texture::{self, Extras};
-use ptx_backend::abi::{Place, Results};
+use ptx_backend::abi::{ArgumentPlace, Results};
 use ptx_backend::driver::Gradient;
 use ptx_backend::ori::op::TexDims;
 use ptx_isa::ScalarType;
@@ -103,8 +103,8 @@ impl Block<'_> {
                 let mut of_param = [0; 4];
                 for (i, word) in (0..param.size / 4).zip(&mut of_param) {
                     *word = match *place {
-                        Place::Registers(first) => register(self, first + i as u8),
-                        Place::Stack(start) => {
+                        ArgumentPlace::Registers(first) => register(self, first + i as u8),
+                        ArgumentPlace::Stack(start) => {
                             let address = u64::from(register(self, STACK_POINTER) + start + 4 * i);
                             self.view(w, lane).load(Space::Local, address, 4)? as u32
                         }
@@ -161,8 +161,8 @@ impl Block<'_> {
         }
         let at = at.map(f32::from_bits);
         let place = match gradient.dims {
-            TexDims::Cube | TexDims::Cubes => texture::Place::Direction(at),
-            _ => texture::Place::Sample(at),
+            TexDims::Cube | TexDims::Cubes => texture::TexturePoint::Direction(at),
+            _ => texture::TexturePoint::Sample(at),
         };
         object.fetch(&mut self.view(w, lane), layer, place, &extras)
     }

@@ -5,7 +5,9 @@ use super::{Block, Machine, Result};
 use crate::launch::FaultKind;
 use crate::matrix::Fragment;
 use crate::memory::RANK_SHIFT;
-use crate::tensor::{self, Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, extremum};
+use crate::tensor::{
+    self, Compared, Factor, Kind, Product, Rows, Shape, TensorAccess, TensorMemory, extremum,
+};
 use crate::transfers::{Done, Transfer};
 use sass::{Field, Inst};
 use std::ops::Range;
@@ -46,7 +48,7 @@ impl Machine<'_> {
 }
 
 /// The layout of a warp's registers, and the threads that take part; `None` for shapes that are not executed.
-fn access(inst: &Inst) -> Option<(Access, u32)> {
+fn access(inst: &Inst) -> Option<(TensorAccess, u32)> {
     let (shape, threads, row) = match inst.text(Field::Type)? {
         "" => (Shape::L32B32, u32::MAX, 1),
         ".16dp64bit" => (Shape::L16B64, u32::MAX, 1),
@@ -58,7 +60,7 @@ fn access(inst: &Inst) -> Option<(Access, u32)> {
     };
     let registers = row << inst.get(Field::Size)?;
     let packed = inst.get(Field::Mode) == Some(1) && inst.form().name != "LDTM.STAT";
-    Some((Access { shape, registers, packed }, threads))
+    Some((TensorAccess { shape, registers, packed }, threads))
 }
 
 /// The statistic that a load computes, and whether it is the maximum.

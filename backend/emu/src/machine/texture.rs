@@ -8,7 +8,7 @@ use super::{Block, Result, WARP, each};
 use crate::float::F16;
 use crate::launch::FaultKind;
 use crate::memory::{Space, number};
-use crate::texture::{self, Channel, Extras, Outside, Place, Texture};
+use crate::texture::{self, Channel, Extras, Outside, Texture, TexturePoint};
 use sass::Field;
 
 pub(super) const MNEMONICS: &[&str] = &["TEX", "TLD", "TLD4", "TXD", "TXQ", "SULD", "SUST", "SURED"];
@@ -171,9 +171,9 @@ impl Block<'_> {
             compared: (name != "TLD" && step.inst.get(Field::Compare) == Some(1)).then_some(words.compared),
         };
         let place = match name {
-            "TLD" => Place::Element(words.place.map(|word| i64::from(word as i32))),
-            _ if geometry.is_cube => Place::Direction(words.place.map(f32::from_bits)),
-            _ => Place::Sample(words.place.map(f32::from_bits)),
+            "TLD" => TexturePoint::Element(words.place.map(|word| i64::from(word as i32))),
+            _ if geometry.is_cube => TexturePoint::Direction(words.place.map(f32::from_bits)),
+            _ => TexturePoint::Sample(words.place.map(f32::from_bits)),
         };
         let mut view = self.view(w, lane);
         let values = match name {

@@ -4,7 +4,7 @@
 //! and sets the callee's registers aside, which a caller further up may be using.
 
 use super::arithmetic::{ty, unsupported};
-use super::link::{Formal, Linked, Place, Slot};
+use super::link::{DataPlace, Formal, Linked, Slot};
 use super::{Block, State, Step, each};
 use crate::launch::FaultKind;
 use crate::memory::{UNWRITTEN, number};
@@ -74,7 +74,7 @@ impl Block<'_> {
     /// The bytes that an argument passes for a parameter of a size.
     fn argument(&mut self, w: usize, lane: usize, operand: &Operand, size: u32) -> Step<Vec<u8>> {
         if let Operand::Symbol(symbol @ Symbol::Local(_), offset) = operand
-            && let Place::Frame(start) = self.program.place(*symbol)
+            && let DataPlace::Frame(start) = self.program.place(*symbol)
         {
             let start = (self.warps[w].frame[lane] + start).wrapping_add(*offset as u64) as usize;
             let bytes = self.warps[w].local[lane].get(start..start + size as usize);
@@ -221,7 +221,7 @@ impl Block<'_> {
     fn returned(&mut self, w: usize, lane: usize, wanted: &Operand, bytes: &[u8]) -> Step<()> {
         match wanted {
             Operand::Symbol(symbol, _) => {
-                if let Place::Frame(start) = self.program.place(*symbol) {
+                if let DataPlace::Frame(start) = self.program.place(*symbol) {
                     self.write_frame(w, lane, start, bytes);
                 }
                 Ok(())

@@ -1,6 +1,6 @@
 //! The program to interpret: functions linked, variables laid out, operands resolved.
 
-use super::link::{Code, Linked, Place};
+use super::link::{Code, DataPlace, Linked};
 use super::{Block, Module, Step, WARP, Warp};
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch};
@@ -49,7 +49,7 @@ impl<'a> Program<'a> {
         let mut code = Code::link(module, kernel, shared, device.constant_bytes().len() as u64);
         let first = code.params.len() - kernel.params.len();
         for &(param, handle) in &device.parameters {
-            code.params[first + param as usize] = Place::Fixed(handle);
+            code.params[first + param as usize] = DataPlace::Fixed(handle);
         }
         let unsized_globals =
             |i: &usize| env.variables[*i].space == Space::Shared && env.variables[*i].size == 0;
@@ -60,7 +60,7 @@ impl<'a> Program<'a> {
             end = end.next_multiple_of(aligns.fold(code.dynamic_align.max(128), u64::max));
         }
         dynamic.iter().for_each(|&i| shared_globals[i] = Some(end));
-        std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = Place::Shared(end));
+        std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = DataPlace::Shared(end));
         let params = code.param_bytes;
         if launch.params.len() < params as usize {
             return Err(FaultKind::Malformed(format!("the kernel takes {params} bytes of parameters")).at(0));
@@ -132,18 +132,22 @@ impl<'a> Program<'a> {
     }
 
     /// Where a variable is in its own space, or a function among code.
-    pub(super) fn place(&self, symbol: Symbol) -> Place {
-        let fixed = |address: Option<u64>| address.map_or(Place::Nowhere, Place::Fixed);
+    pub(super) fn place(&self, symbol: Symbol) -> DataPlace {
+        let fixed = |address: Option<u64>| address.map_or(DataPlace::Nowhere, DataPlace::Fixed);
         match symbol {
             Symbol::Global(i) => match self.env.variables[i as usize].space {
-                Space::Shared => self.shared_globals[i as usize].map_or(Place::Nowhere, Place::Shared),
-                Space::Local => self.code.module_locals.get(i as usize).copied().unwrap_or(Place::Nowhere),
+                Space::Shared => {
+                    self.shared_globals[i as usize].map_or(DataPlace::Nowhere, DataPlace::Shared)
+                }
+                Space::Local => {
+                    self.code.module_locals.get(i as usize).copied().unwrap_or(DataPlace::Nowhere)
+                }
                 _ => fixed(self.globals[i as usize]),
             },
             Symbol::Local(i) => self.code.locals[i as usize],
             Symbol::Param(i) => self.code.params[i as usize],
             Symbol::Return(i) => self.code.returns[i as usize],
-            Symbol::Function(i) => Place::Fixed(crate::device::code_address(i)),
+            Symbol::Function(i) => DataPlace::Fixed(crate::device::code_address(i)),
         }
     }
 }
@@ -185,13 +189,13 @@ impl Block<'_> {
             }
             Operand::F32(bits) if ty.bits() == 32 => Value::Constant((*bits).into()),
             Operand::Symbol(symbol, offset) => match self.program.place(*symbol) {
-                Place::Fixed(start) => Value::Constant(start.wrapping_add(*offset as u64) & mask),
-                Place::Shared(start) => {
+                DataPlace::Fixed(start) => Value::Constant(start.wrapping_add(*offset as u64) & mask),
+                DataPlace::Shared(start) => {
                     let start = start | self.cluster.base();
                     Value::Constant(start.wrapping_add(*offset as u64) & mask)
                 }
-                Place::Frame(start) => Value::Frame(start.wrapping_add(*offset as u64), mask),
-                Place::Nowhere => return Err(nowhere()),
+                DataPlace::Frame(start) => Value::Frame(start.wrapping_add(*offset as u64), mask),
+                DataPlace::Nowhere => return Err(nowhere()),
             },
             Operand::Special(register) => Value::Special(*register),
             // The vendor's assembler takes the first element of a vector for a value.
@@ -274,10 +278,10 @@ impl Block<'_> {
                 self.warps[w].registers[register.0 as usize * WARP + lane]
             }
             AddressBase::Symbol(symbol) => match self.program.place(symbol) {
-                Place::Fixed(start) => start,
-                Place::Shared(start) => start | self.cluster.base(),
-                Place::Frame(start) => self.warps[w].frame[lane] + start,
-                Place::Nowhere => return Err(nowhere()),
+                DataPlace::Fixed(start) => start,
+                DataPlace::Shared(start) => start | self.cluster.base(),
+                DataPlace::Frame(start) => self.warps[w].frame[lane] + start,
+                DataPlace::Nowhere => return Err(nowhere()),
             },
             AddressBase::Absolute => 0,
         };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Where a variable or a parameter is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum DataPlace {
     /// An address in its own space, the same for all threads.
     Fixed(u64),
     /// An address in the shared memory of the thread's block.
@@ -63,11 +63,11 @@ pub(super) struct Code {
     pub(super) registers: Vec<ScalarType>,
     pub(super) labels: Vec<u32>,
     pub(super) targets: Vec<Vec<LabelId>>,
-    pub(super) locals: Vec<Place>,
+    pub(super) locals: Vec<DataPlace>,
     /// Bytes of each of them.
     pub(super) local_bytes: Vec<u64>,
-    pub(super) params: Vec<Place>,
-    pub(super) returns: Vec<Place>,
+    pub(super) params: Vec<DataPlace>,
+    pub(super) returns: Vec<DataPlace>,
     /// Bytes of static shared memory; where dynamic shared memory starts.
     pub(super) shared_bytes: u64,
     /// Bytes that the kernel's parameters take.
@@ -84,7 +84,7 @@ pub(super) struct Code {
     /// By their numbers.
     module_registers: BTreeMap<u32, RegId>,
     /// By [`Symbol::Global`]: where each thread has its own of a variable.
-    pub(super) module_locals: Vec<Place>,
+    pub(super) module_locals: Vec<DataPlace>,
 }
 
 impl Code {
@@ -120,18 +120,18 @@ impl Code {
     }
 
     /// Places a constant that a function declares.
-    fn constant(&mut self, variable: &Variable) -> Place {
+    fn constant(&mut self, variable: &Variable) -> DataPlace {
         let bytes = variable.init.as_ref().map(|init| (&init.bytes[..], init.relocs.is_empty()));
         let (bytes, is_plain) = bytes.unwrap_or((&[], true));
         if !is_plain {
-            return Place::Nowhere;
+            return DataPlace::Nowhere;
         }
         let end = self.module_constants + self.constants.len() as u64;
         let start = end.next_multiple_of(variable.align.max(1).into());
         self.constants.resize((start - self.module_constants) as usize, 0);
         self.constants.extend(bytes);
         self.constants.resize((start + variable.size - self.module_constants) as usize, 0);
-        Place::Fixed(start)
+        DataPlace::Fixed(start)
     }
 
     /// The registers of the module that a function uses, and their numbers here.
@@ -169,17 +169,17 @@ impl Code {
         for variable in variables {
             self.module_locals.push(match variable.space {
                 Space::Local => match frame.add(variable.size, variable.align.max(1).into()) {
-                    Place::Frame(start) => Place::Fixed(start),
+                    DataPlace::Frame(start) => DataPlace::Fixed(start),
                     place => place,
                 },
-                _ => Place::Nowhere,
+                _ => DataPlace::Nowhere,
             });
         }
         let returns = formals(&function.returns, &base, &mut frame);
         self.returns.extend(returns.iter().map(Formal::place));
         let mut params = if function.entry {
             self.param_bytes = function.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
-            self.params.extend(function.params.iter().map(|param| Place::Fixed(param.offset.into())));
+            self.params.extend(function.params.iter().map(|param| DataPlace::Fixed(param.offset.into())));
             Vec::new()
         } else {
             let params = formals(&function.params, &base, &mut frame);
@@ -192,22 +192,22 @@ impl Code {
                 Space::Shared if variable.size == 0 => {
                     self.dynamic.push(self.locals.len());
                     self.dynamic_align = self.dynamic_align.max(align);
-                    Place::Nowhere
+                    DataPlace::Nowhere
                 }
                 Space::Shared => {
                     let start = self.shared_bytes.next_multiple_of(align);
                     self.shared_bytes = start + variable.size;
-                    Place::Shared(start)
+                    DataPlace::Shared(start)
                 }
                 Space::Local | Space::Param => frame.add(variable.size, align),
                 Space::Const => self.constant(variable),
-                _ => Place::Nowhere,
+                _ => DataPlace::Nowhere,
             };
             self.locals.push(place);
             self.local_bytes.push(variable.size);
         }
         if let Some(last) = params.last_mut().filter(|formal| formal.is_open())
-            && let Place::Frame(start) = frame.add(0, 16)
+            && let DataPlace::Frame(start) = frame.add(0, 16)
         {
             last.at = Slot::Frame(start);
             self.params.pop();
@@ -260,11 +260,11 @@ struct Frame {
 }
 
 impl Frame {
-    fn add(&mut self, size: u64, align: u64) -> Place {
+    fn add(&mut self, size: u64, align: u64) -> DataPlace {
         let start = self.bytes.next_multiple_of(align);
         self.bytes = start + size;
         self.align = self.align.max(align);
-        Place::Frame(start)
+        DataPlace::Frame(start)
     }
 }
 
@@ -274,10 +274,10 @@ impl Formal {
         self.size == 0
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> DataPlace {
         match self.at {
-            Slot::Registers(_) => Place::Nowhere,
-            Slot::Frame(start) => Place::Frame(start),
+            Slot::Registers(_) => DataPlace::Nowhere,
+            Slot::Frame(start) => DataPlace::Frame(start),
         }
     }
 }
@@ -287,8 +287,8 @@ fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
         let at = match param.reg {
             Some(_) => Slot::Registers(param.registers().map(|register| base.reg(register)).collect()),
             None => match frame.add(param.size.into(), param.align.max(1).into()) {
-                Place::Frame(start) => Slot::Frame(start),
-                Place::Fixed(_) | Place::Shared(_) | Place::Nowhere => Slot::Frame(0),
+                DataPlace::Frame(start) => Slot::Frame(start),
+                DataPlace::Fixed(_) | DataPlace::Shared(_) | DataPlace::Nowhere => Slot::Frame(0),
             },
         };
         Formal { size: param.size, at }

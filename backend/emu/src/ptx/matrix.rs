@@ -359,7 +359,7 @@ impl Block<'_> {
         for row in 0..rows {
             for column in 0..columns {
                 let at = if by_row { row * stride + column } else { column * stride + row };
-                let place = Place::of(row * columns + column, bits);
+                let place = ElementPlace::of(row * columns + column, bits);
                 if bits < 8 {
                     let byte = self.view(w, 0).load(space, start + (at * bits / 8) as u64, 1)?;
                     place.put(&mut registers, byte >> (at * bits % 8));
@@ -402,13 +402,13 @@ impl Block<'_> {
         let mut registers = vec![[0; WARP]; words];
         for row in 0..m {
             for column in 0..n {
-                let before = Place::of(row * n + column, start as usize).get(&z);
+                let before = ElementPlace::of(row * n + column, start as usize).get(&z);
                 let factors = (0..k).map(|i| {
-                    let left = Place::of(row * k + i, a.bits() as usize).get(&x);
-                    (left, Place::of(i * n + column, b.bits() as usize).get(&y))
+                    let left = ElementPlace::of(row * k + i, a.bits() as usize).get(&x);
+                    (left, ElementPlace::of(i * n + column, b.bits() as usize).get(&y))
                 });
                 let sum = narrow(total(a, b, d, factors, widen(before)));
-                Place::of(row * n + column, result as usize).put(&mut registers, sum);
+                ElementPlace::of(row * n + column, result as usize).put(&mut registers, sum);
             }
         }
         self.put_fragment(w, &instr.operands[0], result, &registers)
@@ -417,21 +417,21 @@ impl Block<'_> {
 
 /// Where an element of a fragment of unknown layout is.
 #[derive(Clone, Copy)]
-struct Place {
+struct ElementPlace {
     register: usize,
     lane: usize,
     shift: usize,
     bits: usize,
 }
 
-impl Place {
+impl ElementPlace {
     /// Words follow each other through the lanes, then through the registers.
-    fn of(element: usize, bits: usize) -> Place {
+    fn of(element: usize, bits: usize) -> ElementPlace {
         if bits == 64 {
-            return Place { register: element / WARP * 2, lane: element % WARP, shift: 0, bits };
+            return ElementPlace { register: element / WARP * 2, lane: element % WARP, shift: 0, bits };
         }
         let (word, shift) = (element * bits / 32, element * bits % 32);
-        Place { register: word / WARP, lane: word % WARP, shift, bits }
+        ElementPlace { register: word / WARP, lane: word % WARP, shift, bits }
     }
 
     fn get(self, fragment: &Fragment) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::arithmetic::{ty, unsupported};
 use super::decode::{SHARED_BASE, extend, ones};
-use super::link::Place;
+use super::link::DataPlace;
 use super::matrix::parts;
 use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
@@ -88,7 +88,7 @@ impl Block<'_> {
         }
         let framed = match address {
             Operand::Address(address) => match address.base {
-                AddressBase::Symbol(symbol) => matches!(self.program.place(symbol), Place::Frame(_)),
+                AddressBase::Symbol(symbol) => matches!(self.program.place(symbol), DataPlace::Frame(_)),
                 _ => self.program.is_called(pc) && !instr.opcode.has(Mod::ParamEntry),
             },
             _ => false,
@@ -105,9 +105,9 @@ impl Block<'_> {
             return None;
         };
         match self.program.place(symbol) {
-            Place::Shared(_) => Some(Space::Shared),
-            Place::Frame(_) => Some(Space::Local),
-            Place::Fixed(_) | Place::Nowhere => None,
+            DataPlace::Shared(_) => Some(Space::Shared),
+            DataPlace::Frame(_) => Some(Space::Local),
+            DataPlace::Fixed(_) | DataPlace::Nowhere => None,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::launch::FaultKind;
 use crate::matrix::Fragment;
 use crate::memory::RANK_SHIFT;
 use crate::tensor::{
-    self, Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT, extremum,
+    self, Compared, Factor, Kind, Product, Rows, Shape, TensorAccess, TensorMemory, UNIT, extremum,
 };
 use crate::transfers::{Done, Transfer};
 use ptx_backend::input::{Instr, Operand};
@@ -16,7 +16,7 @@ use std::ops::Range;
 const LOWER_HALF: u32 = 0xffff;
 
 /// The layout of a warp's registers in tensor memory.
-fn access(instr: &Instr, registers: usize) -> Option<Access> {
+fn access(instr: &Instr, registers: usize) -> Option<TensorAccess> {
     let op = &instr.opcode;
     let shapes = [
         (Mod::N32x32b, Shape::L32B32),
@@ -26,7 +26,7 @@ fn access(instr: &Instr, registers: usize) -> Option<Access> {
         (Mod::N16x32bx2, Shape::L16B32),
     ];
     let shape = shapes.iter().find(|row| op.has(row.0))?.1;
-    Some(Access { shape, registers, packed: op.has(Mod::Pack16b) || op.has(Mod::Unpack16b) })
+    Some(TensorAccess { shape, registers, packed: op.has(Mod::Pack16b) || op.has(Mod::Unpack16b) })
 }
 
 /// The minimum or maximum of the words that each thread loads.

@@ -4,7 +4,7 @@ use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, each};
 use crate::memory::Space;
 use crate::memory::number;
-use crate::texture::{self, Attribute, Channel, Extras, Outside, Place, Texture};
+use crate::texture::{self, Attribute, Channel, Extras, Outside, Texture, TexturePoint};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -142,11 +142,11 @@ impl Block<'_> {
             let extras = self.extras(w, lane, behind, gathers.is_some())?;
             let integers = words.map(|word| i64::from(word as i32));
             let place = match coordinate {
-                ScalarType::F32 if geometry.is_cube => Place::Direction(words.map(f32::from_bits)),
-                ScalarType::F32 => Place::Sample(words.map(f32::from_bits)),
+                ScalarType::F32 if geometry.is_cube => TexturePoint::Direction(words.map(f32::from_bits)),
+                ScalarType::F32 => TexturePoint::Sample(words.map(f32::from_bits)),
                 // A sampler of its own counts too.
-                _ if handles.len() > 1 => Place::Sample(integers.map(|word| word as f32)),
-                _ => Place::Element(integers),
+                _ if handles.len() > 1 => TexturePoint::Sample(integers.map(|word| word as f32)),
+                _ => TexturePoint::Element(integers),
             };
             let mut view = self.view(w, lane);
             let values = match gathers {

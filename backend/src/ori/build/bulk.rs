@@ -17,7 +17,7 @@ const UNIT: u32 = 4;
 
 /// Where the bytes of a bulk copy go, or come from.
 #[derive(Clone, Copy)]
-enum Place {
+enum CopyEnd {
     Global([Src; 2]),
     Shared(Src),
 }
@@ -56,8 +56,8 @@ impl<'a> Lowering<'a> {
             false => self.global_address(instr, 0)?,
         };
         let source = match form {
-            F::CpAsyncBulkLoad => Place::Global(self.global_address(instr, 1)?),
-            _ => Place::Shared(self.shared_address(instr, 1)?),
+            F::CpAsyncBulkLoad => CopyEnd::Global(self.global_address(instr, 1)?),
+            _ => CopyEnd::Shared(self.shared_address(instr, 1)?),
         };
         let mut next = if to_shared { 4 } else { 3 };
         let multicast = instr.has(Mod::MulticastCluster);
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
             Some((op, ty)) => Op::BulkReduce { to: place(to_shared), op, ty },
             None => Op::BulkCopy {
                 to: place(to_shared),
-                from: place(matches!(source, Place::Shared(_))),
+                from: place(matches!(source, CopyEnd::Shared(_))),
                 multicast,
                 masked,
             },
@@ -84,8 +84,8 @@ impl<'a> Lowering<'a> {
         self.one_by_one(|this, chosen| {
             let destination = this.uniform_pack(&destination, chosen);
             let source = match source {
-                Place::Global(address) => this.uniform_pack(&address, chosen),
-                Place::Shared(address) => this.uniform_register(address, chosen),
+                CopyEnd::Global(address) => this.uniform_pack(&address, chosen),
+                CopyEnd::Shared(address) => this.uniform_register(address, chosen),
             };
             let size = this.uniform_register(size, chosen);
             let policy = this.uniform_policy(policy, chosen);

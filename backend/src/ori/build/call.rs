@@ -8,7 +8,7 @@ use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
-use crate::abi::{self, Convention, Place, Results};
+use crate::abi::{self, ArgumentPlace, Convention, Results};
 use crate::driver::Gradient;
 use crate::input::{Linkage, Operand, Param, Signature, Symbol};
 use crate::layout::{self, Slot};
@@ -130,11 +130,11 @@ impl<'a> Lowering<'a> {
         }
         for (place, words) in convention.params.iter().zip(arguments) {
             match *place {
-                Place::Registers(first) => {
+                ArgumentPlace::Registers(first) => {
                     let given = words.iter().enumerate().filter(|(_, word)| word.kind != SrcKind::Undef);
                     passed.extend(given.map(|(i, word)| (first + i as u8, *word)));
                 }
-                Place::Stack(start) => {
+                ArgumentPlace::Stack(start) => {
                     self.out.frame.uses_stack = true;
                     let end = self.stack_end();
                     for (i, word) in words.into_iter().enumerate() {
@@ -298,7 +298,7 @@ impl<'a> Lowering<'a> {
             Symbol::Param(i) => {
                 let place = self.convention.params.get(i as usize);
                 !self.func.entry
-                    && matches!(place, Some(Place::Registers(_)))
+                    && matches!(place, Some(ArgumentPlace::Registers(_)))
                     && !self.in_memory.contains_key(&i)
             }
             Symbol::Global(_) | Symbol::Function(_) => false,
@@ -410,7 +410,7 @@ impl<'a> Lowering<'a> {
         let func = self.func;
         let mut words = Vec::new();
         for (i, (param, place)) in func.params.iter().zip(self.convention.params.clone()).enumerate() {
-            let Place::Registers(first) = place else { continue };
+            let ArgumentPlace::Registers(first) = place else { continue };
             let taken: Vec<Src> = (0..abi::words(param) as u8).map(|w| take(self, first + w)).collect();
             words.push((i as u32, param, taken));
         }

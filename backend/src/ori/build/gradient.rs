@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
         if gradient.compares {
             arguments.push(vec![self.source(instr, behind, ScalarType::F32)?]);
         }
-        // ptxas ignores what stands behind.
+        // ptxas ignores further operands.
         for i in behind..instr.operand_count() {
             instr.operand(i);
         }

@@ -22,7 +22,7 @@ const STEPS: [QuadStep; 4] = [QuadStep::First, QuadStep::Second, QuadStep::Third
 type Line = [Src; DEPTH];
 
 /// Where a thread finds elements that other threads hold.
-struct Place {
+struct Holder {
     lane: Src,
     /// The bit offset of the half of a register that this thread takes; it depends on the parity of its lane.
     half: Src,
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         let half = self.shift_left(odd, Src::imm(4));
         let late = self.masked(lane, 2);
         let late = self.compare(ICmp::Ne, false, late, Src::ZERO);
-        let place = Place { lane, half, late };
+        let place = Holder { lane, half, late };
         if types == QuadTypes::Halves {
             let row = self.quad_row(&place, a_rows, a);
             let columns = self.quad_columns(&place, b_rows, b);
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// This thread's row of A.
-    fn quad_row(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Line {
+    fn quad_row(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> Line {
         if by_row {
             return self.quad_line(words);
         }
@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The rows of A for which the thread has results: its own or the one before, and the second row after that.
-    fn quad_row_pair(&mut self, place: &Place, by_row: bool, words: &[Src]) -> [Line; 2] {
+    fn quad_row_pair(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> [Line; 2] {
         if by_row {
             let first = self.masked(place.lane, 0x1d);
             return [0, 2].map(|row| {
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// All columns of B.
-    fn quad_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
+    fn quad_columns(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> Vec<Line> {
         let first = self.masked(place.lane, 0xc);
         let mut lines = Vec::new();
         for upper in [0, UPPER] {
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
 
     /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last
     /// four.
-    fn quad_four_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
+    fn quad_four_columns(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> Vec<Line> {
         let mut lines = Vec::new();
         if !by_row {
             let first = self.masked(place.lane, 0xe);
@@ -196,7 +196,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The accumulators of `.f32` results where C is `.f16`: each thread has a row of eight.
-    fn quad_starts(&mut self, place: &Place, words: &[Src]) -> Vec<Src> {
+    fn quad_starts(&mut self, place: &Holder, words: &[Src]) -> Vec<Src> {
         let first = self.masked(place.lane, 0x1d);
         let mut starts = vec![Src::ZERO; 8];
         for row in 0..2 {
@@ -227,7 +227,7 @@ impl<'a> Lowering<'a> {
         [word, high].map(|half| self.half_as_float(half))
     }
 
-    fn own_half(&mut self, place: &Place, word: Src) -> Src {
+    fn own_half(&mut self, place: &Holder, word: Src) -> Src {
         let half = self.shift_right_by(word, place.half, false);
         self.half_as_float(half)
     }

@@ -5,7 +5,7 @@
 
 use super::multimem;
 use super::operand::{known, registers};
-use super::symbol::{Place, STACK};
+use super::symbol::{STACK, SymbolPlace};
 use super::{Lowering, Result, Statement};
 use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Inst, Src};
@@ -251,8 +251,8 @@ impl<'a> Lowering<'a> {
     /// Generic addresses of symbols: only global ones are their own.
     fn generic_address(&mut self, symbol: Symbol, address: Src) -> Result<Src> {
         match self.place(symbol)? {
-            Place::Slot(_) => Ok(address),
-            Place::Linked(symbol) if self.has_long_address(symbol) => Ok(address),
+            SymbolPlace::Slot(_) => Ok(address),
+            SymbolPlace::Linked(symbol) if self.has_long_address(symbol) => Ok(address),
             _ => Err(crate::CodegenError::unsupported(self.src, "a generic access that names a variable")),
         }
     }
@@ -260,7 +260,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
             AddressBase::Symbol(symbol) if self.linked => {
-                let Place::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) = self.place(symbol)?
+                let SymbolPlace::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) =
+                    self.place(symbol)?
                 else {
                     return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
@@ -272,7 +273,7 @@ impl<'a> Lowering<'a> {
                 Ok(Target::Shared { address, base, offset: 0 })
             }
             AddressBase::Symbol(symbol) => {
-                let Place::Shared(at) = self.place(symbol)? else {
+                let SymbolPlace::Shared(at) = self.place(symbol)? else {
                     return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
                 let at = i64::from(at).saturating_add(address.offset);
@@ -315,8 +316,8 @@ impl<'a> Lowering<'a> {
         let (address, offset) = match address.base {
             AddressBase::Symbol(symbol) => {
                 let (base, at) = match self.place(symbol)? {
-                    Place::Local(at) => (STACK, at),
-                    Place::Incoming(at) => (self.incoming(), at),
+                    SymbolPlace::Local(at) => (STACK, at),
+                    SymbolPlace::Incoming(at) => (self.incoming(), at),
                     _ => {
                         return self
                             .unsupported(instr, "a local access that names a variable of another space");
@@ -351,10 +352,10 @@ impl<'a> Lowering<'a> {
         let own = address.offset.saturating_add(first);
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
-                Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
+                SymbolPlace::Constant { bank: of_symbol, offset } if of_symbol == bank => {
                     (Src::ZERO, i64::from(offset).saturating_add(address.offset))
                 }
-                Place::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
+                SymbolPlace::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
                     (self.locate(symbol, address.offset, false), 0)
                 }
                 _ => return self.unsupported(instr, "an access that names a variable of another space"),

@@ -27,7 +27,7 @@ pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 
 
 /// Where a symbol lies, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum SymbolPlace {
     /// Bytes into the block's shared window.
     Shared(u32),
     /// Bytes above the stack pointer.
@@ -43,7 +43,7 @@ pub(super) enum Place {
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn place(&mut self, symbol: Symbol) -> Result<Place> {
+    pub(super) fn place(&mut self, symbol: Symbol) -> Result<SymbolPlace> {
         let missing =
             |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
         if layout::opaque(self.env, self.func, symbol).is_some() {
@@ -54,38 +54,38 @@ impl<'a> Lowering<'a> {
                 return self.malformed(format!("parameter {i} does not exist"));
             }
             if let Some(&start) = self.in_memory.get(&i) {
-                return Ok(Place::Local(start));
+                return Ok(SymbolPlace::Local(start));
             }
-            if let Some(crate::abi::Place::Stack(start)) = self.convention.params.get(i as usize) {
-                return Ok(Place::Incoming(*start));
+            if let Some(crate::abi::ArgumentPlace::Stack(start)) = self.convention.params.get(i as usize) {
+                return Ok(SymbolPlace::Incoming(*start));
             }
             if !self.func.entry {
                 return self.refuse("the address of a parameter");
             }
             let offset = u32::from(self.params.first) + self.params.offsets[i as usize];
-            return Ok(Place::Constant { bank: 0, offset });
+            return Ok(SymbolPlace::Constant { bank: 0, offset });
         }
         if let Symbol::Function(_) = symbol {
-            return Ok(Place::Linked(symbol));
+            return Ok(SymbolPlace::Linked(symbol));
         }
         let Some(variable) = layout::variable(self.env, self.func, symbol) else {
             return self.malformed(format!("{symbol:?} is not a variable"));
         };
         match (variable.space, symbol) {
-            (Space::Shared, _) if self.linked => Ok(Place::Linked(symbol)),
+            (Space::Shared, _) if self.linked => Ok(SymbolPlace::Linked(symbol)),
             (Space::Shared, _) => {
-                self.shared.offset(symbol).map(Place::Shared).ok_or_else(|| missing(self.src))
+                self.shared.offset(symbol).map(SymbolPlace::Shared).ok_or_else(|| missing(self.src))
             }
             (Space::Local, Symbol::Local(i)) => {
                 self.out.frame.uses_stack = true;
                 match self.locals.get(i as usize).copied().flatten() {
-                    Some(offset) => Ok(Place::Local(offset)),
+                    Some(offset) => Ok(SymbolPlace::Local(offset)),
                     None => self.malformed(format!("local variable {i} has no offset")),
                 }
             }
-            (Space::Const | Space::Global, _) if self.relocatable => Ok(Place::Linked(symbol)),
+            (Space::Const | Space::Global, _) if self.relocatable => Ok(SymbolPlace::Linked(symbol)),
             (Space::Const, _) => match layout::const_offset(self.env, symbol) {
-                Some(offset) => Ok(Place::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
+                Some(offset) => Ok(SymbolPlace::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
                 None => self.refuse("an external .const variable, or one past the end of its bank"),
             },
             (Space::Global, _) => {
@@ -95,7 +95,7 @@ impl<'a> Lowering<'a> {
                 if self.slots.insert(slot) {
                     self.out.facts.symbols.push(slot);
                 }
-                Ok(Place::Slot(offset))
+                Ok(SymbolPlace::Slot(offset))
             }
             (space, _) => self.refuse(&format!("the address of a variable in {space:?} space")),
         }
@@ -157,7 +157,7 @@ impl<'a> Lowering<'a> {
             return self.variable_handle(symbol, kind);
         }
         let low = match self.place(symbol)? {
-            Place::Shared(base) => {
+            SymbolPlace::Shared(base) => {
                 let at = base.wrapping_add(offset as u32);
                 match self.shared_base() {
                     Some(window) => {
@@ -167,32 +167,34 @@ impl<'a> Lowering<'a> {
                     None => Src::imm(at),
                 }
             }
-            Place::Local(base) => {
+            SymbolPlace::Local(base) => {
                 self.out.frame.uses_stack = true;
                 self.reg_add(STACK, Src::imm(base.wrapping_add(offset as u32)))
             }
-            Place::Incoming(base) => {
+            SymbolPlace::Incoming(base) => {
                 let top = self.incoming();
                 self.add(top, Src::imm(base.wrapping_add(offset as u32)))
             }
-            Place::Linked(symbol) if self.has_long_address(symbol) => {
+            SymbolPlace::Linked(symbol) if self.has_long_address(symbol) => {
                 return Ok(self.long_address(symbol, offset));
             }
-            Place::Linked(symbol) if matches!(symbol, Symbol::Function(_)) || self.is_constant(symbol) => {
+            SymbolPlace::Linked(symbol)
+                if matches!(symbol, Symbol::Function(_)) || self.is_constant(symbol) =>
+            {
                 self.locate(symbol, offset, false)
             }
-            Place::Linked(symbol) => {
+            SymbolPlace::Linked(symbol) => {
                 let at = self.shared_link(symbol, offset);
                 match self.shared_base() {
                     Some(window) => self.add(window, at),
                     None => at,
                 }
             }
-            Place::Constant { bank, offset: base } => {
+            SymbolPlace::Constant { bank, offset: base } => {
                 let start = if bank == 0 { u32::from(self.params.first) } else { 0 };
                 Src::imm(base.wrapping_sub(start).wrapping_add(offset as u32))
             }
-            Place::Slot(slot) => {
+            SymbolPlace::Slot(slot) => {
                 let address = self.pair(Src::constant(layout::ADDRESS_BANK, slot));
                 if offset == 0 {
                     return Ok(self.pack(&address));

@@ -192,11 +192,11 @@ impl Choice<'_> {
         for i in 0..self.branches.len() {
             while let Some(meet) = self.meets[i].0 {
                 match self.find(self.branches[i], meet) {
-                    Place::At(place) => {
+                    BarrierPlace::At(place) => {
                         self.add(plan, Barrier { place, meet });
                         break;
                     }
-                    Place::Needs(request) if !self.is_last => {
+                    BarrierPlace::Needs(request) if !self.is_last => {
                         request.add_to(plan);
                         break;
                     }
@@ -223,22 +223,22 @@ impl Choice<'_> {
     }
 
     /// Where the barrier for a branch and its meeting point is set.
-    fn find(&mut self, b: BlockId, meet: BlockId) -> Place {
+    fn find(&mut self, b: BlockId, meet: BlockId) -> BarrierPlace {
         if self.loops.is_irreducible(b) || self.loops.is_irreducible(meet) {
-            return Place::None;
+            return BarrierPlace::None;
         }
         match self.loops.innermost(meet).filter(|_| self.loops.is_header(meet)) {
             Some(id) if self.loops.contains(id, b) => {
                 let latches = edges_inside(self.flow, self.loops, id);
                 match latches.len() {
-                    0 | 1 => Place::None,
-                    _ => Place::Needs(Request::Latch(meet, latches)),
+                    0 | 1 => BarrierPlace::None,
+                    _ => BarrierPlace::Needs(Request::Latch(meet, latches)),
                 }
             }
             // Waiting in the header would be waiting in every iteration.
             Some(id) => match self.loops.preheader(self.func, self.flow, id) {
-                Some(_) => Place::None,
-                None => Place::Needs(Request::preheader(self.flow, self.loops, id)),
+                Some(_) => BarrierPlace::None,
+                None => BarrierPlace::Needs(Request::preheader(self.flow, self.loops, id)),
             },
             None => self.find_place(b, meet),
         }
@@ -271,16 +271,16 @@ impl Choice<'_> {
         end
     }
 
-    fn find_place(&mut self, b: BlockId, meet: BlockId) -> Place {
+    fn find_place(&mut self, b: BlockId, meet: BlockId) -> BarrierPlace {
         let place = match self.climb(b, meet) {
             Climbed::To(place) => place,
-            Climbed::Needs(id) => return Place::Needs(Request::preheader(self.flow, self.loops, id)),
-            Climbed::Nowhere => return Place::None,
+            Climbed::Needs(id) => return BarrierPlace::Needs(Request::preheader(self.flow, self.loops, id)),
+            Climbed::Nowhere => return BarrierPlace::None,
         };
         let same_loops = self.loops.innermost(meet).is_none_or(|id| self.loops.contains(id, place));
         let all_come = place == b || self.post.dominates(meet, place);
         if !same_loops || !all_come || place == meet || self.loops.is_irreducible(place) {
-            return Place::None;
+            return BarrierPlace::None;
         }
         let cycle = match self.cycles.get(&(place, meet)) {
             Some(known) => known.clone(),
@@ -291,12 +291,12 @@ impl Choice<'_> {
             }
         };
         if cycle.is_empty() {
-            return Place::At(place);
+            return BarrierPlace::At(place);
         }
         // Two loops share a header: the inner one, without the meeting point, gets its own.
         match self.loops.innermost(place).map(|id| self.loops.get(id).header) {
-            Some(header) if cycle.contains(&header) => Place::Needs(Request::Preheader(header, cycle)),
-            _ => Place::None,
+            Some(header) if cycle.contains(&header) => BarrierPlace::Needs(Request::Preheader(header, cycle)),
+            _ => BarrierPlace::None,
         }
     }
 
@@ -326,7 +326,7 @@ impl Choice<'_> {
     }
 }
 
-enum Place {
+enum BarrierPlace {
     At(BlockId),
     Needs(Request),
     None,

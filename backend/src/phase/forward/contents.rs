@@ -1,7 +1,7 @@
 //! Replaces loads by what is known of the bytes that they read.
 
 use super::flow;
-use super::places::{Access, Action, PHIS, Place, Places, Set, Step, data, is_signed};
+use super::places::{Action, FollowedAccess, FollowedWord, PHIS, Places, Set, Step, data, is_signed};
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
@@ -33,7 +33,7 @@ pub(super) fn forward(func: &mut Function, cfg: &Cfg, places: &Places) -> Result
         replaced: Replacements::new(func),
         ends: vec![Vec::new(); func.blocks.len()],
     };
-    let mut joins: Vec<(BlockId, usize, Place)> = Vec::new();
+    let mut joins: Vec<(BlockId, usize, FollowedWord)> = Vec::new();
     for (i, &b) in cfg.order.iter().enumerate() {
         walk.known = Set::empty(places.count);
         let preds = cfg.preds(b);
@@ -79,21 +79,21 @@ struct Walk<'a> {
     known: Set,
     replaced: Replacements,
     /// By block: the words that later blocks read, by place.
-    ends: Vec<Vec<(Place, Src)>>,
+    ends: Vec<Vec<(FollowedWord, Src)>>,
 }
 
 impl Walk<'_> {
-    fn at_end(&self, b: BlockId, place: Place) -> Option<Src> {
+    fn at_end(&self, b: BlockId, place: FollowedWord) -> Option<Src> {
         let end = &self.ends[b.index()];
         end.binary_search_by_key(&place, |(place, _)| *place).ok().map(|at| end[at].1)
     }
 
-    fn set(&mut self, place: Place, src: Src) {
+    fn set(&mut self, place: FollowedWord, src: Src) {
         self.content[place as usize] = whole(src).map(Some);
         self.known.add(place);
     }
 
-    fn content(&self, place: Place) -> Content {
+    fn content(&self, place: FollowedWord) -> Content {
         if self.known.has(place) { self.content[place as usize] } else { [None; 4] }
     }
 
@@ -139,7 +139,13 @@ impl Walk<'_> {
     }
 
     /// Whether something else gives what the load would.
-    fn load(&mut self, func: &mut Function, access: &Access, inst: &Inst, out: &mut Vec<Inst>) -> bool {
+    fn load(
+        &mut self,
+        func: &mut Function,
+        access: &FollowedAccess,
+        inst: &Inst,
+        out: &mut Vec<Inst>,
+    ) -> bool {
         let Some(&dst) = inst.dsts.first() else { return false };
         let Dst::Value(dst) = dst else { return false };
         let range = usize::from(access.byte)..usize::from(access.byte) + usize::from(access.bytes.min(4));
@@ -171,7 +177,7 @@ impl Walk<'_> {
         true
     }
 
-    fn store(&mut self, func: &mut Function, access: &Access, inst: &Inst, out: &mut Vec<Inst>) {
+    fn store(&mut self, func: &mut Function, access: &FollowedAccess, inst: &Inst, out: &mut Vec<Inst>) {
         let Some(data) = data(inst) else { return };
         for (&place, i) in access.words.iter().zip(0..) {
             let of = if access.words.len() == 1 { data } else { Src::new(part_of(data.kind, i)) };

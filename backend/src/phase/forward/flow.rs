@@ -1,6 +1,6 @@
 //! Which words are known, and read later, where blocks begin.
 
-use super::places::{Access, Action, Places, Set};
+use super::places::{Action, FollowedAccess, Places, Set};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::Function;
 
@@ -23,13 +23,13 @@ pub(super) fn kept(func: &Function, cfg: &Cfg, places: &Places) -> Vec<Set> {
 }
 
 /// A store whose words are known after it even if they were not before.
-fn replaces(access: &Access) -> bool {
+fn replaces(access: &FollowedAccess) -> bool {
     access.is_whole() && !access.guarded
 }
 
 /// A store of a part, or one that is perhaps not done, keeps the rest of a known word. This needs the store to be one of
 /// both kinds at most.
-pub(super) fn merges(access: &Access) -> bool {
+pub(super) fn merges(access: &FollowedAccess) -> bool {
     !replaces(access) && (access.is_whole() || !access.guarded)
 }
 

@@ -17,7 +17,7 @@ const MOST: usize = 4096;
 pub(super) const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
 /// A word that is followed.
-pub(super) type Place = u32;
+pub(super) type FollowedWord = u32;
 
 /// A set of places.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,15 +32,15 @@ impl Set {
         Set(vec![u64::MAX; places.div_ceil(64)])
     }
 
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(super) fn has(&self, place: FollowedWord) -> bool {
         self.0[place as usize / 64] >> (place % 64) & 1 != 0
     }
 
-    pub(super) fn add(&mut self, place: Place) {
+    pub(super) fn add(&mut self, place: FollowedWord) {
         self.0[place as usize / 64] |= 1 << (place % 64);
     }
 
-    pub(super) fn remove(&mut self, place: Place) {
+    pub(super) fn remove(&mut self, place: FollowedWord) {
         self.0[place as usize / 64] &= !(1 << (place % 64));
     }
 
@@ -60,7 +60,7 @@ impl Set {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = FollowedWord> + '_ {
         self.0.iter().zip(0..).flat_map(|(&word, i)| {
             let rest = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
             std::iter::successors(Some(word).filter(|word| *word != 0), rest)
@@ -92,10 +92,10 @@ impl Root {
 
 /// A weak load or store.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct FollowedAccess {
     root: u32,
     /// The words in order; the one that has all bytes of a smaller access.
-    pub(super) words: SmallVec<[Place; 4]>,
+    pub(super) words: SmallVec<[FollowedWord; 4]>,
     /// Of a smaller access, the first byte in its word; else zero.
     pub(super) byte: u8,
     pub(super) bytes: u8,
@@ -103,7 +103,7 @@ pub(super) struct Access {
     pub(super) space: Space,
 }
 
-impl Access {
+impl FollowedAccess {
     pub(super) fn is_local(&self) -> bool {
         self.space == Space::Local
     }
@@ -116,8 +116,8 @@ impl Access {
 
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    Load(Access),
-    Store(Access),
+    Load(FollowedAccess),
+    Store(FollowedAccess),
     /// May write, in the spaces of [`SPACES`] that are marked; `reads`: local memory too.
     Other {
         writes: [bool; 4],
@@ -181,7 +181,7 @@ impl Places {
                 }
             }
         }
-        let mut places: FxHashMap<(Root, i64), Place> = FxHashMap::default();
+        let mut places: FxHashMap<(Root, i64), FollowedWord> = FxHashMap::default();
         let mut roots: FxHashMap<Root, u32> = FxHashMap::default();
         let gains = |key: &&(Root, i64)| {
             let (times, read) = used[*key];
@@ -261,12 +261,12 @@ impl Places {
     }
 
     /// Whether an access may touch `place` although it names other words: theirs have another root.
-    pub(super) fn is_of(&self, access: &Access, place: Place) -> bool {
+    pub(super) fn is_of(&self, access: &FollowedAccess, place: FollowedWord) -> bool {
         self.roots[access.root as usize].has(place)
     }
 
     /// Whether a load may read words of local memory that it does not name.
-    pub(super) fn reads_local(&self, access: &Access) -> bool {
+    pub(super) fn reads_local(&self, access: &FollowedAccess) -> bool {
         access.space == Space::Local || (access.space == Space::Generic && self.escapes)
     }
 
@@ -307,13 +307,13 @@ impl Named {
     fn access(
         &self,
         roots: &FxHashMap<Root, u32>,
-        places: &FxHashMap<(Root, i64), Place>,
+        places: &FxHashMap<(Root, i64), FollowedWord>,
         inst: &Inst,
-    ) -> Option<Access> {
-        let words: Option<SmallVec<[Place; 4]>> =
+    ) -> Option<FollowedAccess> {
+        let words: Option<SmallVec<[FollowedWord; 4]>> =
             self.words().map(|word| places.get(&(self.root, word)).copied()).collect();
         let words = words.filter(|words| !words.is_empty())?;
-        Some(Access {
+        Some(FollowedAccess {
             root: *roots.get(&self.root)?,
             words,
             byte: if self.memory.bytes < 4 { self.offset.rem_euclid(4) as u8 } else { 0 },

@@ -1,6 +1,6 @@
 //! Removes stores to local memory that nothing reads.
 
-use super::places::{Action, Place, Places, Set, Step};
+use super::places::{Action, FollowedWord, Places, Set, Step};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function, Term};
 
@@ -9,7 +9,7 @@ pub(super) fn remove_dead(func: &mut Function, cfg: &Cfg, places: &Places) {
     if !cfg.order.iter().any(|b| places.steps(*b).iter().any(is_store)) {
         return;
     }
-    let live = Live { places, any: places.count as Place };
+    let live = Live { places, any: places.count as FollowedWord };
     let mut starts = vec![Set::empty(places.count + 1); func.blocks.len()];
     loop {
         let mut changed = false;
@@ -55,7 +55,7 @@ pub(super) fn remove_dead(func: &mut Function, cfg: &Cfg, places: &Places) {
 struct Live<'a> {
     places: &'a Places,
     /// In a set: any word of local memory may be read, at whatever address.
-    any: Place,
+    any: FollowedWord,
 }
 
 impl Live<'_> {

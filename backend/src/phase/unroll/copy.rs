@@ -2,7 +2,7 @@
 
 use super::counted::Counted;
 use super::ends::redirect;
-use super::pieces::Place;
+use super::pieces::PieceContext;
 use super::{like, made};
 use crate::copies::Statements;
 use crate::ori::ir::{Block, BlockId, Dst, Function, Src, SrcKind, Term, Value};
@@ -81,7 +81,7 @@ impl Counted {
     pub(super) fn iterations_of(
         &self,
         func: &mut Function,
-        place: &Place<'_>,
+        place: &PieceContext<'_>,
         mut values: Vec<Src>,
         made: &mut Vec<BlockId>,
     ) -> Option<Iterations> {

@@ -1,4 +1,4 @@
-//! The pieces that stand in the place of a loop, and the guards before them.
+//! The pieces that replace a loop, and the guards before them.
 
 use super::copy::{Iterations, number, substituted};
 use super::counted::Counted;
@@ -47,7 +47,7 @@ impl Counted {
             };
             let Some(from) = stage.take() else { break };
             made.extend((i > 0).then_some(from.block));
-            let place = Place { piece, first: iteration, copies, limit, from, next, after };
+            let place = PieceContext { piece, first: iteration, copies, limit, from, next, after };
             self.piece(func, &place, &mut made);
             iteration += piece.iterations;
             if next == Some(header) {
@@ -84,8 +84,8 @@ impl Counted {
     }
 
     /// Makes the iterations of a piece, connects them with what is before and after them, and adds their blocks to `made`.
-    fn piece(&self, func: &mut Function, place: &Place<'_>, made: &mut Vec<BlockId>) {
-        let Place { piece, from, next, after, .. } = place;
+    fn piece(&self, func: &mut Function, place: &PieceContext<'_>, made: &mut Vec<BlockId>) {
+        let PieceContext { piece, from, next, after, .. } = place;
         let last = self.last();
         let term_src = func.block(last).term_src;
         let Some(exit) = self.exit(func) else { return };
@@ -150,7 +150,14 @@ impl Counted {
 
     /// Whether all iterations of a piece, of which it has two at least, are left: all their tests but the last hold. The first
     /// of them begins with `value`, if `begins` holds.
-    fn guard(&self, func: &mut Function, place: &Place<'_>, b: BlockId, value: Src, begins: Src) -> Src {
+    fn guard(
+        &self,
+        func: &mut Function,
+        place: &PieceContext<'_>,
+        b: BlockId,
+        value: Src,
+        begins: Src,
+    ) -> Src {
         let (limit, at) = (place.limit, func.block(self.last()).term_src);
         let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
             let dst = func.new_value(File::R, 1);
@@ -182,7 +189,7 @@ impl Counted {
 }
 
 /// Where a piece stands.
-pub(super) struct Place<'a> {
+pub(super) struct PieceContext<'a> {
     pub(super) piece: &'a Piece,
     /// The number of its first iteration among those of all pieces.
     pub(super) first: u32,

@@ -68,7 +68,7 @@ impl Content {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) enum Place {
+pub(super) enum Storage {
     Reg(Reg),
     /// A word of the frame, by byte offset from R1.
     Word(u32),
@@ -104,7 +104,7 @@ impl Steps {
 pub(super) enum Held {
     Known(Content),
     /// What this place held at the start of the block, after some steps.
-    Start(Place, Steps),
+    Start(Storage, Steps),
     /// Unknown contents.
     Nothing,
 }

@@ -1,7 +1,7 @@
 //! One block of the allocated code: the contents that its operands find, and those that it leaves.
 
 use super::Checker;
-use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
+use super::content::{Content, Held, Steps, Storage, aligned, dst_of, is_reg, offset, spill_words, words};
 use super::trace::Trace;
 use crate::abi;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term, Value};
@@ -21,7 +21,7 @@ pub(super) struct Effects {
     /// Per block: where its places are in `places`.
     of: Vec<(u32, u32)>,
     /// Ascending in each block.
-    places: Vec<(Place, Held)>,
+    places: Vec<(Storage, Held)>,
 }
 
 impl Effects {
@@ -30,7 +30,7 @@ impl Effects {
     }
 
     /// What a place holds at the end of a block that writes it.
-    pub(super) fn find(&self, b: BlockId, place: Place) -> Option<Held> {
+    pub(super) fn find(&self, b: BlockId, place: Storage) -> Option<Held> {
         let (start, end) = self.of[b.index()];
         let places = &self.places[start as usize..end as usize];
         places.binary_search_by_key(&place, |entry| entry.0).ok().map(|i| places[i].1)
@@ -41,7 +41,7 @@ impl Effects {
 struct State {
     /// Per place; `None` for what it held at the block's start.
     held: Vec<Option<Held>>,
-    written: Vec<Place>,
+    written: Vec<Storage>,
     /// Byte offset of the spilled words, whose places come after those of the registers.
     words: u32,
 }
@@ -50,18 +50,18 @@ struct State {
 const FILE: usize = 256;
 
 impl State {
-    fn index(&self, place: Place) -> usize {
+    fn index(&self, place: Storage) -> usize {
         match place {
-            Place::Reg(r) => r.file as usize * FILE + usize::from(r.index),
-            Place::Word(offset) => File::B as usize * FILE + FILE + (offset - self.words) as usize / 4,
+            Storage::Reg(r) => r.file as usize * FILE + usize::from(r.index),
+            Storage::Word(offset) => File::B as usize * FILE + FILE + (offset - self.words) as usize / 4,
         }
     }
 
-    fn get(&self, place: Place) -> Held {
+    fn get(&self, place: Storage) -> Held {
         self.held[self.index(place)].unwrap_or(Held::Start(place, Steps::default()))
     }
 
-    fn write(&mut self, place: Place, held: Held) {
+    fn write(&mut self, place: Storage, held: Held) {
         let index = self.index(place);
         if self.held[index].replace(held).is_none() {
             self.written.push(place);
@@ -98,7 +98,7 @@ impl Checker<'_> {
         let frame = &self.after.frame;
         let mut state = State { held: Vec::new(), written: Vec::new(), words: frame.local_bytes };
         let end = frame.local_bytes.checked_add(frame.spill_bytes).ok_or("the frame is too large")?;
-        state.held.resize(state.index(Place::Word(end)) + 1, None);
+        state.held.resize(state.index(Storage::Word(end)) + 1, None);
         let mut steps = 0;
         for &b in &self.after.layout {
             let count = self.after.block(b).insts.len();
@@ -172,7 +172,7 @@ impl Checker<'_> {
         trace: &mut Trace<'_>,
         reader: Reader,
     ) -> Result<(), String> {
-        let held = state.get(Place::Reg(reg));
+        let held = state.get(Storage::Reg(reg));
         match held {
             _ if content == Content::Undef => Ok(()),
             Held::Known(known) if known == content => Ok(()),
@@ -276,7 +276,7 @@ impl Checker<'_> {
                 }
                 written.push(reg);
                 let content = value.map_or(Content::Fixed(reg), |v| self.expected(v, part));
-                state.write(Place::Reg(reg), Held::Known(content));
+                state.write(Storage::Reg(reg), Held::Known(content));
             }
         }
         Ok(())
@@ -305,7 +305,7 @@ impl Checker<'_> {
     fn lose(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
         let forget = |file: File, count: u8, state: &mut State, lost: &dyn Fn(Reg) -> bool| {
             for reg in (0..count).map(|index| Reg { file, index }).filter(|reg| lost(*reg)) {
-                state.write(Place::Reg(reg), Held::Nothing);
+                state.write(Storage::Reg(reg), Held::Nothing);
             }
         };
         if inst.op.is_call() {
@@ -386,25 +386,25 @@ impl Checker<'_> {
             (Op::Mov, Some(dst @ Reg { file: File::R, .. }), [src])
                 if plain && is_of(src, &[File::R, File::UR]) =>
             {
-                state.write(Place::Reg(dst), self.moved(src, state)?);
+                state.write(Storage::Reg(dst), self.moved(src, state)?);
             }
             (
                 Op::Umov | Op::R2ur | Op::Uldc { wide: false },
                 Some(dst @ Reg { file: File::UR, .. }),
                 [src],
             ) if plain && is_of(src, if inst.op == Op::R2ur { &[File::R] } else { &[File::UR] }) => {
-                state.write(Place::Reg(dst), self.moved(src, state)?);
+                state.write(Storage::Reg(dst), self.moved(src, state)?);
             }
             (Op::Cs2r { sr: special::ZERO, wide: true }, Some(dst), []) => {
                 aligned(dst, File::R, 2)?;
                 for i in 0..2 {
-                    state.write(Place::Reg(offset(dst, i)?), Held::Known(Content::Bits(0)));
+                    state.write(Storage::Reg(offset(dst, i)?), Held::Known(Content::Bits(0)));
                 }
             }
             (Op::Plop3 { lut: 0x80, .. }, Some(dst @ Reg { file: File::P, .. }), [src, b, c])
                 if b.is_true() && c.is_true() && is_of(src, &[File::P]) =>
             {
-                state.write(Place::Reg(dst), self.moved(src, state)?);
+                state.write(Storage::Reg(dst), self.moved(src, state)?);
             }
             (Op::Plop3 { lut: 0xcc, lut2: 0xf0 }, Some(a @ Reg { file: File::P, .. }), [x, y, _])
                 if plain && inst.dsts.len() == 2 && is_reg(x, a) && inst.dsts[1] == dst_of(y) =>
@@ -418,7 +418,7 @@ impl Checker<'_> {
             {
                 // Zero where `p` holds, so the integer is that of the complement.
                 let integer = self.moved(&p.not(), state)?.integer();
-                state.write(Place::Reg(dst), integer);
+                state.write(Storage::Reg(dst), integer);
             }
             (
                 Op::Isetp { cmp: ICmp::Ne, ex: false, .. },
@@ -426,7 +426,7 @@ impl Checker<'_> {
                 [src, zero, all],
             ) if plain && zero.kind == SrcKind::Zero && all.is_true() && is_of(src, &[File::R]) => {
                 let predicate = self.moved(src, state)?.predicate();
-                state.write(Place::Reg(dst), predicate);
+                state.write(Storage::Reg(dst), predicate);
             }
             (Op::Lop3 { lut: 0x3c }, Some(a @ Reg { file: File::R, .. }), [x, y, _])
                 if plain && is_reg(x, a) =>
@@ -450,29 +450,29 @@ impl Checker<'_> {
                 };
                 aligned(first, File::R, words(size))?;
                 for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
-                    let held = state.get(Place::Reg(offset(first, i as u8)?));
-                    state.write(Place::Word(word), held);
+                    let held = state.get(Storage::Reg(offset(first, i as u8)?));
+                    state.write(Storage::Word(word), held);
                 }
             }
             (Op::Fill { size, offset: at }, Some(dst), [base]) if plain && is_reg(base, STACK_POINTER) => {
                 aligned(dst, File::R, words(size))?;
                 for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
-                    let held = state.get(Place::Word(word));
-                    state.write(Place::Reg(offset(dst, i as u8)?), held);
+                    let held = state.get(Storage::Word(word));
+                    state.write(Storage::Reg(offset(dst, i as u8)?), held);
                 }
             }
             (Op::BarrierTake { clear: true }, dst, [Src { kind: SrcKind::Reg(barrier), .. }])
                 if plain && barrier.file == File::B && dst.is_none_or(|dst| dst.file == File::R) =>
             {
                 if let Some(dst) = dst {
-                    state.write(Place::Reg(dst), state.get(Place::Reg(*barrier)));
+                    state.write(Storage::Reg(dst), state.get(Storage::Reg(*barrier)));
                 }
-                state.write(Place::Reg(*barrier), Held::Nothing);
+                state.write(Storage::Reg(*barrier), Held::Nothing);
             }
             (Op::BarrierGive, Some(barrier @ Reg { file: File::B, .. }), [src])
                 if plain && is_of(src, &[File::R]) =>
             {
-                state.write(Place::Reg(barrier), self.moved(src, state)?);
+                state.write(Storage::Reg(barrier), self.moved(src, state)?);
             }
             _ => return Err("is not a move, spill or reload".to_owned()),
         }
@@ -483,7 +483,7 @@ impl Checker<'_> {
     fn moved(&self, src: &Src, state: &State) -> Result<Held, String> {
         match src.kind {
             SrcKind::Reg(r) => {
-                let held = state.get(Place::Reg(offset(r, 0)?));
+                let held = state.get(Storage::Reg(offset(r, 0)?));
                 Ok(if src.mods.not { held.complement() } else { held })
             }
             SrcKind::Value(_) | SrcKind::Part(..) => Err(format!("reads {src:?}")),
@@ -496,9 +496,9 @@ impl Checker<'_> {
         match b.kind {
             SrcKind::Reg(b) if b.file == file && b != STACK_POINTER => {
                 let b = offset(b, 0)?;
-                let (first, second) = (state.get(Place::Reg(a)), state.get(Place::Reg(b)));
-                state.write(Place::Reg(a), second);
-                state.write(Place::Reg(b), first);
+                let (first, second) = (state.get(Storage::Reg(a)), state.get(Storage::Reg(b)));
+                state.write(Storage::Reg(a), second);
+                state.write(Storage::Reg(b), first);
                 Ok(())
             }
             _ => Err("is not an exchange".to_owned()),

@@ -4,7 +4,7 @@
 //! web's blocks are kept as runs in reverse postorder, so that what lives through a long function takes little memory.
 
 use super::Checker;
-use super::content::{Content, Held, Place};
+use super::content::{Content, Held, Storage};
 use super::run::{Effects, Reader};
 use crate::ori::ir::{BlockId, File, Src};
 use rustc_hash::FxHashMap;
@@ -44,7 +44,7 @@ impl Visited {
 }
 
 struct Web {
-    place: Place,
+    place: Storage,
     content: Content,
     /// Blocks at whose start it is demanded, and that are not visited.
     starts: Vec<BlockId>,
@@ -67,7 +67,7 @@ pub(super) struct Trace<'a> {
     /// Per lane.
     definitions: Vec<Option<Definition>>,
     webs: Vec<Web>,
-    numbers: FxHashMap<(Place, Content), u32>,
+    numbers: FxHashMap<(Storage, Content), u32>,
     /// Webs with starts.
     queue: VecDeque<u32>,
 }
@@ -98,7 +98,7 @@ impl<'a> Trace<'a> {
     }
 
     /// A place must hold a content at the start of a block.
-    pub(super) fn demand(&mut self, place: Place, content: Content, b: BlockId, reader: Reader) {
+    pub(super) fn demand(&mut self, place: Storage, content: Content, b: BlockId, reader: Reader) {
         let next = self.webs.len() as u32;
         let number = *self.numbers.entry((place, content)).or_insert(next);
         if number == next {
@@ -123,7 +123,7 @@ impl<'a> Trace<'a> {
             let web = &mut self.webs[number as usize];
             let (place, content, reader) = (web.place, web.content, web.reader);
             let mut work = std::mem::take(&mut web.starts);
-            if let Place::Reg(reg) = place
+            if let Storage::Reg(reg) = place
                 && self.checker.lent.has(reg)
             {
                 return Err(self.checker.at(reader, &format!("{reg:?} does not last from block to block")));
@@ -159,14 +159,14 @@ impl<'a> Trace<'a> {
     fn through_edges(
         &mut self,
         edges: &Edges,
-        place: Place,
+        place: Storage,
         content: Content,
         b: BlockId,
         work: &mut Vec<BlockId>,
         reader: Reader,
     ) -> Result<(), String> {
         if self.checker.cfg.place(b) == 0
-            && !matches!((place, content), (Place::Reg(r), Content::Fixed(f)) if r == f)
+            && !matches!((place, content), (Storage::Reg(r), Content::Fixed(f)) if r == f)
         {
             return Err(format!("{place:?} should hold {content:?} and is not written"));
         }
@@ -185,7 +185,7 @@ impl<'a> Trace<'a> {
     fn through_phi(
         &mut self,
         edges: &Edges,
-        place: Place,
+        place: Storage,
         content: Content,
         b: BlockId,
         phi: u32,
@@ -229,9 +229,9 @@ impl<'a> Trace<'a> {
     fn at_end(
         &self,
         edge: &Edge,
-        place: Place,
+        place: Storage,
         content: Content,
-    ) -> Result<Option<(Place, Content)>, String> {
+    ) -> Result<Option<(Storage, Content)>, String> {
         let mut wanted = (place, content);
         for b in edge.on.into_iter().chain([edge.from]) {
             wanted = match self.effects.find(b, wanted.0) {
@@ -257,10 +257,10 @@ fn complement_if(content: Content, not: bool) -> Option<Content> {
 }
 
 /// Whether a place can hold a lane of a file, or its integer.
-fn can_hold(place: Place, content: Content, file: File) -> bool {
+fn can_hold(place: Storage, content: Content, file: File) -> bool {
     match place {
-        Place::Word(_) => true,
-        Place::Reg(r) => r.file == file || (r.file == File::R && matches!(content, Content::Bool { .. })),
+        Storage::Word(_) => true,
+        Storage::Reg(r) => r.file == file || (r.file == File::R && matches!(content, Content::Bool { .. })),
     }
 }
 

@@ -94,8 +94,8 @@ struct Order {
     /// The last instruction that names a register.
     named: Option<u32>,
     /// Stores and strong loads, by space: each comes after those before it.
-    stores: [Vec<Access>; SPACES.len()],
-    loads: Vec<Access>,
+    stores: [Vec<AddressedAccess>; SPACES.len()],
+    loads: Vec<AddressedAccess>,
     /// Uniform registers of reductions, which other threads may overwrite while these wait at a fence.
     reductions: Vec<Value>,
 }
@@ -132,7 +132,7 @@ impl Order {
         }
         match effect {
             _ if free => self.since.push(i),
-            Effect::Memory(access) => self.access(graph, Access::new(i, inst, access)),
+            Effect::Memory(access) => self.access(graph, AddressedAccess::new(i, inst, access)),
             Effect::Warp { .. } => {
                 self.since.push(i);
                 if let Some(earlier) = self.convergent.replace(i) {
@@ -154,7 +154,7 @@ impl Order {
         }
     }
 
-    fn access(&mut self, graph: &mut Graph, access: Access) {
+    fn access(&mut self, graph: &mut Graph, access: AddressedAccess) {
         let (i, order) = (access.inst, access.memory.order);
         let crowded = self.loads.len() > 16 * DISTINCT && access.memory.writes();
         if crowded || (order.acquires() && order.releases()) {
@@ -176,7 +176,7 @@ impl Order {
     }
 
     /// Orders accesses that may overlap.
-    fn overlap(&mut self, graph: &mut Graph, access: Access) {
+    fn overlap(&mut self, graph: &mut Graph, access: AddressedAccess) {
         // Stores of one space come in their order, so waiting for one is waiting for all before it.
         let stays = access.memory.writes() || access.memory.order.is_strong();
         for (space, stores) in SPACES.iter().zip(&self.stores) {
@@ -212,22 +212,22 @@ impl Order {
 const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
 /// An access and what it addresses by.
-struct Access {
+struct AddressedAccess {
     inst: u32,
     memory: Memory,
     /// The address, and for shared memory a uniform addend.
     base: [SrcKind; 2],
 }
 
-impl Access {
-    fn new(inst: u32, of: &Inst, memory: Memory) -> Access {
+impl AddressedAccess {
+    fn new(inst: u32, of: &Inst, memory: Memory) -> AddressedAccess {
         let operand = |i: usize| of.srcs.get(i).map_or(SrcKind::Undef, |s| s.kind);
         let addend = if memory.space == Space::Shared { operand(1) } else { SrcKind::Zero };
-        Access { inst, memory, base: [operand(0), addend] }
+        AddressedAccess { inst, memory, base: [operand(0), addend] }
     }
 
     /// It must stay after `earlier`.
-    fn waits_for(&self, earlier: &Access) -> bool {
+    fn waits_for(&self, earlier: &AddressedAccess) -> bool {
         // Other named registers may change in between.
         let lasting = |kind: &SrcKind| match kind {
             SrcKind::Reg(reg) => *reg == crate::regalloc::STACK_POINTER,
