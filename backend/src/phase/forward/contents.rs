@@ -127,14 +127,16 @@ impl Walk<'_> {
     fn step(&mut self, func: &mut Function, step: &Step, inst: &mut Option<Inst>, out: &mut Vec<Inst>) {
         self.places.forget(step, &mut self.known);
         let Some(own) = inst else { return };
-        match &step.action {
-            Action::Load(access) if !access.guarded => {
-                if self.load(func, access, own, out) {
-                    *inst = None;
-                }
+        let is_known = match &step.action {
+            Action::Load(access) => !access.guarded && self.load(func, access, own, out),
+            Action::Store(access) => {
+                self.store(func, access, own, out);
+                false
             }
-            Action::Store(access) => self.store(func, access, own, out),
-            _ => {}
+            _ => false,
+        };
+        if is_known {
+            *inst = None;
         }
     }
 
