@@ -206,7 +206,7 @@ fn outputs_leave_inputs_alone() {
         ("a.ptx", "link", "is the input file"),
         ("link", "./a.ptx", "is the input file"),
         ("a.ptx", "loop", "symbolic links"),
-        ("a.ptx", "folder", "irectory"),
+        ("a.ptx", "folder", "could not be opened"),
         ("a.ptx", "missing/out", "could not be opened"),
         ("a.ptx", "a.ptx/out", "ot a directory"),
     ] {

@@ -36,7 +36,7 @@ fn the_pictures_are_there() {
         .filter_map(|rest| rest.split(')').next())
         .filter(|name| name.ends_with(".png"))
         .collect();
-    assert_eq!(pictures, ["vscode.png", "neovim.png"]);
+    assert_eq!(pictures, ["vscode.png", "neovim.png", "pictures.png"]);
     for name in pictures {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
         let bytes = std::fs::read(&path).expect("the picture is there");

@@ -159,7 +159,9 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
         let guess = atomic && guesses(at);
         let again = |other: &usize| *other != at && promise(*other).is_some_and(|(line, _)| line == src);
         let several = atomic && (0..made.insts.len()).filter(again).any(|other| !guesses(other));
-        if !one.is_weak_load() && !guess && !several {
+        // What only the thread sees need not be accessed.
+        let is_own = one.space() == Some(Mod::Local);
+        if !one.is_weak_load() && !is_own && !guess && !several {
             mutations.push(Mutation::Remove(at));
         }
         if let Some(before) = last
@@ -313,7 +315,12 @@ fn spills_are_told_from_local_variables() {
                     .reg .b64 %d; .reg .b32 %r<34>; .local .align 16 .b8 array[128];\nld.param.u64 %d, [p];\n"
             .to_owned();
     let mut line = |what: String| text.push_str(&(what + ";\n"));
-    line("st.local.u32 [array+56], 1".into());
+    // Not known to be where the load is.
+    line("cvt.u32.u64 %r32, %d".into());
+    line("and.b32 %r32, %r32, 60".into());
+    line("mov.u32 %r33, array".into());
+    line("add.u32 %r33, %r33, %r32".into());
+    line("st.local.u32 [%r33], 1".into());
     (0..32).for_each(|i| line(format!("ld.volatile.global.u32 %r{i}, [%d+{}]", 4 * i)));
     line("ld.local.u32 %r32, [array+56]".into());
     (0..32).for_each(|i| line(format!("st.volatile.global.u32 [%d+{}], %r{i}", 4 * i)));

@@ -167,8 +167,8 @@ fn check(sm: u8, first: &Kind, second: &Kind) -> Result<(), String> {
     let made = compile(&input, Sm::new(sm.into()), 3).map_err(|error| format!("{error}"))?;
     let [before, after] = [a, b].map(|src| places(sm, &made.kernel.code, &made.kernel.lines, src));
     for (kind, places) in [(first, &before), (second, &after)] {
-        // Nothing reads what is loaded.
-        if places.is_empty() && !kind.is_weak_load() && !kind.has("weak") {
+        // Nothing reads what is loaded, and nobody else sees local memory.
+        if places.is_empty() && !kind.is_weak_load() && !kind.has("weak") && !kind.has("local") {
             return Err("is deleted".to_owned());
         }
     }

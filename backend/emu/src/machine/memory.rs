@@ -16,13 +16,19 @@ const GROUP: usize = 4;
 impl Block<'_> {
     pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
         let bytes = self.warps[w].local.len() / WARP;
+        let rank = self.cluster.rank();
+        // Without clusters, addresses of shared memory are those of the own block.
+        let (seen, rank) = match self.machine.target.clusters {
+            true => (0..self.shared.len(), rank),
+            false => (rank..rank + 1, 0),
+        };
         View {
             global: &mut self.device.global,
-            shared: &mut self.shared,
+            shared: self.shared.get_mut(seen.clone()).unwrap_or_default(),
             shared_written: &mut [],
-            reserved: &mut self.reserved,
+            reserved: self.reserved.get_mut(seen).unwrap_or_default(),
             reserved_base: self.machine.target.cubin.reserved_shared,
-            rank: self.cluster.rank(),
+            rank,
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],
             local_written: &mut [],
