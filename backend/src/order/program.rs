@@ -159,7 +159,8 @@ impl Statement {
             FormId::CpAsyncCommitGroup => return Some(Statement { what: What::Wait, ..other }),
             FormId::CpAsyncWaitGroup | FormId::CpAsyncWaitAll => {
                 let groups = match instr.operands.first() {
-                    Some(Operand::Int(groups)) => *groups,
+                    // A negative number counts as a large one.
+                    Some(Operand::Int(groups)) => i64::from(*groups as u32),
                     _ => 0,
                 };
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
