@@ -420,6 +420,11 @@ impl<'a> Lowering<'a> {
             ignore_order(instr);
             return self.write_elements(dsts, &words, ty);
         }
+        if let (Target::Indexed { bank, index, offset }, MemSize::B128) = (&target, size) {
+            ignore_order(instr);
+            let words = self.indexed_words(*bank, *index, *offset);
+            return self.write_elements(dsts, &words, ty);
+        }
         let count = (ty.bits() as usize * dsts.len()).div_ceil(32);
         let direct = ty.bits() >= 32 || dsts.len() == 1;
         let direct = direct && dsts.iter().all(|d| self.takes(d, ty));
@@ -509,6 +514,17 @@ impl<'a> Lowering<'a> {
             // Loaded before.
             Target::Parameter { .. } => (Op::Mov, vec![Src::UNDEF]),
         })
+    }
+
+    /// Four words at an index of a constant bank: no load of constants is as wide.
+    fn indexed_words(&mut self, bank: u8, index: Src, offset: i32) -> Vec<Src> {
+        let word = |i| {
+            let value = self.new_value(File::R, 1);
+            let op = Op::Ldc { size: MemSize::B32, bank, offset: offset + 4 * i };
+            self.guarded(op, &[Dst::Value(value)], &[index], &[Src::UNDEF]);
+            Src::from(value)
+        };
+        (0..4).map(word).collect()
     }
 
     /// Elements at a known place of a constant bank, where operands can name them.
