@@ -65,7 +65,7 @@ pub const PHASES: &[Phase] = &[
         phase::forward::run,
         &[
             ("GvnCse", "equal addresses have one name after it"),
-            ("OriLiveDead", "what nothing reads is no use of an address"),
+            ("OriLiveDead", "a dead instruction must not count as a use of an address"),
         ],
     )
     .keeps_flow(),

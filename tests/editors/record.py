@@ -7,7 +7,7 @@
 
 One file per session, one JSON object per line: {"send": MESSAGE} for each request and notification of the client, and
 {"reply": ID} where the answer to one of its requests was passed on. tests/tests/e2e/recorded.rs replays the files. Work
-folders become /work, and the client's replies to the server are left out. What needs the process of the server, such as
+folders become /project, and the client's replies to the server are left out. What needs the process of the server, such as
 ending it, fails with this one.
 """
 import json
@@ -38,7 +38,7 @@ def frames(stream):
 
 def write(entry):
     text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-    text = re.sub(r"/tmp/(?:tmp\.|ptx-)[^/\"]*", "/work", text)
+    text = re.sub(r"/tmp/(?:tmp\.|ptx-)[^/\"]*", "/project", text)
     with lock:
         log.write(text + "\n")
         log.flush()

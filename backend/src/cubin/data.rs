@@ -24,7 +24,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Without contents there is no section.
+    /// An empty section is left out.
     fn if_any(self) -> Option<Data> {
         (!self.bytes.is_empty()).then_some(self)
     }

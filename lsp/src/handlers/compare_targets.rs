@@ -2,7 +2,7 @@
 //!
 //! Parameters: `{ textDocument, function | position }`. Result: `{ function, markdown, rows }`; each row has `target` and
 //! either `registers`, `instructions`, `spilled`, `stack`, `shared` and `occupancy`, or the `reason` why there is no code.
-//! Null where there is no function.
+//! The answer is null outside of a function.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Answers about PTX in documents of other languages. Outside of snippets there are none: those belong to other servers.
+//! Answers about PTX in documents of other languages. Outside of snippets the server gives no answer, because other
+//! servers do.
 
 use crate::convert;
 use crate::handlers::{completion, explain, highlight, signature_help};

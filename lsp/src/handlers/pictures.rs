@@ -1,7 +1,7 @@
 //! `ptx/pictures`: pictures of a function as a page.
 //!
 //! Parameters: `{ textDocument, function | position }`. Result: `{ function, html, svg }`; where the function is not
-//! compiled, the page says why. Null where there is no function.
+//! compiled, the page says why. The answer is null outside of a function.
 
 use crate::handlers::sass_view::Place;
 use crate::owner::Snapshot;

@@ -85,7 +85,7 @@ fn other(s: &Snapshot, own: SassView, change: Change<'_>, title: &str) -> Result
     Ok(((side("as it is", &own, &lines), own), (side(title, &other, &lines), other)))
 }
 
-/// Why there is no code.
+/// The reason that a function has no code.
 fn first_line(view: &SassView) -> String {
     view.text.lines().next().unwrap_or_default().trim_start_matches("// ").to_owned()
 }

@@ -3,7 +3,7 @@
 //! Parameters: `{ textDocument, function }` or `{ textDocument, position }`, and optionally `controls` (`codes`, `words`
 //! or `hidden`) and `live` (whether live registers are a column of the text). Result: `{ function, text, lines, heat,
 //! hasCode }`, `lines[i]` being the PTX range of line `i` or null, `heat[i]` its live registers and stall cycles or null.
-//! Where a function has no machine code, the text says why. Null where there is no function.
+//! Where a function has no machine code, the text says why. The answer is null outside of a function.
 
 use crate::convert::Lines;
 use crate::owner::Snapshot;

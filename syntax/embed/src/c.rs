@@ -3,7 +3,6 @@
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
 use crate::literal::{Decoded, Escapes, range};
-use crate::module;
 use crate::operand::{self, Kind, Operand};
 use crate::scan::Sink;
 use crate::template::Style;
@@ -23,7 +22,7 @@ pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
                 }
             }
             b'/' if matches!(cursor.peek(1), b'/' | b'*') => skip_comment(&mut cursor),
-            b'"' => string(&mut cursor, sink),
+            b'"' => sink.string(&mut cursor, literal, literals),
             b'\'' => skip_quoted(&mut cursor, b'\''),
             b'0'..=b'9' => skip_number(&mut cursor),
             byte if is_word(byte) => {
@@ -32,7 +31,7 @@ pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
                     "asm" | "__asm__" | "__asm" => assembly(&mut cursor, likely, sink),
                     prefix if cursor.byte() == b'"' && is_prefix(prefix) => {
                         cursor.at = start;
-                        string(&mut cursor, sink);
+                        sink.string(&mut cursor, literal, literals);
                     }
                     _ => {}
                 }
@@ -44,25 +43,6 @@ pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
 
 fn is_prefix(word: &str) -> bool {
     matches!(word, "R" | "u8R" | "uR" | "UR" | "LR" | "u8" | "u" | "U" | "L")
-}
-
-/// A string in code: a module, if it begins like one.
-fn string(cursor: &mut Cursor<'_>, sink: &mut Sink<'_>) {
-    let start = *cursor;
-    let mut first = Decoded::default();
-    let is_whole = literal(cursor, &mut first).is_some();
-    if !is_whole || !module::begins(&first.text) {
-        return;
-    }
-    let mut all = start;
-    let decoded = literals(&mut all);
-    sink.looked(all.at);
-    if let Some((decoded, end)) = decoded
-        && module::stands_alone(all.byte())
-    {
-        sink.snippet(range(start.at, end), Document::module(&decoded));
-        cursor.at = end;
-    }
 }
 
 /// One literal after another, with blanks between them: their contents, and where the last one ends.
@@ -88,8 +68,8 @@ fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     }
 }
 
-/// A literal with its prefix. `None` if it doesn't end on its line or has an unknown escape; the cursor is behind it
-/// all the same.
+/// A literal with its prefix. `None` if it doesn't end on its line or has an unknown escape; the cursor is
+/// after it in either case.
 fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     let prefix = cursor.word();
     let text = cursor.text;

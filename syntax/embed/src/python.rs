@@ -4,7 +4,6 @@
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
 use crate::literal::{Decoded, Escapes, range};
-use crate::module;
 use crate::operand;
 use crate::scan::Sink;
 use crate::template::Style;
@@ -23,13 +22,13 @@ pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
                 }
             }
             b'#' => skip_comment(&mut cursor),
-            b'"' | b'\'' => string(&mut cursor, sink),
+            b'"' | b'\'' => sink.string(&mut cursor, literal, literals),
             byte if is_word(byte) => {
                 let start = cursor.at;
                 let word = cursor.word();
                 if matches!(cursor.byte(), b'"' | b'\'') && prefix(word).is_some() {
                     cursor.at = start;
-                    string(&mut cursor, sink);
+                    sink.string(&mut cursor, literal, literals);
                 } else if matches!(word, "inline_asm_elementwise" | "InlineAsm" | "inline_asm" | "asm") {
                     assembly(&mut cursor, word, sink);
                 }
@@ -71,24 +70,6 @@ fn skip_blanks(cursor: &mut Cursor<'_>) {
             b'#' => skip_comment(cursor),
             _ => return,
         }
-    }
-}
-
-fn string(cursor: &mut Cursor<'_>, sink: &mut Sink<'_>) {
-    let start = *cursor;
-    let mut first = Decoded::default();
-    let is_known = literal(cursor, &mut first).is_some();
-    if !is_known || !module::begins(&first.text) {
-        return;
-    }
-    let mut all = start;
-    let decoded = literals(&mut all);
-    sink.looked(all.at);
-    if let Some((decoded, end)) = decoded
-        && module::stands_alone(all.byte())
-    {
-        sink.snippet(range(start.at, end), Document::module(&decoded));
-        cursor.at = end;
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use text_size::{TextRange, TextSize};
 
+use crate::cursor::Cursor;
 use crate::document::Document;
-use crate::{Language, Snippet, c, python, rust};
+use crate::literal::{Decoded, range};
+use crate::{Language, Snippet, c, module, python, rust};
 
 /// Bytes between two marks at least.
 const DISTANCE: u32 = 2048;
@@ -46,6 +48,31 @@ impl<'a> Sink<'a> {
     pub(crate) fn snippet(&mut self, range: TextRange, document: Document) {
         let document = Arc::new(document.relative_to(range.start()));
         self.snippets.push(Snippet { range: range + TextSize::new(self.base), document });
+    }
+
+    /// A string in code: a module, if it begins like one. `literal` reads one literal, `literals` all that follow each other
+    /// and where the last one ends.
+    pub(crate) fn string(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        literal: fn(&mut Cursor<'_>, &mut Decoded) -> Option<()>,
+        literals: fn(&mut Cursor<'_>) -> Option<(Decoded, usize)>,
+    ) {
+        let start = *cursor;
+        let mut first = Decoded::default();
+        let is_known = literal(cursor, &mut first).is_some();
+        if !is_known || !module::begins(&first.text) {
+            return;
+        }
+        let mut all = start;
+        let decoded = literals(&mut all);
+        self.looked(all.at);
+        if let Some((decoded, end)) = decoded
+            && module::stands_alone(all.byte())
+        {
+            self.snippet(range(start.at, end), Document::module(&decoded));
+            cursor.at = end;
+        }
     }
 
     /// The scanner has looked at what is before this place, however it goes on.

@@ -237,6 +237,18 @@ impl Document {
         }
     }
 
+    /// Takes the reply to a request that may have been given up with this code.
+    async fn settle(&mut self, client: &mut Client, id: i64, method: &str, given_up: i64) {
+        match client.reply(id).await {
+            Ok(answer) if answer["resultId"].is_string() => self.receive_tokens(&answer),
+            Ok(_) => {}
+            Err(error) => {
+                let code = error["code"].as_i64();
+                assert!(code == Some(given_up) || method.ends_with("ename"), "{method}: {error}");
+            }
+        }
+    }
+
     /// Takes tokens, or what has changed of them.
     pub(crate) fn receive_tokens(&mut self, answer: &Value) {
         let id = answer["resultId"].as_str().expect("a name").to_owned();
@@ -314,28 +326,14 @@ async fn every_answer_is_that_of_a_new_server() {
                     tokio::time::sleep(Duration::from_micros(random.u64(..3000))).await;
                 }
                 client.notify("$/cancelRequest", json!({ "id": id })).await;
-                match client.reply(id).await {
-                    Ok(answer) if answer["resultId"].is_string() => document.receive_tokens(&answer),
-                    Ok(_) => {}
-                    Err(error) => {
-                        let code = error["code"].as_i64();
-                        assert!(code == Some(CANCELLED) || method.ends_with("ename"), "{method}: {error}");
-                    }
-                }
+                document.settle(&mut client, id, method, CANCELLED).await;
             }
             // Overtaken by an edit.
             18 => {
                 let (method, params) = document.question(&mut random);
                 let id = client.post(method, params).await;
                 document.edit(&mut client, &mut random).await;
-                match client.reply(id).await {
-                    Ok(answer) if answer["resultId"].is_string() => document.receive_tokens(&answer),
-                    Ok(_) => {}
-                    Err(error) => {
-                        let code = error["code"].as_i64();
-                        assert!(code == Some(MODIFIED) || method.ends_with("ename"), "{method}: {error}");
-                    }
-                }
+                document.settle(&mut client, id, method, MODIFIED).await;
             }
             _ => {
                 document.close(&mut client).await;
@@ -370,14 +368,7 @@ async fn requests_are_cancelled_at_every_point() {
             let id = client.post(method, params).await;
             tokio::time::sleep(delay).await;
             client.notify("$/cancelRequest", json!({ "id": id })).await;
-            match client.reply(id).await {
-                Ok(answer) if answer["resultId"].is_string() => document.receive_tokens(&answer),
-                Ok(_) => {}
-                Err(error) => {
-                    let code = error["code"].as_i64();
-                    assert!(code == Some(CANCELLED) || method.ends_with("ename"), "{method}: {error}");
-                }
-            }
+            document.settle(&mut client, id, method, CANCELLED).await;
         }
         document.check(&mut client, &mut fresh, &mut random).await;
     }

@@ -96,8 +96,8 @@ impl Block<'_> {
         if framed { Where::Memory(Space::Local) } else { place }
     }
 
-    /// The space of the variable that an access without a state space names, if it is not global: the name is no generic
-    /// address then.
+    /// The space of the variable that an access without a state space names, if it is not global: then the name is
+    /// not a generic address.
     fn named_space(&self, address: &Operand) -> Option<Space> {
         let (Operand::Address(Address { base: AddressBase::Symbol(symbol), .. })
         | Operand::Symbol(symbol, _)) = *address

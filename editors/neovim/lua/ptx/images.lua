@@ -3,7 +3,7 @@ local M = {}
 
 local server = require('ptx.server')
 
--- The documents in a file, or nil and why there are none.
+-- The documents in a file, or nil and the reason it has none.
 function M.read(path)
   local command = server.command()
   if not command then
