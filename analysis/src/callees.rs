@@ -7,6 +7,7 @@ use ptx_backend::CodegenError;
 use ptx_backend::calls::{self, leads_back};
 use ptx_backend::inline::{self, Callees, Inlined};
 use ptx_backend::input::{Function, Variable};
+use ptx_backend::switches::Step;
 use ptx_isa::Space;
 
 use crate::db::{Db, Options, SourceFile};
@@ -22,7 +23,7 @@ use crate::reach::aliasee;
 pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Arc<Inlined>>, CodegenError> {
     let Some(input) = function(db, item) else { return Ok(None) };
     let file = item.file(db);
-    let small = inlines(db, file);
+    let small = inlines(db, file) && Options::get(db).switches(db).takes(Step::InlineFunctions);
     if !small && !shares(db, file) {
         return Ok(None);
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ptx_backend::abi::Known;
 use ptx_backend::assemble::{JumpTable, LinkTo};
+use ptx_backend::calls::callees_first;
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
@@ -23,7 +24,8 @@ use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use salsa::plumbing::AsId;
 use text_size::{TextRange, TextSize};
 
 use crate::callees::{
@@ -46,11 +48,14 @@ use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
 
-/// The functions that a function mentions, as ordinals of the module, sorted.
+/// What of the module a function's body needs.
 #[salsa::interned(debug)]
 pub struct Mentions<'db> {
+    /// The functions that it mentions, as ordinals of the module, sorted.
     #[returns(deref)]
     pub functions: Box<[u32]>,
+    /// It calls a function by its address.
+    pub calls_by_address: bool,
 }
 
 /// The module as functions see it that mention the same other functions: those they do not mention are blank,
@@ -87,7 +92,18 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         independent_samplers: whole.independent_samplers,
         variables: variables.collect(),
         functions,
+        pointees_wait: !mentions.calls_by_address(db) || *pointees_wait(db, file),
     })
+}
+
+/// Whether a function that is called by its address may wait for other threads of its warp: whether any function does.
+#[salsa::tracked]
+pub fn pointees_wait(db: &dyn Db, file: SourceFile) -> bool {
+    let module = module(db, file);
+    let functions = module.env.functions.iter().zip(&module.function_items);
+    let mut callable = functions.filter(|(signature, _)| !signature.entry && !signature.external);
+    let waits = |item: Option<Item<'_>>| item.is_none_or(|item| *waits_itself(db, item));
+    Options::get(db).relocatable(db) || callable.any(|(_, place)| waits(item(db, file, place.item)))
 }
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
@@ -112,6 +128,9 @@ pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         let is_replaced = relocatable && signature.linkage == Linkage::Weak;
         let item = item(db, file, module.function_items[index as usize].item);
         let Some(item) = item.filter(|&item| !is_replaced && !waits_itself(db, item)) else { return true };
+        if *calls_by_address(db, item) && *pointees_wait(db, file) {
+            return true;
+        }
         pending.extend(uses(db, item).functions());
     }
     false
@@ -125,17 +144,28 @@ fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
     compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
-/// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
-/// functions without a body here.
+/// Whether a body has a warp-wide operation; all of them wait but `activemask`, which takes whoever is there. True as well
+/// for functions without a body here.
 #[salsa::tracked]
 fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
     function.body.iter().any(|statement| {
         let Stmt::Instr(instruction) = statement else { return false };
-        let form = ptx_isa::form(instruction.opcode.form);
+        let form = instruction.opcode.form;
+        ptx_isa::form(form).facts.has(Facts::CONVERGENT) && form != FormId::Activemask
+    })
+}
+
+#[salsa::tracked]
+fn calls_by_address<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    function(db, item).as_ref().is_some_and(|function| has_call_by_address(function))
+}
+
+fn has_call_by_address(function: &Function) -> bool {
+    function.body.iter().any(|statement| {
+        let Stmt::Instr(instruction) = statement else { return false };
         let called = |operand: &Operand| matches!(operand, Operand::Symbol(Symbol::Function(_), 0));
-        form.facts.has(Facts::CONVERGENT)
-            || instruction.opcode.form == FormId::Call && !instruction.operands.iter().any(called)
+        instruction.opcode.form == FormId::Call && !instruction.operands.iter().any(called)
     })
 }
 
@@ -149,7 +179,7 @@ pub fn function_env<'db>(db: &'db dyn Db, file: SourceFile, function: &Function)
     });
     mentioned.sort_unstable();
     mentioned.dedup();
-    environment(db, file, Mentions::new(db, mentioned.into_boxed_slice()))
+    environment(db, file, Mentions::new(db, mentioned.into_boxed_slice(), has_call_by_address(function)))
 }
 
 /// Calls `visit` with every symbol that a body mentions.
@@ -193,6 +223,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         relocatable: options.relocatable(db),
         shows_registers: options.shows_registers(db),
         errors_at_exit: options.errors_at_exit(db),
+        switches: options.switches(db),
     })
 }
 
@@ -201,6 +232,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
     let input = function(db, item).as_ref()?;
     let mut options = backend_options(db, item.file(db))?;
+    let _at_work = item.file(db).at_work(db).begin(db, item.as_id());
     if !input.entry {
         // Whoever calls it has to run.
         options.max_registers = Some(*callee_registers(db, item.file(db)));
@@ -335,6 +367,11 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// Whether `.loc` may be a word of the text. Most texts without it have `.local`.
+fn has_locations(text: &str) -> bool {
+    text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
+}
+
 /// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
 /// instruction is the reason: the whole name of the instruction is shown.
 fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
@@ -446,8 +483,8 @@ pub enum LineTables {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    /// In the order of the file that is written: the last of the text first. Those of an object are its functions, then
-    /// its kernels.
+    /// In the order of the file that is written: the last of the text first. Those of an object are functions too,
+    /// callees before their callers.
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
@@ -564,7 +601,7 @@ pub fn link_watched(
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
-        LineTables::Given => text.contains(".loc"),
+        LineTables::Given => has_locations(text),
         LineTables::Always => true,
         LineTables::Never => false,
     };
@@ -597,7 +634,7 @@ pub fn link_watched(
             for (function, &item) in linked.iter().zip(&compiled_items) {
                 positions.add_code(db, std::iter::once((item, function.code, 0)));
             }
-            positions.finish()
+            positions.finish(text)
         });
         let places: Vec<_> = (0..linked.len()).map(|function| Some((function, 0))).collect();
         let debug = debug(places);
@@ -613,9 +650,11 @@ pub fn link_watched(
             bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
             parts: Vec::new(),
         };
-        let (entries, functions): (Vec<_>, Vec<_>) =
-            linked.iter().map(report).rev().partition(|function| function.entry);
-        let kernels = functions.into_iter().chain(entries).collect();
+        let by_name: FxHashMap<&str, &LinkFunction<'_>> =
+            linked.iter().map(|function| (&*function.input.name, function)).collect();
+        let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
+        let ordered = callees_first(env.functions.len() as u32, &|index| of(index).map(|of| of.input));
+        let kernels = ordered.into_iter().filter_map(of).map(report).collect();
         return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }
     let mut joined = Vec::new();
@@ -652,7 +691,7 @@ pub fn link_watched(
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
             positions.add_code(db, pieces);
         }
-        positions.finish()
+        positions.finish(text)
     });
     // A function of several kernels is described where the first has it.
     let place = |function: &LinkFunction<'_>| {

@@ -6,10 +6,12 @@
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
+use ptx_backend::Switches;
 use ptx_backend::input::Launch;
 use ptx_isa::{Mod, Opcode, ScalarType, Sm, Space};
 use salsa::{Durability, Setter};
 
+use crate::at_work::AtWork;
 use crate::diagnostic::Levels;
 use crate::text::Text;
 
@@ -24,8 +26,13 @@ pub struct SourceFile {
     /// Every function is to be compiled, also those above [`Options::live_limit`].
     #[returns(copy)]
     pub compiles_all: bool,
+    /// What is checked is compiled next.
+    #[returns(copy)]
+    pub is_compiled_next: bool,
     #[returns(ref)]
     pub spare: Spare,
+    #[returns(ref)]
+    pub at_work: AtWork,
 }
 
 /// What queries about a file leave for the next ones to be quick. It never changes a result, so it is not tracked.
@@ -159,6 +166,9 @@ pub struct Options {
     /// Threads wait for errors of their accesses before they end.
     #[returns(copy)]
     pub errors_at_exit: bool,
+    /// Optional parts of the compiler.
+    #[returns(copy)]
+    pub switches: Switches,
     #[returns(copy)]
     pub launch: LaunchBounds,
     #[returns(copy)]
@@ -215,6 +225,7 @@ impl Database {
             false,
             false,
             false,
+            Switches::ALL_ON,
             LaunchBounds::default(),
             CacheModifiers::default(),
             None,
@@ -238,6 +249,7 @@ impl Database {
             own.relocatable(self),
             own.shows_registers(self),
             own.errors_at_exit(self),
+            own.switches(self),
             own.launch(self),
             own.caches(self),
             own.live_limit(self),
@@ -255,12 +267,21 @@ impl Database {
 
     /// Adds a file.
     pub fn add_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::new(self, text.into(), false, false, Spare::default())
+        SourceFile::new(self, text.into(), false, false, false, Spare::default(), AtWork::default())
     }
 
     /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
     pub fn add_frozen_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::builder(text.into(), true, true, Spare::default())
+        self.freeze(text.into(), false)
+    }
+
+    /// As [`Database::add_frozen_file`], for runs that compile what they have checked.
+    pub fn add_frozen_file_to_compile(&self, text: impl Into<Text>) -> SourceFile {
+        self.freeze(text.into(), true)
+    }
+
+    fn freeze(&self, text: Text, is_compiled_next: bool) -> SourceFile {
+        SourceFile::builder(text, true, true, is_compiled_next, Spare::default(), AtWork::default())
             .durability(Durability::NEVER_CHANGE)
             .new(self)
     }
@@ -291,6 +312,10 @@ impl Database {
 
     pub fn set_opt_level(&mut self, level: u8) {
         Options::get(self).set_opt_level(self).with_durability(Durability::HIGH).to(level);
+    }
+
+    pub fn set_switches(&mut self, switches: Switches) {
+        Options::get(self).set_switches(self).with_durability(Durability::HIGH).to(switches);
     }
 
     pub fn set_max_registers(&mut self, limit: Option<u32>) {

@@ -7,6 +7,8 @@
 mod actions;
 mod calls;
 mod completion;
+mod descriptors;
+mod fate;
 mod fix_all;
 mod folding;
 mod format;

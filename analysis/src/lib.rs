@@ -3,6 +3,7 @@
 //! Protocol-neutral: offsets in, plain data out. Inside an item all ranges are relative to the item; only
 //! [`ide`] speaks in file offsets.
 
+mod at_work;
 mod callees;
 pub mod check;
 pub mod compile;
@@ -26,6 +27,7 @@ pub mod lower;
 pub mod module;
 mod product_waits;
 pub mod reach;
+mod ready;
 pub mod scope;
 pub mod signature;
 pub mod source_map;
@@ -43,6 +45,7 @@ pub use db::{
 };
 pub use debug_data::has_section;
 pub use ptx_backend::occupancy;
+pub use ready::{Code, is_ready, make_ready};
 pub use text::Text;
 
 /// Every lint, for lists and explanations.

@@ -7,7 +7,7 @@ use ptx_backend::CompiledFunction;
 use ptx_backend::cubin::{File, Inlined as InlinedAt, Lines, Row, SourcePlace};
 use ptx_backend::inline::{Frame, Inlined};
 use ptx_backend::input::SrcId;
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{SyntaxKind, tokens};
 use rustc_hash::FxHashMap;
 
 use crate::callees::{body_of, inlined};
@@ -34,17 +34,42 @@ pub(crate) struct Positions {
 /// A word and where it starts.
 type Word<'t> = (SyntaxKind, &'t str, u32);
 
+/// The words that say something of positions. In text order; what is left out between them ends no list of theirs.
+fn words(text: &str) -> Vec<Word<'_>> {
+    let mut words: Vec<Word<'_>> = Vec::new();
+    // How many more belong to the directive at hand.
+    let mut wanted = 0;
+    let mut at = 0;
+    for token in tokens(text) {
+        let end = at + token.len as usize;
+        let start = std::mem::replace(&mut at, end);
+        if token.kind.is_trivia() {
+            continue;
+        }
+        let word = &text[start..end];
+        if token.kind == SyntaxKind::DOT_WORD {
+            wanted = match word {
+                ".loc" | ".file" => MOST_WORDS,
+                ".section" => 2,
+                ".debug_str" if words.last().is_some_and(|(_, last, _)| *last == ".section") => usize::MAX,
+                _ => wanted,
+            };
+        }
+        if wanted > 0 {
+            words.push((token.kind, word, start as u32));
+            wanted = match word {
+                "}" => 0,
+                ";" if wanted <= MOST_WORDS => 0,
+                _ => wanted - 1,
+            };
+        }
+    }
+    words
+}
+
 impl Positions {
     pub(crate) fn read(text: &str) -> Self {
-        let mut words: Vec<Word<'_>> = Vec::new();
-        let mut at = 0;
-        for token in lex(text) {
-            let end = at + token.len as usize;
-            if !token.kind.is_trivia() {
-                words.push((token.kind, &text[at..end], at as u32));
-            }
-            at = end;
-        }
+        let words = words(text);
         let mut positions = Positions::default();
         let labels = positions.strings(&words);
         // The last position of each call.
@@ -63,7 +88,6 @@ impl Positions {
                 _ => {}
             }
         }
-        positions.lines.text = ptx_text(text);
         positions
     }
 
@@ -236,12 +260,17 @@ impl Positions {
         self.lines.places.iter().any(|place| !is_named(place.file))
     }
 
-    pub(crate) fn finish(self) -> Lines {
+    /// Of the text that was read.
+    pub(crate) fn finish(mut self, text: &str) -> Lines {
+        self.lines.text = ptx_text(text);
         self.lines
     }
 }
 
 const INST_BYTES: u64 = 16;
+
+/// The words of the longest `.loc`, which says where a function with an offset is inlined, rounded up.
+const MOST_WORDS: usize = 16;
 
 fn integer(word: &str) -> Option<u64> {
     let (digits, radix) = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
@@ -313,7 +342,7 @@ mod tests {
     #[test]
     fn positions_are_read() {
         let positions = Positions::read(TEXT);
-        let Lines { files, places, strings, text, .. } = positions.lines;
+        let Lines { files, places, strings, text, .. } = positions.finish(TEXT);
         let file = |number, name: &str, time, size| File { number, name: name.into(), time, size };
         assert_eq!(files, [file(1, "/a/b.cu", 0, 0), file(2, "c", 17, 16)]);
         let place = |file, line, inlined| SourcePlace { file, line, inlined };

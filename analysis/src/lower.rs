@@ -45,6 +45,13 @@ pub struct Lowered {
     pub diagnostics: Box<[Diagnostic]>,
 }
 
+impl Lowered {
+    /// Without the map, which is here.
+    fn findings(&self) -> ItemFindings {
+        ItemFindings { diagnostics: self.diagnostics.clone(), storage: self.storage.clone(), map: None }
+    }
+}
+
 /// Walks an item.
 #[salsa::tracked]
 pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
@@ -73,14 +80,20 @@ fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
     })
 }
 
-/// The findings of all items of a file that never changes, so that nothing needs to be kept item by item.
+/// The findings of all items of a file that never changes, so that nothing needs to be kept item by item. Where the
+/// functions are compiled next, the walk over each is that which the compiler asks for.
 #[salsa::tracked]
 fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
+    let is_kept = |part: &Part<'_>| file.is_compiled_next(db) && part.kind(db).is_function();
     let mut all = FileFindings::default();
-    Session::run(db, file, parts(db, file), |session| {
+    Session::run(db, file, parts(db, file).filter(|part| !is_kept(part)), |session| {
         for part in parts(db, file) {
-            session.walk(part);
-            let found = session.walker.findings();
+            let found = if is_kept(&part) {
+                lower(db, part.item(db)).findings()
+            } else {
+                session.walk(part);
+                session.walker.findings()
+            };
             if !found.is_empty() {
                 all.items.push((part.offset(db), found));
             }

@@ -484,6 +484,7 @@ impl Builder {
             independent_samplers: header.target.has_independent_samplers(),
             variables: self.variables,
             functions: self.functions,
+            pointees_wait: true,
         };
         Module {
             env: Arc::new(env),

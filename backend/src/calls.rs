@@ -37,6 +37,34 @@ pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
     false
 }
 
+/// All functions, callees before their callers, in ptxas's order: from the last function on, and from its last callee on.
+pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
+    let mut seen = vec![false; functions as usize];
+    let mut ordered = Vec::new();
+    // Functions that wait for their callees, and which of these are left, the next one last.
+    let mut waiting: Vec<(u32, Vec<u32>)> = Vec::new();
+    for start in (0..functions).rev() {
+        let mut next = Some(start);
+        loop {
+            if let Some(function) = next.take()
+                && !std::mem::replace(&mut seen[function as usize], true)
+            {
+                let mut known = FxHashSet::default();
+                let body = bodies(function).map_or(&[][..], |function| &function.body);
+                let calls = body.iter().filter_map(call_of).filter(|callee| known.insert(*callee));
+                waiting.push((function, calls.collect()));
+            }
+            let Some((function, callees)) = waiting.last_mut() else { break };
+            next = callees.pop();
+            if next.is_none() {
+                ordered.push(*function);
+                waiting.pop();
+            }
+        }
+    }
+    ordered
+}
+
 /// Adds the functions that a body uses otherwise than by calling them by name: somebody may call them by their addresses.
 pub fn add_taken(function: &Function, taken: &mut BTreeSet<u32>) {
     for stmt in &function.body {

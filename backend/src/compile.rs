@@ -6,8 +6,10 @@ use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::cfg::returning_blocks;
 use crate::ori::{build, ir, text};
+use crate::products::{self, MatrixUse};
 use crate::regalloc::convention;
 use crate::session::Session;
+use crate::switches::Step;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
 use crate::{assemble, emit, order, phases, registers, sched, shown};
@@ -95,6 +97,7 @@ fn compile_as(
     };
     let (coop_groups, own): (Vec<_>, Vec<_>) =
         assembled.coop_groups.iter().partition(|(at, _)| is_asked(*at));
+    let matrix = MatrixUse::of(func, &ori);
     Ok(CompiledFunction {
         name: func.name.clone(),
         entry: func.entry,
@@ -125,6 +128,8 @@ fn compile_as(
             uses_convergence_barriers: assembled.uses_convergence_barriers,
             reads_ctaid_z: ori.facts.reads_ctaid_z,
             tensor: ori.facts.tensor,
+            matrix,
+            reads_reserved_shared: products::reads_reserved_shared(func),
             symbols: ori.facts.symbols,
             max_registers: limit,
             params: block.offsets,
@@ -227,7 +232,8 @@ pub fn generate(
     let mut code = emit::emit(ori, sm, target)?;
     ori.facts.never.clone_from(&code.facts.never);
     session.over(mach, || code.to_string());
-    sched::schedule(&mut code, sched::Options { reorder: options.opt_level > 0 }, session.checkpoint);
+    let reorder = options.opt_level > 0 && options.switches.takes(Step::PostSched);
+    sched::schedule(&mut code, sched::Options { reorder }, session.checkpoint);
     session.over(scheduled, || code.to_string());
     let assembled = assemble::assemble(&code)?;
     // Always: code that reads too early runs, and runs wrongly.

@@ -292,6 +292,7 @@ mod tests {
             independent_samplers: false,
             variables,
             functions: vec![],
+            pointees_wait: true,
         };
         let input = Function {
             name: "kernel".into(),

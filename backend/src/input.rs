@@ -29,6 +29,8 @@ pub struct Env {
     /// Every function that the module declares, once, in order of first appearance.
     /// [`Symbol::Function`] indexes it.
     pub functions: Vec<Signature>,
+    /// Whether a function that is called by its address may wait for other threads of its warp; true if unknown.
+    pub pointees_wait: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -281,6 +283,7 @@ pub trait Renumber {
         match operand {
             Operand::Reg(reg) => Operand::Reg(self.reg(*reg)),
             Operand::NotPred(reg) => Operand::NotPred(self.reg(*reg)),
+            Operand::Sum(reg, addend) => Operand::Sum(self.reg(*reg), *addend),
             Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
             Operand::Address(address) => {
                 let base = match address.base {
@@ -329,6 +332,8 @@ pub enum Operand {
     Reg(RegId),
     /// `!%p`, as a source.
     NotPred(RegId),
+    /// `%r1+4`, as a source: the sum wraps around at the register's width.
+    Sum(RegId, i64),
     /// An integer constant, sign-extended to 64 bits.
     Int(i64),
     /// A float constant as the bits of an f64 (`0d`, decimal) — or of an f32 where written `0f`.

@@ -276,6 +276,8 @@ impl Whole<'_, '_> {
             all.uses_convergence_barriers |= more.uses_convergence_barriers;
             all.reads_ctaid_z |= more.reads_ctaid_z;
             all.tensor.add(more.tensor);
+            all.matrix.add(more.matrix);
+            all.reads_reserved_shared |= more.reads_reserved_shared;
             for symbol in &more.symbols {
                 if !all.symbols.contains(symbol) {
                     all.symbols.push(*symbol);

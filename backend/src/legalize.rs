@@ -2,8 +2,9 @@
 //!
 //! Before: operands are what they mean; an immediate or a constant may be in any register slot. After: at most
 //! one operand of an instruction is something else than a register, in a slot that has such a form; the
-//! others are in registers, loaded in the block or, for loops, before the loop. Operands are exchanged first
-//! where the operation allows it.
+//! others are in registers. What a uniform register holds in a loop is loaded before it; general registers are loaded in
+//! the block, since one that lives through a loop costs more than a move. Operands are exchanged first where the operation
+//! allows it.
 
 use crate::CodegenError;
 use crate::emit::takes_uniform;
@@ -13,13 +14,12 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, 
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
 use crate::ori::op::{BARRIER_BITS, FCmp, ICmp, MemSize, Op, ShfType, lut};
-use crate::ori::signature::{self, Accept, SrcSlot, Width, facts, signature};
+use crate::ori::signature::{self, Accept, At, SrcSlot, Width, facts, signature};
 use crate::phases::Context;
+use crate::switches::Step;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Registers that one loop may hold for values loaded before it.
-const HOISTED_PER_LOOP: u32 = 6;
 /// Uniform registers that constants may take in a function. One that lives long has its register for the whole function.
 const UNIFORM_CONSTANTS: u32 = 40;
 
@@ -29,15 +29,17 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
     let constant_operands = exists("IADD3", "rcr");
+    let hoists = context.switches.takes(Step::HoistConstants);
+    let keeps_uniform = context.switches.takes(Step::UniformConstants);
+    let preheader = |i: usize| loops.preheader(func, cfg, LoopId(i as u32)).filter(|_| hoists);
     let mut legalizer = Legalizer {
         constant_operands,
         phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
         mask_operands: exists("WARPSYNC", ""),
-        hoisted: vec![0; loops.loops.len()],
-        preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, cfg, LoopId(i as u32))).collect(),
+        preheaders: (0..loops.loops.len()).map(preheader).collect(),
         loops,
         sm,
-        uniform: if !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 },
+        uniform: if keeps_uniform && !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 },
         in_block: FxHashMap::default(),
         before_loop: FxHashMap::default(),
         block: BlockId(0),
@@ -88,7 +90,6 @@ struct Legalizer<'a> {
     uniform: u32,
     /// Indexed by loop.
     preheaders: Vec<Option<BlockId>>,
-    hoisted: Vec<u32>,
     /// Loaded in this block already.
     in_block: FxHashMap<Key, Value>,
     before_loop: FxHashMap<(LoopId, Key), Value>,
@@ -136,9 +137,14 @@ impl Legalizer<'_> {
     }
 
     fn inst(&mut self, func: &mut Function, inst: &mut Inst) {
-        for src in &mut inst.srcs {
-            if src.kind == SrcKind::Undef && !matches!(inst.op, Op::Pack | Op::Copy) {
-                *src = Src::ZERO;
+        if inst.srcs.iter().any(|src| src.kind == SrcKind::Undef) && !matches!(inst.op, Op::Pack | Op::Copy) {
+            let sig = signature(&inst.op);
+            for (i, src) in inst.srcs.iter_mut().enumerate() {
+                // An operand that may be missing is not zero.
+                let may_miss = sig.srcs.get(i).is_some_and(|slot| matches!(slot.at, At::Extra));
+                if src.kind == SrcKind::Undef && !may_miss {
+                    *src = Src::ZERO;
+                }
             }
         }
         if matches!(inst.op, Op::Pack | Op::Copy) {
@@ -266,15 +272,11 @@ impl Legalizer<'_> {
             }
             // A uniform value may be defined in the loop.
             let invariant = matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
-            let room = file == File::UR || self.hoisted[id.0 as usize] + u32::from(width) <= HOISTED_PER_LOOP;
-            if let (Some(preheader), true, true) = (self.preheaders[id.0 as usize], invariant, room) {
+            if let (Some(preheader), true, File::UR) = (self.preheaders[id.0 as usize], invariant, file) {
                 let mut load = Vec::new();
                 let v = self.load(func, src, (width, file), at, &mut load);
                 func.block_mut(preheader).insts.append(&mut load);
                 self.before_loop.insert((id, key), v);
-                if file == File::R {
-                    self.hoisted[id.0 as usize] += u32::from(width);
-                }
                 return v.into();
             }
         }
@@ -482,11 +484,7 @@ mod tests {
 
     fn check_as(kind: &str, sm: u16, body: &str, expected: Expect) {
         let mut func = text::parse(&format!("{kind} \"f\" {{\nb0:\n{body}\nEXIT\n}}")).unwrap();
-        run(
-            &mut func,
-            &Context { sm: ptx_isa::Sm::new(sm), checkpoint: &|| (), analyses: &Analyses::default() },
-        )
-        .unwrap();
+        run(&mut func, &Context::of(sm, &Analyses::default())).unwrap();
         let text = text::print(&func);
         let lines: Vec<&str> =
             text.lines().skip(2).take_while(|l| !l.contains("EXIT")).map(str::trim).collect();

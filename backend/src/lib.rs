@@ -28,18 +28,21 @@ pub mod order;
 pub mod ori;
 pub mod phase;
 pub mod phases;
+pub mod products;
 pub mod regalloc;
 mod registers;
 pub mod runtime;
 pub mod sched;
 pub mod session;
 pub mod shown;
+pub mod switches;
 pub mod target;
 
 pub use compile::{compile, compile_private};
 pub use cubin::{LinkFunction, link, object};
 pub use registers::limit as register_limit;
 pub use session::Session;
+pub use switches::Switches;
 
 use input::SrcId;
 use std::fmt;
@@ -58,6 +61,7 @@ pub struct Options {
     pub shows_registers: bool,
     /// `--make-errors-visible-at-exit`: threads wait before they end until their accesses have reported what went wrong.
     pub errors_at_exit: bool,
+    pub switches: Switches,
 }
 
 impl Options {
@@ -70,6 +74,7 @@ impl Options {
             relocatable: false,
             shows_registers: false,
             errors_at_exit: false,
+            switches: Switches::ALL_ON,
         }
     }
 }
@@ -188,6 +193,9 @@ pub struct Attributes {
     pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
     pub tensor: ori::ir::TensorUse,
+    pub matrix: products::MatrixUse,
+    /// It reads where the shared memory is that the system keeps for itself.
+    pub reads_reserved_shared: bool,
     /// Those whose address the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<layout::Slot>,
     /// The most registers per thread that the launch bounds and the options leave.

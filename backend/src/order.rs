@@ -214,6 +214,9 @@ impl<'a> Checker<'a> {
     }
 
     fn has_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
+        if !statement.releases && statement.reach > Reach::Block {
+            return of(events, Part::Invalidate).next().map(|_| ()).ok_or("its CCTL is missing");
+        }
         let fence = has_membar(statement, events)?;
         if statement.reach == Reach::Block {
             return Ok(());
@@ -221,7 +224,7 @@ impl<'a> Checker<'a> {
         if !self.has_error_barriers(events, |event| self.precedes(fence, event)) {
             return Err("no ERRBAR after its MEMBAR");
         }
-        self.has_invalidation(fence, events)
+        if statement.acquires { self.has_invalidation(fence, events) } else { Ok(()) }
     }
 
     fn has_alias_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
@@ -376,7 +379,7 @@ impl<'a> Checker<'a> {
                 if let Some(fence) = fence {
                     self.comes_by(fence, rank)?;
                 }
-                if statement.is_hard() || statement.releases {
+                if statement.follows_all() {
                     since.iter().try_for_each(|earlier| self.comes_by(*earlier, rank))?;
                     since.clear();
                 }

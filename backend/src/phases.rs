@@ -8,21 +8,31 @@ use crate::ori::text;
 use crate::ori::verify::{Stage, verify};
 use crate::phase;
 use crate::session::Session;
+use crate::switches::Switches;
 use crate::{CodegenError, Options};
 use ptx_isa::Sm;
 
 /// What a phase may know besides the function.
 pub struct Context<'a> {
     pub sm: Sm,
+    pub switches: Switches,
     pub checkpoint: &'a dyn Fn(),
     /// Of the function as the phase gets it.
     pub analyses: &'a Analyses,
 }
 
+#[cfg(test)]
+impl<'a> Context<'a> {
+    pub(crate) fn of(sm: u16, analyses: &'a Analyses) -> Context<'a> {
+        Context { sm: Sm::new(sm), switches: Switches::ALL_ON, checkpoint: &|| (), analyses }
+    }
+}
+
 pub struct Phase {
     pub name: &'static str,
     pub run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
-    /// Phases that must have run before, and why.
+    /// Phases whose place is before this one's, and why. It says what they gain here, not what is right: every phase takes
+    /// any valid function, so leaving out one costs what the reason says and nothing else.
     pub after: &'static [(&'static str, &'static str)],
     /// The lowest `-O` at which it runs; zero for the phases that code needs.
     pub level: u8,
@@ -48,7 +58,6 @@ const fn optional(
 
 /// In the order in which they run. A name may come again: `after` then asks for one earlier run.
 pub const PHASES: &[Phase] = &[
-    optional("OriBranchOpt", phase::branches::run, &[]),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")])
         .keeps_flow(),
@@ -69,9 +78,11 @@ pub const PHASES: &[Phase] = &[
         ],
     )
     .keeps_flow(),
-    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
-    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
-    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
+    optional(
+        "OriLoopSimplification",
+        phase::unroll::rotate::run,
+        &[("OriLiveDead", "the length of a header is that of the code that stays")],
+    ),
     optional(
         "OriLoopUnrolling",
         phase::unroll::run,
@@ -81,11 +92,6 @@ pub const PHASES: &[Phase] = &[
         ],
     ),
     optional("OriBranchOpt", phase::branches::run, &[]),
-    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
-    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
-    optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
-    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
-    optional("OriForwardMemory", phase::forward::run, &[]).keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),
     optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
@@ -137,7 +143,6 @@ pub const PHASES: &[Phase] = &[
         phase::predication::run,
         &[("OriLiveDead", "the length of a block is that of the code that stays")],
     ),
-    optional("OriBranchOpt", phase::branches::run, &[]),
     Phase {
         name: "LateExpandRoutines",
         run: phase::routines::call,
@@ -180,8 +185,8 @@ fn run_all(
     if checks {
         check(func, "Build", Stage::Built)?;
     }
-    for phase in phases {
-        if phase.level > options.opt_level {
+    for (i, phase) in phases.iter().enumerate() {
+        if phase.level > options.opt_level || !options.switches.runs(i) {
             continue;
         }
         run_with(func, phase, options, session, &analyses)?;
@@ -215,7 +220,8 @@ fn run_with(
     session: &Session<'_>,
     analyses: &Analyses,
 ) -> Result<(), CodegenError> {
-    let context = Context { sm: options.sm, checkpoint: session.checkpoint, analyses };
+    let context =
+        Context { sm: options.sm, switches: options.switches, checkpoint: session.checkpoint, analyses };
     (phase.run)(func, &context)
 }
 

@@ -14,6 +14,7 @@
 //! [`check`] proves every allocation right without trusting any of this.
 
 mod assign;
+mod banks;
 mod bundle;
 pub mod check;
 pub(crate) mod convention;
@@ -33,6 +34,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, File, Function, Reg, Value};
 use crate::ori::loops::Loops;
+use crate::switches::{Step, Switches};
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, REGISTER_UNIT, Target};
 use assign::Pool;
 use bundle::Bundles;
@@ -70,7 +72,7 @@ pub fn allocate(
     target: &Target,
     max_registers: u32,
 ) -> Result<Allocation, CodegenError> {
-    allocate_with(func, target, max_registers, &|| ())
+    allocate_with(func, target, max_registers, Switches::ALL_ON, &|| ())
 }
 
 /// As [`allocate`]; `checkpoint` is called often and cancels by unwinding.
@@ -78,11 +80,12 @@ pub fn allocate_with(
     func: &mut Function,
     target: &Target,
     max_registers: u32,
+    switches: Switches,
     checkpoint: &dyn Fn(),
 ) -> Result<Allocation, CodegenError> {
     convention::lower_fixes(func);
     let before = func.clone();
-    let allocation = run(func, target, max_registers, checkpoint)?;
+    let allocation = run(func, target, max_registers, switches, checkpoint)?;
     check::check(&before, func, target, &allocation, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
     Ok(allocation)
@@ -92,11 +95,13 @@ fn run(
     func: &mut Function,
     target: &Target,
     max_registers: u32,
+    switches: Switches,
     checkpoint: &dyn Fn(),
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
-    let pools = pools(draft.func, target, max_registers);
+    let pools = pools(draft.func, target, max_registers, switches);
+    let remakes = switches.takes(Step::Remat);
     let mut whole = None;
     loop {
         checkpoint();
@@ -105,7 +110,8 @@ fn run(
         let frequency = frequency(draft.func, &cfg);
         let blocked = Blocked::new(draft.func, &live, target)?;
         let build = |draft: &Draft<'_>| {
-            bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone())
+            let coalesces = switches.takes(Step::Coalesce);
+            bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone(), coalesces)
         };
         let mut bundles = build(&draft);
         let placed = match (place(&draft, &live, &mut bundles, pools, &blocked, checkpoint), &mut whole) {
@@ -149,7 +155,7 @@ fn run(
                 draft.origin.clone_from(&whole.origin);
                 draft.fixed = draft::pinned(draft.func);
                 whole.shadows =
-                    spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach);
+                    spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach, remakes);
             }
         }
     }
@@ -202,9 +208,10 @@ fn place(
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
     let mut used = [0; 5];
     for pool in pools {
-        let solution = assign::assign(bundles, live, pool, &blocked.lost, checkpoint).or_else(|| {
-            assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost)
-        });
+        let solution =
+            assign::assign(bundles, draft.func, live, pool, &blocked.lost, checkpoint).or_else(|| {
+                assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost)
+            });
         let can_spill = matches!(pool.file, File::R | File::P | File::UR);
         let Some((assignment, occupancy)) = solution.filter(|(a, _)| a.failed.is_empty() || can_spill) else {
             let what = format!("more {:?} registers than {}", pool.file, pool.count);
@@ -234,8 +241,8 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
     (0..func.blocks.len()).map(|b| 8f32.powi(depth(b) as i32)).collect()
 }
 
-fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
-    let pool = |file, count| Pool { file, count, reserved: None, saves: false, unit: 1 };
+fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switches) -> [Pool; 5] {
+    let pool = |file, count| Pool { file, count, reserved: None, saves: false, free: 0, unit: 1 };
     // Callers keep what they have above. Barriers of theirs can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
@@ -250,8 +257,9 @@ fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
             count: general,
             reserved: Some(STACK_POINTER.index),
             saves: !func.entry && func.routine.is_none() && !func.facts.private,
+            free: if func.entry { target.limits.free_registers() as u16 } else { 0 },
             // What a function takes is lost to its callers.
-            unit: if func.entry { REGISTER_UNIT as u16 } else { 1 },
+            unit: if func.entry && switches.takes(Step::WholeUnits) { REGISTER_UNIT as u16 } else { 1 },
         },
     ]
 }

@@ -8,6 +8,7 @@ use crate::ori::ir::Function;
 use crate::regalloc::{self, Allocation};
 use crate::sched::pre;
 use crate::session::Session;
+use crate::switches::Step;
 use crate::target::{MAX_REGISTERS, REGISTER_UNIT, SM_REGISTERS, Target, WARP};
 
 /// No limit goes below.
@@ -55,15 +56,16 @@ pub(crate) fn assign(
     session: &Session<'_>,
 ) -> Result<Allocation, CodegenError> {
     let checkpoint = session.checkpoint;
-    if options.opt_level == 0 {
-        return regalloc::allocate_with(func, target, limit, checkpoint);
+    let switches = options.switches;
+    if options.opt_level == 0 || !switches.takes(Step::PreSched) {
+        return regalloc::allocate_with(func, target, limit, switches, checkpoint);
     }
     // Fewer values than this are never too many at once.
     let may_try_again = limit < MAX_REGISTERS || func.values.len() > FEW_VALUES;
     let unordered = may_try_again.then(|| func.clone());
     let attempt = |func: &mut Function, live: u32| {
         let meant = pre::schedule(func, target, live, checkpoint);
-        let result = regalloc::allocate_with(func, target, limit, checkpoint);
+        let result = regalloc::allocate_with(func, target, limit, switches, checkpoint);
         // Another order may do without, which is right but must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
         (result, meant)
@@ -72,7 +74,7 @@ pub(crate) fn assign(
     let Some(unordered) = unordered else { return best };
     let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
     for share in [7, 6, 4, 0] {
-        if best.is_ok() && traffic(func) == 0 {
+        if best.is_ok() && (traffic(func) == 0 || !switches.takes(Step::RetrySpills)) {
             break;
         }
         let mut other = unordered.clone();
@@ -84,7 +86,10 @@ pub(crate) fn assign(
     let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
     for fewer in [2, 4, 6] {
         let Ok(Allocation { registers, .. }) = best else { break };
-        if registers > meant + NEARLY || warps(registers) >= warps(meant) {
+        if !switches.takes(Step::RetryOccupancy)
+            || registers > meant + NEARLY
+            || warps(registers) >= warps(meant)
+        {
             break;
         }
         let mut other = unordered.clone();

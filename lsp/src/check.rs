@@ -88,6 +88,9 @@ pub struct Arguments {
     /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
+    /// Also search folders for files of CUDA, C++, Rust and Python with PTX in them. Hidden folders are left out.
+    #[arg(long, conflicts_with_all = ["fix", "format_code", "emit"])]
+    embedded: bool,
     /// Output format.
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -196,7 +199,7 @@ fn explain(word: &str) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> io::Result<u8> {
-    let Found { paths, errors } = files::find(&arguments.paths)?;
+    let Found { paths, errors } = files::find(&arguments.paths, arguments.embedded)?;
     for error in &errors {
         say(format_args!("ptx-check: {error}"));
     }

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{output, terminal, threads};
+use crate::{output, switches, terminal, threads};
 use clock::{Clock, Stage};
 pub use definition::definition;
 use log::{FAILED, Kind, Log};
@@ -29,6 +29,7 @@ use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::module::{effective_target, header, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
+use ptx_backend::Switches;
 use ptx_isa::{FormId, PtxVersion};
 use source::Text;
 
@@ -121,6 +122,8 @@ argument. Options that are not supported yet cause a warning or an error. Common
 
 Options of ptxc only:
   -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
+  -knob PHASE=-NAME,...             leave compiler phases out, after those that PTX_PHASE in the environment
+                                    names; an unknown name lists the phases
   --max-input-size MIB              reject larger files (default 256, maximum 4095)
 
 Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.
@@ -145,18 +148,30 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
         }
     }
     let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
-    let status = compile(options, text, &words.join(" "), &mut clock, log);
+    let switches = match switches::chosen(&options.phases) {
+        Ok(switches) => switches,
+        Err(message) => return log.fatal(message),
+    };
+    let status = compile(options, switches, text, &words.join(" "), &mut clock, log);
     if status == 0 {
         clock.report(options.stats, log);
     }
     status
 }
 
-fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock, log: &mut Log) -> u8 {
+fn compile(
+    options: &Options,
+    switches: Switches,
+    text: Text,
+    command_line: &str,
+    clock: &mut Clock,
+    log: &mut Log,
+) -> u8 {
     // The process ends with this compilation: taking everything apart again would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
+    db.set_switches(switches);
     db.set_max_registers(options.max_registers);
     db.set_max_function_registers(options.max_function_registers);
     if options.relocatable {
@@ -174,7 +189,10 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
         overrides: options.overrides_directives,
     });
     db.set_caches(options.caches);
-    let file = db.add_frozen_file(text.text.clone());
+    let file = match options.check_only {
+        true => db.add_frozen_file(text.text.clone()),
+        false => db.add_frozen_file_to_compile(text.text.clone()),
+    };
     let task = Task { options, text, db: &db, file };
     task.run(command_line, clock, log)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::check::files;
-use crate::{input, terminal};
+use crate::{input, switches, terminal};
 use clap::Args;
 use ptx_analysis::Database;
 use ptx_isa::Sm;
@@ -21,6 +21,16 @@ pub struct Arguments {
     /// Use this target instead of the target of the file.
     #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
+    /// Leave phases of the compiler out (-NAME, or -NAME#2 for the second run) or put them back (+NAME), after what
+    /// PTX_PHASE says; `all` for all that can be left out.
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    phases: String,
     /// PTX file, or `-` for standard input.
     file: PathBuf,
 }
@@ -40,6 +50,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     let path = &arguments.file;
     let input = input::read(path, input::LARGEST).map_err(|error| files::named(&error, path).to_string())?;
     let mut db = Database::default();
+    db.set_switches(switches::chosen(&arguments.phases)?);
     db.set_target_override(arguments.target);
     let file = db.add_frozen_file(input.text);
     ptx_analysis::dump::dump(&db, file, &arguments.stage, arguments.function.as_deref())

@@ -89,4 +89,25 @@ mod tests {
         assert!(all[0]["text"].as_str().is_some_and(|text| text.contains(".text.k") && text.contains("BAR")));
         assert!(documents(&ptx).is_err());
     }
+
+    /// A container with two texts for the same generation, one of which ends as C strings do.
+    #[test]
+    fn texts_of_a_fatbin_are_documents() {
+        let text = ".version 8.0\n.target sm_90\n.entry k() { ret; }\n";
+        let image = |content: &[u8]| {
+            let mut image = vec![0; 64];
+            (image[0], image[4], image[8], image[28]) = (1, 64, content.len() as u8, 90);
+            image.extend(content);
+            image
+        };
+        let images = [image(text.as_bytes()), image(&[text.as_bytes(), b"\0"].concat())].concat();
+        let mut fatbin = b"\x50\xed\x55\xba\x01\x00\x10\x00".to_vec();
+        fatbin.extend((images.len() as u64).to_le_bytes());
+        fatbin.extend(images);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("k.fatbin");
+        std::fs::write(&path, &fatbin).expect("a file");
+        let document = |name: &str| json!({ "name": name, "language": "ptx", "text": text });
+        assert_eq!(documents(&path), Ok(vec![document("sm_90.ptx"), document("sm_90-2.ptx")]));
+    }
 }

@@ -23,8 +23,8 @@ pub struct Arguments {
 
 const LINES: &str = "`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
   B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
-waits for scoreboard 2; reading releases none, writing scoreboard 0; the warp may yield; stalls for 4 cycles. In braces
-stand fields that the text does not show.
+waits for scoreboard 2; releases no scoreboard when it has read its operands, and scoreboard 0 when it has written its
+result; the warp may yield; the next instruction issues after 4 cycles. Braces hold fields that the text does not show.
 
 `asm` and `words` read the standard input and answer each line with a line: empty lines and comments (`# …`) with
 themselves, wrong ones with an empty line, a message and exit status 1. A comment `# sm_90 NAME`, which --control prints

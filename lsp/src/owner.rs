@@ -17,6 +17,7 @@ use crate::document::{Document, Encoding};
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
 use crate::last_good::LastGood;
+use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::reference::{self, Stop};
 use crate::transport::Load;
@@ -107,6 +108,11 @@ pub enum Event {
         version: i32,
         diagnostics: Arc<[ide::Diagnostic]>,
     },
+    /// Functions of a version were compiled after an answer was given without them.
+    Late {
+        uri: Url,
+        version: i32,
+    },
     /// A write to another document cancelled background work on this version.
     Interrupted {
         uri: Url,
@@ -155,6 +161,8 @@ pub struct Snapshot {
     pub last_lenses: Arc<LastGood>,
     /// What the reference compiler made of a version.
     pub reference: Option<Referred>,
+    /// For questions that need machine code.
+    pub patience: Patience,
     /// Of a document of another language, whose `file` is empty.
     pub embedded: Option<Embedded>,
 }
@@ -164,6 +172,11 @@ impl Snapshot {
         let text = self.file.text(&self.db);
         let index = self.lines.get_or_init(|| convert::line_index(text));
         Lines { text, index, encoding: self.encoding }
+    }
+
+    /// Which functions of `file` are compiled in at most `time`, by their places among its items.
+    pub fn compiled(&self, file: SourceFile, wanted: &[usize], time: Duration) -> Vec<bool> {
+        self.patience.compiled(&self.db, file, wanted, time)
     }
 }
 
@@ -188,6 +201,8 @@ struct Open {
     sent_tokens: Arc<semantic_tokens::Sent>,
     last_hints: Arc<LastGood>,
     last_lenses: Arc<LastGood>,
+    /// See [`Patience::workers`].
+    workers: Arc<()>,
     /// The document is of another language, and its own file stays empty.
     host: Option<Host>,
     reference: Option<Referred>,
@@ -318,6 +333,7 @@ impl Owner {
             Event::Referred { uri, version, outcome } => self.referred(&uri, version, outcome),
             Event::Found { uri, version, diagnostics } => self.found(uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
+            Event::Late { uri, version } => self.late(&uri, version),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
             Event::Ended { work } => self.ended(work),
             Event::Shutdown => return false,
@@ -388,6 +404,7 @@ impl Owner {
             sent_tokens: Arc::default(),
             last_hints: Arc::default(),
             last_lenses: Arc::default(),
+            workers: Arc::default(),
             host,
             reference: None,
             referring: None,
@@ -532,6 +549,15 @@ impl Owner {
             last_hints: open.last_hints.clone(),
             last_lenses: open.last_lenses.clone(),
             reference: open.reference.clone(),
+            patience: Patience {
+                uri: uri.clone(),
+                version,
+                events: self.events.clone(),
+                runtime: self.runtime.clone(),
+                workers: open.workers.clone(),
+                refreshes_hints: self.abilities.refreshes_inlay_hints,
+                refreshes_lenses: self.abilities.refreshes_code_lenses,
+            },
             embedded: open
                 .host
                 .as_ref()
@@ -652,6 +678,12 @@ impl Owner {
             self.publish(uri);
         }
         self.refresh();
+    }
+
+    fn late(&self, uri: &Url, version: i32) {
+        if self.documents.get(uri).is_some_and(|open| open.document.version() == version) {
+            self.refresh();
+        }
     }
 
     /// Asks the client to fetch again what compilation may have changed.

@@ -213,16 +213,56 @@ fn stages_are_printed() {
         assert!(status == 0 && text.contains(part), "{stage}: {text}");
     }
     let (status, text) = dump("phase:none");
-    let missing = "unknown compiler stage `none`; the stages are ori, OriBranchOpt";
+    let missing = "unknown compiler stage `none`; the stages are ori, OriCopyProp";
     assert!(status == 2 && text.contains(missing), "{text}");
     assert!(dump("none").1.contains("the stages are tokens, tree"));
     let knob = |knob: &str| run(COMPILE, folder.path(), &["-knob", knob, "a.ptx"]);
     let (status, text) = knob("DUMPIR=GvnCse");
     assert!(status == 0 && text.contains("entry \"k\" {\nb0:\n"), "{text}");
     assert!(
-        knob("DUMPIR=none").1.contains("Unknown stage 'none' in DUMPIR; the stages are ori, OriBranchOpt")
+        knob("DUMPIR=none").1.contains("Unknown stage 'none' in DUMPIR; the stages are ori, OriCopyProp")
     );
-    assert!(knob("DUMP").1.contains("Unknown knob 'DUMP'; the only knob is DUMPIR=STAGE"));
+    assert!(knob("DUMP").1.contains("Unknown knob 'DUMP'; the knobs are DUMPIR=STAGE and PHASE=-NAME,..."));
+}
+
+/// A product and a sum, which are one instruction.
+const SUM: &str = ".visible .entry s(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<4>;\nld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nmul.lo.u32 %r3, %r1, %r1;\nadd.u32 %r2, %r3, %r1;\nst.global.u32 [%rd1], %r2;\nret;\n}\n";
+
+#[test]
+fn phases_are_left_out() {
+    let folder = folder(&[("a.ptx", &module(&[SUM]))]);
+    let without = |program: &str, list: Option<&str>, arguments: &[&str]| {
+        let mut command = command(program, folder.path(), arguments);
+        command.envs(list.map(|list| ("PTX_PHASE", list)));
+        told(&mut command)
+    };
+    let has_sum = |list: Option<&str>, arguments: &[&str]| {
+        let arguments = [&["dump", "--stage", "mach", "a.ptx"], arguments].concat();
+        let (status, text) = without(SERVER, list, &arguments);
+        assert_eq!(status, 0, "{text}");
+        text.contains("IADD3")
+    };
+    let list = "-GeneralOptimize";
+    assert!(!has_sum(None, &[]));
+    assert!(has_sum(Some(list), &[]));
+    assert!(has_sum(None, &["--phases", list]));
+    assert!(!has_sum(Some(list), &["--phases=+GeneralOptimize"]));
+    let (status, shown) =
+        without(COMPILE, None, &["-knob", "PHASE=-OriFold", "-knob", "DUMPIR=OriFold", "a.ptx"]);
+    assert!(status == 0 && !shown.contains("entry"), "{shown}");
+    let shown = without(COMPILE, Some("-OriFold"), &["-knob", "DUMPIR=OriFold", "a.ptx"]).1;
+    assert!(!shown.contains("entry"), "{shown}");
+    let listed = "Unknown phase 'Fold'; those that can be left out are OriCopyProp, ";
+    let (status, text) = without(COMPILE, None, &["-knob", "PHASE=-Fold", "a.ptx"]);
+    assert!(status == 255 && text.contains(listed), "{text}");
+    for (program, failed) in [(COMPILE, 255), (SERVER, 2)] {
+        let arguments: &[&str] =
+            if program == SERVER { &["dump", "--stage", "sass", "a.ptx"] } else { &["a.ptx"] };
+        let (status, text) = without(program, Some("-Fold"), arguments);
+        assert!(status == failed && text.contains("PTX_PHASE: ") && text.contains(listed), "{status} {text}");
+    }
+    let text = without(COMPILE, Some("-LateLegalization"), &["a.ptx"]).1;
+    assert!(text.contains("PTX_PHASE: Phase 'LateLegalization' cannot be left out"), "{text}");
 }
 
 #[test]
@@ -250,7 +290,8 @@ fn inputs_that_are_no_text_give_one_message() {
         }
     }
     let (status, text) = run(CHECK, folder.path(), &["empty"]);
-    assert_eq!((status, &*text), (2, "ptx-check: empty: folder contains no .ptx files\n"));
+    let message = "ptx-check: empty: folder contains no .ptx files; `--embedded` looks for";
+    assert!(status == 2 && text.starts_with(message) && text.lines().count() == 1, "{text}");
     assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("is a folder, not a file"));
 }
 
@@ -355,7 +396,9 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
     let texts = [
         ".visible .entry k() .maxntid 64 .minnctapersm 40 { ret; }",
         ".visible .entry l() .maxnreg 10 { ret; }",
-        ".visible .func f() { ret; }",
+        ".visible .global .align 8 .b64 t[4];",
+        ".visible .func f(.param .b64 a) { .reg .b64 %rd<4>; ld.param.b64 %rd1, [a]; mov.u64 %rd2, t; \
+            add.s64 %rd3, %rd2, 16; st.u64 [%rd1], %rd3; ret; }",
     ];
     let folder = folder(&[("k.ptx", &module(&texts))]);
     let compile = |rest: &[&str]| {
@@ -369,10 +412,26 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
     assert_eq!(compile(&["-Werror"]), (255, warnings("error  ") + aborted));
     let (status, text) = compile(&["-w", "-c", "-v"]);
     let without_times: Vec<&str> = text.lines().filter(|line| !line.contains("Compile time")).collect();
-    let first = "ptxc info    : 0 bytes gmem\nptxc info    : Function properties for f\n    \
+    let first = "ptxc info    : 32 bytes gmem\nptxc info    : Function properties for f\n    \
         0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
         ptxc info    : Compiling entry function 'l' for 'sm_80'\n";
     assert!(status == 0 && without_times.join("\n").starts_with(first), "{text}");
+}
+
+#[test]
+fn functions_of_objects_are_described_in_the_order_of_ptxas() {
+    let texts = [
+        ".visible .func h(); .visible .func a() { call a, (); ret; }",
+        ".visible .entry k() { call.uni a, (); call.uni h, (); call.uni a, (); ret; }",
+        ".visible .func b() { call a, (); ret; }",
+        ".visible .func h() { call b, (); call h, (); ret; }",
+        ".visible .entry l() { ret; }",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    let (_, text) = run(COMPILE, folder.path(), &["-arch=sm_80", "-c", "-v", "-o", "x.cubin", "k.ptx"]);
+    let names: Vec<&str> =
+        text.lines().filter_map(|line| Some(line.split_once("properties for ")?.1)).collect();
+    assert_eq!(names, ["l", "a", "b", "h", "k"], "{text}");
 }
 
 #[test]

@@ -22,24 +22,31 @@ pub struct Token {
 
 /// Cuts `text` into tokens. Texts of 4 GiB and more are out of the range of positions and yield no tokens.
 pub fn lex(text: &str) -> Vec<Token> {
+    let mut all = Vec::with_capacity(text.len() / 3 + 1);
+    all.extend(tokens(text));
+    all
+}
+
+/// As [`lex`], one after the other.
+pub fn tokens(text: &str) -> impl Iterator<Item = Token> {
     let bytes = text.as_bytes();
-    if u32::try_from(bytes.len()).is_err() {
-        return Vec::new();
-    }
-    let mut tokens = Vec::with_capacity(bytes.len() / 3 + 1);
+    let end = if u32::try_from(bytes.len()).is_ok() { bytes.len() } else { 0 };
     let mut pos = 0;
     // Only blanks since the last line break: a `#` here opens a preprocessor line.
     let mut line_start = true;
-    while pos < bytes.len() {
-        let (kind, end) = token(bytes, pos, line_start);
+    std::iter::from_fn(move || {
+        if pos >= end {
+            return None;
+        }
+        let start = pos;
+        let (kind, end) = token(bytes, start, line_start);
         line_start = match kind {
-            WHITESPACE => line_start || bytes[pos..end].contains(&b'\n'),
+            WHITESPACE => line_start || bytes[start..end].contains(&b'\n'),
             _ => false,
         };
-        tokens.push(Token { kind, len: (end - pos) as u32 });
         pos = end;
-    }
-    tokens
+        Some(Token { kind, len: (end - start) as u32 })
+    })
 }
 
 /// Adds the tokens of `text` that are neither blanks nor comments. Those of a heading end with the first brace, which

@@ -27,7 +27,7 @@ mod tests;
 
 pub use error::{ErrorCode, Remedy, SyntaxError};
 pub use kind::SyntaxKind;
-pub use lexer::{Token, lex, next_token};
+pub use lexer::{Token, lex, next_token, tokens};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use scan::{Next, is_word, word_end};
 pub use split::{ItemKind, RawItem, split};

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Lists random statements of the instruction table that NVIDIA's assembler takes and ptxc refuses.
 
-  draw.py [--arch sm_90a …] [--seed 1] [--most 50] [--grep TEXT]
+  draw.py [--arch sm_90a …] [--seed 1] [--most 50] [--grep TEXT] [--varied]
 
 For each target: kernels of one statement each (syntax/isa/examples/draw.rs). Those that ptxas takes must be compiled by
-ptxc, except what EXCEPTIONS lists, and NVIDIA's disassembler must read the code. What is refused is grouped by reason. PTXAS and PTXC name the
-programs (`eval "$(tests/oracle/install.sh)"` sets the first)."""
+ptxc, except what EXCEPTIONS lists, and NVIDIA's disassembler must read the code. What is refused is grouped by reason.
+--varied draws operands and surroundings too that few programs have. PTXAS, PTXC and PTX_DRAW
+(the example, built) name the programs (`eval "$(tests/oracle/install.sh)"` sets the first)."""
 import argparse
 import collections
 import os
@@ -20,7 +21,7 @@ import vendor
 ROOT = pathlib.Path(__file__).parents[2]
 PTXAS = os.environ.get("PTXAS", "ptxas")
 PTXC = os.environ.get("PTXC", str(ROOT / "target/release/ptxc"))
-DRAW = ["cargo", "run", "--release", "--quiet", "-p", "ptx-isa", "--example", "draw", "--"]
+DRAW = os.environ.get("PTX_DRAW", "cargo run --release --quiet -p ptx-isa --example draw --").split()
 TARGETS = """sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_103f sm_110 sm_110a
 sm_110f sm_120 sm_120a sm_120f sm_121 sm_121a""".split()
 # Statements that ptxas accepts and we refuse, because their meaning is not defined.
@@ -28,6 +29,7 @@ EXCEPTIONS = [
     (r"mma\.sync\.aligned\.m8n8k4\..*bf16", "ptxas makes no code of it"),
     (r"^cvt.*\.ue8m0x4\.f32", "ptxas gives zero for all operands that one would write"),
     (r"^(st|red)\.async.*complete_tx::bytes\S* \[[^\]]*\], [^\[]*;$", "without a barrier object ptxas makes no code of it"),
+    (r"^st\.async\S*\.global\S* \[[^\]]*\], [^\[]*, \[", "with a barrier object ptxas makes no code of it, or ends with a fault"),
     (r"^testp\.f(32|64) ", "without a property ptxas makes no code of it"),
     (r"^madc\.hi\S*\.[su]16", "ptxas takes the upper half of a product of 32 bits"),
     (r"^fma\.r[zmp].*\.bf16", "ptxas computes with the operands as f16"),
@@ -38,7 +40,8 @@ EXCEPTIONS = [
     (r"^fence\.proxy\.tensormap.*\[tex\]", "a texture is no tensor map"),
     (r"^txq\.(memory_layout|force_unnormalized_coords.*\[%)", "ptxas reads the first word of a table, whatever that is"),
     (r"^txq\.force_unnormalized_coords.*\[tex\]", "a texture has no such attribute"),
-    (r"^tex\.\S*\.s32 [^;]*\}\]?, %x\d+;$", "a depth comparison of an element that is not filtered"),
+    (r"^tex\.(?!level|grad)\S*\.s32 [^;]*\}\]?, %x\d+;$", "a depth comparison of an element that is not filtered"),
+    (r"^tex\.level\S*\.s32 [^;]*\}\]?, [^,{}]+(, \{[^}]*\})?, %x\d+;$", "a depth comparison of an element that is not filtered"),
     (r"^mov\.v4\.[bsuf]16 .*\}, [^{]*;$", "ptxas puts all 16 bits into the first of four parts"),
     (r"^st\.async\.weak.*, \{", "without a vector's length ptxas makes no code of it"),
     (r"^st\.async\S*\.[bsuf]64 [^{]*\{[^},]*,[^},]*,", "ptxas makes no code of a vector of 32 bytes"),
@@ -50,9 +53,10 @@ TOGETHER = 400
 NUMBER = re.compile(r"\bk(\d+)\b")
 
 
-def draw(arch, seed, most):
+def draw(arch, seed, most, varied):
     """The text before the kernels, and the kernels by number."""
-    text = subprocess.run([*DRAW, arch, str(seed), str(most)], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kind = "varied" if varied else "plain"
+    text = subprocess.run([*DRAW, arch, str(seed), str(most), kind], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     head, *kernels = re.split(r"^(?=\.visible \.entry)", text, flags=re.M)
     return head, dict(enumerate(kernels))
 
@@ -147,11 +151,12 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--most", type=int, default=50, help="names of each form")
     options.add_argument("--grep", default="")
+    options.add_argument("--varied", action="store_true")
     options.add_argument("--examples", type=int, default=3)
     options = options.parse_args()
     wrong = 0
     for arch in options.arch:
-        head, kernels = draw(arch, options.seed, options.most)
+        head, kernels = draw(arch, options.seed, options.most, options.varied)
         kernels = {number: kernel for number, kernel in kernels.items() if options.grep in statement(kernel)}
         accepted, refused, unreadable = 0, {}, {}
         numbers = list(kernels)

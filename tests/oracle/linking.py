@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Links objects of ptxc and of ptxas with nvlink, each as caller and as callee, and runs the results.
 
-  linking.py [--targets sm_75,sm_90]
+  linking.py [--targets sm_75,sm_90] [--programs COUNT [--first SEED] [--keep FOLDER]]
 
-The two modules in `linking` are compiled separately by either compiler and linked in all four ways. The emulator must leave
-in memory what the interpreter does with both modules as one. The exit status tells whether it does."""
+The two modules in `linking`, and those of random programs, are compiled separately by either compiler and linked in all four
+ways. The emulator must leave in memory what the interpreter does with both modules as one. The exit status tells whether it
+does."""
 import argparse
 import os
 import pathlib
@@ -12,6 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import linked_programs
 
 HERE = pathlib.Path(__file__).parent / "linking"
 PTXAS = os.environ.get("PTXAS", "ptxas")
@@ -33,36 +36,67 @@ def run(*command):
     return done.returncode == 0, done.stdout + done.stderr
 
 
+class Linker:
+    """Compiles two modules by either compiler, links them in all four ways and runs the results."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.compilers = {"ptxas": PTXAS, "ptxc": BUILT / "ptxc"}
+        self.count, self.wrong = 0, []
+
+    def run(self, name, target, modules, program, cases, options=()):
+        for compiler, path in self.compilers.items():
+            for module, text in modules.items():
+                made, said = run(path, "-c", "-arch", target, *options, text, "-o", self.folder / f"{module}_{compiler}.cubin")
+                if not made:
+                    self.wrong.append(f"{name}, {target}: {compiler} does not compile {module}: {said}")
+                    return
+        for caller in self.compilers:
+            for callee in self.compilers:
+                self.count += 1
+                how = f"{name}, {target} {' '.join(options)}: caller by {caller}, callee by {callee}"
+                cubin = self.folder / "program.cubin"
+                made, said = run("nvlink", "-arch", target, self.folder / f"caller_{caller}.cubin", self.folder / f"callee_{callee}.cubin", "-o", cubin)
+                if not made:
+                    self.wrong.append(f"{how}: nvlink: {said}")
+                    continue
+                _, said = run(BUILT / "oracle", "--run", program, cases, "--target", target, "--cubin", cubin)
+                # What our code does as a whole program is judged too, once.
+                expected = r"compiled: +agrees\s+cubin: +agrees" if caller == callee == "ptxc" else r"cubin: +agrees"
+                if not re.search(expected, said):
+                    self.wrong.append(f"{how}: {said[-400:]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", default=TARGETS)
-    targets = parser.parse_args().targets.split(",")
-    compilers = {"ptxas": PTXAS, "ptxc": BUILT / "ptxc"}
-    wrong = []
+    parser.add_argument("--programs", type=int, default=0, help="random programs for each target")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first")
+    parser.add_argument("--keep", type=pathlib.Path, help="where the texts of one program stay")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        program = folder / "program.ptx"
+        linker = Linker(pathlib.Path(folder))
+        own = {name: HERE / f"{name}.ptx" for name in ("caller", "callee")}
+        texts = arguments.keep or linker.folder
+        program = linker.folder / "program.ptx"
         program.write_text(whole())
+        targets = arguments.targets.split(",")
         for target in targets:
-            for name, compiler in compilers.items():
-                for module in ("caller", "callee"):
-                    made, said = run(compiler, "-c", "-arch", target, HERE / f"{module}.ptx", "-o", folder / f"{module}_{name}.cubin")
-                    if not made:
-                        wrong.append(f"{target}: {name} does not compile {module}: {said}")
-            for caller in compilers:
-                for callee in compilers:
-                    how = f"{target}: caller by {caller}, callee by {callee}"
-                    cubin = folder / "program.cubin"
-                    made, said = run("nvlink", "-arch", target, folder / f"caller_{caller}.cubin", folder / f"callee_{callee}.cubin", "-o", cubin)
-                    if not made:
-                        wrong.append(f"{how}: nvlink: {said}")
-                        continue
-                    _, said = run(BUILT / "oracle", "--run", program, HERE / "program.cases", "--target", target, "--cubin", cubin)
-                    if not re.search(r"cubin: +agrees", said):
-                        wrong.append(f"{how}: {said}")
-    print(f"linking: {4 * len(targets) - len(wrong)} of {4 * len(targets)} programs of two objects agree")
-    print("\n".join(wrong), end="")
-    return 1 if wrong else 0
+            linker.run("program", target, own, program, HERE / "program.cases")
+        random = {name: texts / f"random_{name}.ptx" for name in ("caller", "callee", "whole")}
+        cases = texts / "random.cases"
+        for seed in range(arguments.first, arguments.first + arguments.programs):
+            *modules, case = linked_programs.modules(seed)
+            for path, text in zip(random.values(), modules):
+                path.write_text(text)
+            cases.write_text(case)
+            two = {name: random[name] for name in own}
+            for number, target in enumerate(targets):
+                level = (3, 3, 1, 3, 0, 3, 2)[(seed + number) % 7]
+                linker.run(f"seed {seed}", target, two, random["whole"], cases, [f"-O{level}"])
+    print(f"linking: {linker.count - len(linker.wrong)} of {linker.count} programs of two objects agree")
+    print("\n".join(linker.wrong), end="")
+    return 1 if linker.wrong else 0
 
 
 if __name__ == "__main__":

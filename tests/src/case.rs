@@ -8,6 +8,7 @@ use ptx_backend::calls;
 use ptx_backend::inline::{self, Callees};
 use ptx_backend::input::{Env, Function, SrcId};
 use ptx_backend::join::{Joined, Program};
+use ptx_backend::switches::Step;
 use ptx_backend::target::Target;
 use ptx_backend::{CodegenError, CompiledFunction, LinkFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
@@ -247,6 +248,7 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     let mut env = Env::clone(ptx_analysis::compile::whole_env(&db, file));
+    env.pointees_wait = *ptx_analysis::compile::pointees_wait(&db, file);
     for (i, signature) in (0..).zip(&mut env.functions) {
         signature.waits = ptx_analysis::compile::may_wait(&db, file, i);
     }
@@ -381,7 +383,15 @@ pub enum Outcome {
 /// # Errors
 /// The compiler's.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
-    let options = Options { opt_level: level, ..Options::new(sm) };
+    compile_with(input, Options { opt_level: level, ..Options::new(sm) })
+}
+
+/// As [`compile`], with all options.
+///
+/// # Errors
+/// The compiler's.
+pub fn compile_with(input: &Input, options: Options) -> Result<Joined, CodegenError> {
+    let sm = options.sm;
     let mut taken = BTreeSet::default();
     calls::add_pointed_to(&input.module.env, &mut taken);
     let functions = || input.module.functions.iter().map(|(function, _)| function);
@@ -414,7 +424,7 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     /// Compiles a function with others in its calls' place, and if that fails as it is.
     fn function(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
-        let inlines = self.options.opt_level > 0;
+        let inlines = self.options.opt_level > 0 && self.options.switches.takes(Step::InlineFunctions);
         let bodies = |index| self.module.body(index);
         let callees = Callees { bodies: &bodies, variables: &self.module.env.variables, small: inlines };
         if let Some(inlined) = inline::inline(function, callees)? {

@@ -19,6 +19,8 @@
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
 //! tensor f16 64x32 16x8 32 zero    # the same with a tensor of its own, whose contents and comparison follow as a buffer's
+//! images f16 8x9x7x2 8x16 -1,-1x-1,-1 16 # as `tensor`, of images (channels, pixels, images): the channels and pixels that copies move,
+//!                                  # and in each dimension where pixels begin and end, from the image's first and last
 //! texture f32x4 8x2 small 2 linear # a texture or a surface: element, extents and contents
 //! bind NAME f32x4 8x2 small 2      # the same for a variable of the module; a sampler is a texture of which nothing is read
 //! ```
@@ -35,7 +37,7 @@
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
-use ptx_emu::tensormap::TensorMap;
+use ptx_emu::tensormap::{Image, TensorMap};
 use ptx_emu::texture::{Border, Channel, Texture};
 use std::path::Path;
 
@@ -150,21 +152,22 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
             let (texture, bytes) = texture(words)?;
             case.arguments.push(Argument::Texture(texture, bytes));
         }
-        "tensor" => {
-            let extents = |at: usize| -> Option<Vec<u64>> {
-                words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
+        "tensor" | "images" => {
+            let (map, after) = if first == "tensor" {
+                (TensorMap::packed(words.first()?, &extents(words, 1)?, &extents(words, 2)?, number(3)?)?, 4)
+            } else {
+                (images(words)?, 5)
             };
-            let map = TensorMap::packed(words.first()?, &extents(1)?, &extents(2)?, number(3)?)?;
-            if words.len() == 4 {
+            if words.len() == after {
                 case.arguments.push(Argument::Tensor(map));
                 return Some(());
             }
             let ty = words[0];
-            let count = extents(1)?.iter().product::<u64>() as usize;
-            let buffer = match words[4..] {
+            let count = extents(words, 1)?.iter().product::<u64>() as usize;
+            let buffer = match words[after..] {
                 ["unwritten", ref rest @ ..] => Argument::Unwritten(count * size(ty)?, compare(ty, rest)?),
                 _ => {
-                    let (bytes, rest) = contents(ty, count, &words[4..])?;
+                    let (bytes, rest) = contents(ty, count, &words[after..])?;
                     Argument::Buffer(bytes, compare(ty, rest)?)
                 }
             };
@@ -184,6 +187,23 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// The numbers of a word with `x` between them.
+fn extents<T: std::str::FromStr>(words: &[&str], at: usize) -> Option<Vec<T>> {
+    words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
+}
+
+/// A map of images.
+fn images(words: &[&str]) -> Option<TensorMap> {
+    let [channels, pixels] = extents(words, 2)?[..] else { return None };
+    let corner = |word: &str| {
+        let (first, last) = word.split_once(',')?;
+        Some([first.parse().ok()?, last.parse().ok()?])
+    };
+    let corners = words.get(3)?.split('x').map(corner).collect::<Option<_>>()?;
+    let swizzle = words.get(4)?.parse().ok()?;
+    TensorMap::images(words.first()?, &extents(words, 1)?, channels, Image { corners, pixels }, swizzle)
 }
 
 /// A texture or a surface, and what it holds.

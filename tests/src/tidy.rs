@@ -43,7 +43,7 @@ const HOMES: &[(&str, &str)] = &[
 /// The modules of the analysis from the lowest floor up. Each uses those before it and its own parts, and no other.
 const FLOORS: &[&[&str]] = &[
     // The text and its items.
-    &["text", "diagnostic", "syntax_errors", "db", "items"],
+    &["text", "diagnostic", "syntax_errors", "at_work", "db", "items"],
     // What items declare, and the module that they make.
     &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
     // Names in a function, and their ranges.
@@ -54,7 +54,7 @@ const FLOORS: &[&[&str]] = &[
     &["lower"],
     // The file as a whole.
     &["reach", "callees", "convention", "locate", "findings"],
-    &["debug_data", "lines", "product_waits", "compile"],
+    &["debug_data", "lines", "product_waits", "compile", "ready"],
     &["ide", "dump"],
 ];
 

@@ -219,3 +219,44 @@ fn deep_and_long_texts_are_checked_in_time() {
         assert!(time < Duration::from_secs(20), "{:?} took {time:?}", &text[..text.len().min(160)]);
     }
 }
+
+/// A folder's files of other languages are checked on request, and what is found has places in those files.
+#[test]
+fn folders_of_other_languages_are_searched_on_request() {
+    let Some(checker) = checker() else { return };
+    let folder = std::env::temp_dir().join(format!("ptx-check-hosts-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join(".venv")).expect("a folder");
+    let wrong = "__device__ void f(int &x) {\n  asm(\"fna.rn.f32 %0, %0, %0, %0;\" : \"+f\"(x));\n}\n";
+    let cupy = format!("import cupy\nk = cupy.RawKernel(r\'\'\'{wrong}\'\'\', 'f')\n");
+    for (name, text) in [
+        ("good.ptx", KERNEL),
+        ("kernel.cu", wrong),
+        ("kernel.py", cupy.as_str()),
+        (".venv/copy.cu", wrong),
+        ("plain.rs", "fn main() {}\n"),
+    ] {
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    let path = folder.to_str().expect("a path in UTF-8");
+    assert_eq!(status(&run(&checker, &[path], b"")), 0);
+    let sarif = run(&checker, &["--embedded", "--format", "sarif", path], b"");
+    assert_eq!(status(&sarif), 1, "{}", text(&sarif.stderr));
+    let document: Value = serde_json::from_slice(&sarif.stdout).expect("JSON");
+    let results = document["runs"][0]["results"].as_array().expect("results");
+    let places: Vec<(String, u64, u64)> = results
+        .iter()
+        .map(|result| {
+            let place = &result["locations"][0]["physicalLocation"];
+            let uri = place["artifactLocation"]["uri"].as_str().expect("a name");
+            let name = uri.rsplit('/').next().unwrap_or_default().to_owned();
+            let number = |field: &str| place["region"][field].as_u64().expect("a number");
+            (name, number("startLine"), number("startColumn"))
+        })
+        .collect();
+    assert_eq!(places, [("kernel.cu".to_owned(), 2, 8), ("kernel.py".to_owned(), 3, 8)], "{document:#}");
+    std::fs::remove_file(folder.join("good.ptx")).expect("it is there");
+    let none = run(&checker, &[path], b"");
+    assert_eq!(status(&none), 2);
+    assert!(text(&none.stderr).contains("`--embedded`"), "{}", text(&none.stderr));
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+}

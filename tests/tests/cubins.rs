@@ -52,3 +52,28 @@ fn cubins_of_files_with_functions_run() {
     assert!(!made.is_empty());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// What the attributes of a kernel say of its matrix instructions and of the system's shared memory, as ptxas has it.
+#[test]
+fn kernels_say_which_matrix_instructions_they_have() {
+    const SPARSE: &str = "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3, %r4}, \
+        {%f1, %f2, %f3, %f4}, %r5, 0;";
+    const TILES: &str = "wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4}, [s];";
+    const PLACE: &str = "mov.u32 %r1, %reserved_smem_offset_begin;";
+    let has = |body: &str, record: [u8; 4]| {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n\
+             .reg .f32 %f<5>; .reg .b32 %r<6>; .shared .align 16 .b32 s[256];\n{body}\nst.shared.u32 [s], %r1;\nst.shared.f32 [s+4], %f1;\nret;\n}}\n"
+        );
+        let db = Database::default();
+        let file = db.add_frozen_file(text.as_str());
+        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+        linked.cubin.windows(4).any(|bytes| bytes == record)
+    };
+    let records = [(SPARSE, [3, 0x50, 0x10, 0]), (TILES, [1, 0x2b, 0, 0]), (PLACE, [1, 0x41, 0, 0])];
+    for (body, record) in records {
+        for (_, other) in records {
+            assert_eq!(has(body, other), record == other, "{body}: {other:x?}");
+        }
+    }
+}

@@ -436,7 +436,7 @@ fn classes(operand: &input::Operand) -> Class {
     use input::Operand as O;
     let register = Class::REGISTER.or(Class::PREDICATE);
     match operand {
-        O::Reg(_) => register,
+        O::Reg(_) | O::Sum(..) => register,
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
         O::Address(_) => Class::ADDRESS,
@@ -514,7 +514,7 @@ fn sink(
 fn name(operand: &input::Operand) -> &'static str {
     use input::Operand as O;
     match operand {
-        O::Reg(_) => "a register",
+        O::Reg(_) | O::Sum(..) => "a register",
         O::NotPred(_) => "a negated predicate",
         O::Int(_) => "an integer constant",
         O::F64(_) | O::F32(_) => "a floating-point constant",

@@ -4,7 +4,7 @@ mod modifiers;
 mod operands;
 mod snippets;
 
-use ptx_isa::{Directive, DirectiveKind, Gate, PtxVersion, ScalarType, Site, Sm};
+use ptx_isa::{Directive, DirectiveKind, Gate, PtxVersion, ScalarType, Site, Sm, SpecialReg};
 use text_size::{TextRange, TextSize};
 
 use self::operands::OperandPlace;
@@ -49,7 +49,7 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
         return targets(out, &setting);
     }
     if line.trim_start().starts_with(".version") {
-        return;
+        return versions(out, before);
     }
     let spot = spot(db, file, offset)
         .or_else(|| (offset > TextSize::new(0)).then(|| spot(db, file, offset - TextSize::new(1))).flatten());
@@ -85,6 +85,10 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
         }
         Some((name, _)) if name.starts_with('.') => declaration(out, &setting, name, dotted),
         Some((name, rest)) => {
+            if let Some(start) = special_before(before, out.edit) {
+                out.edit = TextRange::new(start, offset);
+                return operands::special_registers(out, &OperandPlace::of(name, rest));
+            }
             let is_call = name == "call" || name.starts_with("call.");
             operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest), is_call);
         }
@@ -111,11 +115,14 @@ fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
     let closed = declaration.matches(')').count();
     let is_function = declaration.contains(".entry") || declaration.contains(".func");
     if opened > closed {
-        directives(out, setting, Site::PARAMETER, dotted);
-        types(out, dotted);
+        let parameter = declaration.rsplit(['(', ',']).next().unwrap_or_default();
+        self::parameter(out, setting, parameter, declaration.contains(".entry"), dotted);
     } else if is_function && closed > 0 {
         directives(out, setting, Site::FUNCTION, dotted);
     } else if is_first_word {
+        if before.trim().is_empty() {
+            snippets::offer(out, setting, snippets::FILES);
+        }
         let is_missing = |directive: &Directive| !before.contains(&format!(".{}", directive.name));
         directives_where(out, setting, Site::HEADER, dotted, is_missing);
         if before.contains(".version") {
@@ -152,6 +159,20 @@ fn declaration(out: &mut Collector, setting: &Setting, space: &str, dotted: bool
     }
 }
 
+/// What can follow in the declaration of a parameter: first its state space.
+fn parameter(out: &mut Collector, setting: &Setting, text: &str, is_kernel: bool, dotted: bool) {
+    if text.split_whitespace().any(|word| is_of_kind(word, DirectiveKind::Space)) {
+        types(out, dotted);
+        let is_space = |directive: &Directive| directive.kind == DirectiveKind::Space;
+        return directives_where(out, setting, Site::PARAMETER, dotted, |directive| !is_space(directive));
+    }
+    let name = if is_kernel { &["param"][..] } else { &["param", "reg"] };
+    for (i, directive) in name.iter().filter_map(|name| Directive::parse(name)).enumerate() {
+        let rank = Rank::legal(true, 0, i as u32);
+        out.add_dotted(rank, directive.name, dotted, CompletionKind::Directive, directive.about.to_owned());
+    }
+}
+
 /// Types that names are declared with.
 fn types(out: &mut Collector, dotted: bool) {
     let plain = |ty: &&ScalarType| {
@@ -164,6 +185,36 @@ fn types(out: &mut Collector, dotted: bool) {
         let rank = Rank::legal(true, 0, modifiers::order_of_type(ty));
         out.add_dotted(rank, ty.text(), dotted, CompletionKind::Type, words::kind_and_size(ty));
     }
+}
+
+/// The versions of the language, the newest first.
+fn versions(out: &mut Collector, before: &str) {
+    // The word before the cursor ends at the dot.
+    let number = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let is_directive = before[..before.len() - number].ends_with("version");
+    if is_directive {
+        return;
+    }
+    out.edit = TextRange::new(out.edit.end() - TextSize::new(number as u32), out.edit.end());
+    let all = (1..=PtxVersion::NEWEST.major)
+        .flat_map(|major| (0..10).map(move |minor| PtxVersion::new(major, minor)));
+    for (age, version) in all.filter(|version| version.is_published()).rev().enumerate() {
+        let added: Vec<String> =
+            Sm::KNOWN.iter().filter(|sm| sm.since() == version).map(Sm::to_string).collect();
+        let detail = if added.is_empty() { String::new() } else { format!("adds {}", added.join(", ")) };
+        out.add(Rank::legal(true, 0, age as u32), &version.to_string(), CompletionKind::Target, detail);
+    }
+}
+
+/// Where the name of a special register begins of which the text before the cursor has a part up to a dot: `%ctaid.`.
+fn special_before(before: &str, edit: TextRange) -> Option<TextSize> {
+    let base = before[..usize::from(edit.start())].strip_suffix('.')?;
+    let start = base.rfind('%')?;
+    let part = &before[start..=base.len()];
+    SpecialReg::ALL
+        .iter()
+        .any(|register| register.text().starts_with(part))
+        .then(|| TextSize::new(start as u32))
 }
 
 fn targets(out: &mut Collector, setting: &Setting) {

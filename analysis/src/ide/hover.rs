@@ -8,24 +8,30 @@ use ptx_syntax::ast::literal;
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
 
+use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
+use crate::ide::fate::Fates;
 use crate::ide::reference::{marked_forms, needs};
 use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
-use crate::ide::{layout, operands};
+use crate::ide::{descriptors, layout, operands};
 use crate::items::{Item, items, line_index, parse};
 use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::module::module;
+use crate::ready::Code;
 use crate::scope::{DeclId, DeclKind, Entity};
+use crate::source_map::{Occurrence, Usage};
 
 /// Markdown about the name, instruction, register or directive at an offset.
-pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover> {
+pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'_>) -> Option<Hover> {
     if let Some((item, found)) = name_at(db, file, offset) {
         let (range, markdown) = match found {
-            Found::Name(occurrence) => (occurrence.range, entity(db, file, item, occurrence.entity)?),
+            Found::Name(occurrence) => {
+                (occurrence.range, entity(db, file, item, occurrence.entity, compiled)?)
+            }
             Found::Declaration(id, range) => (range, declaration(db, file, item, id)?),
         };
         return Some(Hover { range: range + item.offset(db), markdown });
@@ -46,7 +52,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover>
     let (range, markdown) = match (token.kind(), parent.kind()) {
         (SyntaxKind::IDENT | SyntaxKind::DOT_WORD, SyntaxKind::INSTRUCTION) => {
             let src = lower(db, spot.item).map.statement_at(spot.offset)?;
-            (token.text_range(), instruction(db, file, spot.item, src, &parent, &token)?)
+            (token.text_range(), instruction(db, file, spot.item, src, &parent, &token, compiled)?)
         }
         (SyntaxKind::IDENT | SyntaxKind::DOT_WORD, SyntaxKind::NAME_REF | SyntaxKind::COMPONENT) => {
             let node = if parent.kind() == SyntaxKind::COMPONENT {
@@ -74,7 +80,13 @@ fn line(db: &dyn Db, file: SourceFile, offset: TextSize) -> u32 {
     line_index(db, file).line_col(offset).line + 1
 }
 
-fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Option<String> {
+fn entity(
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    entity: Entity,
+    compiled: Code<'_>,
+) -> Option<String> {
     let lowered = lower(db, item);
     match entity {
         Entity::Register(register) => {
@@ -87,11 +99,11 @@ fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Opti
                 .map
                 .occurrences
                 .iter()
-                .filter(|o| o.entity == entity && o.access != crate::source_map::Usage::Declaration);
+                .filter(|o| o.entity == entity && o.access != Usage::Declaration);
             let (mut reads, mut writes) = (0, 0);
             for occurrence in uses {
                 match occurrence.access {
-                    crate::source_map::Usage::Write => writes += 1,
+                    Usage::Write => writes += 1,
                     _ => reads += 1,
                 }
             }
@@ -105,7 +117,9 @@ fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Opti
             }
             Some(out)
         }
-        Entity::Symbol(symbol @ (Symbol::Global(_) | Symbol::Function(_))) => module_symbol(db, file, symbol),
+        Entity::Symbol(symbol @ (Symbol::Global(_) | Symbol::Function(_))) => {
+            module_symbol(db, file, symbol, compiled)
+        }
         _ => declaration(db, file, item, lowered.map.declaration_of(entity)?),
     }
 }
@@ -183,7 +197,7 @@ pub(super) fn describe_variable(variable: &Variable) -> String {
     )
 }
 
-fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String> {
+fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'_>) -> Option<String> {
     let module = module(db, file);
     let mut out = match symbol {
         Symbol::Global(index) => {
@@ -216,7 +230,7 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String
             let mut out = code(&format!("{kind}{returns} {} ({})", signature.name, list(&signature.params)));
             let place = module.function_items.get(index as usize)?;
             let item = items(db, file)[place.item as usize];
-            if let Some(found) = of_item(db, file, item) {
+            if let Some(found) = of_item(db, file, item, compiled.is_ready(db, file, item)) {
                 let _ = write!(out, "\n{}", details(&found));
             }
             out
@@ -239,6 +253,7 @@ fn instruction(
     src: SrcId,
     node: &ptx_syntax::SyntaxNode,
     token: &SyntaxToken,
+    compiled: Code<'_>,
 ) -> Option<String> {
     let text = item.text(db);
     let tokens = node.children_with_tokens().filter_map(ptx_syntax::NodeOrToken::into_token);
@@ -266,7 +281,12 @@ fn instruction(
         // What the cursor is on comes first.
         out.insert_str(0, &format!("{about}\n"));
     }
-    match statement_sass(db, file, item, src) {
+    let is_ready = compiled.is_ready(db, file, item);
+    let line_of = |range: TextRange| line(db, file, range.start() + item.offset(db));
+    match is_ready.then(|| statement_sass(db, file, item, src)).flatten() {
+        None if !is_ready => {
+            out.push_str("\nThe function is being compiled. Hover again for its machine code.\n")
+        }
         Some((lines, live)) if !lines.is_empty() => {
             let _ = writeln!(out, "\n```sass");
             for line in lines.iter().take(SHOWN) {
@@ -276,8 +296,14 @@ fn instruction(
                 let _ = writeln!(out, "// {} more", lines.len() - SHOWN);
             }
             let _ = writeln!(out, "```\n\n{live} live registers");
+            if let Some(statements) = fates(db, item).and_then(|fates| fates.taken_in(src, line_of)) {
+                let _ = writeln!(out, "\nincludes {statements}");
+            }
         }
-        Some(_) => out.push_str("\nno machine code for this statement\n"),
+        Some(_) => {
+            let fate = fates(db, item).map(|fates| fates.of(src, line_of));
+            let _ = writeln!(out, "\n{}", fate.unwrap_or_default());
+        }
         None => {
             let _ = writeln!(out, "\n{}", not_compiled(db, file, item).0);
         }
@@ -287,8 +313,9 @@ fn instruction(
         let _ = write!(out, "\n{}", operands::list(&expected));
         let operands = node.children().filter(|child| child.kind() != SyntaxKind::GUARD);
         let operands = operands.map(|operand| text[operand.text_range()].trim().to_owned());
-        let written = expected.iter().map(|operand| operand.name).zip(operands).collect();
+        let written: layout::Written = expected.iter().map(|operand| operand.name).zip(operands).collect();
         out += &layout::tables(&opcode, &written);
+        out += &descriptors::about(&opcode, &written, |operand| constant(db, item, src, operand));
     }
     if let Some(page) = ptx_isa::doc(mnemonic) {
         // The title is the mnemonic, which stands above already.
@@ -299,6 +326,31 @@ fn instruction(
         let _ = write!(out, "\n---\n{}", marked_forms(form));
     }
     Some(out)
+}
+
+/// What became of the statements of a compiled function.
+fn fates<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Fates<'db>> {
+    let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
+    Some(Fates::new(&lower(db, item).map, item.text(db), compiled))
+}
+
+/// The value of an operand of a statement: a number, or a register that only one `mov` of a number writes.
+fn constant(db: &dyn Db, item: Item<'_>, src: SrcId, operand: &str) -> Option<u64> {
+    if let Ok(number) = literal::integer(operand) {
+        return Some(number.value);
+    }
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let statement = map.statement(src)?;
+    let is_operand = |o: &&Occurrence| statement.contains_range(o.range) && &text[o.range] == operand;
+    let entity = map.occurrences.iter().find(is_operand)?.entity;
+    let mut writes = map
+        .occurrences
+        .iter()
+        .filter(|o| o.entity == entity && matches!(o.access, Usage::Write | Usage::ReadWrite));
+    let (Some(write), None) = (writes.next(), writes.next()) else { return None };
+    let definition = &text[map.statement(map.statement_at(write.range.start())?)?];
+    let (_, value) = definition.trim_start().strip_prefix("mov.")?.split_once(',')?;
+    Some(literal::integer(value.trim_end_matches(';').trim()).ok()?.value)
 }
 
 /// Markdown with names such as `sm_80` as code, since underscores are emphasis to some clients.

@@ -79,7 +79,7 @@ pub fn portraits(db: &Database, file: SourceFile) -> Vec<Portrait> {
 fn of(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<Portrait> {
     let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
     let sm = architecture(db, file)?;
-    let found = of_item(db, file, item)?;
+    let found = of_item(db, file, item, true)?;
     let instructions = instructions(db, file, item, compiled, sm);
     Some(Portrait {
         function: compiled.name.clone(),

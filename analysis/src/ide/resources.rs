@@ -16,6 +16,7 @@ use crate::items::{Item, line_index};
 use crate::lower::{function, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
+use crate::ready::Code;
 
 impl FunctionResources {
     /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or why there is no code.
@@ -26,6 +27,9 @@ impl FunctionResources {
         }
     }
 }
+
+/// What is said of a function whose code is not there yet.
+pub(super) const BEING_COMPILED: &str = "being compiled";
 
 /// Threads per block where a kernel does not say.
 const DEFAULT_THREADS: u32 = 256;
@@ -52,12 +56,12 @@ pub struct FunctionResources {
 
 /// Compiles every function of a file and gives what each takes, in text order.
 pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResources> {
-    functions(db, file).filter_map(|item| of_item(db, file, item)).collect()
+    functions(db, file).filter_map(|item| of_item(db, file, item, true)).collect()
 }
 
 /// What a function by name takes.
 pub fn resources_of(db: &Database, file: SourceFile, name: &str) -> Option<FunctionResources> {
-    of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?)
+    of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?, true)
 }
 
 /// The targets that code is made for: those without suffix, and those with the suffix of the file's own.
@@ -74,11 +78,19 @@ pub fn targets(own: Option<Sm>) -> Vec<Sm> {
     all
 }
 
-pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<FunctionResources> {
+/// `is_ready`: the function can be asked for its code.
+pub(super) fn of_item(
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    is_ready: bool,
+) -> Option<FunctionResources> {
     let range = lower(db, item).map.name_range()? + item.offset(db);
-    let resources = match compile_function(db, item).as_deref() {
-        Some(Ok(compiled)) => Ok(compiled.resources),
-        Some(Err(_)) | None => Err(not_compiled(db, file, item).0),
+    let compiled = is_ready.then(|| compile_function(db, item).as_deref());
+    let resources = match compiled {
+        None => Err(BEING_COMPILED.to_owned()),
+        Some(Some(Ok(compiled))) => Ok(compiled.resources),
+        Some(Some(Err(_)) | None) => Err(not_compiled(db, file, item).0),
     };
     let input = function(db, item).as_deref();
     let launch = input.map(|function| function.launch).unwrap_or_default();
@@ -128,16 +140,21 @@ pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (St
 }
 
 /// Registers and occupancy at the ends of the lines with the names of the functions in a range.
-pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
+pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange, code: Code<'_>) -> Vec<InlayHint> {
     let names = functions(db, file).filter(|&item| {
         let name = lower(db, item).map.name_range();
         name.is_some_and(|name| range.intersect(name + item.offset(db)).is_some())
     });
+    let names: Vec<Item<'_>> = names.collect();
+    let ready = code.ready(db, file, &names);
     names
-        .filter_map(|item| {
-            let found = of_item(db, file, item)?;
+        .into_iter()
+        .zip(ready)
+        .filter_map(|(item, is_ready)| {
+            let found = of_item(db, file, item, is_ready)?;
             let label = match &found.resources {
                 Ok(resources) => label(resources, found.occupancy),
+                Err(_) if !is_ready => BEING_COMPILED.to_owned(),
                 Err(_) if is_too_large(db, item) => {
                     "not compiled: too large to compile while typing".to_owned()
                 }
@@ -147,7 +164,7 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
             Some(InlayHint {
                 function: found.name.clone(),
-                standing: standing(db, item, &found),
+                standing: if is_ready { standing(db, item, &found) } else { Standing::Later },
                 offset: found.range.end() + rest_of_line,
                 label,
                 tooltip: details(&found),
@@ -158,9 +175,17 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
 
 /// The most registers live in each statement of the functions in a range, at the ends of their lines; the peak of each
 /// function is marked. Statements without machine code have none.
-pub fn live_register_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
+pub fn live_register_hints(
+    db: &Database,
+    file: SourceFile,
+    range: TextRange,
+    code: Code<'_>,
+) -> Vec<InlayHint> {
     let mut hints = Vec::new();
-    for item in functions(db, file).filter(|item| range.intersect(item.range(db)).is_some()) {
+    let shown: Vec<Item<'_>> =
+        functions(db, file).filter(|item| range.intersect(item.range(db)).is_some()).collect();
+    let ready = code.ready(db, file, &shown);
+    for (item, _) in shown.into_iter().zip(ready).filter(|&(_, is_ready)| is_ready) {
         let Some(Ok(compiled)) = compile_function(db, item).as_deref() else { continue };
         let (map, offset) = (&lower(db, item).map, item.offset(db));
         let mut live: BTreeMap<SrcId, u16> = BTreeMap::new();
@@ -229,9 +254,11 @@ fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
 }
 
 /// One lens per function: what it takes; clicking shows the machine code.
-pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
+pub fn code_lenses(db: &Database, file: SourceFile, code: Code<'_>) -> Vec<Lens> {
     let is_large = file.text(db).len() > LENS_LIMIT;
-    let lens = |item: Item<'_>| {
+    let all: Vec<Item<'_>> = functions(db, file).collect();
+    let ready = if is_large { vec![false; all.len()] } else { code.ready(db, file, &all) };
+    let lens = |(item, is_ready): (Item<'_>, bool)| {
         let range = lower(db, item).map.name_range()? + item.offset(db);
         let function = item.name(db).to_string();
         let command = Some(Command::ShowSass { function: function.clone() });
@@ -239,11 +266,11 @@ pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
             let standing = Standing::Never;
             return Some(Lens { function, standing, range, title: "Show SASS".to_owned(), command });
         }
-        let found = of_item(db, file, item)?;
-        let standing = standing(db, item, &found);
+        let found = of_item(db, file, item, is_ready)?;
+        let standing = if is_ready { standing(db, item, &found) } else { Standing::Later };
         Some(Lens { function, standing, range, title: found.summary(), command })
     };
-    functions(db, file).filter_map(lens).collect()
+    all.into_iter().zip(ready).filter_map(lens).collect()
 }
 
 /// One line: `32 registers · 0 spills · 1024 B shared · 100% occupancy (warps)`.

@@ -13,7 +13,7 @@ use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::resources::{not_compiled, of_item};
 use crate::ide::{Controls, Figures, Heat, SassStyle, SassView};
-use crate::items::Item;
+use crate::items::{Item, line_index};
 use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
@@ -68,6 +68,8 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
     if let Some(legend) = style.legend() {
         out.push(legend, None, None);
     }
+    let lines = line_index(db, file);
+    let line_of = |src| Some(lines.line_col(map.statement(src)?.start() + offset).line + 1);
     let labels = if style.addresses { BTreeMap::new() } else { labels(compiled, sm) };
     let end = match style.addresses {
         true => compiled.code.len(),
@@ -89,7 +91,7 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
         if let Some(label) = labels.get(&(index as u64 * sass::INST_BYTES)) {
             out.push(&format!("{label}:"), None, None);
         }
-        out.push(&line(compiled, sm, index, style, &labels), place, heat(compiled, index));
+        out.push(&line(compiled, sm, index, style, &labels, &line_of), place, heat(compiled, index));
     }
     Some(out.finish(&compiled.name, Some(figures(db, file, item, compiled))))
 }
@@ -129,7 +131,9 @@ fn figures(db: &dyn Db, file: SourceFile, item: Item<'_>, compiled: &CompiledFun
         spilled: resources.spill_store_bytes + resources.spill_load_bytes,
         stack: resources.stack_bytes,
         shared: resources.shared_bytes,
-        occupancy: of_item(db, file, item).and_then(|found| found.occupancy).map(|found| found.percent()),
+        occupancy: of_item(db, file, item, true)
+            .and_then(|found| found.occupancy)
+            .map(|found| found.percent()),
     }
 }
 
@@ -153,13 +157,14 @@ pub(super) fn table(sm: Sm) -> sass::Sm {
 /// Columns of an instruction's text before its control fields in words.
 const CODE_WIDTH: usize = 44;
 
-/// One instruction: offset, control fields, live registers, text.
+/// One instruction: offset, control fields, live registers, text. `line_of` gives the line of a statement in the file.
 fn line(
     compiled: &CompiledFunction,
     sm: Sm,
     index: usize,
     style: SassStyle,
     labels: &BTreeMap<u64, String>,
+    line_of: &dyn Fn(SrcId) -> Option<u32>,
 ) -> String {
     let word = compiled.code[index];
     let address = index as u64 * sass::INST_BYTES;
@@ -185,16 +190,71 @@ fn line(
     let _ = write!(out, "{text} ;");
     if style.controls == Controls::Words {
         let width = CODE_WIDTH.saturating_sub(text.chars().count());
-        let _ = write!(out, "{:width$} // {}", "", in_words(instruction.control));
+        let _ = write!(
+            out,
+            "{:width$} // {}",
+            "",
+            in_words(instruction.control, |sb| awaited(compiled, sm, index, sb, line_of))
+        );
     }
     out
 }
 
-/// What the control word says, in the order in which it happens.
-fn in_words(control: sass::Control) -> String {
+/// Most instructions that are looked at for those that a wait is for.
+const REACH: usize = 1000;
+/// Most that are named.
+const NAMED: usize = 3;
+
+/// The instructions that a wait for a scoreboard is for, in text order: `LDG on line 12, LDG on line 13`. They are
+/// looked for against the order of the text: of those that branches lead here from, some may lack. Empty if there are none.
+fn awaited(
+    compiled: &CompiledFunction,
+    sm: Sm,
+    index: usize,
+    scoreboard: u8,
+    line_of: &dyn Fn(SrcId) -> Option<u32>,
+) -> String {
+    let count = compiled.code.len();
+    let mut found = Vec::new();
+    // Before the start comes the end: the wait may be for what an earlier turn of a loop started.
+    for back in (1..=count.min(REACH)).map(|distance| (index + count - distance) % count) {
+        let control = sass::Control::from_bits(compiled.code[back]);
+        let is_read = control.read_sb == Some(scoreboard);
+        if is_read || control.write_sb == Some(scoreboard) {
+            let name = sass::decode(table(sm), compiled.code[back])
+                .map(|instruction| sass::print(table(sm), &instruction, 0))
+                .and_then(|text| {
+                    let word = text.split(' ').find(|word| !word.starts_with('@'))?;
+                    word.split('.').next().map(str::to_owned)
+                })
+                .unwrap_or_default();
+            let line = compiled.lines.get(back).copied().flatten().and_then(line_of);
+            let place = line.map_or(String::new(), |line| format!(" on line {line}"));
+            let what = if is_read { " to read its operands" } else { "" };
+            found.push(format!("{name}{place}{what}"));
+        }
+        if control.wait >> scoreboard & 1 == 1 {
+            break;
+        }
+    }
+    found.dedup();
+    let rest = found.len().saturating_sub(NAMED);
+    found.truncate(NAMED);
+    found.reverse();
+    let names = found.join(", ");
+    if rest > 0 { format!("{names} and {rest} more") } else { names }
+}
+
+/// What the control word says, in the order in which it happens. `awaited` names what a scoreboard is waited for.
+fn in_words(control: sass::Control, awaited: impl Fn(u8) -> String) -> String {
     let mut parts = Vec::new();
     let waits = (0..8).filter(|sb| control.wait >> sb & 1 == 1);
-    let waits: Vec<String> = waits.map(|sb| format!("SB{sb}")).collect();
+    let waits: Vec<String> = waits
+        .map(|sb| match awaited(sb) {
+            names if names.is_empty() => format!("SB{sb}"),
+            names => format!("SB{sb} ({names})"),
+        })
+        .collect();
     if !waits.is_empty() {
         parts.push(format!("waits for {}", waits.join(" ")));
     }
@@ -223,11 +283,14 @@ pub(super) fn statement_sass(
     let sm = architecture(db, file)?;
     let own =
         (0..compiled.code.len()).filter(|&index| compiled.lines.get(index).copied().flatten() == Some(src));
+    let (map, index) = (&lower(db, item).map, line_index(db, file));
+    let line_of = |src| Some(index.line_col(map.statement(src)?.start() + item.offset(db)).line + 1);
+    let style = SassStyle { controls: Controls::Words, live: false, addresses: true };
     let mut lines = Vec::new();
     let mut live = 0;
     for index in own {
         live = live.max(compiled.live_registers.get(index).copied().unwrap_or(0));
-        lines.push(line(compiled, sm, index, SassStyle::default(), &BTreeMap::new()));
+        lines.push(line(compiled, sm, index, style, &BTreeMap::new(), &line_of));
     }
     Some((lines, live))
 }
@@ -247,8 +310,13 @@ mod tests {
             reuse: 0,
         };
         let words = "waits for SB0 SB3, 1 cycle, may yield, SB0 when read, SB2 when written";
-        assert_eq!(in_words(control), words);
-        assert_eq!(in_words(sass::Control { stall: 4, ..sass::Control::default() }), "4 cycles");
+        assert_eq!(in_words(control, |_| String::new()), words);
+        let named = in_words(control, |sb| if sb == 3 { "LDG on line 7".to_owned() } else { String::new() });
+        assert!(named.starts_with("waits for SB0 SB3 (LDG on line 7), "), "{named}");
+        assert_eq!(
+            in_words(sass::Control { stall: 4, ..sass::Control::default() }, |_| String::new()),
+            "4 cycles"
+        );
     }
 
     #[test]

@@ -105,7 +105,25 @@ pub(super) fn integer(text: &str) -> Option<String> {
     if value.is_power_of_two() && value > 1 {
         parts.push(format!("2^{}", value.trailing_zeros()));
     }
+    if text.starts_with("0x") {
+        parts.extend(as_float(value));
+    }
     Some(format!("{}\n", parts.join(" = ")))
+}
+
+/// The float that has these bits, if it is one that programs write.
+fn as_float(bits: u64) -> Option<String> {
+    let is_usual = |value: f64| (1e-9..1e9).contains(&value.abs());
+    match u32::try_from(bits) {
+        Ok(bits) => {
+            let value = f32::from_bits(bits);
+            is_usual(value.into()).then(|| format!("`{value:?}` as `.f32`"))
+        }
+        Err(_) => {
+            let value = f64::from_bits(bits);
+            is_usual(value).then(|| format!("`{value:?}` as `.f64`"))
+        }
+    }
 }
 
 /// A float as a decimal number and as bits.
@@ -135,6 +153,8 @@ mod tests {
             float("1.5"),
             integer("0xffffffff"),
             integer("64"),
+            integer("0xbf000000"),
+            integer("0x3ff8000000000000"),
             integer("WARP_SZ"),
             integer("09"),
         ];
@@ -145,6 +165,8 @@ mod tests {
             `1.5` as `.f64`, bits `0d3FF8000000000000`; as `.f32` `0f3FC00000`
             `4294967295` = `0xffffffff` = `-1` as `.s32`
             `64` = `0x40` = 2^6
+            `3204448256` = `0xbf000000` = `-1090519040` as `.s32` = `-0.5` as `.f32`
+            `4609434218613702656` = `0x3ff8000000000000` = `1.5` as `.f64`
             `32` = `0x20` = 2^5
             nothing
         "#]]

@@ -1,7 +1,7 @@
 //! Instructions: name, guard, operands, and the checks of each.
 
 use ptx_backend::input::{Guard, Operand, SrcId};
-use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
+use ptx_isa::{Opcode, ResolveError, Role, ScalarType, TypeKind};
 use ptx_syntax::flat::Node;
 use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
@@ -43,6 +43,7 @@ impl<'db> Walker<'db> {
         let range = node.text_range();
         let names = self.map.occurrences.len();
         self.map.statements.push(range);
+        self.sums.clear();
         let (mut guard, mut has_guard) = (None, false);
         let mut mnemonic = None;
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
@@ -110,10 +111,34 @@ impl<'db> Walker<'db> {
             let all = nodes.iter().copied().zip(lowered.operands.iter().map(Option::as_ref));
             self.remember(names, resolved.signature, guard, all);
         }
+        let mut lowered = lowered;
+        self.put_sums(&mut lowered);
         if lowered.operands.iter().all(Option::is_some) {
             self.add(src, &resolved.opcode, guard, lowered.operands, names);
         } else {
             self.incomplete = true;
+        }
+    }
+
+    /// Puts registers plus constants in the place of the registers, which the checks have seen. The vendor's assembler
+    /// adds where the register holds an integer; elsewhere what it does is not documented.
+    fn put_sums(&mut self, lowered: &mut Lowered) {
+        for (range, addend) in std::mem::take(&mut self.sums) {
+            let place = lowered.ranges.iter().position(|&place| place == range);
+            let operand = place.and_then(|place| lowered.operands[place].as_mut());
+            match operand {
+                Some(operand @ Operand::Reg(_)) if !self.is_video => {
+                    let Operand::Reg(register) = *operand else { continue };
+                    let ty = self.names.registers[register.0 as usize].ty;
+                    let is_integer =
+                        matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+                    match is_integer && ty.bits() <= 64 {
+                        true => *operand = Operand::Sum(register, addend),
+                        false => self.incomplete = true,
+                    }
+                }
+                _ => self.incomplete = true,
+            }
         }
     }
 

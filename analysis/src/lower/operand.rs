@@ -257,13 +257,14 @@ impl<'db> Walker<'db> {
             }
             Ok(Value::Address { name, addend, .. }) => match self.name(name)? {
                 Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
-                // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
                 other => {
                     if self.is_element {
                         let message = "a register with an offset is not allowed here";
                         self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                        self.incomplete = true;
+                    } else {
+                        self.sums.push((node.text_range(), addend));
                     }
-                    self.incomplete = true;
                     Some(other)
                 }
             },

@@ -7,6 +7,7 @@ use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol}
 use ptx_isa::{Opcode, Space};
 use ptx_syntax::SyntaxError;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use smol_str::SmolStr;
 use text_size::TextRange;
 
@@ -86,6 +87,8 @@ pub(super) struct Walker<'db> {
     pub(super) is_branch: bool,
     /// The operand at hand is an element of a vector.
     pub(super) is_element: bool,
+    /// Operands that are a register plus a constant, which is beside each.
+    pub(super) sums: SmallVec<[(TextRange, i64); 1]>,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     /// What `names` declares is added at the end.
@@ -139,6 +142,7 @@ impl<'db> Walker<'db> {
             is_video: false,
             is_branch: false,
             is_element: false,
+            sums: SmallVec::new(),
             names: Names::default(),
             globals: FxHashMap::default(),
             map: SourceMap::default(),
@@ -174,6 +178,7 @@ impl<'db> Walker<'db> {
         self.is_video = false;
         self.is_branch = false;
         self.is_element = false;
+        self.sums.clear();
         self.names.clear();
         clear(&mut self.globals);
         self.map.clear();

@@ -36,6 +36,12 @@ fn completions_of_names_begin_with_what_is_missing() {
         at("sm_80", "mma.sync."),
         at("sm_80", "mma.sync.aligned."),
         at("sm_80", "atom.global."),
+        at("sm_90", "cp.async."),
+        at("sm_90", "cp.async.bulk."),
+        at("sm_100a", "tcgen05."),
+        at("sm_90", "mbarrier."),
+        at("sm_90", "st."),
+        at("sm_90", "bar."),
     ];
     expect![[r#"
         global shared param const local param::entry param::func shared::cta
@@ -50,6 +56,12 @@ fn completions_of_names_begin_with_what_is_missing() {
         aligned m8n8k4 m16n8k8 m16n8k16 m8n8k16 m16n8k32 m8n8k32 m16n8k4
         m8n8k4 m16n8k8 m16n8k16 m8n8k16 m16n8k32 m8n8k32 m16n8k4 m16n8k64
         add min max and or xor exch cas
+        ca commit_group wait_group wait_all mbarrier bulk cg shared
+        shared::cta shared::cluster global b32 u32 s32 f32 b64
+        wait::ld fence::before_thread_sync wait::st fence::after_thread_sync cta_group::1 cta_group::2 shared::cta shared::cluster
+        init inval expect_tx complete_tx arrive arrive_drop test_wait try_wait
+        global shared param local param::func shared::cta shared::cluster b32
+        sync arrive red u32 pred cta warp popc
     "#]]
     .assert_eq(&lists.concat());
 }
@@ -156,11 +168,53 @@ fn directives_and_snippets_where_they_can_occur() {
         .entry .visible .reg kernel
         .entry .visible .reg
         .u32
-        .reg .param .u32
+        .param
         .maxntid
         .reg .param .loc loop add
         .u32
 
     "#]]
     .assert_eq(&lists.concat());
+}
+
+#[test]
+fn a_new_file_is_completed_step_by_step() {
+    let lists = [
+        "$0",
+        ".version $0",
+        ".version 8.$0",
+        ".version 8.0\n.target $0",
+        ".version 8.0\n.target sm_90\n.visible .entry k($0",
+        ".version 8.0\n.target sm_90\n.visible .entry k(.$0",
+        ".version 8.0\n.target sm_90\n.visible .entry k(.param .u64 a, $0",
+        ".version 8.0\n.target sm_90\n.visible .entry k(.param .$0",
+        ".version 8.0\n.target sm_90\n.func f($0",
+    ];
+    let lists = lists.map(|text| first_completions(text, 4) + "\n");
+    expect![[r#"
+        module .version .target .address_size
+        9.5 9.4 9.3 9.2
+        9.5 9.4 9.3 9.2
+        sm_90a sm_90 sm_89 sm_88
+        .param
+        param
+        .param
+        b32 u32 s32 f32
+        .param .reg
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
+/// The part of a special register before its dot is replaced too.
+#[test]
+fn parts_of_special_registers_follow_their_names() {
+    for part in ["", "%", "%ct", "%ctaid", "%ctaid.", "%ctaid.x"] {
+        let before =
+            format!(".version 8.0\n.target sm_90\n.entry k()\n{{\n.reg .b32 %r<2>;\nmov.u32 %r1, {part}");
+        let db = Database::default();
+        let file = db.add_file(format!("{before};\n}}\n"));
+        let found = ide::completions(&db, file, TextSize::new(before.len() as u32));
+        let item = found.iter().find(|item| item.label == "%ctaid.x").expect("it is offered");
+        assert_eq!(usize::from(item.edit.range.len()), part.len(), "after {part}");
+    }
 }

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use text_size::{TextRange, TextSize};
 
+use crate::compile::functions;
 use crate::db::{Database, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide;
+use crate::ready::{Code, is_ready, make_ready};
 
 /// A kernel around `body`.
 pub(super) fn kernel(body: &str) -> String {
@@ -33,7 +35,7 @@ pub(super) fn shown(db: &Database, file: SourceFile, range: TextRange) -> String
 #[test]
 fn hover_on_register() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\nmov.u32 %r$01, 1;\nadd.s32 %r2, %r1, %r1;\nret;");
-    let hover = ide::hover(&db, file, offset).unwrap();
+    let hover = ide::hover(&db, file, offset, Code::Awaited).unwrap();
     expect![[r#"
         ```ptx
         .reg .b32 %r1
@@ -48,7 +50,7 @@ fn hover_on_register() {
 #[test]
 fn hover_on_instruction() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\na$0dd.s32 %r2, %r1, 1;\nret;");
-    let hover = ide::hover(&db, file, offset).unwrap();
+    let hover = ide::hover(&db, file, offset, Code::Awaited).unwrap();
     let head: Vec<&str> = hover.markdown.lines().take(4).collect();
     expect![[r#"
         ```ptx
@@ -84,7 +86,7 @@ fn completions_say_what_modifiers_need() {
 fn hover_on_parts_of_statements() {
     let first = |body: &str| {
         let (db, file, offset) = open(body);
-        let hover = ide::hover(&db, file, offset);
+        let hover = ide::hover(&db, file, offset, Code::Awaited);
         let text = hover.map_or("nothing".to_owned(), |hover| hover.markdown);
         text.lines().take(4).collect::<Vec<_>>().join(" ") + "\n"
     };
@@ -123,7 +125,7 @@ fn hover_on_names_of_the_module() {
 
         declared on line 4
     "#]]
-    .assert_eq(&ide::hover(&db, file, offset).unwrap().markdown);
+    .assert_eq(&ide::hover(&db, file, offset, Code::Awaited).unwrap().markdown);
 }
 
 fn check_references(body: &str, expected: Expect) {
@@ -397,13 +399,13 @@ fn signature_names_the_operand() {
 #[test]
 fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let db = Database::default();
-    let body = ".reg .b32 %r<4>;\nmov.u32 %r1, 1;\nmov.u32 %r2, %r1+4;\nret;";
+    let body = ".reg .f32 %r<4>;\nmov.f32 %r1, 0f3F800000;\nmov.f32 %r2, %r1+4;\nret;";
     let file = db.add_file(kernel(body));
     assert!(ide::diagnostics(&db, file).is_empty());
     let found = ide::compile_diagnostics(&db, file);
     let text: Vec<String> =
         found.iter().map(|d| format!("{}: {}", shown(&db, file, d.range), d.message)).collect();
-    expect!["9:0 mov.u32 %r2, %r1+4;: `kernel` cannot be compiled yet: unsupported statement"]
+    expect!["9:0 mov.f32 %r2, %r1+4;: `kernel` cannot be compiled yet: unsupported statement"]
         .assert_eq(&text.join("\n"));
 }
 
@@ -521,7 +523,7 @@ fn no_offset_is_out_of_reach() {
     let file = db.add_file(broken.as_str());
     for offset in 0..=broken.len() as u32 + 2 {
         let offset = TextSize::new(offset);
-        let _ = ide::hover(&db, file, offset);
+        let _ = ide::hover(&db, file, offset, Code::Awaited);
         let _ = ide::completions(&db, file, offset);
         let _ = ide::signature_help(&db, file, offset);
         let _ = ide::definition(&db, file, offset);
@@ -529,7 +531,11 @@ fn no_offset_is_out_of_reach() {
         let _ = ide::rename(&db, file, offset, "x");
         let _ = ide::code_actions(&db, file, TextRange::empty(offset));
     }
-    let _ = (ide::document_symbols(&db, file), ide::folding_ranges(&db, file), ide::code_lenses(&db, file));
+    let _ = (
+        ide::document_symbols(&db, file),
+        ide::folding_ranges(&db, file),
+        ide::code_lenses(&db, file, Code::Awaited),
+    );
     let _ = ide::semantic_tokens(&db, file, None);
 }
 
@@ -541,7 +547,7 @@ fn large_functions_wait_for_a_save() {
     let file = db.add_file(text.replace("sm_90", "sm_80"));
     let all = TextRange::up_to(TextSize::of(text.as_str()));
     let shown = |db: &Database| {
-        let hint = ide::inlay_hints(db, file, all).pop().expect("a hint").label;
+        let hint = ide::inlay_hints(db, file, all, Code::Awaited).pop().expect("a hint").label;
         let notes = ide::compile_diagnostics(db, file);
         (hint, notes.first().map(|note| note.message.clone()))
     };
@@ -551,7 +557,7 @@ fn large_functions_wait_for_a_save() {
         ("not compiled: too large to compile while typing".to_owned(), Some(message.to_owned()))
     );
     let offset = TextSize::new(text.find("mov.u32").expect("it is there") as u32);
-    let hover = ide::hover(&db, file, offset).expect("a hover").markdown;
+    let hover = ide::hover(&db, file, offset, Code::Awaited).expect("a hover").markdown;
     assert!(hover.contains(message), "{hover}");
     db.set_compiles_all(file, true);
     let (hint, note) = shown(&db);
@@ -559,4 +565,58 @@ fn large_functions_wait_for_a_save() {
     db.set_compiles_all(file, false);
     db.set_live_limit(Some(4));
     assert_eq!(shown(&db), (hint, None));
+}
+
+/// A function whose code is not there is not compiled for a question that does not wait.
+#[test]
+fn questions_that_do_not_wait_compile_nothing() {
+    let (mut db, file, offset) = open("st$0.global.u32 [table], 1;\nret;");
+    let text = file.text(&db).to_string();
+    let function = |db: &Database| functions(db, file).next().unwrap().offset(db);
+    db.set_text(file, format!("{text}.visible .entry other() {{ ret; }}\n"));
+    let places: Vec<usize> =
+        (0..crate::items::items(&db, file).len()).filter(|&at| !is_ready(&db, file, at)).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    let hover = |db: &Database| {
+        let ask = |wanted: &[usize]| wanted.iter().map(|&at| is_ready(db, file, at)).collect::<Vec<_>>();
+        ide::hover(db, file, offset, Code::IfReady(&ask)).unwrap().markdown
+    };
+    assert!(hover(&db).contains("being compiled"), "{}", hover(&db));
+    assert!(!is_ready(&db, file, places[0]));
+    make_ready(&db, file, places[0]);
+    assert!(hover(&db).contains("STG"), "{}", hover(&db));
+    assert!(!is_ready(&db, file, places[1]));
+    // Neither an edit of another function nor a comment loses the code.
+    let before = function(&db);
+    let edited = file.text(&db).to_string().replace("other() { ret; }", "other() { exit; }");
+    db.set_text(file, edited.replace("ret;\n}", "/**/ret;\n}"));
+    assert_eq!(function(&db), before);
+    assert!(is_ready(&db, file, places[0]) && !is_ready(&db, file, places[1]));
+}
+
+/// What the scheduler waits for, and where statements went that have no instruction of their own.
+#[test]
+fn hovers_tell_what_instructions_wait_for() {
+    let body = ".reg .b64 %rd<4>;\n.reg .f32 %f<6>;\nld.param.u64 %rd1, [input];\n\
+        cvta.to.global.u64 %rd2, %rd1;\nld.global.f32 %f1, [%rd2];\nmul.f32 %f2, %f1, %f1;\n\
+        add.f32 %f3, %f2, 0f3F800000;\nadd.f32 %f4, %f3, %f1;\nst.global.f32 [%rd2], %f3;\nret;";
+    let (db, file, _) = open(&format!("{body}$0"));
+    let hover = |place: &str| {
+        let at = file.text(&db).find(place).unwrap() + 1;
+        let markdown = ide::hover(&db, file, TextSize::new(at as u32), Code::Awaited).unwrap().markdown;
+        let told = markdown.lines().take_while(|line| *line != "---").filter(|line| {
+            ["/*", "machine code", "includes", "no instruction"].iter().any(|word| line.contains(word))
+        });
+        told.map(|line| line.to_owned() + "\n").collect::<String>()
+    };
+    let all = ["ld.param", "cvta", "mul.f32", "add.f32 %f3", "add.f32 %f4", "st.global"].map(hover);
+    expect![[r#"
+        no instruction of its own: part of the machine code of `ld.global.f32` (line 11), `st.global.f32` (line 15)
+        no instruction of its own: part of the machine code of `ld.global.f32` (line 11), `st.global.f32` (line 15)
+        /*0050*/ FMUL R0, R0, R0 ;                              // waits for SB0 (LDG on line 11), 4 cycles, may yield
+        /*0060*/ FADD R5, R0, 1 ;                               // 5 cycles, may yield
+        no machine code: nothing reads the result
+        /*0070*/ STG.E desc[UR0][R2.64], R5 ;                   // 1 cycle
+        includes `ld.param.u64` (line 9), `cvta.to.global.u64` (line 10)
+    "#]].assert_eq(&all.concat());
 }

@@ -2,8 +2,8 @@
 //!
 //! Maps are opaque, but `tensormap.replace` changes fields of them in memory, and the code that ptxas has for it shows
 //! where: the address, the rank, the type, extents, strides, the box and the swizzle. Here they are in the same places; a
-//! mark of this crate's own in the last word tells a map from other bytes. Of a tiled map without interleaving, whose
-//! elements follow each other, nothing else is asked.
+//! mark of this crate's own in the last word tells a map from other bytes. Maps of images have their box of pixels in
+//! places of this crate's own, which no instruction changes. Interleaving and strides between elements are not here.
 
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number};
@@ -19,6 +19,11 @@ const DIMENSIONS: usize = 5;
 const UNIT: u64 = 16;
 /// Rows of a matrix that are copied together wherever they are.
 const ROWS: u32 = 4;
+/// Where a map of images has the pixels of a column (none otherwise), and the corners of the box.
+const PIXELS_AT: usize = 0x40;
+const CORNERS_AT: usize = 0x44;
+/// Most pixels of a column.
+const PIXELS: u64 = 1024;
 /// What a box in shared memory is aligned to.
 const BOX_ALIGN: u64 = 128;
 
@@ -94,6 +99,17 @@ pub struct TensorMap {
     /// Bytes of a swizzled row: 32, 64 or 128; 16 without.
     pub swizzle: u64,
     pub dimensions: Vec<Dimension>,
+    /// What copies move is a column of pixels and not a box.
+    pub image: Option<Image>,
+}
+
+/// The pixels of images, which are all dimensions but the first (channels) and the last (images), and what copies move: the
+/// first channels of a run of pixels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image {
+    /// Where pixels begin and end, in each dimension from the image's first and last.
+    pub corners: Vec<[i16; 2]>,
+    pub pixels: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +144,29 @@ impl TensorMap {
             && SWIZZLES.contains(&swizzle)
             && row.is_multiple_of(UNIT)
             && (swizzle == UNIT || row <= swizzle);
-        fits.then_some(TensorMap { address: 0, kind: kind as u64, swizzle, dimensions })
+        fits.then_some(TensorMap { address: 0, kind: kind as u64, swizzle, dimensions, image: None })
+    }
+
+    /// Images whose rows follow each other, of which copies move so many channels of so many pixels; `None` for what no
+    /// map describes.
+    pub fn images(ty: &str, extents: &[u64], channels: u64, image: Image, swizzle: u64) -> Option<TensorMap> {
+        let mut boxes = vec![1; extents.len()];
+        *boxes.first_mut()? = channels;
+        let map = TensorMap::packed(ty, extents, &boxes, swizzle)?;
+        let within = map.pixel_extents(&image).all(|extent| extent > 0);
+        let fits = (3..=DIMENSIONS).contains(&extents.len())
+            && image.corners.len() + 2 == extents.len()
+            && (1..=PIXELS).contains(&image.pixels)
+            && within;
+        fits.then_some(TensorMap { image: Some(image), ..map })
+    }
+
+    /// How many pixels there are in each dimension.
+    fn pixel_extents(&self, image: &Image) -> impl Iterator<Item = i64> {
+        let extents = self.dimensions[1..].iter().map(|d| d.extent as i64);
+        extents
+            .zip(&image.corners)
+            .map(|(extent, &[first, last])| extent + i64::from(last) - i64::from(first))
     }
 
     /// The name of the elements' type.
@@ -155,6 +193,12 @@ impl TensorMap {
             put(Part::Box(i), d.box_extent);
             if i > 0 {
                 put(Part::Stride(i - 1), d.stride);
+            }
+        }
+        if let Some(image) = &self.image {
+            bytes[PIXELS_AT..PIXELS_AT + 4].copy_from_slice(&(image.pixels as u32).to_le_bytes());
+            for (place, corner) in bytes[CORNERS_AT..].chunks_mut(2).zip(image.corners.iter().flatten()) {
+                place.copy_from_slice(&corner.to_le_bytes());
             }
         }
         bytes
@@ -184,7 +228,14 @@ impl TensorMap {
                 i => bits(0x38, 8 * (i as u32 - 1), 8),
             },
         });
+        let corner = |at: usize| number(&bytes[at..at + 2]) as i16;
+        let corners = (0..rank.saturating_sub(2)).map(|i| [0, 2].map(|end| corner(CORNERS_AT + 4 * i + end)));
+        let image = match word(PIXELS_AT) {
+            0 => None,
+            pixels => Some(Image { corners: corners.collect(), pixels }),
+        };
         Ok(TensorMap {
+            image,
             kind,
             swizzle: SWIZZLES[bits(8, 13, 2) as usize],
             address: word(4) << 32 | word(0),
@@ -198,9 +249,10 @@ impl TensorMap {
         self.box_bytes() * boxes
     }
 
-    /// Bytes of a box.
+    /// Bytes of a box or a column of pixels.
     fn box_bytes(&self) -> u32 {
-        self.dimensions.iter().fold(self.element(), |bytes, d| bytes * d.box_extent) as u32
+        let pixels = self.image.as_ref().map_or(1, |image| image.pixels);
+        self.dimensions.iter().fold(self.element() * pixels, |bytes, d| bytes * d.box_extent) as u32
     }
 
     /// Whether a copy moves rows of a matrix that need not be neighbours: by one column and the number of each row.
@@ -208,20 +260,26 @@ impl TensorMap {
         self.dimensions.len() == 2 && coordinates.len() == 1 + ROWS as usize
     }
 
-    /// The elements of the box at some coordinates, `shared` being its address in the cluster. What lies outside of the
-    /// tensor is zero when loaded and stays when stored.
+    /// The elements of the box at some coordinates, or of the column of pixels that begins there, as the pixels at offsets
+    /// from them; `shared` is the address in the cluster. What lies outside of the tensor is zero when loaded and stays
+    /// when stored.
     pub(crate) fn pieces(
         &self,
         coordinates: &[i32],
+        offsets: Option<&[u64]>,
         shared: u64,
         loads: bool,
     ) -> Result<Vec<Piece>, FaultKind> {
+        let malformed = |text: &str| Err(FaultKind::Malformed(text.into()));
         let gathers = self.gathers(coordinates);
         if gathers && self.dimensions[1].box_extent != 1 {
-            return Err(FaultKind::Malformed("rows of a box that has several".into()));
+            return malformed("rows of a box that has several");
         }
         if !gathers && coordinates.len() != self.dimensions.len() {
-            return Err(FaultKind::Malformed("a tensor of another rank".into()));
+            return malformed("a tensor of another rank");
+        }
+        if offsets.is_some() != self.image.is_some() {
+            return malformed("a copy of pixels with a map of boxes, or of a box with a map of pixels");
         }
         if !shared.is_multiple_of(BOX_ALIGN) {
             return Err(FaultKind::Misaligned { space: "shared", address: shared, size: BOX_ALIGN as u32 });
@@ -232,10 +290,12 @@ impl TensorMap {
         for index in 0..u64::from(self.bytes(coordinates)) / self.element() {
             let row = [coordinates[0], coordinates[(1 + index / count) as usize % coordinates.len()]];
             let starts = if gathers { &row[..] } else { coordinates };
-            let (mut left, mut address, mut inside) = (index % count, self.address, true);
-            for (d, &start) in self.dimensions.iter().zip(starts) {
-                let at = i64::from(start) + (left % d.box_extent) as i64;
-                left /= d.box_extent;
+            let place = match (&self.image, offsets) {
+                (Some(image), Some(offsets)) => self.in_column(image, starts, offsets, index),
+                _ => self.in_box(starts, index % count),
+            };
+            let (mut address, mut inside) = (self.address, true);
+            for (d, at) in self.dimensions.iter().zip(place) {
                 inside &= (0..d.extent as i64).contains(&at);
                 address = address.wrapping_add(d.stride.wrapping_mul(at as u64));
             }
@@ -250,6 +310,32 @@ impl TensorMap {
             pieces.push(piece);
         }
         Ok(pieces)
+    }
+
+    /// The coordinates of an element of a box.
+    fn in_box(&self, starts: &[i32], index: u64) -> Vec<i64> {
+        let mut left = index;
+        let along = |(d, &start): (&Dimension, &i32)| {
+            let at = i64::from(start) + (left % d.box_extent) as i64;
+            left /= d.box_extent;
+            at
+        };
+        self.dimensions.iter().zip(starts).map(along).collect()
+    }
+
+    /// The coordinates of an element of a column: pixels follow each other along rows, rows along images.
+    fn in_column(&self, image: &Image, starts: &[i32], offsets: &[u64], index: u64) -> Vec<i64> {
+        let channels = self.dimensions[0].box_extent;
+        let mut place = vec![i64::from(starts[0]) + (index % channels) as i64];
+        let mut pixels = (index / channels) as i64;
+        for (i, extent) in self.pixel_extents(image).enumerate() {
+            let first = i64::from(image.corners[i][0]);
+            let at = i64::from(starts[i + 1]) - first + pixels;
+            place.push(first + at.rem_euclid(extent) + offsets.get(i).map_or(0, |&offset| offset as i64));
+            pixels = at.div_euclid(extent);
+        }
+        place.push(i64::from(starts[starts.len() - 1]) + pixels);
+        place
     }
 }
 
@@ -283,10 +369,36 @@ mod tests {
     fn a_box_over_the_edge() {
         let map = TensorMap::packed("f32", &[8, 2], &[4, 2], 16).unwrap();
         let inside = |pieces: &[Piece]| pieces.iter().filter(|p| matches!(p.from, From::Memory(..))).count();
-        let loaded = map.pieces(&[-1, 1], 0x400, true).unwrap();
+        let loaded = map.pieces(&[-1, 1], None, 0x400, true).unwrap();
         assert_eq!((loaded.len(), inside(&loaded)), (8, 3));
-        let stored = map.pieces(&[6, 0], 0x400, false).unwrap();
+        let stored = map.pieces(&[6, 0], None, 0x400, false).unwrap();
         assert_eq!(stored.len(), 4);
         assert_eq!(stored[2].to, (Space::Global, 32 + 6 * 4));
+    }
+
+    #[test]
+    fn pixels_over_the_edges_of_rows_and_images() {
+        // Two images of 4 x 3 pixels; a window of 3 x 3 around each.
+        let image = Image { corners: vec![[-1, -1]; 2], pixels: 6 };
+        let mut map = TensorMap::images("f32", &[8, 4, 3, 2], 4, image, 16).unwrap();
+        map.address = 0x1000;
+        let mut global = Global::default();
+        let address = global.add(map.encode());
+        assert_eq!(TensorMap::read(&mut View::of_global(&mut global), address), Ok(map.clone()));
+        let columns = |starts: &[i32], offsets: &[u64]| -> Vec<Option<u64>> {
+            let pieces = map.pieces(starts, Some(offsets), 0x400, true).unwrap();
+            let address = |piece: &Piece| match piece.from {
+                From::Memory(_, address) => Some((address - 0x1000) / 32),
+                From::Bytes(_) => None,
+            };
+            pieces.iter().step_by(4).map(address).collect()
+        };
+        let all = |pixels: [u64; 6]| pixels.map(Some).to_vec();
+        // The pixel in the middle of the window: those of the last row of the first image, then the second image.
+        assert_eq!(columns(&[0, 1, 1, 0], &[1, 1]), all([10, 11, 12, 13, 14, 15]));
+        let above = columns(&[0, 1, 1, 0], &[1, 0]);
+        assert_eq!(above, [Some(6), Some(7), None, None, None, None]);
+        let left = columns(&[4, -1, 0, 1], &[0, 1]);
+        assert_eq!(left, [None, Some(16), Some(17), Some(18), None, Some(20)]);
     }
 }

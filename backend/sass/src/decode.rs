@@ -8,6 +8,7 @@ use crate::control::Control;
 use crate::expand::{UNIFORM_BIT, table};
 use crate::inst::Inst;
 use crate::model::{FieldSpec, Form, FormId, Sm, Value};
+use std::sync::OnceLock;
 
 /// The instruction that a word encodes, or `None` where no form of the generation matches.
 ///
@@ -15,7 +16,7 @@ use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
     let strict = |candidate: &Candidate| candidate.later_checks.iter().all(|check| check.holds(rest));
-    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.fixed_mask, strict)?;
+    let form = table().bucket(sm, word)?.find(rest, |_, candidate| candidate.fixed_mask, strict)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
@@ -24,20 +25,24 @@ pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
 /// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
 pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
-    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.telling_mask, |_| true)?;
+    let bucket = table().bucket(sm, word)?;
+    let telling = bucket.telling_masks();
+    let form = bucket.find(rest, |i, _| telling[i], |_| true)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
 /// The forms of a generation that share an opcode.
-pub(crate) struct Bucket(Vec<Candidate>);
+pub(crate) struct Bucket {
+    candidates: Vec<Candidate>,
+    /// Of the fixed bits of each candidate, those that tell it from others. Only tolerant decoding asks.
+    telling: OnceLock<Box<[u128]>>,
+}
 
 struct Candidate {
     form: FormId,
     /// Bits outside the fields and their values.
     fixed: u128,
     fixed_mask: u128,
-    /// Of these bits, those that tell the form from others.
-    telling_mask: u128,
     checks: Vec<Check>,
     /// Checks of the fields that have no meaning on the generation: they came later.
     later_checks: Vec<Check>,
@@ -56,39 +61,41 @@ enum Check {
 
 impl Bucket {
     pub(crate) fn new<'a>(forms: impl Iterator<Item = (FormId, &'a Form)>) -> Bucket {
-        let forms: Vec<_> = forms.collect();
-        let candidate = |&(id, form): &(FormId, &Form)| {
-            let others = forms.iter().filter(|&&(other, _)| other != id).map(|&(_, other)| other);
-            Candidate {
-                form: id,
-                fixed: form.fixed,
-                fixed_mask: form.fixed_mask,
-                telling_mask: others.fold(form.own_bits(), |mask, other| mask | form.telling_bits(other)),
-                checks: form.fields.iter().filter(|spec| !spec.came_later()).filter_map(Check::new).collect(),
-                later_checks: form
-                    .fields
-                    .iter()
-                    .filter(|spec| spec.came_later())
-                    .filter_map(Check::new)
-                    .collect(),
-            }
+        let candidate = |(form, row): (FormId, &Form)| {
+            let checks = |later| {
+                let fields = row.fields.iter().filter(move |spec| spec.came_later() == later);
+                fields.filter_map(Check::new).collect()
+            };
+            let (fixed, fixed_mask) = (row.fixed, row.fixed_mask);
+            Candidate { form, fixed, fixed_mask, checks: checks(false), later_checks: checks(true) }
         };
-        Bucket(forms.iter().map(candidate).collect())
+        Bucket { candidates: forms.map(candidate).collect(), telling: OnceLock::new() }
+    }
+
+    fn telling_masks(&self) -> &[u128] {
+        self.telling.get_or_init(|| {
+            let forms: Vec<&Form> = self.candidates.iter().map(|one| table().form(one.form)).collect();
+            let mask = |(i, form): (usize, &&Form)| {
+                let others = forms.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, other)| other);
+                others.fold(form.own_bits(), |mask, other| mask | form.telling_bits(other))
+            };
+            forms.iter().enumerate().map(mask).collect()
+        })
     }
 
     /// The form that a word without its control bits is of, by its fixed bits within a mask.
     fn find(
         &self,
         word: u128,
-        mask: impl Fn(&Candidate) -> u128,
+        mask: impl Fn(usize, &Candidate) -> u128,
         also: impl Fn(&Candidate) -> bool,
     ) -> Option<FormId> {
-        let fits = |candidate: &&Candidate| {
-            (word ^ candidate.fixed) & mask(candidate) == 0
+        let fits = |&(i, candidate): &(usize, &Candidate)| {
+            (word ^ candidate.fixed) & mask(i, candidate) == 0
                 && candidate.checks.iter().all(|check| check.holds(word))
                 && also(candidate)
         };
-        self.0.iter().find(fits).map(|candidate| candidate.form)
+        self.candidates.iter().enumerate().find(fits).map(|(_, candidate)| candidate.form)
     }
 }
 

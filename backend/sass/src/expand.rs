@@ -10,8 +10,8 @@
 use crate::control::Control;
 use crate::decode::Bucket;
 use crate::model::*;
+use crate::names::Names;
 use crate::table::{FAMILIES, special_registers};
-use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 /// All forms of all generations.
@@ -22,8 +22,9 @@ pub(crate) struct Table {
     opcodes: Vec<u16>,
     /// What decoding needs, of each generation that anything was decoded for.
     generations: Vec<OnceLock<Generation>>,
-    by_mnemonic: HashMap<&'static str, Vec<FormId>>,
-    by_name: HashMap<&'static str, Vec<FormId>>,
+    by_name: Names,
+    /// For the parser only.
+    by_mnemonic: OnceLock<Names>,
 }
 
 /// A form that exists, and the form itself once it is asked for.
@@ -48,6 +49,8 @@ pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
 const LAST_CONSTANT_SM: u8 = 90;
 /// The first generation whose uniform registers take eight bits.
 const WIDE_UNIFORM_SM: u8 = 100;
+/// Room for the forms of all families: the mean, rounded up.
+const FORMS_PER_FAMILY: usize = 4;
 /// The first generation whose branch targets are split around bit 24, and the width of those in one piece: of
 /// distances and of addresses.
 const SPLIT_TARGET_SM: u8 = 90;
@@ -66,8 +69,7 @@ pub fn lookup(sm: Sm, name: &str, shape: &str) -> Option<FormId> {
 }
 
 pub(crate) fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
-    let ids = table().by_name.get(name);
-    ids.into_iter().flatten().copied().filter(move |&id| table().entry(id).holds_for(sm))
+    table().by_name.forms(name).filter(move |&id| table().entry(id).holds_for(sm))
 }
 
 /// The row of a form.
@@ -82,15 +84,13 @@ pub fn forms() -> impl Iterator<Item = FormId> {
 
 impl Table {
     fn build() -> Table {
-        let mut entries = Vec::new();
-        let mut by_mnemonic: HashMap<_, Vec<FormId>> = HashMap::new();
-        let mut by_name: HashMap<_, Vec<FormId>> = HashMap::new();
+        let families = FAMILIES.iter().map(|rows| rows.len()).sum::<usize>();
+        let mut entries = Vec::with_capacity(families * FORMS_PER_FAMILY);
+        let mut by_name = Names::with_capacity(families);
         for family in FAMILIES.iter().copied().flatten() {
             let first = entries.len() as u16;
             expand(family, &mut entries);
-            let ids = (first..entries.len() as u16).map(FormId);
-            by_mnemonic.entry(mnemonic(family)).or_default().extend(ids.clone());
-            by_name.entry(family.name).or_default().extend(ids);
+            by_name.add(family.name, first..entries.len() as u16);
         }
         let mut opcodes = vec![0; (1 << OPCODE_BITS) + 1];
         for entry in &entries {
@@ -107,7 +107,7 @@ impl Table {
             *at += 1;
         }
         let generations = Sm::ALL.iter().map(|_| OnceLock::new()).collect();
-        Table { entries, by_opcode, opcodes, generations, by_mnemonic, by_name }
+        Table { entries, by_opcode, opcodes, generations, by_name, by_mnemonic: OnceLock::new() }
     }
 
     fn entry(&self, id: FormId) -> &Entry {
@@ -137,7 +137,17 @@ impl Table {
     }
 
     pub(crate) fn forms_of_mnemonic(&self, mnemonic: &str) -> impl Iterator<Item = FormId> + use<'_> {
-        self.by_mnemonic.get(mnemonic).into_iter().flatten().copied()
+        let by_mnemonic = self.by_mnemonic.get_or_init(|| {
+            let mut names = Names::with_capacity(self.entries.len());
+            let mut first = 0;
+            for run in self.entries.chunk_by(|a, b| std::ptr::eq(a.family, b.family)) {
+                let end = first + run.len() as u16;
+                names.add(self::mnemonic(run[0].family), first..end);
+                first = end;
+            }
+            names
+        });
+        by_mnemonic.forms(mnemonic)
     }
 }
 
@@ -151,8 +161,9 @@ fn mnemonic(family: &Family) -> &'static str {
 
 /// Adds the forms of a family: one per shape, split where the bits differ between generations.
 fn expand(family: &'static Family, out: &mut Vec<Entry>) {
+    let changes = family.pieces.iter().fold(Boundaries::default(), |all, piece| all.and(boundaries(piece)));
     if family.shapes.is_empty() {
-        split_generations(family, family.label, 0, u128::from(family.opcode), family.sm, out);
+        split_generations(family, family.label, 0, u128::from(family.opcode), family.sm, changes, out);
         return;
     }
     for shape in family.shapes.split_ascii_whitespace() {
@@ -160,18 +171,21 @@ fn expand(family: &'static Family, out: &mut Vec<Entry>) {
             Some((letters, digit)) => (letters, u16::from(digit.as_bytes()[0] - b'0')),
             None => (shape, operand_form(shape)),
         };
+        let has = |wanted: [u8; 2]| letters.bytes().any(|letter| wanted.contains(&letter));
         let mut sm = family.sm;
-        if letters.contains(['c', 'x']) {
+        if has([b'c', b'x']) {
             sm.1 = sm.1.min(LAST_CONSTANT_SM);
             if sm.0 > sm.1 {
                 continue;
             }
         }
         let mut opcode = u128::from(family.opcode | operand_form << 9);
-        if letters.contains(['u', 'x']) {
+        let mut changes = changes;
+        if has([b'u', b'x']) {
             opcode |= UNIFORM_BIT;
+            changes = changes.and(Boundaries::at(WIDE_UNIFORM_SM));
         }
-        split_generations(family, letters, operand_form, opcode, sm, out);
+        split_generations(family, letters, operand_form, opcode, sm, changes, out);
     }
 }
 
@@ -181,16 +195,11 @@ fn split_generations(
     operand_form: u16,
     opcode: u128,
     sm: (u8, u8),
+    changes: Boundaries,
     out: &mut Vec<Entry>,
 ) {
-    let has_boundary = |boundary| {
-        let takes_uniform =
-            boundary == WIDE_UNIFORM_SM && !family.shapes.is_empty() && shape.contains(['u', 'x']);
-        takes_uniform || family.pieces.iter().any(|piece| changes_at(piece, boundary))
-    };
     let mut first = sm.0;
-    let boundaries = Sm::ALL[1..].iter().map(|sm| sm.0);
-    let inner = boundaries.filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
+    let inner = changes.iter().filter(|&b| sm.0 < b && b <= sm.1);
     for next in inner.map(Some).chain([None]) {
         let last = next.map_or(sm.1, |next| next - 1);
         let fixed = opcode | family.ones | family.filled;
@@ -199,35 +208,63 @@ fn split_generations(
     }
 }
 
-/// Is the piece encoded otherwise from this generation on? See [`at_generation`].
-fn changes_at(piece: &Piece, sm: u8) -> bool {
-    let operand = match piece {
-        Piece::Mod(spec) | Piece::ModIf(spec, _) => return spec.since.1 == sm,
-        Piece::OpIf(Operand::Reg(reg), _) if reg.spec.since.1 == sm => return true,
-        Piece::Op(operand) | Piece::OpIf(operand, _) => operand,
-        _ => return false,
-    };
+/// Generations with which something changes: a bit for each of [`Sm::ALL`].
+#[derive(Clone, Copy, Default)]
+struct Boundaries(u16);
+
+impl Boundaries {
+    /// None for a number that is no generation.
+    fn at(sm: u8) -> Boundaries {
+        Boundaries(Sm(sm).ordinal().map_or(0, |ordinal| 1 << ordinal))
+    }
+
+    fn of(changes: bool, sm: u8) -> Boundaries {
+        if changes { Boundaries::at(sm) } else { Boundaries::default() }
+    }
+
+    fn and(self, other: Boundaries) -> Boundaries {
+        Boundaries(self.0 | other.0)
+    }
+
+    /// In ascending order. Everything begins with the first generation, which is no boundary.
+    fn iter(self) -> impl Iterator<Item = u8> {
+        let later = Sm::ALL.iter().enumerate().skip(1);
+        later.filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, sm)| sm.0)
+    }
+}
+
+/// The generations from which on the piece is encoded otherwise. See [`at_generation`].
+fn boundaries(piece: &Piece) -> Boundaries {
     let is_narrow = |spec: &FieldSpec| spec.width == 6;
     let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
+    let since = |spec: &FieldSpec| Boundaries::of(spec.since.1 != 0, spec.since.1);
+    let target = |spec: &FieldSpec| Boundaries::of(WHOLE_TARGETS.contains(&spec.width), SPLIT_TARGET_SM);
+    let widens = |changes| Boundaries::of(changes, WIDE_UNIFORM_SM);
+    let operand = match piece {
+        Piece::Mod(spec) | Piece::ModIf(spec, _) => return since(spec),
+        Piece::OpIf(Operand::Reg(reg), _) => return since(&reg.spec).and(widens(is_uniform(reg))),
+        Piece::Op(operand) | Piece::OpIf(operand, _) => operand,
+        _ => return Boundaries::default(),
+    };
     match operand {
-        Operand::Target(spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
-        Operand::RegTarget(_, spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
+        Operand::Target(spec, _) => target(spec),
+        Operand::RegTarget(reg, spec, _) => target(spec).and(widens(is_uniform(reg))),
         Operand::Word(spec) if is_special_register(spec) => {
-            !std::ptr::eq(special_registers(sm), special_registers(sm - 1))
+            let others = |&sm: &u8| !std::ptr::eq(special_registers(sm), special_registers(sm - 1));
+            let changes = Sm::ALL.iter().map(|sm| sm.0).filter(others);
+            changes.fold(Boundaries::default(), |all, sm| all.and(Boundaries::at(sm)))
         }
-        _ if sm != WIDE_UNIFORM_SM => false,
-        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) | Operand::RegTarget(reg, ..) => {
-            is_uniform(reg)
-        }
+        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => widens(is_uniform(reg)),
         Operand::Const(c) => {
-            c.index.as_ref().is_some_and(is_uniform) || c.handle.as_ref().is_some_and(is_narrow)
+            let index = c.index.as_ref().is_some_and(is_uniform);
+            widens(index || c.handle.as_ref().is_some_and(is_narrow))
         }
         Operand::Mem(mem) => {
-            mem.reg.as_ref().is_some_and(is_uniform)
-                || mem.ureg.as_ref().is_some_and(|(spec, _)| is_narrow(spec))
-                || mem.desc.as_ref().is_some_and(|desc| is_narrow(&desc.spec))
+            let base = mem.reg.as_ref().is_some_and(is_uniform)
+                || mem.ureg.as_ref().is_some_and(|(spec, _)| is_narrow(spec));
+            widens(base || mem.desc.as_ref().is_some_and(|desc| is_narrow(&desc.spec)))
         }
-        _ => false,
+        _ => Boundaries::default(),
     }
 }
 
@@ -239,14 +276,16 @@ impl Entry {
     fn expand(&self) -> Form {
         let mut letters = self.shape.bytes();
         let existing = self.family.pieces.iter().filter(|piece| exists_at(piece, self.sm.0));
-        let pieces = existing.map(|&piece| {
+        let pieces = existing.map(|piece| {
             let mut place = |slot| place_slot(slot, letters.next().unwrap_or(b'r'), self.operand_form);
-            let placed = match piece {
+            let placed = match *piece {
                 Piece::Op(Operand::Slot(slot)) => Piece::Op(place(slot)),
                 Piece::OpIf(Operand::Slot(slot), show) => Piece::OpIf(place(slot), show),
+                // As it is written on the generations that it is written for, which is what most pieces are.
+                _ if boundaries(piece).0 == 0 => return piece,
                 other => other,
             };
-            at_generation(placed, self.sm.0)
+            &*Box::leak(Box::new(at_generation(placed, self.sm.0)))
         });
         finish(self, pieces.collect())
     }
@@ -435,13 +474,19 @@ pub(crate) const SWIZZLE: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1"];
 /// The same, and swapped with the high half negated on its way down.
 const SWIZZLE_TIMES_I: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1", ".H0_NH1", BAD, BAD, BAD];
 
-fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
-    let mut fields =
-        vec![FieldSpec::new(Field::Guard, 12, 3).neutral(7), FieldSpec::new(Field::GuardNot, 15, 1)];
+fn finish(entry: &Entry, pieces: Box<[&'static Piece]>) -> Form {
+    let mut most = 2;
+    pieces.iter().for_each(|piece| piece.each_field(&mut |_| most += 1));
+    let mut fields = Vec::with_capacity(most);
+    fields.push(FieldSpec::new(Field::Guard, 12, 3).neutral(7));
+    fields.push(FieldSpec::new(Field::GuardNot, 15, 1));
     for piece in &pieces {
         piece.each_field(&mut |spec| {
             // Conditional pieces may show one field in several ways.
-            if !fields.iter().any(|known| known.field == spec.field && known.mask() == spec.mask()) {
+            if !fields
+                .iter()
+                .any(|known: &FieldSpec| known.field == spec.field && known.mask() == spec.mask())
+            {
                 fields.push(*spec);
             }
         });
@@ -465,6 +510,7 @@ fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
         neutral,
         guard: family.guard,
         class: family.class,
+        speed: crate::speed::of_mnemonic(mnemonic(family)),
         pieces,
         places: Places::of(&fields),
         fields,
@@ -482,7 +528,8 @@ mod tests {
                 for sm in Sm::ALL[1..].iter().map(|sm| sm.0) {
                     let at = |sm| exists_at(piece, sm).then(|| at_generation(*piece, sm));
                     let differs = at(sm) != at(sm - 1);
-                    assert_eq!(changes_at(piece, sm), differs, "{piece:?} at sm_{sm}");
+                    let changes = boundaries(piece).iter().any(|boundary| boundary == sm);
+                    assert_eq!(changes, differs, "{piece:?} at sm_{sm}");
                 }
             }
         }

@@ -234,21 +234,18 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
 
 type Table = [[u8; COLUMNS]; ROWS];
 
-/// First generation of each table.
-static TABLES: LazyLock<[(u8, Table); 5]> = LazyLock::new(|| {
-    [
-        (75, parse(include_str!("latency/sm75.csv"))),
-        (80, parse(include_str!("latency/sm80.csv"))),
-        (90, parse(include_str!("latency/sm90.csv"))),
-        (100, parse(include_str!("latency/sm100.csv"))),
-        (120, parse(include_str!("latency/sm120.csv"))),
-    ]
-});
+/// First generation of each table. A program asks for few of them.
+static TABLES: [(u8, LazyLock<Table>); 5] = [
+    (75, LazyLock::new(|| parse(include_str!("latency/sm75.csv")))),
+    (80, LazyLock::new(|| parse(include_str!("latency/sm80.csv")))),
+    (90, LazyLock::new(|| parse(include_str!("latency/sm90.csv")))),
+    (100, LazyLock::new(|| parse(include_str!("latency/sm100.csv")))),
+    (120, LazyLock::new(|| parse(include_str!("latency/sm120.csv")))),
+];
 
 fn table(sm: Sm) -> &'static Table {
-    let tables = &*TABLES;
-    let newest = tables.iter().rposition(|(first, _)| *first <= sm.0).unwrap_or(0);
-    &tables[newest].1
+    let newest = TABLES.iter().rposition(|(first, _)| *first <= sm.0).unwrap_or(0);
+    &TABLES[newest].1
 }
 
 /// Reads a table; the tests check that the files are complete. A producer that a generation lacks has no row.
@@ -310,7 +307,7 @@ mod tests {
 
     #[test]
     fn tables_are_complete() {
-        for (first, table) in TABLES.iter() {
+        for (first, table) in &TABLES {
             for (row, name) in table.iter().zip(Row::NAMES) {
                 let absent = *name == "halfmma" && *first >= 100;
                 for cycles in row {

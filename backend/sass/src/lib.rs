@@ -14,6 +14,7 @@ mod float;
 mod inst;
 pub mod latency;
 pub mod model;
+mod names;
 mod parse;
 mod print;
 pub mod rate;

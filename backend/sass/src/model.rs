@@ -6,6 +6,7 @@
 //! opcode uses and keeps the others, so that it is exact: a word that has a form encodes back to itself.
 
 use crate::class::Class;
+use crate::speed::Speed;
 
 /// A generation of the hardware: 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120 or 121.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -757,7 +758,8 @@ pub struct Form {
     pub neutral: u128,
     pub guard: RegFile,
     pub class: Class,
-    pub pieces: Vec<Piece>,
+    pub(crate) speed: Speed,
+    pub pieces: Box<[&'static Piece]>,
     /// Every field, guard included, in the order of the text.
     pub fields: Vec<FieldSpec>,
     pub(crate) places: Places,

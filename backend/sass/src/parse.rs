@@ -188,7 +188,7 @@ impl Parser<'_, '_> {
         Err(self.cursor.fail(Wanted::Thing("a blank")))
     }
 
-    fn note_modifiers(&mut self, pieces: &[Piece]) {
+    fn note_modifiers(&mut self, pieces: &[&Piece]) {
         for piece in pieces {
             if let Piece::Mod(spec) | Piece::ModIf(spec, _) = piece {
                 self.cursor.fail(Wanted::Texts(spec.texts()));

@@ -5,7 +5,7 @@
 //! Global memory is assumed to hit the second-level cache half of the time; what matters is that it is much longer
 //! than the rest. Distances that code must keep are in [`crate::latency`].
 
-use crate::expand::{form, forms, named};
+use crate::expand::{form, named};
 use crate::inst::Inst;
 use crate::latency::{self, UNKNOWN};
 use crate::model::{Field, FormId, Sm};
@@ -48,18 +48,19 @@ impl Unit {
 
 struct Table {
     others: Speed,
-    /// By form.
-    by_form: Vec<Speed>,
+    by_mnemonic: HashMap<&'static str, Speed>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut rows = include_str!("latency/speed.csv").lines().skip(1).filter_map(row);
     let others = rows.next().map_or(Speed { result: 1, release: 1, occupancy: 1, unit: None }, |row| row.1);
-    let by_mnemonic: HashMap<_, _> = rows.collect();
-    let of = |id| by_mnemonic.get(form(id).mnemonic).copied().unwrap_or(others);
-    let by_form = forms().map(of).collect();
-    Table { others, by_form }
+    Table { others, by_mnemonic: rows.collect() }
 });
+
+/// What a form's row says; the form keeps it.
+pub(crate) fn of_mnemonic(mnemonic: &str) -> Speed {
+    TABLE.by_mnemonic.get(mnemonic).copied().unwrap_or(TABLE.others)
+}
 
 /// The tests check that every row has all of its cells.
 fn row(line: &'static str) -> Option<(&'static str, Speed)> {
@@ -72,7 +73,7 @@ fn row(line: &'static str) -> Option<(&'static str, Speed)> {
 
 /// What instructions of a form take.
 pub fn speed(id: FormId) -> Speed {
-    TABLE.by_form.get(usize::from(id.0)).copied().unwrap_or(TABLE.others)
+    form(id).speed
 }
 
 /// A form of the family that the target has, to ask what all of them have in common. `None` if it has none.
@@ -99,6 +100,7 @@ pub fn result(sm: Sm, id: FormId, guard: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forms;
 
     #[test]
     fn the_table_is_whole_and_names_instructions() {

@@ -18,6 +18,7 @@ pub(super) enum Attribute {
     CrsStackSize = 0x1e,
     CoopGroupInstrOffsets = 0x28,
     CoopGroupMaskRegids = 0x29,
+    WmmaUsed = 0x2b,
     MaxStackSize = 0x23,
     Regcount = 0x2f,
     IntWarpWideInstrOffsets = 0x31,

@@ -104,13 +104,12 @@ impl Linker<'_> {
         let fragments: Vec<u32> = columns.iter().filter(|row| uses(row.0)).map(|row| row.1).collect();
         if !fragments.is_empty() && f.input.entry {
             r.words(Attribute::AtEntryFragments, &fragments);
+        }
+        if f.input.entry && (!fragments.is_empty() || attributes.reads_reserved_shared) {
             r.flag(Attribute::ReservedSmemUsed);
         }
         if rela {
-            r.half(
-                Attribute::SparseMmaMask,
-                if uses(TensorUse::SPARSE) { SPARSE_TENSOR_PRODUCTS } else { 0 },
-            );
+            r.half(Attribute::SparseMmaMask, attributes.matrix.sparse);
         }
         if uses(TensorUse::ALONE) {
             r.flag(Attribute::Tcgen05OneCtaUsed);
@@ -141,6 +140,9 @@ impl Linker<'_> {
         };
         if !externs.is_empty() {
             r.words(Attribute::Externs, &externs);
+        }
+        if attributes.matrix.wmma && f.input.entry {
+            r.flag(Attribute::WmmaUsed);
         }
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
@@ -207,8 +209,6 @@ const MOST_ANNOTATIONS: usize = 0x3ff0;
 /// Requests the driver's code that clears, before a kernel, the reserved words in which blocks record their columns.
 const TENSOR_FRAGMENT: u32 = 6;
 const TENSOR_FRAGMENT_OF_PAIR: u32 = 7;
-/// The kernel has sparse `tcgen05` products.
-const SPARSE_TENSOR_PRODUCTS: u16 = 0x40;
 /// A block's share of the count that keeps other blocks from starting. It holds this until it gives up allocating
 /// columns.
 const BLOCKS_WITH_TENSOR_MEMORY: u8 = 0x80;

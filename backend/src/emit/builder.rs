@@ -140,7 +140,8 @@ impl Builder {
             At::Descriptor => self.reg(Field::UrDesc, File::UR, source),
             At::Base if source.kind == SrcKind::Zero => self,
             At::Base => self.reg(Field::UrBase, File::UR, source),
-            At::Policy | At::Extra if source.kind == SrcKind::Zero => self,
+            At::Policy if source.kind == SrcKind::Zero => self,
+            At::Extra if source.kind == SrcKind::Undef => self,
             At::Policy => self.reg(Field::UrDesc, File::UR, source),
             At::Extra => self.reg(Field::URc, File::UR, source),
             At::Custom | At::Each => self,
@@ -349,7 +350,7 @@ fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
         At::A | At::B | At::C => Some(shape_letter(source)),
         At::Either(..) => Some(if is_imm(source) { b'i' } else { b'r' }),
         At::Base => (source.kind != SrcKind::Zero).then_some(b'u'),
-        At::Extra => (source.kind != SrcKind::Zero).then_some(b'm'),
+        At::Extra => (source.kind != SrcKind::Undef).then_some(b'm'),
         At::Policy => (source.kind != SrcKind::Zero).then_some(b'd'),
         At::In(_) | At::Constant | At::Data | At::Descriptor | At::Custom | At::Each => None,
     }

@@ -57,7 +57,9 @@ impl Emitter<'_> {
             | Op::QgmmaSparseRegisters { .. }
             | Op::Bgmma { .. }
             | Op::BgmmaRegisters { .. } => self.group_product(inst),
-            Op::TmemLoadHalves { .. } | Op::TmemStoreHalves { .. } => self.tensor_halves(inst),
+            Op::TmemLoadHalves { .. } | Op::TmemLoadStatHalves { .. } | Op::TmemStoreHalves { .. } => {
+                self.tensor_halves(inst)
+            }
             Op::TmemProduct { scale, .. } => self.tensor_product(inst, scale),
             Op::R2ur => self.uniform_copy(inst),
             Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),

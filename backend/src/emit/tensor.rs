@@ -12,8 +12,9 @@ const FENCE: Effect = Effect::Fence { pinned: false };
 impl Emitter<'_> {
     /// An access in which the halves of the warp use different columns takes two instructions.
     pub(super) fn tensor_halves(&mut self, inst: &Inst) -> Result<(), CodegenError> {
-        let (Op::TmemLoadHalves { offset, behind, .. } | Op::TmemStoreHalves { offset, behind, .. }) =
-            inst.op
+        let (Op::TmemLoadHalves { offset, behind, .. }
+        | Op::TmemLoadStatHalves { offset, behind, .. }
+        | Op::TmemStoreHalves { offset, behind, .. }) = inst.op
         else {
             return Ok(());
         };

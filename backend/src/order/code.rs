@@ -179,7 +179,6 @@ fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
         && inst.get(Field::Offset).is_some_and(|offset| (bottom..).contains(&offset) && offset < 1 << 23)
 }
 
-/// Whether instructions of this kind belong to the statement.
 /// Whether the thread ends before it does anything else to memory.
 fn precedes_exit(sm: Sm, insts: &[Inst]) -> bool {
     let mut next = insts.iter().skip_while(|inst| {
@@ -190,6 +189,7 @@ fn precedes_exit(sm: Sm, insts: &[Inst]) -> bool {
     next.next().is_some_and(|inst| name(inst) == "EXIT")
 }
 
+/// Whether instructions of this kind belong to the statement.
 fn has_part(statement: &Statement, part: Part) -> bool {
     let fence = matches!(part, Part::Membar | Part::ErrorBarrier);
     match statement.what {

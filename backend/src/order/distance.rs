@@ -1,14 +1,16 @@
-//! Whether the code shows that two of its accesses touch different bytes: the registers of their addresses hold the
-//! same, and their offsets differ.
+//! Whether the code shows that two of its accesses touch different bytes: they access different memories, or the registers
+//! of their addresses hold the same, and their offsets differ.
 
 use super::code::Event;
+use super::program::Region;
 use crate::hazard::is_unconditional;
 use rustc_hash::FxHashMap;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 
-/// The addresses of one block's accesses, parallel to its events; `None` where there is none or is not known.
-pub(super) struct Addresses(Vec<Option<Address>>);
+/// The memories and addresses of one block's accesses, parallel to its events; `None` where there is no address or it is not
+/// known.
+pub(super) struct Addresses(Vec<(Region, Option<Address>)>);
 
 struct Address {
     /// What each register of the address holds.
@@ -25,7 +27,7 @@ impl Addresses {
         let mut addresses = Vec::with_capacity(events.len());
         for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(start) {
             if events[addresses.len()].at == at {
-                addresses.push(Address::of(sm, inst, &contents));
+                addresses.push((region(inst), Address::of(sm, inst, &contents)));
             }
             contents.step(sm, inst, spills[at]);
         }
@@ -34,7 +36,11 @@ impl Addresses {
 
     /// Whether two events, by their places among the block's, access different bytes.
     pub(super) fn are_apart(&self, a: usize, b: usize) -> bool {
-        let (Some(a), Some(b)) = (&self.0[a], &self.0[b]) else { return false };
+        let ((a_region, a), (b_region, b)) = (&self.0[a], &self.0[b]);
+        if !a_region.overlaps(*b_region) {
+            return true;
+        }
+        let (Some(a), Some(b)) = (a, b) else { return false };
         let meet = a.start < b.start + b.bytes && b.start < a.start + a.bytes;
         !meet && a.registers == b.registers
     }
@@ -100,6 +106,16 @@ impl Contents {
                 };
             }
         }
+    }
+}
+
+/// The memory that an instruction accesses. A copy from one to another accesses any, as does what is not listed.
+fn region(inst: &Inst) -> Region {
+    match inst.form().mnemonic {
+        "LDG" | "STG" | "ATOMG" => Region::Global,
+        "LDS" | "STS" | "ATOMS" | "LDSM" | "STSM" => Region::Shared,
+        "LDL" | "STL" => Region::Local,
+        _ => Region::Generic,
     }
 }
 

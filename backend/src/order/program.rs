@@ -184,12 +184,19 @@ impl Statement {
             FormId::MbarrierInit => {
                 return Some(Statement { what: What::Make, place: Region::Shared, ..other });
             }
+            // Reads the object, and at most acquires: what comes before may come after it.
+            FormId::MbarrierTestWait | FormId::MbarrierTryWait => {
+                return Some(Statement {
+                    what: What::Beside,
+                    place: Region::Shared,
+                    acquires: true,
+                    ..other
+                });
+            }
             FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
             | FormId::MbarrierArrive
             | FormId::MbarrierArriveDrop
-            | FormId::MbarrierTestWait
-            | FormId::MbarrierTryWait
             | FormId::FenceProxy
             | FormId::FenceProxySpace
             | FormId::CpAsyncMbarrierArrive
@@ -236,6 +243,8 @@ impl Statement {
                 return Some(Statement {
                     what: What::Fence,
                     reach: named().unwrap_or(Reach::System),
+                    acquires: !has(Mod::Release),
+                    releases: !has(Mod::Acquire),
                     ..other
                 });
             }
@@ -295,6 +304,11 @@ impl Statement {
         !self.is_access() && self.what != What::Image
     }
 
+    /// It passes no access.
+    pub(super) fn follows_all(&self) -> bool {
+        self.releases || (self.is_hard() && !self.acquires)
+    }
+
     /// Its order is seen by reads too.
     pub(super) fn is_ordering(&self) -> bool {
         self.strong || self.what != What::Load
@@ -327,11 +341,7 @@ impl Statement {
 
     /// It stays before `later` wherever the two go.
     pub(super) fn keeps(&self, later: &Statement) -> bool {
-        self.is_hard()
-            || later.is_hard()
-            || self.acquires
-            || later.releases
-            || (self.volatile && later.volatile)
+        self.is_hard() || later.follows_all() || self.acquires || (self.volatile && later.volatile)
     }
 
     /// It stays before `later`, or after it, where both access the same bytes.

@@ -175,6 +175,8 @@ struct Lowering<'a> {
     /// Where the function's own result goes, if registers do not hold it.
     result_address: Option<Src>,
     frame_top: Option<Value>,
+    /// Where a function with several returns goes back to its caller, so that threads meet before they do.
+    way_back: Option<BlockId>,
     /// Operations that the entry block starts with, and the values they give.
     prologue: Vec<Inst>,
     /// Lists of targets so far.
@@ -219,6 +221,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.pointees_never_wait = !env.pointees_wait;
         out.facts.statements = Statements::of(func);
         out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
@@ -261,6 +264,7 @@ impl<'a> Lowering<'a> {
             stack_end: None,
             result_address: None,
             frame_top: None,
+            way_back: None,
             prologue: Vec::new(),
             tables: 0,
             products: flight::Products::default(),
@@ -290,7 +294,7 @@ impl<'a> Lowering<'a> {
             let next = runs.get(i + 1).and_then(|r| r.block);
             self.run(run.statements.clone(), next, checkpoint)?;
         }
-        Ok(())
+        self.go_back()
     }
 
     /// Lowers the statements of one run; `next` is the block that control falls into.

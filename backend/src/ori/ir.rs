@@ -131,6 +131,8 @@ impl Default for Frame {
 /// What the loader must know, collected while lowering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Facts {
+    /// No function that is called by its address waits for other threads of its warp.
+    pub pointees_never_wait: bool,
     /// Bytes of static shared memory, laid out by [`crate::layout`].
     pub shared_bytes: u32,
     /// Highest named barrier in use, plus one.

@@ -558,6 +558,9 @@ operations! {
     /// The halves of the warp load from different columns, at a distance of `behind`.
     TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
         [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];
+    /// Each half of the warp has a statistic of what it loads.
+    TmemLoadStatHalves "LDTM.STAT.HALVES" { count: TensorCount = Size, op: TensorStat = Op, ty: TensorStatType = SrcType, nan: bool [".NAN"] = Mode, offset: i32 = Offset, behind: i32 }
+        [result(tensor_registers(TensorLanes::Lower, count)), STAT] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM.STAT"];
     TmemStore "STTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset }
         [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(lanes, count))] Facts::FENCE.convergent();
     TmemStoreHalves "STTM.HALVES" { count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset, behind: i32 }

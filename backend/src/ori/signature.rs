@@ -294,7 +294,7 @@ pub(super) const fn policy() -> SrcSlot {
     SrcSlot::new(File::UR, Accept::REG, At::Policy).wide(2)
 }
 
-/// Blocks of the cluster and offsets in an image, or `Zero`.
+/// Blocks of the cluster and offsets in an image, or `Undef`.
 pub(super) const fn extra() -> SrcSlot {
     SrcSlot::new(File::UR, Accept::REG, At::Extra)
 }

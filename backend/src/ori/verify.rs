@@ -230,7 +230,7 @@ impl Check<'_> {
         let pin = |v: Value| self.func.value(v).pin;
         let has_end = inst.srcs.iter().any(|src| src.value().and_then(pin) == Some(abi::STACK_END));
         let has_frame = inst.defs().any(|v| pin(v) == Some(abi::FRAME));
-        if self.func.frame.moving && inst.op.is_call() && !(has_end && has_frame) {
+        if self.func.frame.moving && inst.op.calls_function() && !(has_end && has_frame) {
             return Err("is not told where the stack ends".to_owned());
         }
         let mut taken: SmallVec<[u8; 16]> = SmallVec::new();

@@ -271,9 +271,8 @@ fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
 fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
     for i in 0..func.layout.len() {
         let b = func.layout[i];
-        if !diverged.get(b.index()).copied().unwrap_or(false) {
-            groups::remove_waits(&mut func.block_mut(b).insts);
-        }
+        let is_together = !diverged.get(b.index()).copied().unwrap_or(false);
+        groups::remove_waits(&mut func.block_mut(b).insts, is_together);
     }
 }
 
@@ -291,9 +290,7 @@ mod tests {
     /// Checks the labels and the lines that `shows` chooses.
     fn check_lines(body: &str, shows: impl Fn(&str) -> bool, expected: Expect) {
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
-        let context =
-            Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() };
-        run(&mut func, &context).unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         let text = text::print(&func);
         let lines: Vec<&str> = text.lines().filter(|line| line.ends_with(':') || shows(line)).collect();
@@ -788,12 +785,42 @@ mod tests {
             shuffle.replace("%v9", "%v8")
         );
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
-        run(
-            &mut func,
-            &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() },
-        )
-        .unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
         let count = |b: u32| func.block(BlockId(b)).insts.iter().filter(|i| i.op == Op::Warpsync).count();
         assert_eq!((count(0), count(1)), (0, 1));
+    }
+
+    #[test]
+    fn shuffles_of_all_threads_keep_them_together_until_the_block_ends() {
+        let shuffle = |mask: &str, v: u32| format!("WARPSYNC {mask}\n%v{v}:r = SHFL.IDX %v0, RZ, 0x1f\n");
+        let kept = |middle: String| {
+            let (first, last) = (shuffle("0xffffffff", 8), shuffle("0xffffffff", 9));
+            let body = format!(
+                "{DIVERGENT} BRA %v1, b1, b2\nb1:\n{first}{middle}{last}STG.E RZ, RZ, %v9\nJUMP b2\nb2:\nSTS RZ, RZ, RZ\nEXIT"
+            );
+            let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+            run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+            func.block(BlockId(1)).insts.iter().filter(|i| i.op == Op::Warpsync).count()
+        };
+        assert_eq!(kept(String::new()), 1);
+        assert_eq!(kept("WARPSYNC %v0\n".to_owned()), 3);
+    }
+
+    #[test]
+    fn threads_are_together_after_the_region_of_a_call() {
+        let body = format!(
+            "{DIVERGENT} BRA %v1, b1, b2\nb1:\nCALL{{callee=f0}}\nJUMP b2\nb2:\n\
+             WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\nSTG.E RZ, RZ, %v9\nEXIT"
+        );
+        check_lines(
+            &body,
+            |line| line.contains("WARPSYNC") || line.contains("BS"),
+            expect![[r#"
+            b0:
+              %v10:b = BSSY{target=b2}
+            b1:
+            b2:
+              BSYNC %v10"#]],
+        );
     }
 }

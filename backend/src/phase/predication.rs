@@ -11,7 +11,7 @@ use crate::emit::any_form;
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, ValueData};
 use crate::ori::memory::{Kind, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
@@ -156,8 +156,9 @@ impl Shape {
         block.insts.append(&mut moved);
         let Some(join) = self.join else { return };
         let mut joined = Vec::with_capacity(yes_args.len());
-        for (yes, no) in yes_args.into_iter().zip(no_args) {
-            joined.push(self.select(func, b, start, yes, no, uses, at));
+        for (i, (yes, no)) in yes_args.into_iter().zip(no_args).enumerate() {
+            let shape = func.value(func.block(join).phis[i].dst);
+            joined.push(self.select(func, b, start, shape, yes, no, uses, at));
         }
         let sides: Vec<BlockId> = self.yes.into_iter().chain(self.no).collect();
         for (phi, src) in func.block_mut(join).phis.iter_mut().zip(joined) {
@@ -167,13 +168,15 @@ impl Shape {
         func.block_mut(b).term = Term::Jump(join);
     }
 
-    /// `yes` where the branch's predicate holds, else `no`; operations from `start` on came from the sides.
+    /// A value of this shape: `yes` where the branch's predicate holds, else `no`. Operations from `start` on came from the
+    /// sides.
     #[expect(clippy::too_many_arguments, reason = "one value of one conversion")]
     fn select(
         &self,
         func: &mut Function,
         b: BlockId,
         start: usize,
+        shape: ValueData,
         yes: Src,
         no: Src,
         uses: &[u32],
@@ -192,19 +195,7 @@ impl Shape {
                 return src;
             }
         }
-        let shape = [yes, no].iter().find_map(|src| match src.kind {
-            SrcKind::Value(v) => Some(func.value(v)),
-            SrcKind::Part(v, _) => {
-                Some(crate::ori::ir::ValueData { file: func.value(v).file, width: 1, pin: None })
-            }
-            _ => None,
-        });
-        let predicate = matches!((yes.kind, no.kind), (SrcKind::Pred(_), _) | (_, SrcKind::Pred(_)));
-        let (file, width) = match shape {
-            Some(data) => (data.file, data.width),
-            None if predicate => (File::P, 1),
-            None => (File::R, 1),
-        };
+        let ValueData { file, width, .. } = shape;
         let dst = func.new_value(file, width);
         let insts = if file == File::P {
             // cond ? yes : no.
@@ -298,11 +289,7 @@ mod tests {
     fn check(body: &str, expected: Expect) {
         let head = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\nBRA %v1, b1, b2\n";
         let mut func = text::parse(&format!("func \"f\" {{\n{head}{body}\n}}")).unwrap();
-        run(
-            &mut func,
-            &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() },
-        )
-        .unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         expected.assert_eq(&text::print(&func));
     }

@@ -34,6 +34,7 @@ mod copy;
 mod counted;
 mod ends;
 mod pieces;
+pub mod rotate;
 #[cfg(test)]
 mod tests;
 
@@ -55,8 +56,14 @@ const PIECES: [Piece; 3] = [
     Piece { iterations: 2, repeats: false },
     Piece { iterations: 1, repeats: true },
 ];
-/// The most operations of a loop whose trip count is not known.
-const LONGEST: usize = 40;
+/// What an iteration may cost ([`Counted::cost`]) where the trip count is not known: loops that wait for memory gain more.
+/// These are ptxas's figures, found by adding operations to loops until it stopped unrolling them.
+const MOST_COST: usize = 20;
+/// As much is added for each load of shared memory, up to [`MOST_COST_SHARED`].
+const COST_OF_SHARED_WAIT: usize = 5;
+const MOST_COST_SHARED: usize = 98;
+/// With a load of global or local memory.
+const MOST_COST_GLOBAL: usize = 48;
 /// The most operations, in all iterations, of a loop that becomes straight-line code.
 const LONGEST_STRAIGHT: usize = 768;
 /// The most iterations of such a loop.

@@ -7,9 +7,10 @@
 
 use crate::abi;
 use crate::ori::ir::{File, Function, Reg};
+use crate::regalloc::banks::ReadTogether;
 use crate::regalloc::bundle::{Bundle, Bundles};
 use crate::regalloc::live::{Liveness, Point, Ranges};
-use crate::regalloc::occupancy::Occupancy;
+use crate::regalloc::occupancy::{Occupancy, Registers};
 use crate::target::HIDDEN_REGISTERS;
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub(crate) struct Pool {
     pub(crate) reserved: Option<u8>,
     /// Registers that the calling convention preserves have to be saved, and come after the others.
     pub(crate) saves: bool,
+    /// So many registers of a thread cost no occupancy, counted as ptxas counts them.
+    pub(crate) free: u16,
     /// Registers are given to a thread in units of so many; one where fewer are better.
     pub(crate) unit: u16,
 }
@@ -70,6 +73,7 @@ fn fewest(bundles: &Bundles, all: &Order, points: Point, pool: Pool) -> u16 {
 /// Assigns without regard for costs, in the best of a few orders. `None` if none fits.
 pub(crate) fn assign(
     bundles: &Bundles,
+    func: &Function,
     live: &Liveness,
     pool: Pool,
     lost: Lost<'_>,
@@ -93,13 +97,18 @@ pub(crate) fn assign(
     if pool.count < fewest {
         return None;
     }
-    // Registers up to the next unit cost nothing.
+    // Registers up to the next unit cost nothing, nor do those that cost no occupancy, nor those that functions count at
+    // least: an order that needs fewer would take some that have to be saved.
     let hidden = HIDDEN_REGISTERS as u16;
-    let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit) - hidden).min(pool.count);
+    let least = if pool.saves { abi::FEWEST_REGISTERS as u16 } else { pool.free };
+    let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit).max(least) - hidden).min(pool.count);
+    let read_together =
+        if pool.unit > 1 { ReadTogether::new(bundles, func) } else { ReadTogether::default() };
     let settled = |count: u16| {
         let mut order = all.clone();
         order.sort_by_cached_key(|&i| (at(i).pin.is_none(), start(i), wide_first(i), i));
         let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
+        run.read_together = Some(&read_together);
         let fits = order.iter().all(|&i| run.place(bundles, i, Fit::Settled));
         fits.then_some((run.assignment, run.occupancy))
     };
@@ -184,7 +193,8 @@ enum Fit {
     Lowest,
     /// Where the aligned group of registers is fullest already, so that whole groups stay free for runs.
     Snug,
-    /// Where no operand may still be read: a new value would have to wait for that.
+    /// Where no operand may still be read, for which a new value would have to wait; among those places, in the other
+    /// bank than what is read together with the value.
     Settled,
 }
 
@@ -201,6 +211,9 @@ struct Run<'a> {
     assignment: Assignment,
     /// Where the last operand in a register may still be read.
     unsettled: Occupancy,
+    read_together: Option<&'a ReadTogether>,
+    /// Registers that have to be saved where they are given out.
+    preserved: Registers,
     /// Per register: points where it is not given out.
     blocked: Vec<Ranges>,
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
@@ -223,58 +236,81 @@ impl<'a> Run<'a> {
         for (register, ranges) in blocked.iter().enumerate().filter(|(_, ranges)| !ranges.is_empty()) {
             occupancy.take(register, ranges);
         }
-        let unsettled = Occupancy::new(if pool.unit > 1 { pool.count } else { 0 }, live.points);
+        let unsettled = Occupancy::new(pool.count, if pool.unit > 1 { live.points } else { 0 });
+        let mut preserved = Registers::default();
+        let is_preserved = |r: &u16| abi::is_preserved(Reg { file: pool.file, index: *r as u8 });
+        for register in (0..pool.count).filter(|r| pool.saves && is_preserved(r)) {
+            preserved.insert(usize::from(register));
+        }
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
-        Run { live, pool, occupancy, assignment, unsettled, blocked, holders: None }
+        let read_together = None;
+        Run { live, pool, occupancy, assignment, unsettled, read_together, preserved, blocked, holders: None }
     }
 
-    /// Where the bundle may begin, the best first.
-    fn bases(&self, bundle: &Bundle) -> impl Iterator<Item = usize> + use<> {
-        let width = bundle.width();
-        let end = (usize::from(self.pool.count) + 1).saturating_sub(width);
-        let all = (usize::from(bundle.residue)..end).step_by(usize::from(bundle.align));
-        let range = match bundle.pin {
+    /// Where the bundle may begin.
+    fn bases(&self, bundle: &Bundle) -> Registers {
+        let end = (usize::from(self.pool.count) + 1).saturating_sub(bundle.width());
+        let bases = Registers::every(bundle.align, bundle.residue, end);
+        let mut only = Registers::default();
+        match bundle.pin {
             // One that a call has there already is not free to choose.
-            Some(pin) => usize::from(pin)..(usize::from(pin) + 1).min(end),
-            None => 0..end,
-        };
-        let (file, saves) = (self.pool.file, self.pool.saves);
-        let is_saved =
-            move |base: usize| (base..base + width).any(|r| abi::is_preserved(Reg { file, index: r as u8 }));
-        let in_range = move |base: &usize| range.contains(base);
-        let scratch = all.clone().filter(in_range.clone()).filter(move |&base| !saves || !is_saved(base));
-        scratch.chain(all.filter(in_range).filter(move |&base| saves && is_saved(base)))
+            Some(pin) => {
+                only.insert(usize::from(pin));
+                bases.intersection(only)
+            }
+            None => bases,
+        }
+    }
+
+    /// Of places where a bundle may begin, those first where nothing has to be saved for it; otherwise from low to high.
+    fn in_order(&self, bundle: &Bundle, bases: Registers) -> impl Iterator<Item = usize> + use<> {
+        let saved = (0..bundle.width()).map(|i| self.preserved.lowered(i));
+        let saved = saved.fold(Registers::default(), Registers::union);
+        bases.without(saved).iter().chain(bases.intersection(saved).iter())
     }
 
     fn place(&mut self, bundles: &Bundles, index: u32, fit: Fit) -> bool {
         let bundle = &bundles.bundles[index as usize];
-        let free =
-            |base: &usize| bundle.slots.iter().enumerate().all(|(i, s)| self.occupancy.is_free(base + i, s));
-        let mut bases = self.bases(bundle).filter(free);
-        let Some(mut base) = bases.next() else { return false };
+        let slots = || bundle.slots.iter().enumerate();
+        let bases = slots().fold(self.bases(bundle), |bases, (i, s)| {
+            if bases == Registers::default() {
+                bases
+            } else {
+                bases.without(self.occupancy.taken(s).lowered(i))
+            }
+        });
+        let Some(mut base) = self.in_order(bundle, bases).next() else { return false };
         let used = usize::from(self.assignment.used);
         match fit {
             _ if bundle.pin.is_some() => {}
             Fit::Snug if bundle.width() < WIDEST_ALIGNMENT && base + bundle.width() <= used => {
-                let start = bundle.start();
-                let below = bases.take_while(|base| base + bundle.width() <= used);
+                let taken = self.occupancy.taken_at(bundle.start());
+                let below = self.in_order(bundle, bases).take_while(|base| base + bundle.width() <= used);
                 let neighbours = |base: usize| {
                     let group = base - base % WIDEST_ALIGNMENT;
-                    let rows =
-                        (group..group + WIDEST_ALIGNMENT).filter(|&r| r < usize::from(self.pool.count));
-                    rows.filter(|&r| !self.occupancy.is_free_at(r, start)).count()
+                    (group..group + WIDEST_ALIGNMENT).filter(|&r| taken.contains(r)).count()
                 };
                 // The first of the fullest.
                 base = below.fold(base, |best, b| if neighbours(b) > neighbours(best) { b } else { best });
             }
             Fit::Settled => {
-                let settled = |base: &usize| {
-                    let mut starts =
-                        bundle.slots.iter().enumerate().flat_map(|(i, s)| s.0.iter().map(move |n| (i, n)));
-                    starts.all(|(i, interval)| self.unsettled.is_free_at(base + i, interval.start))
+                let starts = slots().flat_map(|(i, s)| s.0.iter().map(move |interval| (i, interval.start)));
+                let settled = starts.fold(bases, |bases, (i, start)| {
+                    bases.without(self.unsettled.taken_at(start).lowered(i))
+                });
+                let crowded = self.read_together.map_or([0; 2], |together| {
+                    together.banks(index, |other| self.assignment.base[other as usize])
+                });
+                let uncrowded = match crowded {
+                    [even, odd] if even > odd => bases.intersection(Registers::every(2, 1, usize::MAX)),
+                    [even, odd] if odd > even => bases.intersection(Registers::every(2, 0, usize::MAX)),
+                    _ => bases,
                 };
-                base = std::iter::once(base).chain(bases).find(settled).unwrap_or(base);
+                // The first of the best.
+                let best = [settled.intersection(uncrowded), settled, uncrowded];
+                let best = best.into_iter().find_map(|bases| self.in_order(bundle, bases).next());
+                base = best.unwrap_or(base);
             }
             Fit::Lowest | Fit::Snug => {}
         }
@@ -315,7 +351,8 @@ impl<'a> Run<'a> {
             let others = || in_the_way(base).into_iter().map(|i| cost(&bundles.bundles[i as usize]));
             if blocked { f32::INFINITY } else { others().sum::<f32>() }
         };
-        let cheapest = self.bases(bundle).map(|base| (price(base), base)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let bases = self.in_order(bundle, self.bases(bundle));
+        let cheapest = bases.map(|base| (price(base), base)).min_by(|a, b| a.0.total_cmp(&b.0));
         let evicted = cheapest.filter(|(price, _)| price.is_finite()).map(|(_, base)| in_the_way(base));
         let holders = self.holders.insert(holders);
         let Some(evicted) = evicted else { return false };

@@ -87,13 +87,14 @@ struct Affinity {
     weight: f32,
 }
 
-/// `frequency` and `fixed` are per block and per value; `taken` is per general register.
+/// `frequency` and `fixed` are per block and per value; `taken` is per general register. `coalesces`: not only ties merge.
 pub(crate) fn build(
     func: &Function,
     live: &Liveness,
     frequency: &[f32],
     fixed: &[bool],
     taken: Vec<Ranges>,
+    coalesces: bool,
 ) -> Bundles {
     let mut weight = vec![0f32; func.values.len()];
     for &b in &func.layout {
@@ -144,7 +145,8 @@ pub(crate) fn build(
         }
     }
     result.piece = result.of.iter().map(|&(bundle, _)| result.places[bundle as usize]).collect();
-    for wish in wishes(func, frequency) {
+    let wishes = if coalesces { wishes(func, frequency) } else { Vec::new() };
+    for wish in wishes {
         result.join(wish.dst, wish.src);
     }
     result.settle();

@@ -228,7 +228,7 @@ mod tests {
                 remove(func, allocation, edge, 0);
             },
             expect![
-                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg(Reg { file: R, index: 5 }) should hold Lane { lane: 3, not: false } at the end of BlockId(1) but holds Known(Lane { lane: 7, not: false })"
+                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg(Reg { file: R, index: 4 }) should hold Lane { lane: 0, not: false }, which BlockId(0) makes elsewhere"
             ],
         );
     }
@@ -270,7 +270,7 @@ mod tests {
                 func.blocks[1].insts[add].dsts[0] = Dst::Reg(Reg { file: File::R, index: 9 });
             },
             expect![
-                "BlockId(1), instruction 3, Stg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 5 } should hold Lane { lane: 7, not: false } but holds Known(Lane { lane: 5, not: false })"
+                "BlockId(1), instruction 3, Stg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 7 } should hold Lane { lane: 7, not: false } but holds Known(Lane { lane: 5, not: false })"
             ],
         );
     }

@@ -16,6 +16,7 @@ use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
@@ -158,8 +159,9 @@ pub(crate) struct Liveness {
     pub(crate) points: Point,
     /// Where other threads of the warp may run in between, ascending: the ends of blocks, and instructions that wait.
     switches: Vec<Point>,
-    /// Per slot: whether its instruction may read its operands some time after it was issued.
-    pub(crate) reads_late: Vec<bool>,
+    /// Per slot whose instruction may read its operands some time after it was issued: the slot of its block that first reads
+    /// a result and so waits for it, `u32::MAX` if none does. Zero for other instructions.
+    read_by: Vec<u32>,
     /// First lane of each value; one more entry than values.
     lane_base: Vec<u32>,
     /// Per lane.
@@ -184,11 +186,15 @@ impl Liveness {
         self.of(value).iter().any(|r| r.contains(point))
     }
 
-    /// The points, so many instructions long, after intervals whose last reader reads late.
+    /// The points, so many instructions long at most, after intervals whose last reader reads late. Not the point where
+    /// that instruction writes: its own result comes after its operands were read.
     pub(crate) fn late_reads(&self, ranges: &Ranges, instructions: u32) -> Ranges {
-        let ends = ranges.0.iter().map(|i| i.end).filter(|end| self.reads_late[(end - 1) as usize / 2]);
-        let after = |end| Interval { start: end, end: (end + 2 * instructions).min(self.points) };
-        Ranges(ends.map(after).filter(|i| i.start < i.end).collect())
+        let after = |end: Point| {
+            let read_by = self.read_by[(end - 1) as usize / 2];
+            let most = (end + 2 * instructions).min(self.points);
+            Interval { start: end + 1, end: most.min(read_by.saturating_mul(2)) }
+        };
+        Ranges(ranges.0.iter().map(|i| after(i.end)).filter(|i| i.start < i.end).collect())
     }
 
     /// The whole function.
@@ -249,18 +255,31 @@ impl Liveness {
         build.collect();
         let ranges = build.ranges(lanes as usize);
         let mut switches = Vec::new();
-        let mut reads_late = vec![false; points as usize / 2];
+        let mut read_by = vec![0; points as usize / 2];
+        // Per value: the slot that makes it, if that reads late and nothing has waited for it.
+        let mut in_flight: FxHashMap<Value, u32> = FxHashMap::default();
         for &b in &func.layout {
             let span = spans[b.index()];
             let insts = func.block(b).insts.iter().enumerate();
             switches.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
             switches.push(span.end());
+            in_flight.clear();
             for (i, inst) in func.block(b).insts.iter().enumerate() {
                 let slot = span.write(i) / 2;
-                reads_late[slot as usize] = memory(&inst.op).is_some() || matches!(inst.op, Op::Tex { .. });
+                if !in_flight.is_empty() {
+                    for v in inst.uses().filter_map(|src| src.value()) {
+                        if let Some(maker) = in_flight.remove(&v) {
+                            read_by[maker as usize] = slot.min(read_by[maker as usize]);
+                        }
+                    }
+                }
+                if memory(&inst.op).is_some() || matches!(inst.op, Op::Tex { .. }) {
+                    read_by[slot as usize] = u32::MAX;
+                    in_flight.extend(inst.defs().map(|v| (v, slot)));
+                }
             }
         }
-        Liveness { spans, points, switches, reads_late, lane_base, ranges }
+        Liveness { spans, points, switches, read_by, lane_base, ranges }
     }
 }
 

@@ -2,107 +2,263 @@
 
 use crate::regalloc::live::{Point, Ranges};
 use smallvec::SmallVec;
+use std::ops::Range;
 
-/// Per register, a bit for each point: set where the register is taken. Above these are levels with a bit for each word
-/// of the level below, set where that word is not zero, so that long ranges are asked about in a few steps.
+/// A set of the registers of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Registers([u64; Registers::WORDS]);
+
+impl Registers {
+    const WORDS: usize = 4;
+
+    /// The registers from `residue` on, `align` apart, below `end`. `align` is a power of two.
+    pub(crate) fn every(align: u8, residue: u8, end: usize) -> Registers {
+        let pattern = (usize::from(residue)..64).step_by(usize::from(align)).fold(0, |all, r| all | 1 << r);
+        Registers([0, 1, 2, 3].map(|word| pattern & low(end.saturating_sub(64 * word))))
+    }
+
+    pub(crate) fn contains(&self, register: usize) -> bool {
+        self.0[register / 64] >> (register % 64) & 1 != 0
+    }
+
+    pub(crate) fn insert(&mut self, register: usize) {
+        self.0[register / 64] |= 1 << (register % 64);
+    }
+
+    pub(crate) fn union(mut self, other: Registers) -> Registers {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+        self
+    }
+
+    pub(crate) fn intersection(mut self, other: Registers) -> Registers {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= other);
+        self
+    }
+
+    pub(crate) fn without(mut self, other: Registers) -> Registers {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        self
+    }
+
+    /// Every register by so many lower; those that there are not are left out.
+    pub(crate) fn lowered(self, by: usize) -> Registers {
+        let (words, bits) = (by / 64, by % 64);
+        let at = |word: usize| self.0.get(word + words).map_or(0, |word| *word);
+        // Shifted twice, as nothing comes down where there are no bits to go.
+        Registers([0, 1, 2, 3].map(|word| at(word) >> bits | at(word + 1) << 1 << (63 - bits)))
+    }
+
+    pub(crate) fn first(&self) -> Option<usize> {
+        let word = self.0.iter().position(|word| *word != 0)?;
+        Some(64 * word + self.0[word].trailing_zeros() as usize)
+    }
+
+    /// In ascending order.
+    pub(crate) fn iter(mut self) -> impl Iterator<Item = usize> {
+        std::iter::from_fn(move || {
+            let first = self.first()?;
+            self.0[first / 64] &= self.0[first / 64] - 1;
+            Some(first)
+        })
+    }
+}
+
+/// The low bits of a word, so many or all.
+fn low(bits: usize) -> u64 {
+    u64::MAX.checked_shr(64 - bits.min(64) as u32).unwrap_or(0)
+}
+
+/// For each point the registers that are taken there, as a tree: a node of a level stands for [`FAN`] neighbours of the
+/// level below, and the lowest level has one for each point. A range that covers a node whole is noted in the node alone.
+/// So a range is asked about or taken in a few steps for each level, and one question answers for all registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Occupancy {
-    /// Where each level starts among the words of a register.
-    levels: SmallVec<[usize; 4]>,
-    words_per_register: usize,
-    words: Vec<u64>,
+    /// Words of a set.
+    words: usize,
+    /// The first node of each level.
+    levels: SmallVec<[usize; 8]>,
+    /// Per node: the registers taken at some of its points, but for those taken all over a node above it.
+    some: Vec<u64>,
+    /// Per node above the lowest level: the registers whose ranges cover it and not the node above it.
+    all: Vec<u64>,
 }
+
+/// Nodes below a node.
+const FAN: usize = 8;
 
 impl Occupancy {
     pub(crate) fn new(registers: u16, points: Point) -> Occupancy {
         let mut levels = SmallVec::new();
-        let (mut words, mut count) = (0, points as usize);
+        let (mut nodes, mut count) = (0, points as usize);
         loop {
-            levels.push(words);
-            count = count.div_ceil(64);
-            words += count;
-            if count <= 1 {
+            levels.push(nodes);
+            nodes += count;
+            if count <= FAN {
                 break;
             }
+            count = count.div_ceil(FAN);
         }
-        Occupancy { levels, words_per_register: words, words: vec![0; words * usize::from(registers)] }
+        let words = usize::from(registers).div_ceil(64).max(1);
+        let inner = nodes - levels.get(1).unwrap_or(&nodes);
+        Occupancy { words, levels, some: vec![0; words * nodes], all: vec![0; words * inner] }
     }
 
-    fn row(&self, register: usize) -> &[u64] {
-        &self.words[register * self.words_per_register..][..self.words_per_register]
+    /// The registers that are taken somewhere in the ranges.
+    pub(crate) fn taken(&self, ranges: &Ranges) -> Registers {
+        // Loops over a known number of words are much faster.
+        match self.words {
+            1 => self.taken_in::<1>(ranges),
+            2 => self.taken_in::<2>(ranges),
+            3 => self.taken_in::<3>(ranges),
+            _ => self.taken_in::<4>(ranges),
+        }
     }
 
-    fn row_mut(&mut self, register: usize) -> &mut [u64] {
-        &mut self.words[register * self.words_per_register..][..self.words_per_register]
-    }
-
-    pub(crate) fn is_free(&self, register: usize, ranges: &Ranges) -> bool {
-        let row = self.row(register);
-        ranges.0.iter().all(|i| self.has_none(row, i.start as usize, i.end as usize))
-    }
-
-    fn has_none(&self, row: &[u64], mut start: usize, mut end: usize) -> bool {
-        for level in &self.levels {
-            let words = &row[*level..];
-            let (first, last) = (start / 64, (end - 1) / 64);
-            if words[first] & mask(start, end, first) != 0 || words[last] & mask(start, end, last) != 0 {
-                return false;
-            }
-            // The words between are bits of the next level.
-            (start, end) = (first + 1, last);
-            if start >= end {
-                return true;
+    fn taken_in<const WORDS: usize>(&self, ranges: &Ranges) -> Registers {
+        let (some, _) = self.some.as_chunks::<WORDS>();
+        let (all, _) = self.all.as_chunks::<WORDS>();
+        let inner = self.inner();
+        let mut taken = [0; WORDS];
+        let mut add = |set: &[u64; WORDS]| taken.iter_mut().zip(set).for_each(|(t, s)| *t |= s);
+        for interval in &ranges.0 {
+            let steps = Steps::new(&self.levels, interval.start as usize, interval.end as usize);
+            for step in steps {
+                some[step.before.clone()].iter().for_each(&mut add);
+                some[step.after.clone()].iter().for_each(&mut add);
+                if let Some([first, last]) = step.around {
+                    add(&all[first - inner]);
+                    if last != first {
+                        add(&all[last - inner]);
+                    }
+                }
             }
         }
-        true
+        let mut registers = Registers::default();
+        registers.0[..WORDS].copy_from_slice(&taken);
+        registers
     }
 
-    pub(crate) fn is_free_at(&self, register: usize, point: Point) -> bool {
-        self.row(register)[point as usize / 64] >> (point % 64) & 1 == 0
+    pub(crate) fn taken_at(&self, point: Point) -> Registers {
+        let mut registers = Registers::default();
+        let mut add = |words: &[u64]| registers.0.iter_mut().zip(words).for_each(|(all, word)| *all |= word);
+        let inner = self.inner();
+        let mut node = point as usize;
+        add(&self.some[self.words * node..][..self.words]);
+        for level in self.levels.iter().skip(1) {
+            node /= FAN;
+            add(&self.all[self.words * (level + node - inner)..][..self.words]);
+        }
+        registers
     }
 
     pub(crate) fn take(&mut self, register: usize, ranges: &Ranges) {
-        let levels = self.levels.clone();
-        let row = self.row_mut(register);
-        for i in &ranges.0 {
-            let (mut start, mut end) = (i.start as usize, i.end as usize);
-            for level in &levels {
-                let (first, last) = (start / 64, (end - 1) / 64);
-                for w in first..=last {
-                    row[level + w] |= mask(start, end, w);
+        let (word, bit) = (register / 64, 1 << (register % 64));
+        let inner = self.inner();
+        for interval in &ranges.0 {
+            for step in Steps::new(&self.levels, interval.start as usize, interval.end as usize) {
+                for node in step.covered() {
+                    self.some[self.words * node + word] |= bit;
+                    if step.around.is_some() {
+                        self.all[self.words * (node - inner) + word] |= bit;
+                    }
                 }
-                (start, end) = (first, last + 1);
+                for node in step.around.into_iter().flatten() {
+                    self.some[self.words * node + word] |= bit;
+                }
             }
         }
     }
 
     /// Undoes [`Occupancy::take`].
     pub(crate) fn release(&mut self, register: usize, ranges: &Ranges) {
-        let levels = self.levels.clone();
-        let row = self.row_mut(register);
-        for i in &ranges.0 {
-            let (mut start, mut end) = (i.start as usize, i.end as usize);
-            for level in &levels {
-                let (first, last) = (start / 64, (end - 1) / 64);
-                for w in first..=last {
-                    row[level + w] &= !mask(start, end, w);
+        let (word, bit) = (register / 64, 1 << (register % 64));
+        let inner = self.inner();
+        for interval in &ranges.0 {
+            let steps = Steps::new(&self.levels, interval.start as usize, interval.end as usize);
+            let mut below = 0;
+            for (step, &level) in steps.zip(&self.levels) {
+                for node in step.covered() {
+                    self.some[self.words * node + word] &= !bit;
+                    if step.around.is_some() {
+                        self.all[self.words * (node - inner) + word] &= !bit;
+                    }
                 }
-                // Words at the ends may still have other bits.
-                start = first + usize::from(row[level + first] != 0);
-                end = last + usize::from(row[level + last] == 0);
-                if start >= end {
-                    break;
+                // Nodes at the ends may still have the register for other ranges.
+                for node in step.around.into_iter().flatten() {
+                    let first = below + FAN * (node - level);
+                    let mut nodes = first..(first + FAN).min(level);
+                    let is_taken = self.all[self.words * (node - inner) + word] & bit != 0
+                        || nodes.any(|below| self.some[self.words * below + word] & bit != 0);
+                    if !is_taken {
+                        self.some[self.words * node + word] &= !bit;
+                    }
                 }
+                below = level;
             }
         }
     }
+
+    /// The first node above the lowest level.
+    fn inner(&self) -> usize {
+        self.levels.get(1).map_or(self.some.len(), |first| *first)
+    }
 }
 
-/// The bits of word `w` that are in a range which reaches into it.
-fn mask(start: usize, end: usize, w: usize) -> u64 {
-    let low = start.saturating_sub(64 * w);
-    let high = (end - 64 * w).min(64);
-    (u64::MAX >> (64 - (high - low))) << low
+/// What a range means for the nodes of one level.
+struct Step {
+    /// Nodes that it covers and that no node covers which it covers too: up to where such a node begins, and from where the
+    /// last one ends.
+    before: Range<usize>,
+    after: Range<usize>,
+    /// Above the lowest level, the nodes that have its first and its last point.
+    around: Option<[usize; 2]>,
+}
+
+impl Step {
+    fn covered(&self) -> impl Iterator<Item = usize> + use<> {
+        self.before.clone().chain(self.after.clone())
+    }
+}
+
+/// The steps from the lowest level up.
+struct Steps<'a> {
+    levels: &'a [usize],
+    level: usize,
+    /// The nodes that have its first and its last point.
+    ends: [usize; 2],
+    /// Nodes of the level that it covers, and that no node below stands for.
+    start: usize,
+    end: usize,
+}
+
+impl Steps<'_> {
+    fn new(levels: &[usize], start: usize, end: usize) -> Steps<'_> {
+        Steps { levels, level: 0, ends: [start, end - 1], start, end }
+    }
+}
+
+impl Iterator for Steps<'_> {
+    type Item = Step;
+
+    #[inline]
+    fn next(&mut self) -> Option<Step> {
+        let first = *self.levels.get(self.level)?;
+        let around = (self.level > 0).then(|| self.ends.map(|node| first + node));
+        let (start, end) = (self.start, self.end);
+        let (up, down) = (start.next_multiple_of(FAN), end - end % FAN);
+        let is_last = self.level + 1 == self.levels.len();
+        let (before, after) = if is_last || up >= down {
+            (self.start, self.end) = (0, 0);
+            (start..end, end..end)
+        } else {
+            (self.start, self.end) = (up / FAN, down / FAN);
+            (start..up, down..end)
+        };
+        let among = |nodes: Range<usize>| first + nodes.start..first + nodes.end;
+        self.ends = self.ends.map(|node| node / FAN);
+        self.level += 1;
+        Some(Step { before: among(before), after: among(after), around })
+    }
 }
 
 #[cfg(test)]
@@ -112,9 +268,10 @@ mod tests {
 
     #[test]
     fn ranges_of_all_lengths_are_taken_and_released() {
+        const REGISTER: usize = 130;
         let points = 40_000;
         let mut random = fastrand::Rng::with_seed(1);
-        let mut occupancy = Occupancy::new(2, points);
+        let mut occupancy = Occupancy::new(200, points);
         let mut taken: Vec<bool> = vec![false; points as usize];
         let mut held: Vec<Ranges> = Vec::new();
         let (mut free, mut busy) = (0, 0);
@@ -124,19 +281,21 @@ mod tests {
             let start = random.u32(0..points - length);
             let ranges = Ranges([Interval { start, end: start + length }].into_iter().collect());
             let is_free = !taken[start as usize..][..length as usize].contains(&true);
-            assert_eq!(occupancy.is_free(1, &ranges), is_free, "{start}, {length}");
-            assert!(occupancy.is_free(0, &ranges));
+            let expected = (!is_free).then_some(REGISTER);
+            assert!(occupancy.taken(&ranges).iter().eq(expected), "{start}, {length}");
+            let at_start = taken[start as usize].then_some(REGISTER);
+            assert!(occupancy.taken_at(start).iter().eq(at_start), "{start}");
             if is_free {
                 free += 1;
                 taken[start as usize..][..length as usize].fill(true);
-                occupancy.take(1, &ranges);
+                occupancy.take(REGISTER, &ranges);
                 held.push(ranges);
             } else {
                 busy += 1;
                 let old = held.swap_remove(random.usize(..held.len()));
                 let Interval { start, end } = old.0[0];
                 taken[start as usize..end as usize].fill(false);
-                occupancy.release(1, &old);
+                occupancy.release(REGISTER, &old);
             }
         }
         assert!(free > 100 && busy > 100);
@@ -145,6 +304,20 @@ mod tests {
     #[test]
     fn a_function_may_have_no_points() {
         let occupancy = Occupancy::new(1, 0);
-        assert!(occupancy.is_free(0, &Ranges::default()));
+        assert_eq!(occupancy.taken(&Ranges::default()), Registers::default());
+    }
+
+    #[test]
+    fn sets_of_registers() {
+        let every = |align, residue, end| Registers::every(align, residue, end).iter().collect::<Vec<_>>();
+        assert_eq!(every(4, 1, 14), [1, 5, 9, 13]);
+        assert_eq!(every(1, 0, 256).len(), 256);
+        assert_eq!(every(2, 0, 130).last(), Some(&128));
+        assert_eq!(every(1, 0, 0), []);
+        let set = Registers::every(1, 0, 140).without(Registers::every(1, 0, 62));
+        assert!(set.lowered(3).iter().eq(59..137));
+        assert!(set.lowered(0).iter().eq(62..140));
+        assert!(set.lowered(64).iter().eq(0..76));
+        assert!(set.lowered(130).iter().eq(0..10));
     }
 }

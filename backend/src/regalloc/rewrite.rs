@@ -13,7 +13,7 @@ use crate::regalloc::bundle::source_width;
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::{Liveness, Point};
 use crate::regalloc::moves::{Move, sequence};
-use crate::regalloc::occupancy::Occupancy;
+use crate::regalloc::occupancy::{Occupancy, Registers};
 use rustc_hash::FxHashMap;
 
 /// Where everything went.
@@ -43,8 +43,9 @@ impl Placement {
     /// exchange and keeps one back.
     fn free(&self, file: File, points: [Point; 2]) -> Option<Reg> {
         let (_, used, occupancy) = self.occupancy.iter().find(|o| o.0 == file)?;
-        let free = (0..usize::from(*used)).find(|&r| points.iter().all(|&p| occupancy.is_free_at(r, p)));
-        let index = free.or((file == File::UR).then_some(usize::from(*used)))?;
+        let taken = points.map(|point| occupancy.taken_at(point));
+        let free = taken.into_iter().fold(Registers::every(1, 0, usize::from(*used)), Registers::without);
+        let index = free.first().or((file == File::UR).then_some(usize::from(*used)))?;
         Some(Reg { file, index: index as u8 })
     }
 

@@ -46,15 +46,16 @@ enum Home {
 /// Spills values; `spills` is per value. Returns the values that now have a general register for theirs: those from the
 /// first new one on stand for the ones in the list.
 ///
-/// A loaded value serves instructions up to `reach` further on in the block.
+/// A loaded value serves instructions up to `reach` further on in the block. `remakes`: constants are not kept.
 pub(crate) fn spill(
     draft: &mut Draft<'_>,
     cfg: &Cfg,
     bundles: &Bundles,
     spills: &[Spill],
     reach: u32,
+    remakes: bool,
 ) -> Vec<Value> {
-    let constants = constants(draft);
+    let constants = if remakes { constants(draft) } else { vec![None; draft.func.values.len()] };
     let mut homes: Vec<Option<Home>> = vec![None; spills.len()];
     let mut shadows = Vec::new();
     let frame_start = draft.func.frame.local_bytes.next_multiple_of(16);

@@ -57,7 +57,7 @@ impl InstFacts {
             product,
             late: inst.reads_late(sm) && !product,
             early_predicate: inst.predicate_told(sm) == Told::Read,
-            loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
+            loads: matches!(mnemonic, "LD" | "LDG" | "LDGMC" | "LDS" | "ATOM" | "ATOMG" | "ATOMS" | "SYNCS"),
             invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
             settles: mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
             ends_copies: match mnemonic {

@@ -11,6 +11,7 @@ use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 
 use ptx_analysis::{CacheModifier, CacheModifiers, LineTables};
+use ptx_backend::Switches;
 use ptx_backend::compile::stages;
 use ptx_backend::target::Target;
 use ptx_isa::{Mod, Sm};
@@ -72,6 +73,8 @@ pub(super) struct Options {
     pub(super) trace: Option<PathBuf>,
     /// The compiler's stages to show, as [`ptx_backend::compile::stages`] names them.
     pub(super) shown: Vec<String>,
+    /// Phases to leave out, as [`Switches::parse`] reads them.
+    pub(super) phases: String,
     /// MiB.
     pub(super) max_input_size: u64,
     pub(super) help: bool,
@@ -123,6 +126,7 @@ impl Default for Options {
             stats: Stats::default(),
             trace: None,
             shown: Vec::new(),
+            phases: String::new(),
             max_input_size: input::LARGEST,
             help: false,
             version: false,
@@ -487,7 +491,7 @@ impl Reader {
                         }
                     }
                 }
-                "knob" => self.options.shown.push(stage(&value)?),
+                "knob" => self.options.turn(&value)?,
                 _ => {}
             }
             self.given.push((long, value.into_owned().into()));
@@ -672,15 +676,30 @@ pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
-/// The stage that a knob asks to show.
-fn stage(knob: &str) -> Result<String, String> {
-    match knob.strip_prefix("DUMPIR=") {
-        Some(stage) if stages().any(|known| known == stage) => Ok(stage.to_owned()),
-        Some(stage) => {
-            let stages: Vec<&str> = stages().collect();
-            Err(format!("Unknown stage '{stage}' in DUMPIR; the stages are {}", stages.join(", ")))
+impl Options {
+    /// Does what a knob asks for.
+    fn turn(&mut self, knob: &str) -> Result<(), String> {
+        match knob.split_once('=') {
+            Some(("DUMPIR", stage)) if stages().any(|known| known == stage) => {
+                self.shown.push(stage.to_owned())
+            }
+            Some(("DUMPIR", stage)) => {
+                let stages: Vec<&str> = stages().collect();
+                return Err(format!(
+                    "Unknown stage '{stage}' in DUMPIR; the stages are {}",
+                    stages.join(", ")
+                ));
+            }
+            Some(("PHASE", list)) => {
+                Switches::parse(list)?;
+                self.phases.push_str(list);
+                self.phases.push(',');
+            }
+            _ => {
+                return Err(format!("Unknown knob '{knob}'; the knobs are DUMPIR=STAGE and PHASE=-NAME,..."));
+            }
         }
-        None => Err(format!("Unknown knob '{knob}'; the only knob is DUMPIR=STAGE")),
+        Ok(())
     }
 }
 

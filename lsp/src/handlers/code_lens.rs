@@ -3,7 +3,8 @@
 use crate::handlers::code_action::protocol_command;
 use crate::handlers::reference;
 use crate::owner::Snapshot;
-use ptx_analysis::ide;
+use crate::patience;
+use ptx_analysis::{Code, ide};
 use serde_json::json;
 use tower_lsp::lsp_types::{CodeLens, Command};
 
@@ -18,12 +19,19 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
         return None;
     }
     let lines = s.lines();
-    let lenses = ide::code_lenses(&s.db, s.file)
+    let compiled = |wanted: &[usize]| s.compiled(s.file, wanted, patience::HINTS);
+    let code = if s.patience.refreshes_lenses { Code::IfReady(&compiled) } else { Code::Awaited };
+    let lenses = ide::code_lenses(&s.db, s.file, code)
         .into_iter()
         .flat_map(|lens| {
             let range = lines.range(lens.range);
             let compared = match &lens.command {
-                Some(ide::Command::ShowSass { function }) => reference(s, function),
+                // Its figures are compared with ours, which may not be there yet.
+                Some(ide::Command::ShowSass { function })
+                    if s.compiled.is_some() || lens.standing == ide::Standing::Compiled =>
+                {
+                    reference(s, function)
+                }
                 _ => None,
             };
             let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing);

@@ -37,7 +37,7 @@ fn edit(embedded: &Embedded, inside: &Inside<'_>, edit: &ide::TextEdit) -> Optio
 
 pub fn hover(s: &Snapshot, e: &Embedded, position: Position) -> Option<Hover> {
     let inside = inside(e, position)?;
-    let hover = ide::hover(&s.db, inside.file, inside.offset)?;
+    let hover = super::hover::about(s, inside.file, inside.offset)?;
     let range = range(e, &inside, hover.range)?;
     let markdown = match inside.module.operand(&inside.module.text()[hover.range]) {
         // Its declaration is not in the text.

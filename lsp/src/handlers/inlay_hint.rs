@@ -1,7 +1,8 @@
 //! `textDocument/inlayHint`: resources at the end of a function's first line.
 
 use crate::owner::Snapshot;
-use ptx_analysis::ide;
+use crate::patience;
+use ptx_analysis::{Code, ide};
 use tower_lsp::lsp_types::{InlayHint, InlayHintLabel, InlayHintTooltip, Range};
 
 pub fn handle(s: &Snapshot, range: Range) -> Option<Vec<InlayHint>> {
@@ -10,13 +11,15 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<Vec<InlayHint>> {
     }
     let lines = s.lines();
     let range = lines.text_range(range);
-    let mut hints = ide::inlay_hints(&s.db, s.file, range);
+    let compiled = |wanted: &[usize]| s.compiled(s.file, wanted, patience::HINTS);
+    let code = if s.patience.refreshes_hints { Code::IfReady(&compiled) } else { Code::Awaited };
+    let mut hints = ide::inlay_hints(&s.db, s.file, range, code);
     for hint in &mut hints {
         let label = std::mem::take(&mut hint.label);
         hint.label = s.last_hints.shown(&hint.function, label, hint.standing);
     }
     if s.config.live_registers {
-        hints.extend(ide::live_register_hints(&s.db, s.file, range));
+        hints.extend(ide::live_register_hints(&s.db, s.file, range, code));
     }
     let hints = hints.into_iter().map(|hint| InlayHint {
         position: lines.position(hint.offset),

@@ -36,7 +36,7 @@ fn ours(s: &Snapshot, name: &str) -> Result<Code, String> {
 pub fn title(s: &Snapshot, name: &str) -> Option<String> {
     let (version, functions) = s.reference.as_ref()?;
     let theirs = functions.iter().find(|function| function.name == name)?;
-    let ours = ide::function_resources(&s.db, s.file).into_iter().find(|function| function.name == name)?;
+    let ours = ide::resources_of(&s.db, s.file, name)?;
     let view = ide::sass_view(&s.db, s.file, name, ide::SassStyle::BARE);
     let instructions = view.and_then(|view| view.figures).map(|figures| figures.instructions as usize);
     let when = if *version == s.version { "" } else { " (as saved)" };

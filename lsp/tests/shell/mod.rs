@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).env_remove("PTX_PHASE");
     command
 }
 

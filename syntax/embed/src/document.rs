@@ -19,6 +19,8 @@ pub struct Document {
     registers: Vec<Register>,
     style: Style,
     is_raw: bool,
+    /// The literal is part of another one, which has escapes too.
+    is_escaped_twice: bool,
     operands: usize,
     /// It is a module of its own and not inline assembly.
     pub is_module: bool,
@@ -53,6 +55,7 @@ impl Document {
             registers: Vec::new(),
             style: Style::Plain,
             is_raw: decoded.is_raw,
+            is_escaped_twice: false,
             operands: 0,
             is_module: true,
             is_opaque: false,
@@ -122,6 +125,7 @@ impl Document {
                 .collect(),
             style,
             is_raw: decoded.is_raw,
+            is_escaped_twice: false,
             operands: operands.len(),
             is_module: false,
             is_opaque: is_opaque || !is_understood || !is_ptx || !is_closed(&inside.text),
@@ -240,7 +244,8 @@ impl Document {
             }
             rest = &rest[length..];
         }
-        Some(written)
+        let is_plain = !written.contains(['\\', '"', '\'', '\n']);
+        (is_plain || !self.is_escaped_twice).then_some(written)
     }
 
     /// A message about the module in terms of the host text: names of placeholders as they are written there.
@@ -260,6 +265,26 @@ impl Document {
     /// The parts of the module that come from the host text, and their places in it, relative to the snippet.
     pub fn pieces(&self) -> impl Iterator<Item = (TextRange, TextRange)> + '_ {
         self.pieces.iter().map(|piece| (range(piece.start as usize, piece.end() as usize), piece.host))
+    }
+
+    /// The same in the text that the host text was decoded from. The document's positions in the host text are relative to
+    /// `start`; they become those of the literal.
+    pub(crate) fn within(mut self, start: TextSize, decoded: &Decoded) -> Document {
+        let mut pieces = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let host = piece.host + start;
+            if !piece.is_verbatim() {
+                pieces.extend(decoded.host_of(host).map(|host| Piece { host, ..*piece }));
+                continue;
+            }
+            for part in decoded.parts(host) {
+                let at = piece.start + part.start - u32::from(host.start());
+                pieces.push(Piece { start: at, ..part });
+            }
+        }
+        self.pieces = pieces;
+        self.is_escaped_twice = !decoded.is_raw;
+        self
     }
 
     /// Moves the host's positions back by so much.

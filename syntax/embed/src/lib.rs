@@ -1,4 +1,5 @@
-//! PTX inside other languages: inline assembly of C++, CUDA and Rust, and strings of Python.
+//! PTX inside other languages: inline assembly of C++, CUDA and Rust, strings of Python, and inline assembly of CUDA code
+//! in strings of Python and C++.
 //!
 //! [`scan`] finds the snippets of a text. Each becomes a [`Document`]: a PTX module with a declared register for each
 //! placeholder, and a map between its positions and those of the host text. The scanners take any text and give up

@@ -69,6 +69,25 @@ impl Decoded {
         }
     }
 
+    /// The place of a part of the text.
+    pub(crate) fn host_of(&self, part: TextRange) -> Option<TextRange> {
+        let parts = self.parts(part);
+        let (first, last) = (parts.first()?, parts.last()?);
+        (first.host.start() <= last.host.end()).then(|| TextRange::new(first.host.start(), last.host.end()))
+    }
+
+    /// The pieces that a part of the text is made of. Those at its ends are cut.
+    pub(crate) fn parts(&self, part: TextRange) -> Vec<Piece> {
+        let (start, end) = (u32::from(part.start()), u32::from(part.end()));
+        let first = self.pieces.partition_point(|piece| piece.end() <= start);
+        let own = self.pieces[first..].iter().take_while(|piece| piece.start < end);
+        own.map(|piece| {
+            let (start, end) = (piece.start.max(start), piece.end().min(end));
+            Piece { start, len: end - start, host: piece.host_of(start, end) }
+        })
+        .collect()
+    }
+
     /// Adds text that the host text does not have.
     pub(crate) fn push_own(&mut self, text: &str) {
         self.text.push_str(text);

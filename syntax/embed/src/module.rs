@@ -1,4 +1,4 @@
-//! Strings that hold a whole module.
+//! Strings that hold a whole module, or a whole program.
 
 /// Whether a text begins as a module does: with `.version`, after blanks and comments.
 pub(crate) fn begins(text: &str) -> bool {
@@ -12,6 +12,11 @@ pub(crate) fn begins(text: &str) -> bool {
     after.starts_with([' ', '\t'])
         && version.starts_with(|c: char| c.is_ascii_digit())
         && version.contains(".target")
+}
+
+/// Whether a text is CUDA code with inline assembly, as programs give it to a compiler at run time.
+pub(crate) fn is_cuda_with_assembly(text: &str) -> bool {
+    text.contains("asm") && ["__global__", "__device__"].iter().any(|word| text.contains(word))
 }
 
 /// Whether a string stands for itself, by what follows it: nothing is added to it, taken out of it or put into it.

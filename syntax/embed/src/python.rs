@@ -1,5 +1,5 @@
 //! Python: Triton's `inline_asm_elementwise("…", "=r,r", …)`, the inline assembly of llvmlite and MLIR, and strings that
-//! hold a whole module.
+//! hold a whole module or a program in CUDA (CuPy's `RawKernel`).
 
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;

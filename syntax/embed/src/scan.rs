@@ -50,7 +50,7 @@ impl<'a> Sink<'a> {
         self.snippets.push(Snippet { range: range + TextSize::new(self.base), document });
     }
 
-    /// A string in code: a module, if it begins like one. `literal` reads one literal, `literals` all that follow each other
+    /// A string in code: a module, if it begins like one, or CUDA with inline assembly. `literal` reads one literal, `literals` all that follow each other
     /// and where the last one ends.
     pub(crate) fn string(
         &mut self,
@@ -61,7 +61,8 @@ impl<'a> Sink<'a> {
         let start = *cursor;
         let mut first = Decoded::default();
         let is_known = literal(cursor, &mut first).is_some();
-        if !is_known || !module::begins(&first.text) {
+        let is_module = module::begins(&first.text);
+        if !is_known || !is_module && !module::is_cuda_with_assembly(&first.text) {
             return;
         }
         let mut all = start;
@@ -70,8 +71,22 @@ impl<'a> Sink<'a> {
         if let Some((decoded, end)) = decoded
             && module::stands_alone(all.byte())
         {
-            self.snippet(range(start.at, end), Document::module(&decoded));
+            match is_module {
+                true => self.snippet(range(start.at, end), Document::module(&decoded)),
+                false => self.cuda(&decoded),
+            }
             cursor.at = end;
+        }
+    }
+
+    /// The snippets of CUDA code that a string holds, for a compiler at run time.
+    fn cuda(&mut self, decoded: &Decoded) {
+        let mut inside = Sink::new(0, &|_| false);
+        c::scan(&decoded.text, true, &mut inside);
+        for Snippet { range, document } in inside.snippets {
+            if let Some(place) = decoded.host_of(range) {
+                self.snippet(place, Arc::unwrap_or_clone(document).within(range.start(), decoded));
+            }
         }
     }
 

@@ -255,3 +255,28 @@ fn an_edit_reads_little() {
     assert!(read.get() < 20_000, "{}", read.get());
     assert_eq!(found.snippets(), scan(Language::Cuda, &host).snippets());
 }
+
+/// CUDA code in a string, which CuPy, NVRTC and others compile at run time.
+#[test]
+fn assembly_of_programs_in_strings() {
+    let code = r#"__global__ void f(int *x) { int y; asm("add.u32 %0, %1, 1;\n\tmov.u32 %0, %%tid.x;" : "=r"(y) : "r"(*x)); }"#;
+    let raw = format!("kernel = cupy.RawKernel(r'''\n{code}\n''', 'f')\n");
+    let escaped = format!("kernel = cupy.RawKernel(\"\"\"\n{}\"\"\", 'f')\n", code.replace('\\', "\\\\"));
+    for text in [raw.as_str(), escaped.as_str()] {
+        let snippet = one(Language::Python, text);
+        assert_eq!(inside(&snippet), "add.u32 %0, %1, 1;\n\tmov.u32 %0, %tid.x;");
+        assert_eq!(back(text, &snippet, "%tid.x"), "%%tid.x");
+        assert_eq!(back(text, &snippet, "add.u32"), "add.u32");
+        assert_eq!(back(text, &snippet, "mov.u32 %0"), "mov.u32 %0");
+        assert_eq!(snippet.document.written("%laneid").as_deref(), Some("%%laneid"));
+    }
+    let snippet = one(Language::Python, &escaped);
+    assert_eq!(back(&escaped, &snippet, "1;\n\tmov"), r"1;\\n\\tmov");
+    assert_eq!(snippet.document.written("a\nb"), None);
+    let nvrtc = format!("const char *source = R\"({code})\";\n");
+    assert_eq!(back(&nvrtc, &one(Language::Cpp, &nvrtc), "add.u32"), "add.u32");
+    // What a program puts together is not known.
+    none(Language::Python, &format!("kernel = f'''{code}'''\n"));
+    none(Language::Python, &format!("kernel = '''{code}'''.format(1)\n"));
+    none(Language::Python, "text = '__global__ fantasm'\n");
+}

@@ -4,7 +4,9 @@
 //!
 //! prints a module for a target, by a seed, with at most so many names of each form; without a number any two of a
 //! form's modifiers and types that can appear together do so in one name. The statement of a kernel is the only line
-//! that starts with a tabulator.
+//! that starts with a tabulator. After the number, `plain` prints straight-line kernels with the common operands;
+//! `varied` puts statements also under negated guards and into loops that threads leave at different times, and draws
+//! special registers, registers plus constants, wider registers, sinks, and negative and absolute addresses.
 
 use ptx_isa::{
     Class, Expected, ExpectedLanes, ExpectedType, Feature, Form, FormId, Opcode, Part, PtxVersion, Role,
@@ -25,13 +27,14 @@ fn main() {
     let sm = arguments.next().as_deref().and_then(target).expect("a target, such as sm_90a");
     let seed: u64 = arguments.next().and_then(|word| word.parse().ok()).unwrap_or(1);
     let most: usize = arguments.next().and_then(|word| word.parse().ok()).unwrap_or(usize::MAX);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (seed << 7 | 1));
+    let varied = arguments.next().is_some_and(|word| word == "varied");
+    let mut random = Random { state: 0x9e37_79b9_7f4a_7c15 ^ (seed << 7 | 1), varied };
     println!(".version {VERSION}\n.target {}\n.address_size 64\n{MODULE}", name_of(sm));
     let mut number = 0;
     for form in FormId::ALL.iter().map(|&id| form(id)) {
-        let drawn = names(form, sm, &mut random).into_iter().take(most);
-        for kernel in drawn.filter_map(|(name, opcode)| Kernel::draw(&name, &opcode, sm, &mut random)) {
-            kernel.print(number);
+        for (name, opcode) in names(form, sm, &mut random).into_iter().take(most) {
+            let Some(kernel) = Kernel::draw(&name, &opcode, sm, &mut random) else { continue };
+            kernel.print(number, &mut random);
             number += 1;
         }
     }
@@ -56,14 +59,23 @@ fn name_of(sm: Sm) -> String {
     format!("sm_{}{suffix}", sm.number)
 }
 
-struct Random(u64);
+struct Random {
+    state: u64,
+    /// Operands and surroundings that few programs have are drawn too.
+    varied: bool,
+}
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+    }
+
+    /// True once in so many times, where kernels vary.
+    fn rarely(&mut self, times: usize) -> bool {
+        self.varied && self.below(times) == 0
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
@@ -128,8 +140,13 @@ impl Kernel {
             }
             operands.push(kernel.operand(name, opcode, operand, random)?);
         }
-        let guard =
-            if random.below(4) == 0 { format!("@{} ", kernel.register("pred")) } else { String::new() };
+        let guard = match random.below(4) {
+            0 => {
+                let not = if random.rarely(2) { "!" } else { "" };
+                format!("@{not}{} ", kernel.register("pred"))
+            }
+            _ => String::new(),
+        };
         kernel.statement = format!("{guard}{name} {};", operands.join(", "));
         Some(kernel)
     }
@@ -168,7 +185,16 @@ impl Kernel {
         let ty = scalar(is.ty);
         let register = register_class(name, ty);
         Some(match kind {
-            Class::REGISTER if ty == ScalarType::Pred => self.register("pred"),
+            Class::REGISTER if ty == ScalarType::Pred => {
+                let not = if !written && random.rarely(4) { "!" } else { "" };
+                format!("{not}{}", self.register("pred"))
+            }
+            Class::REGISTER if !written && random.rarely(8) => {
+                let constant = random.pick(&["4", "-1", "65535", "0x7fffffff"]);
+                format!("{}+{constant}", self.register(register))
+            }
+            Class::REGISTER if !written && random.rarely(8) => self.source(register, random),
+            Class::REGISTER if random.rarely(8) => self.register(wider(register)),
             Class::REGISTER => self.register(register),
             Class::IMMEDIATE => constant(is.values, ty, random)?,
             Class::ADDRESS => self.address(is.ty, random),
@@ -180,6 +206,13 @@ impl Kernel {
                 64 => "%clock64".to_owned(),
                 _ => "%tid.x".to_owned(),
             },
+            Class::VECTOR if written && random.rarely(4) => {
+                let lanes = lanes(is.lanes, class, random)?;
+                let elements: Vec<String> = (0..lanes)
+                    .map(|_| if random.below(2) == 0 { "_".to_owned() } else { self.register(register) })
+                    .collect();
+                format!("{{{}}}", elements.join(", "))
+            }
             Class::VECTOR => {
                 let lanes = lanes(is.lanes, class, random)?;
                 self.vector(register, lanes)
@@ -201,6 +234,18 @@ impl Kernel {
         })
     }
 
+    /// A source that is no register that a kernel declares.
+    fn source(&mut self, class: &'static str, random: &mut Random) -> String {
+        let texts: &[&str] = match class {
+            "b32" => {
+                &["%laneid", "%smid", "%clock", "%ctaid.z", "%nctaid.x", "smem", "smem+8", "WARP_SZ", "-7"]
+            }
+            "b64" => &["%globaltimer", "%clock64", "gmem", "gmem+40", "cmem+8", "smem", "-7"],
+            _ => &["%tid.y", "-7", "0x7f"],
+        };
+        random.pick(texts).to_owned()
+    }
+
     fn vector(&mut self, class: &'static str, lanes: usize) -> String {
         let registers: Vec<String> = (0..lanes).map(|_| self.register(class)).collect();
         format!("{{{}}}", registers.join(", "))
@@ -212,7 +257,14 @@ impl Kernel {
         else {
             return format!("[{}]", self.register("b64"));
         };
-        let tail = if random.below(2) == 0 { "+32" } else { "" };
+        let tail = match random.below(2) {
+            0 if random.rarely(2) => random.pick(&["+-32", "+0", "+8388608", "+-8388640", "+0x10000"]),
+            0 => "+32",
+            _ => "",
+        };
+        if random.rarely(16) && !matches!(base.window, Window::Tensor | Window::Unchecked) {
+            return random.pick(&["[0]", "[256]", "[0x100000]"]).to_owned();
+        }
         match (base.window, space) {
             (Window::Tensor, _) => format!("[{}]", self.register("b32")),
             (Window::Unchecked, _) if random.below(2) == 0 => format!("[{}]", self.register("b64")),
@@ -258,7 +310,7 @@ impl Kernel {
     }
 
     /// A kernel that loads all registers before the statement and stores them after it.
-    fn print(&self, number: usize) {
+    fn print(&self, number: usize, random: &mut Random) {
         let mut text =
             format!(".visible .entry k{number}(.param .u64 in)\n{{\n.local .align 16 .b8 lmem[256];\n");
         text.push_str(".reg .b64 %in;\n.reg .b16 %h;\n.reg .b8 %n;\n.reg .b32 %w;\n.reg .b64 %l, %m;\n");
@@ -287,6 +339,16 @@ impl Kernel {
                     writeln!(before, "ld.global.{class} %x{i}, [%in+{at}];")
                 }
             };
+        }
+        if random.rarely(3) {
+            text.push_str(".reg .pred %go;\n.reg .b32 %turn;\n");
+            before.push_str("mov.b32 %turn, %tid.x;\nLOOP:\n");
+            let again = "add.s32 %turn, %turn, -3;\nsetp.gt.s32 %go, %turn, 0;\n@%go bra LOOP;\n";
+            after.insert_str(0, again);
+        } else if random.rarely(3) {
+            text.push_str(".reg .pred %go;\n.reg .b32 %turn;\n");
+            before.push_str("mov.b32 %turn, %tid.x;\nsetp.gt.s32 %go, %turn, 5;\n@%go bra BEHIND;\n");
+            after.insert_str(0, "BEHIND:\n");
         }
         println!("{text}ld.param.u64 %in, [in];\n{before}\t{}\n{after}ret;\n}}", self.statement);
     }
@@ -321,6 +383,16 @@ fn register_class(name: &str, ty: ScalarType) -> &'static str {
     match ty.bits() {
         8 if narrow => "b8",
         bits => bits_class(bits),
+    }
+}
+
+/// The next wider class of registers.
+fn wider(class: &'static str) -> &'static str {
+    match class {
+        "b8" => "b16",
+        "b16" => "b32",
+        "b32" => "b64",
+        _ => "b128",
     }
 }
 

@@ -199,11 +199,14 @@ struct ByMnemonic {
 }
 
 static BY_MNEMONIC: LazyLock<ByMnemonic> = LazyLock::new(|| {
-    let of = |name: &&str| FormId::ALL.iter().copied().filter(|id| id.mnemonic() == *name).collect();
-    ByMnemonic {
-        names: NameIndex::new(table::MNEMONICS.iter().copied()),
-        forms: table::MNEMONICS.iter().map(of).collect(),
+    let names = NameIndex::new(table::MNEMONICS.iter().copied());
+    let mut forms = vec![Vec::new(); table::MNEMONICS.len()];
+    for &id in FormId::ALL {
+        if let Some(i) = names.get(id.mnemonic()) {
+            forms[i].push(id);
+        }
     }
+    ByMnemonic { names, forms: forms.into_iter().map(Vec::into_boxed_slice).collect() }
 });
 
 /// Suffixes more than this make a name too long for any row.

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use lsp_types::{Position, Range, TextDocumentContentChangeEvent};
 use ptx_analysis::items::items;
 use ptx_analysis::lower::{lower, walk_without_shapes};
-use ptx_analysis::{Database, LinkOptions, SourceFile, dump, ide};
+use ptx_analysis::{Code, Database, LinkOptions, SourceFile, dump, ide};
 use ptx_analyzer::document::{Document, Encoding};
 use text_size::{TextRange, TextSize};
 
@@ -160,12 +160,12 @@ fn features(case: &Case) {
         ide::semantic_tokens(&db, file, None).iter().for_each(|token| inside(token.range));
         ide::document_symbols(&db, file).iter().for_each(|symbol| inside(symbol.full));
         ide::folding_ranges(&db, file);
-        ide::inlay_hints(&db, file, whole);
-        ide::code_lenses(&db, file).iter().for_each(|lens| inside(lens.range));
+        ide::inlay_hints(&db, file, whole, Code::Awaited);
+        ide::code_lenses(&db, file, Code::Awaited).iter().for_each(|lens| inside(lens.range));
         let mut random = random_of(text);
         for _ in 0..12 {
             let offset = TextSize::new(floor(text, random.usize(..text.len() + 1)) as u32);
-            ide::hover(&db, file, offset);
+            ide::hover(&db, file, offset, Code::Awaited);
             ide::completions(&db, file, offset);
             ide::signature_help(&db, file, offset);
             ide::definition(&db, file, offset);

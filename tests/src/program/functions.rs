@@ -30,6 +30,10 @@ impl Writer {
         }
         text += &writer.text;
         text += "END:\n";
+        if number.is_multiple_of(2) {
+            text += "and.b32 %t0, %r1, 2;\nsetp.eq.b32 %p0, %t0, 0;\n@%p0 bra LATER;\nst.param.b32 [results], %r2;\n\
+                 st.param.b64 [results+8], %d1;\nret;\nLATER:\n";
+        }
         for i in 1..super::WORDS {
             let _ = writeln!(text, "mad.lo.u32 %r0, %r0, 31, %r{i};");
         }

@@ -27,6 +27,11 @@ pub(crate) struct Client {
     server: Option<JoinHandle<Ending>>,
 }
 
+/// Whether a hover lacks the machine code because the function is still being compiled.
+pub(crate) fn is_early(hover: &Value) -> bool {
+    hover["contents"]["value"].as_str().is_some_and(|text| text.contains("being compiled"))
+}
+
 impl Client {
     /// Starts a server and initialises it with the given client capabilities and options.
     pub(crate) async fn start(capabilities: Value, options: Value) -> (Client, Value) {
@@ -91,12 +96,14 @@ impl Client {
         }
     }
 
-    /// A request and its reply; asked again when the text changed meanwhile, as editors do.
+    /// A request and its reply; asked again when the text changed meanwhile, as editors do, and for a hover that could
+    /// not wait for the compiler, as users do.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         loop {
             let id = self.post(method, params.clone()).await;
             match self.reply(id).await {
                 Err(error) if error["code"] == -32801 => {}
+                Ok(hover) if is_early(&hover) => tokio::time::sleep(Duration::from_millis(20)).await,
                 answer => return answer,
             }
         }
@@ -133,7 +140,7 @@ impl Client {
     }
 
     /// Reads one message; answers what the server asks of us.
-    async fn receive(&mut self) {
+    pub(crate) async fn receive(&mut self) {
         let message =
             tokio::time::timeout(PATIENCE, self.message()).await.expect("the server answers in time");
         if message.get("method").is_none() {

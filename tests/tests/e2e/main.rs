@@ -12,7 +12,7 @@ mod reference;
 mod session;
 mod settings;
 
-use client::Client;
+use client::{Client, is_early};
 use serde_json::{Value, json};
 
 const URI: &str = "file:///kernel.ptx";
@@ -100,6 +100,34 @@ async fn hover_shows_machine_code_and_registers() {
     let text = hover["contents"]["value"].as_str().unwrap();
     assert!(text.contains("FFMA"), "{text}");
     assert!(text.contains("live"), "{text}");
+    client.stop().await;
+}
+
+/// Neither a hover nor a hint waits for the compiler; the client is told when to ask again.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_do_not_wait_for_the_compiler() {
+    let refresh = json!({ "refreshSupport": true });
+    let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
+    let (mut client, _) = Client::start(capabilities, json!({})).await;
+    // Some seconds of work for the compiler.
+    let long = "fma.rn.f32 %f4, %f1, %f2, %f3;\nfma.rn.f32 %f2, %f4, %f1, %f3;\n".repeat(5000);
+    let (line, _) = place(KERNEL, "fma.rn");
+    client.open(URI, &KERNEL.replace("fma.rn.f32      %f4, %f1, %f2, %f3;", &long)).await;
+    client.diagnostics(1).await;
+    let position = json!({ "textDocument": { "uri": URI }, "position": { "line": line, "character": 5 } });
+    let id = client.post("textDocument/hover", position.clone()).await;
+    let hover = client.reply(id).await.unwrap();
+    assert!(is_early(&hover), "{hover}");
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("fma.rn.f32 d, a, b, c"), "{hover}");
+    let lenses = client.request("textDocument/codeLens", document()).await.unwrap();
+    assert_eq!(lenses[0]["command"]["title"], "being compiled");
+    while !client.asked.iter().any(|asked| asked["method"] == "workspace/codeLens/refresh") {
+        client.receive().await;
+    }
+    let lenses = client.request("textDocument/codeLens", document()).await.unwrap();
+    assert!(lenses[0]["command"]["title"].as_str().unwrap().contains("registers"), "{lenses}");
+    let hover = client.request("textDocument/hover", position).await.unwrap();
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("FFMA"), "{hover}");
     client.stop().await;
 }
 

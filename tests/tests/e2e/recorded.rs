@@ -4,7 +4,7 @@
 //! Machine code is not compiled in the background here: what is known of it depends on time.
 
 use crate::abuse::{CANCELLED, Document, MODIFIED, numbers};
-use crate::client::Client;
+use crate::client::{Client, is_early};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -129,7 +129,10 @@ impl Session {
     /// Waits for the answer to a request and judges it.
     async fn reply(&mut self, id: &str) {
         let Some(Asked { id, method, params, version, is_cancelled }) = self.asked.remove(id) else { return };
-        let answer = self.client.reply(id).await;
+        let mut answer = self.client.reply(id).await;
+        if matches!(&answer, Ok(hover) if is_early(hover)) {
+            answer = self.client.request(&method, params.clone()).await;
+        }
         let is_tokens = method.starts_with("textDocument/semanticTokens/full");
         if is_tokens
             && let Ok(tokens) = &answer

@@ -46,8 +46,9 @@ pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
     let mut found: Vec<Candidate> = Vec::new();
     let all = forms_of(mnemonic).iter().map(|&id| ptx_isa::form(id));
     let forms: Vec<&Form> = all.filter(|form| written.iter().all(|suffix| takes(form, *suffix))).collect();
+    let choice = Choice { forms: &forms, by_first_word: is_told_by_first_word(&forms, &written) };
     for form in &forms {
-        of_form(form, &forms, &written, setting, &mut found);
+        of_form(form, &choice, &written, setting, &mut found);
     }
     for candidate in found {
         let (group, within) = candidate.order;
@@ -60,7 +61,8 @@ pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
             }
             Suffix::Type(ty) => {
                 let detail = require.filter(|_| !candidate.is_legal);
-                let detail = detail.unwrap_or_else(|| format!("{} bits", ty.bits()));
+                let plural = if ty.bits() == 1 { "" } else { "s" };
+                let detail = detail.unwrap_or_else(|| format!("{} bit{plural}", ty.bits()));
                 out.add(rank, ty.text(), CompletionKind::Type, detail);
             }
         }
@@ -86,6 +88,26 @@ fn opcode(form: &Form, suffixes: impl Iterator<Item = Suffix>) -> Option<Opcode>
     Opcode::new(form.id, &mods, &types)
 }
 
+/// The forms that fit a name so far.
+struct Choice<'a> {
+    forms: &'a [&'a Form],
+    /// The required modifiers that come next are what tells these apart, as after `cp.async` and `tcgen05`.
+    by_first_word: bool,
+}
+
+/// The first required modifiers that a name lacks, if the name has none that follow them.
+fn next_required<'a>(form: &'a Form, written: &[Suffix]) -> Option<&'a Group> {
+    let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
+    let start = form.groups.iter().rposition(is_taken).map_or(0, |last| last + 1);
+    form.groups[start..].iter().find(|group| group.required)
+}
+
+/// Whether each form requires a modifier next, and no choice of modifiers belongs to most of them.
+fn is_told_by_first_word(forms: &[&Form], written: &[Suffix]) -> bool {
+    let next: Option<Vec<&Group>> = forms.iter().map(|form| next_required(form, written)).collect();
+    next.is_some_and(|next| next.iter().all(|group| kind_of_group(group, forms, false) != REQUIRED))
+}
+
 /// How a group of modifiers stands among the forms that fit so far.
 fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
     let required = |form: &&&Form| {
@@ -103,12 +125,16 @@ fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
 }
 
 /// What can follow in the name of one form, each with its place in the order.
-fn following(form: &Form, forms: &[&Form], written: &[Suffix]) -> Vec<(Suffix, (u32, u32))> {
+fn following(form: &Form, choice: &Choice<'_>, written: &[Suffix]) -> Vec<(Suffix, (u32, u32))> {
     let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
     let last = form.groups.iter().rposition(is_taken);
     let mut all = Vec::new();
     for (place, group) in form.groups.iter().enumerate().filter(|(_, group)| !is_taken(group)) {
-        let kind = kind_of_group(group, forms, last.is_some_and(|last| place < last));
+        let is_next = || next_required(form, written).is_some_and(|next| std::ptr::eq(next, group));
+        let kind = match choice.by_first_word && is_next() {
+            true => REQUIRED,
+            false => kind_of_group(group, choice.forms, last.is_some_and(|last| place < last)),
+        };
         for (i, &m) in group.names.iter().enumerate() {
             let within = if kind == SPACE { order_of_space(m) } else { (place * 64 + i) as u32 };
             all.push((Suffix::Mod(m), (kind, within)));
@@ -120,9 +146,15 @@ fn following(form: &Form, forms: &[&Form], written: &[Suffix]) -> Vec<(Suffix, (
     all
 }
 
-fn of_form(form: &Form, forms: &[&Form], written: &[Suffix], setting: &Setting, found: &mut Vec<Candidate>) {
+fn of_form(
+    form: &Form,
+    choice: &Choice<'_>,
+    written: &[Suffix],
+    setting: &Setting,
+    found: &mut Vec<Candidate>,
+) {
     let base = opcode(form, written.iter().copied()).map_or(form.gate, |opcode| gates(&opcode));
-    for (suffix, order) in following(form, forms, written) {
+    for (suffix, order) in following(form, choice, written) {
         let Some(opcode) = opcode(form, written.iter().copied().chain([suffix])) else { continue };
         if !is_possible(form, &opcode) {
             continue;

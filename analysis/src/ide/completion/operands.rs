@@ -177,16 +177,21 @@ pub(super) fn names(
     if place.takes_symbols() {
         module_names(out, db, file, place, is_call);
     }
-    if place.takes_specials() {
-        for (i, register) in SpecialReg::ALL.iter().enumerate() {
-            let wanted = place.known.as_ref().is_none_or(|(_, operand)| match operand.ty {
-                ExpectedType::Typed(ty) => ty.bits() == register.ty().bits(),
-                _ => true,
-            });
-            let rank = Rank::legal(true, SPECIAL, u32::from(!wanted) << 16 | i as u32);
-            let kind = CompletionKind::SpecialRegister;
-            out.add(rank, register.text(), kind, register.about().to_owned());
-        }
+    special_registers(out, place);
+}
+
+/// Special registers, those of the operand's width first.
+pub(super) fn special_registers(out: &mut Collector, place: &OperandPlace) {
+    if !place.takes_specials() {
+        return;
+    }
+    for (i, register) in SpecialReg::ALL.iter().enumerate() {
+        let wanted = place.known.as_ref().is_none_or(|(_, operand)| match operand.ty {
+            ExpectedType::Typed(ty) => ty.bits() == register.ty().bits(),
+            _ => true,
+        });
+        let rank = Rank::legal(true, SPECIAL, u32::from(!wanted) << 16 | i as u32);
+        out.add(rank, register.text(), CompletionKind::SpecialRegister, register.about().to_owned());
     }
 }
 

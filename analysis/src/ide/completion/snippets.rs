@@ -13,6 +13,42 @@ pub(super) struct Snippet {
     pub(super) text: &'static str,
 }
 
+/// In a file without text.
+pub(super) const FILES: &[Snippet] = &[Snippet {
+    name: "module",
+    about: "module with a kernel in which each thread has an element",
+    gate: Gate::BASE,
+    text: "\
+.version ${1:8.0}
+.target ${2:sm_80}
+.address_size 64
+
+.visible .entry ${3:kernel}(
+    .param .u64 ${4:data},
+    .param .u32 ${5:count}
+)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<8>;
+
+    ld.param.u64 %rd1, [$4];
+    ld.param.u32 %r1, [$5];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.u32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    cvta.to.global.u64 %rd2, %rd1;
+    mad.wide.u32 %rd3, %r5, ${6:4}, %rd2;
+    $0
+DONE:
+    ret;
+}
+",
+}];
+
 /// Between the items of a module.
 pub(super) const ITEMS: &[Snippet] = &[
     Snippet {
@@ -187,7 +223,7 @@ pub(super) fn expanded(text: &str) -> String {
 
 /// A snippet as Markdown.
 pub(super) fn documentation(name: &str) -> Option<String> {
-    let snippet = ITEMS.iter().chain(STATEMENTS).find(|snippet| snippet.name == name)?;
+    let snippet = FILES.iter().chain(ITEMS).chain(STATEMENTS).find(|snippet| snippet.name == name)?;
     Some(format!("{}\n\n```ptx\n{}\n```\n", snippet.about, expanded(snippet.text).trim_end()))
 }
 
@@ -201,15 +237,16 @@ mod tests {
     /// Each is PTX without errors on the first target that has it.
     #[test]
     fn snippets_are_correct() {
-        for (snippet, is_item) in ITEMS.iter().map(|s| (s, true)).chain(STATEMENTS.iter().map(|s| (s, false)))
-        {
+        let all = [FILES, ITEMS, STATEMENTS].into_iter().enumerate();
+        for (place, snippet) in all.flat_map(|(place, all)| all.iter().map(move |one| (place, one))) {
             let text = expanded(snippet.text);
             let sm = snippet.gate.targets.lowest().map_or(75, |lowest| lowest.max(75));
             let version = snippet.gate.ptx.max(ptx_isa::PtxVersion::new(6, 4));
             let header = format!(".version {version}\n.target sm_{sm}\n.address_size 64\n");
-            let text = match is_item {
-                true => header + &text,
-                false => format!(
+            let text = match place {
+                0 => text,
+                1 => header + &text,
+                _ => format!(
                     "{header}.entry k(.param .u64 p)\n{{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n{text}\nret;\n}}\n"
                 ),
             };

@@ -34,6 +34,8 @@ pub(super) enum What {
     Memory(MemoryInstruction),
     /// Holds the warp for the given number of cycles.
     Holds(u64),
+    /// Drops what the first-level cache holds.
+    Invalidates,
     /// Closes the group of copies.
     ClosesCopies,
     ClosesBulkCopies,
@@ -125,6 +127,7 @@ fn what(sm: Sm, inst: &Inst, result: Option<u32>) -> What {
     let exchange = |cycles| access(sm, inst, AccessKind::Exchange(cycles));
     match form.mnemonic {
         "LDGSTS" => access(sm, inst, AccessKind::Copy),
+        "CCTL" if form.name.starts_with("CCTL.IVALL") => What::Invalidates,
         "LDGDEPBAR" => What::ClosesCopies,
         "UTMACMDFLUSH" => What::ClosesBulkCopies,
         "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => What::GroupProduct(inst.get(Field::Scoreboard) == Some(0)),

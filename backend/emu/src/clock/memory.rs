@@ -1,6 +1,7 @@
 //! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor takes one
 //! request at a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and
-//! memory.
+//! memory. Weak stores leave what they write in the first-level cache and go on to the second-level one: NVIDIA's paper
+//! on Volta and its tuning guide for Turing say that the cache has stores too and writes through.
 
 use super::cost::{AccessKind, MemoryInstruction};
 use crate::trace::Line;
@@ -101,6 +102,9 @@ impl Memory {
             (_, Destination::Nowhere) => grant + self.of(Figure::L1),
             (_, Destination::Shared(_)) => grant + waited.min(words) + shared,
             (AccessKind::Store, Destination::Lines(lines)) => {
+                if !access.strong {
+                    lines.iter().for_each(|line| _ = self.l1.take(line));
+                }
                 let bytes = lines.iter().map(|line| sectors(line.sectors)).sum::<u64>() * SECTOR_BYTES;
                 self.beyond(grant, bytes, self.of(Figure::L2Bytes))
             }
@@ -112,6 +116,11 @@ impl Memory {
             }
         };
         Done { sources: grant + release, result }
+    }
+
+    /// Loads find nothing in the first-level cache any more.
+    pub(super) fn invalidate(&mut self) {
+        self.l1 = Cache { capacity: self.l1.capacity, ..Cache::default() };
     }
 
     /// When data of shared memory or the first-level cache has passed.

@@ -414,6 +414,7 @@ impl<'a> Multiprocessor<'a> {
                 self.warps[warp].held = now + cycles;
                 times = (now + cycles, now + cycles);
             }
+            What::Invalidates => self.memory.invalidate(),
             What::ClosesCopies => times.1 = self.warps[warp].copies.max(now + 1),
             What::ClosesBulkCopies => {
                 times = (self.warps[warp].bulk_copies, self.warps[warp].bulk_copies);

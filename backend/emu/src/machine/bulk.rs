@@ -17,6 +17,9 @@ pub(super) const MNEMONICS: &[&str] =
 /// Sizes of bulk copies are in units of so many bytes.
 const UNIT: u32 = 16;
 
+/// Where the receiving blocks of a copy of pixels are, beside the offsets of the pixels.
+const BLOCKS_AT: u32 = 16;
+
 /// How elements are combined with those in memory: the instruction, and their type.
 pub(super) type Reduction = (u32, &'static str);
 
@@ -46,6 +49,17 @@ fn element(ty: &str) -> u32 {
         ".64" | ".U64" | ".S64" | ".F64.RN" => 8,
         _ => 4,
     }
+}
+
+/// A pixel's offsets from the first of its window, of a tensor of so many dimensions: 16 bits each, 8 or 5.
+fn image_offsets(rank: usize, word: u32) -> Vec<u64> {
+    let count = rank.saturating_sub(2);
+    let bits = match count {
+        1 => 16,
+        2 => 8,
+        _ => 5,
+    };
+    (0..count).map(|i| u64::from(word >> (bits * i) & ((1 << bits) - 1))).collect()
 }
 
 impl Block<'_> {
@@ -140,9 +154,10 @@ impl Block<'_> {
         let loads = name == "UTMALDG";
         let inst = &self.machine.code[at as usize].inst;
         let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
-        let gathers = match inst.text(Field::Mode).unwrap_or("") {
-            "" => false,
-            ".GATHER4" | ".SCATTER4" => true,
+        let (gathers, image) = match inst.text(Field::Mode).unwrap_or("") {
+            "" => (false, false),
+            ".GATHER4" | ".SCATTER4" => (true, false),
+            ".IM2COL" => (false, true),
             _ => return unsupported(),
         };
         if inst.get(Field::Flag2) == Some(1) {
@@ -160,9 +175,14 @@ impl Block<'_> {
         let multicast = inst.get(Field::Flag) == Some(1);
         let extra = inst.get(Field::URc).map(|index| uniform[index as usize]);
         let map = TensorMap::read(&mut self.view(w, 0), map)?;
+        let offsets = match extra {
+            Some(extra) if image && loads => Some(image_offsets(count, extra)),
+            None if image && loads => return unsupported(),
+            _ => image.then(Vec::new),
+        };
         if !loads {
             let done = self.transfers.group((self.cluster.rank(), w, 0));
-            let pieces = map.pieces(&coordinates, place, false)?;
+            let pieces = map.pieces(&coordinates, offsets.as_deref(), place, false)?;
             let reduces = match tensor_type(&map) {
                 _ if name == "UTMASTG" => None,
                 Some(ty) => Some(((at, ty), element(ty))),
@@ -172,13 +192,15 @@ impl Block<'_> {
             return Ok(());
         }
         let ranks = match extra {
+            Some(extra) if multicast && image => extra >> BLOCKS_AT,
             Some(ranks) if multicast => ranks,
+            Some(_) if image => 1 << (place >> RANK_SHIFT),
             None if !multicast => 1 << (place >> RANK_SHIFT),
             _ => return unsupported(),
         };
         let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
         for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
-            let pieces = map.pieces(&coordinates, there(place, rank), true)?;
+            let pieces = map.pieces(&coordinates, offsets.as_deref(), there(place, rank), true)?;
             let done = Done::Bytes { barrier: there(barrier, rank), count: map.bytes(&coordinates) };
             self.transfers.begin(Transfer { pieces, reduces: None, done });
         }

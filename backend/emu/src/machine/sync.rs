@@ -671,7 +671,8 @@ impl Block<'_> {
             "SR_CgaCtaId" => self.cluster.rank() as u32,
             "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
             "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,
-            "SRZ" => 0,
+            // Stacks may reach down to the start of local memory.
+            "SR_LMEMHIOFF" | "SRZ" => 0,
             _ => return Err(FaultKind::Unsupported(format!("the special register {name}"))),
         })
     }

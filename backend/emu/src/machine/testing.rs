@@ -55,6 +55,7 @@ pub(crate) fn device(sm: Sm) -> Device {
         independent_samplers: false,
         variables: Vec::new(),
         functions: Vec::new(),
+        pointees_wait: true,
     };
     Device::new(&env).expect("a device")
 }

@@ -173,8 +173,7 @@ impl<'a> Block<'a> {
     fn copy_tensor(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
         let op = &instr.opcode;
         let loads = op.form == FormId::CpAsyncBulkTensorLoad;
-        const OTHERS: &[Mod] =
-            &[Mod::Im2col, Mod::Im2colW, Mod::Im2colW128, Mod::Im2colNoOffs, Mod::CtaGroup1, Mod::CtaGroup2];
+        const OTHERS: &[Mod] = &[Mod::Im2colW, Mod::Im2colW128, Mod::CtaGroup1, Mod::CtaGroup2];
         let (tensor, shared) = if loads { (1, 0) } else { (0, 1) };
         let Operand::List(parts) = &instr.operands[tensor] else { return unsupported(instr) };
         let [map, coordinates] = &parts[..] else { return unsupported(instr) };
@@ -190,19 +189,33 @@ impl<'a> Block<'a> {
             .iter()
             .map(|part| self.gather(w, mask, part, ScalarType::U32))
             .collect::<Step<_>>()?;
-        let masks = match instr.operands.get(3) {
+        let offsets = match instr.operands.get(3) {
+            Some(Operand::Vector(parts)) if op.has(Mod::Im2col) => Some(&parts[..]),
+            Some(one) if op.has(Mod::Im2col) => Some(std::slice::from_ref(one)),
+            _ => op.has(Mod::Im2colNoOffs).then_some(&[][..]),
+        };
+        let offsets: Option<Vec<[u64; WARP]>> = match offsets {
+            Some(parts) => {
+                let values = parts.iter().map(|part| self.gather(w, mask, part, ScalarType::U16));
+                Some(values.collect::<Step<_>>()?)
+            }
+            None => None,
+        };
+        let masks = match instr.operands.get(3 + usize::from(op.has(Mod::Im2col))) {
             Some(operand) if op.has(Mod::MulticastCluster) => {
                 Some(self.gather(w, mask, operand, ScalarType::U16)?)
             }
             _ => None,
         };
         for lane in each(mask) {
+            let offsets: Option<Vec<u64>> =
+                offsets.as_ref().map(|all| all.iter().map(|values| values[lane]).collect());
             let map = TensorMap::read(&mut self.view(w, lane), maps[lane])?;
             let at: Vec<i32> = coordinates.iter().map(|values| values[lane] as i32).collect();
             let place = self.in_cluster(w, lane, &instr.operands[shared], Space::Cluster)?;
             if !loads {
                 let done = self.transfers.group((self.cluster.rank(), w, lane));
-                let pieces = map.pieces(&at, place, false)?;
+                let pieces = map.pieces(&at, offsets.as_deref(), place, false)?;
                 let reduces = match element(&map) {
                     _ if op.form != FormId::CpReduceAsyncBulkTensor => None,
                     Some(t) if op.has(Mod::Add) || !is_half(t) => Some(((instr, t), t.bytes())),
@@ -217,7 +230,7 @@ impl<'a> Block<'a> {
             let ranks = masks.map_or(1 << own, |masks| masks[lane]);
             let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
             for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
-                let pieces = map.pieces(&at, there(place, rank), true)?;
+                let pieces = map.pieces(&at, offsets.as_deref(), there(place, rank), true)?;
                 let done = Done::Bytes { barrier: there(barrier, rank), count: map.bytes(&at) };
                 self.transfers.begin(Transfer { pieces, reduces: None, done });
             }

@@ -162,6 +162,8 @@ pub(super) enum Value {
     /// Index of lane 0's value, and the bits to keep.
     Register(usize, u64),
     NotPredicate(usize),
+    /// A register's index, what is added to its value, the bits of the register and those to keep.
+    Sum(usize, u64, u64, u64),
     Constant(u64),
     /// An address in the thread's frame, and the bits to keep.
     Frame(u64, u64),
@@ -176,6 +178,10 @@ impl Block<'_> {
         Ok(match operand {
             Operand::Reg(register) => Value::Register(register.0 as usize * WARP, mask),
             Operand::NotPred(register) => Value::NotPredicate(register.0 as usize * WARP),
+            Operand::Sum(register, addend) => {
+                let own = ones(self.program.bits(*register));
+                Value::Sum(register.0 as usize * WARP, *addend as u64, own, mask)
+            }
             Operand::Int(value) if ty == ScalarType::F64 => Value::Constant((*value as f64).to_bits()),
             Operand::Int(value) if ty == ScalarType::F32 => Value::Constant((*value as f32).to_bits().into()),
             Operand::Int(value) if ty == ScalarType::Pred => Value::Constant(u64::from(*value != 0)),
@@ -214,12 +220,15 @@ impl Block<'_> {
     }
 
     pub(super) fn get(&self, w: usize, lane: usize, value: Value) -> Step<u64> {
-        if let Value::Register(base, _) | Value::NotPredicate(base) = value {
+        if let Value::Register(base, _) | Value::NotPredicate(base) | Value::Sum(base, ..) = value {
             self.is_written(w, base / WARP, 1 << lane)?;
         }
         Ok(match value {
             Value::Register(base, mask) => self.warps[w].registers[base + lane] & mask,
             Value::NotPredicate(base) => 1 ^ self.warps[w].registers[base + lane],
+            Value::Sum(base, addend, own, mask) => {
+                self.warps[w].registers[base + lane].wrapping_add(addend) & own & mask
+            }
             Value::Constant(value) => value,
             Value::Frame(offset, mask) => self.warps[w].frame[lane].wrapping_add(offset) & mask,
             Value::Special(register) => self.special(&self.warps[w], lane, register)?,
@@ -268,6 +277,7 @@ impl Block<'_> {
             Operand::Address(address) => address,
             // Some forms take their address without brackets.
             Operand::Reg(register) => Address { base: AddressBase::Reg(register), offset: 0 },
+            Operand::Sum(register, offset) => Address { base: AddressBase::Reg(register), offset },
             Operand::Symbol(symbol, offset) => Address { base: AddressBase::Symbol(symbol), offset },
             Operand::Int(offset) => Address { base: AddressBase::Absolute, offset },
             _ => return Err(FaultKind::Malformed("no address".into())),

@@ -221,7 +221,7 @@ impl<'a> Lowering<'a> {
             let map = this.uniform_pack(&map, chosen);
             let mut srcs = vec![tile, map];
             if matches!(op, Op::TensorLoad { .. } | Op::TensorPrefetch { .. }) {
-                srcs.push(extra.map_or(Src::ZERO, |extra| this.uniform_register(extra, chosen)));
+                srcs.push(extra.map_or(Src::UNDEF, |extra| this.uniform_register(extra, chosen)));
             }
             srcs.push(this.uniform_policy(policy, chosen));
             this.effect(op, &srcs);

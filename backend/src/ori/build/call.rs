@@ -6,16 +6,16 @@
 use super::operand::{known, registers};
 use super::ssa::Variable;
 use super::symbol::STACK;
-use super::{Lowering, Result, Statement};
+use super::{Lowering, Result, Statement, shape};
 use crate::CodegenError;
 use crate::abi::{self, ArgumentPlace, Convention, Results};
 use crate::driver::Gradient;
-use crate::input::{Linkage, Operand, Param, Signature, Symbol};
+use crate::input::{Linkage, Operand, Param, Signature, Stmt, Symbol};
 use crate::layout::{self, Slot};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Callee, MemSize, Op};
 use crate::target::Target;
-use ptx_isa::{ScalarType, Space};
+use ptx_isa::{FormId, ScalarType, Space};
 use smallvec::SmallVec;
 
 /// Bytes of one parameter of a function. PTX has no limit; each four are a value of the IR.
@@ -498,6 +498,28 @@ impl<'a> Lowering<'a> {
             self.exit();
             return Ok(());
         }
+        let is_return = |stmt: &&Stmt| matches!(stmt, Stmt::Instr(instr) if instr.opcode.form == FormId::Ret);
+        let returns = self.func.body.iter().filter(is_return).count() as u32;
+        if returns <= 1 {
+            return self.leave();
+        }
+        // Control may come to the end of the function too.
+        let back = self.way_back.unwrap_or_else(|| self.new_block(returns + 1));
+        self.way_back = Some(back);
+        self.end(Term::Jump(back));
+        Ok(())
+    }
+
+    /// Gives the results back where all ways to the end of the function meet.
+    pub(super) fn go_back(&mut self) -> Result<()> {
+        let Some(back) = self.way_back else { return Ok(()) };
+        let (func, temporaries) = (self.func, &self.temporaries);
+        self.ssa.close(&mut self.out, &|v| shape(func, temporaries, v));
+        self.start(back);
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<()> {
         self.guard = Src::TRUE;
         self.give_results()?;
         self.end(Term::Ret);

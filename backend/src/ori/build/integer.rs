@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         if let ScalarType::U16x2 | ScalarType::S16x2 = self.type_of(instr, 0)? {
             let op = Op::Viadd2 { ty: PairType::B16 };
             if !self.encodes(&op) {
-                return self.unsupported(instr, "pairs on this target");
+                return self.add_pairs(instr);
             }
             return self.one(instr, op, AB);
         }
@@ -173,6 +173,16 @@ impl<'a> Lowering<'a> {
         }
         let result = self.saturated(a, b, sum, minus);
         self.result(instr, result)
+    }
+
+    /// Sums of pairs of 16-bit integers where the machine adds 32 bits only.
+    fn add_pairs(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let [a, b] = [self.source(instr, 1, ScalarType::B32)?, self.source(instr, 2, ScalarType::B32)?];
+        let low = self.add(a, b);
+        let [a, b] = [a, b].map(|pair| self.shift_right(pair, 16, false));
+        let high = self.add(a, b);
+        let sums = self.halves_of(low, high);
+        self.result(instr, sums)
     }
 
     /// A sum of signed integers, or a difference, as the nearest integer.
@@ -368,7 +378,7 @@ impl<'a> Lowering<'a> {
         if let Some(ty) = pair {
             let op = Op::Vimnmx2 { ty, relu: instr.has(Mod::Relu) };
             if !self.encodes(&op) {
-                return self.unsupported(instr, "pairs on this target");
+                return self.minimum_of_pairs(instr, ty == PairType::S16);
             }
             return self.one(instr, op, if instr.form() == FormId::MinInt { SMALLER } else { LARGER });
         }
@@ -387,6 +397,21 @@ impl<'a> Lowering<'a> {
             result = self.minimum(true, false, result, Src::ZERO);
         }
         self.result(instr, result)
+    }
+
+    /// `min` and `max` of pairs of 16-bit integers where the machine has them one by one only.
+    fn minimum_of_pairs(&mut self, instr: &Statement<'a>, signed: bool) -> Result<()> {
+        let min = instr.form() == FormId::MinInt;
+        let pairs = [self.source(instr, 1, ScalarType::B32)?, self.source(instr, 2, ScalarType::B32)?];
+        let element = if signed { ScalarType::S16 } else { ScalarType::U16 };
+        let low = pairs.map(|pair| self.extend(pair, element));
+        let high = pairs.map(|pair| self.shift_right(pair, 16, signed));
+        let [low, high] = [low, high].map(|[a, b]| {
+            let least = self.minimum(signed, min, a, b);
+            if instr.has(Mod::Relu) { self.minimum(true, false, least, Src::ZERO) } else { least }
+        });
+        let pair = self.halves_of(low, high);
+        self.result(instr, pair)
     }
 
     /// `abs` and `neg`.

@@ -187,6 +187,7 @@ impl<'a> Lowering<'a> {
             Operand::Address(address) => Ok(*address),
             // Some forms take their address without brackets.
             Operand::Reg(reg) => Ok(Address { base: AddressBase::Reg(*reg), offset: 0 }),
+            Operand::Sum(reg, offset) => Ok(Address { base: AddressBase::Reg(*reg), offset: *offset }),
             Operand::Symbol(symbol, offset) => {
                 Ok(Address { base: AddressBase::Symbol(*symbol), offset: *offset })
             }
@@ -279,10 +280,12 @@ impl<'a> Lowering<'a> {
                 let at = i64::from(at).saturating_add(address.offset);
                 let base = self.shared_base_uniform();
                 let at = if base.is_some() { at - i64::from(self.target.shared_base) } else { at };
+                let base = base.unwrap_or(Src::ZERO);
                 if !OFFSETS.contains(&at) {
-                    return self.unsupported(instr, "an offset of more than 24 bits");
+                    let address = self.in_register(Src::imm(at as u32));
+                    return Ok(Target::Shared { address, base, offset: 0 });
                 }
-                Ok(Target::Shared { address: Src::ZERO, base: base.unwrap_or(Src::ZERO), offset: at as i32 })
+                Ok(Target::Shared { address: Src::ZERO, base, offset: at as i32 })
             }
             AddressBase::Reg(reg) => {
                 let address = self.narrow_address(reg, address.offset)?;
@@ -324,10 +327,7 @@ impl<'a> Lowering<'a> {
                     }
                 };
                 let at = i64::from(at).saturating_add(address.offset);
-                if !OFFSETS.contains(&at) {
-                    return self.unsupported(instr, "an offset of more than 24 bits");
-                }
-                (base, at as i32)
+                self.split_offset(base, at)
             }
             AddressBase::Reg(reg) => self.narrow_address(reg, address.offset)?,
             AddressBase::Absolute => self.split_offset(Src::ZERO, address.offset),
@@ -459,7 +459,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "32 bytes on this target");
         }
         let halves = [self.new_value(File::R, 4), self.new_value(File::R, 4)];
-        let srcs = [address, self.descriptor()];
+        let srcs = [address, self.descriptor_of(instr)?];
         self.push(Inst::new(op, &halves.map(Dst::Value), &srcs, self.src));
         if instr.has(Mod::Acquire) {
             self.acquire(instr);
@@ -482,7 +482,7 @@ impl<'a> Lowering<'a> {
         if instr.has(Mod::Release) {
             self.release(scope(instr).unwrap_or(Scope::Sys));
         }
-        let descriptor = self.descriptor();
+        let descriptor = self.descriptor_of(instr)?;
         self.effect(op, &[address, descriptor, low, high]);
         Ok(())
     }
@@ -722,7 +722,7 @@ impl<'a> Lowering<'a> {
     /// `membar` and `fence`.
     pub(super) fn fence(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
-        // `.sc`, as `membar` and a fence without a name. Those of one direction are served by both.
+        // `.sc`, as `membar` and a fence without a name.
         let weak = matches!(
             instr.any_of(&[Mod::Sc, Mod::AcqRel, Mod::Acquire, Mod::Release]),
             Some(Mod::AcqRel | Mod::Acquire | Mod::Release)
@@ -735,9 +735,15 @@ impl<'a> Lowering<'a> {
             (Scope::Gpu, false) => MembarScope::Gpu,
             (Scope::Sys, false) => MembarScope::Sys,
         };
-        self.effect(Op::Membar { scope: barrier }, &[]);
-        if scope > Scope::Cta {
+        // One that only acquires waits for the loads before it, as every `CCTL` does.
+        let (releases, acquires) = (!instr.has(Mod::Acquire), !instr.has(Mod::Release));
+        if releases || scope == Scope::Cta {
+            self.effect(Op::Membar { scope: barrier }, &[]);
+        }
+        if releases && scope > Scope::Cta {
             self.effect(Op::Errbar, &[]);
+        }
+        if acquires && scope > Scope::Cta {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
         Ok(())

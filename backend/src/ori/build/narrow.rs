@@ -190,6 +190,7 @@ impl<'a> Lowering<'a> {
             _ => Src::ZERO,
         };
         let result = self.reg(Op::I2ip { to, sat: PackSat::Sat, kept }, &[a, b, c]);
+        let result = self.widen_to(self.operand(instr, 0)?, result, ScalarType::B32)?;
         self.result(instr, result)
     }
 }

@@ -75,6 +75,20 @@ impl<'a> Lowering<'a> {
                 let src = self.read_register(reg)?;
                 self.fit(src, have, want)
             }
+            Operand::Sum(reg, addend) => {
+                let have = shape(self.register_type(reg)?);
+                let src = self.read_register(reg)?;
+                let sum = match have {
+                    Shape { file: File::R, width: 1 } => self.add(src, Src::imm(addend as u32)),
+                    Shape { file: File::R, width: 2 } => {
+                        let words = self.pair(src);
+                        let sum = self.add_pair(words, halves(addend as u64));
+                        self.pack(&sum)
+                    }
+                    _ => return self.malformed("a constant added to a register that is no integer"),
+                };
+                self.fit(sum, have, want)
+            }
             Operand::NotPred(reg) if want.file == File::P && self.register_type(reg)? == ScalarType::Pred => {
                 Ok(self.read_register(reg)?.not())
             }

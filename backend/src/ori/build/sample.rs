@@ -29,6 +29,7 @@ impl Sample {
             independent_samplers: false,
             variables: Vec::new(),
             functions: Vec::new(),
+            pointees_wait: true,
         };
         let func =
             Function { name: "sample".into(), entry: true, linkage: Linkage::Visible, ..Function::default() };

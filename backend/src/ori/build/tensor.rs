@@ -419,13 +419,16 @@ impl<'a> Lowering<'a> {
             _ => TensorStatType::U32,
         };
         let (place, offset) = self.tensor_place(instr, 2)?;
-        let Some(lanes) = lanes else {
-            return self.unsupported(instr, "a reduction with .16x32bx2");
+        let op = match lanes {
+            Some(lanes) => Op::TmemLoadStat { lanes, count, op, ty, nan, offset },
+            None => {
+                let behind = self.immediate(instr, 3)? as i32;
+                Op::TmemLoadStatHalves { count, op, ty, nan, offset, behind }
+            }
         };
-        let op = Op::TmemLoadStat { lanes, count, op, ty, nan, offset };
         self.has_tensor_memory(instr, &op)?;
         let places = self.elements_of(instr, 0)?;
-        let width = tensor_registers(lanes, count);
+        let width = tensor_registers(lanes.unwrap_or(TensorLanes::Lower), count);
         let [stat] = self.elements_of(instr, 1)? else {
             return self.malformed("several statistics of a load");
         };
@@ -653,7 +656,8 @@ impl<'a> Lowering<'a> {
             } else if kind == TensorKind::Half {
                 scale = self.immediate(instr, next)? as u8 & 0xf;
             } else {
-                return self.unsupported(instr, "a scaled accumulator");
+                // Sums of integers are not scaled, whatever the number.
+                self.immediate(instr, next)?;
             }
         }
         let op = Op::TmemProduct {

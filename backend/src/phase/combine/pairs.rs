@@ -159,11 +159,14 @@ impl Combiner<'_> {
         };
         let new = self.product(b, i, sign, factor, by, addend);
         let Dst::Value(pair) = new.dsts[0] else { return false };
+        // Perhaps only the halves are read, and from here on they are parts of it.
+        self.count(&pair.into(), 1);
         self.rewrite(b, i, new);
         for (half, part) in add.results.into_iter().zip(0..) {
             self.defs.set(half, b, i);
             self.replace(half, Src::part(pair, part));
         }
+        self.count(&pair.into(), -1);
         // The sums are dead; nothing has named their removal yet.
         for at in [add.low, add.high] {
             let inst = self.inst(b, at);

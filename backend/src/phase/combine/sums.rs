@@ -2,7 +2,7 @@
 
 use super::{Combiner, nonzero, single_result};
 use crate::ori::ir::{BlockId, Inst, Src, SrcKind, SrcMods};
-use crate::ori::op::{Op, ShfType};
+use crate::ori::op::{Op, ShfType, Sign};
 use crate::phase::edit::known;
 use smallvec::SmallVec;
 
@@ -70,9 +70,14 @@ impl Combiner<'_> {
         let terms: SmallVec<[Src; 3]> = nonzero(&inst.srcs).collect();
         let [first, second] = terms[..] else { return };
         for (term, other) in [(first, second), (second, first)] {
-            let Some(inner) = self.def(&term, true) else { continue };
             let inst = self.inst(b, i);
             let dst = [inst.dsts[0]];
+            if let Some((sign, [x, y])) = self.low_product(&term) {
+                let new = Inst::new(Op::Imad { sign }, &dst, &[x, y, other], inst.src);
+                self.rewrite(b, i, new);
+                return;
+            }
+            let Some(inner) = self.def(&term, true) else { continue };
             let new = match inner.op {
                 Op::Imad { sign } if inner.srcs[2] == Src::ZERO => {
                     Inst::new(Op::Imad { sign }, &dst, &[inner.srcs[0], inner.srcs[1], other], inst.src)
@@ -92,6 +97,17 @@ impl Combiner<'_> {
             };
             self.rewrite(b, i, new);
             return;
+        }
+    }
+
+    /// The factors of a wide product of which only the low word is read, and only here.
+    fn low_product(&self, term: &Src) -> Option<(Sign, [Src; 2])> {
+        let Src { kind: SrcKind::Part(v, 0), mods: SrcMods::NONE } = *term else { return None };
+        let inst =
+            self.defs.inst(self.func, v).filter(|inst| inst.guard.is_true() && inst.defs().count() == 1)?;
+        match (inst.op, self.uses(v), &inst.srcs[..]) {
+            (Op::ImadWide { sign }, 1, &[x, y, Src::ZERO]) => Some((sign, [x, y])),
+            _ => None,
         }
     }
 }

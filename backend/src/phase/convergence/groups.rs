@@ -137,20 +137,29 @@ impl Same<'_> {
     }
 }
 
-/// Lets operations of the warp that is together begin without waiting, as far as their masks do not part it.
-pub(super) fn remove_waits(insts: &mut Vec<Inst>) {
+/// Lets operations of a warp that is together begin without waiting, as far as their masks do not part it.
+/// `comes_together`: at the start of the block.
+pub(super) fn remove_waits(insts: &mut Vec<Inst>, comes_together: bool) {
     let mut needless = vec![false; insts.len()];
+    let mut is_together = comes_together;
     for i in 0..insts.len() {
-        if insts[i].op != Op::Warpsync || insts[i].guard != Src::TRUE {
+        is_together &= comes_together || !insts[i].op.is_call();
+        if insts[i].op != Op::Warpsync {
             continue;
         }
-        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src).map(|next| next.op);
-        match next {
+        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src);
+        match next.map(|next| next.op) {
+            _ if insts[i].guard != Src::TRUE => is_together = comes_together,
             // Each thread says whose value it reads, and those are here.
-            Some(Op::Shfl { .. }) => needless[i] = true,
-            Some(op) if asks_threads(&op) || matches!(op, Op::Bar { .. }) => needless[i] = is_full(&insts[i]),
+            Some(Op::Shfl { .. }) if is_together => needless[i] = true,
+            Some(op) if matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(&op) => {
+                needless[i] = is_together && is_full(&insts[i]);
+                // All threads execute it here, and go on together; groups that a mask names part.
+                is_together = comes_together || is_full(&insts[i]);
+            }
             // It stands for `bar.warp.sync`, orders memory, and stays.
-            _ => insts[i].srcs[0] = Src::imm(u32::MAX),
+            _ if comes_together => insts[i].srcs[0] = Src::imm(u32::MAX),
+            _ => is_together &= is_full(&insts[i]),
         }
     }
     let mut needless = needless.into_iter();

@@ -57,7 +57,7 @@ impl Plan {
         let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
         let parting = parting(func, &cfg);
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
-            plan.diverged = all_after(func, &parting);
+            plan.diverged = all_after(func, &parting, |_, _| false);
             plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
             return plan;
         }
@@ -92,7 +92,7 @@ impl Plan {
             cycles: FxHashMap::default(),
         };
         choice.choose(&mut plan, reduced, &divergence);
-        plan.diverged = choice.diverged(reduced);
+        plan.diverged = choice.diverged(&plan.barriers, reduced);
         plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
         plan
     }
@@ -139,13 +139,10 @@ impl Choice<'_> {
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
             if round < ROUNDS {
-                let mut groups =
-                    Groups::new(self.func, self.flow, self.loops, divergence, &self.diverged(reduced));
+                let diverged = self.diverged(&plan.barriers, reduced);
+                let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
                 groups.parting.extend_from_slice(&self.parting);
-                let is_end = |b: BlockId, to: BlockId| {
-                    let at = self.barrier_at[to.index()].map(|at| plan.barriers[at as usize]);
-                    at.is_some_and(|barrier| barrier.is_around(self.dom, b))
-                };
+                let is_end = |b, to| self.is_end(&plan.barriers, b, to);
                 let apart = Apart::new(reduced, &self.pairs(), &groups.parting, is_end);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
                     *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
@@ -167,9 +164,14 @@ impl Choice<'_> {
         }
     }
 
+    /// Threads that were together before they came to `b` are together again at `to`: there ends a region around `b`.
+    fn is_end(&self, barriers: &[Barrier], b: BlockId, to: BlockId) -> bool {
+        self.barrier_at[to.index()].is_some_and(|at| barriers[at as usize].is_around(self.dom, b))
+    }
+
     /// Indexed by block: threads of a warp may be apart there.
-    fn diverged(&self, reduced: &Function) -> Vec<bool> {
-        let mut diverged = all_after(self.func, &self.parting);
+    fn diverged(&self, barriers: &[Barrier], reduced: &Function) -> Vec<bool> {
+        let mut diverged = all_after(self.func, &self.parting, |b, to| self.is_end(barriers, b, to));
         mark_diverged(reduced, &self.pairs(), &mut diverged);
         diverged
     }
@@ -435,13 +437,26 @@ fn parting(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
     starts.into_iter().copied().chain(cfg.order.iter().copied().filter(calls)).collect()
 }
 
-/// Indexed by block: the blocks, and those that control reaches from them.
-fn all_after(func: &Function, blocks: &[BlockId]) -> Vec<bool> {
+/// Indexed by block: the blocks, and those that control reaches from them before a block where `is_end` holds for the two.
+fn all_after(func: &Function, blocks: &[BlockId], is_end: impl Fn(BlockId, BlockId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; func.blocks.len()];
-    let mut work = blocks.to_vec();
-    while let Some(b) = work.pop() {
-        if !std::mem::replace(&mut reached[b.index()], true) {
-            for_each_successor(func, b, |to| work.push(to));
+    // The last of `blocks` whose walk came to each block.
+    let mut seen = vec![None; func.blocks.len()];
+    // Block visits; keeps the walks near linear.
+    let mut budget = 1_000_000 + 64 * func.blocks.len();
+    for &first in blocks {
+        let mut work = vec![first];
+        while let Some(at) = work.pop() {
+            reached[at.index()] = true;
+            if budget == 0 {
+                return vec![true; func.blocks.len()];
+            }
+            budget -= 1;
+            for_each_successor(func, at, |to| {
+                if !is_end(first, to) && seen[to.index()].replace(first) != Some(first) {
+                    work.push(to);
+                }
+            });
         }
     }
     reached

@@ -45,7 +45,7 @@ impl<'a> Waits<'a> {
         let mut waits =
             Waits { dom, loops, blocks: Vec::new(), place: vec![None; func.blocks.len()], any_counts: false };
         for &b in &dom.preorder {
-            let own = waits_of(&func.block(b).insts);
+            let own = waits_of(&func.block(b).insts, func.facts.pointees_never_wait);
             if !own.is_empty() {
                 waits.place[b.index()] = Some(waits.blocks.len() as u32);
                 waits.any_counts |= own.contains(&Wait::Count);
@@ -169,8 +169,8 @@ impl Walk {
     }
 }
 
-/// The operations of a block that wait.
-fn waits_of(insts: &[Inst]) -> Vec<Wait> {
+/// The operations of a block that wait. Calls by address do unless their callees never do.
+fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     let mut waits = Vec::new();
     for inst in insts {
         match inst.op {
@@ -179,9 +179,8 @@ fn waits_of(insts: &[Inst]) -> Vec<Wait> {
             // The warp is together already, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
-            Op::Call { callee: Callee { waits: true, .. } } | Op::CallTo { absolute: false } => {
-                waits.push(Wait::Count);
-            }
+            Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Count),
+            Op::CallTo { absolute: false } if !pointees_never_wait => waits.push(Wait::Count),
             Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
             // More threads than those of the block.
             Op::ClusterWait if waits.contains(&Wait::Warp) => {}

@@ -128,7 +128,7 @@ pub(super) fn substituted(map: &Map, src: Src) -> Src {
     src
 }
 
-fn rename(map: &Map, v: &mut Value) {
+pub(super) fn rename(map: &Map, v: &mut Value) {
     if let Some(by) = map.get(v).and_then(Src::value) {
         *v = by;
     }

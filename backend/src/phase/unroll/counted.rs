@@ -1,11 +1,15 @@
 //! Which loops are unrolled, and into which pieces.
 
-use super::{LONGEST, LONGEST_DIVIDED, LONGEST_STRAIGHT, MOST_ITERATIONS, PIECES};
+use super::{
+    COST_OF_SHARED_WAIT, LONGEST_DIVIDED, LONGEST_STRAIGHT, MOST_COST, MOST_COST_GLOBAL, MOST_COST_SHARED,
+    MOST_ITERATIONS, PIECES,
+};
 use crate::copies::Piece;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
+use crate::ori::memory::{Kind, Memory, Space, memory};
 use crate::ori::op::{Bool, ICmp, Op, Sign};
 use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
@@ -104,6 +108,40 @@ impl Counted {
         self.body.iter().map(|&b| func.block(b).insts.len()).sum()
     }
 
+    fn insts<'a>(&'a self, func: &'a Function) -> impl Iterator<Item = &'a Inst> {
+        self.body.iter().flat_map(|&b| &func.block(b).insts)
+    }
+
+    fn accesses<'a>(&'a self, func: &'a Function) -> impl Iterator<Item = Memory> + 'a {
+        self.insts(func).filter_map(|inst| memory(&inst.op))
+    }
+
+    /// What an iteration costs: an access counts for two operations, both halves of a 64-bit sum for one.
+    fn cost(&self, func: &Function) -> usize {
+        let cost = |inst: &Inst| match &inst.op {
+            Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
+            op => 1 + usize::from(memory(op).is_some_and(|memory| memory.space != Space::Constant)),
+        };
+        self.insts(func).map(cost).sum()
+    }
+
+    /// What an iteration may cost where the trip count is not known.
+    fn most_cost(&self, func: &Function) -> usize {
+        let is_load = |memory: &Memory| memory.kind == Kind::Load;
+        let (shared, others): (Vec<Memory>, Vec<Memory>) = self
+            .accesses(func)
+            .filter(is_load)
+            .filter(|memory| memory.space != Space::Constant)
+            .partition(|memory| memory.space == Space::Shared);
+        let shared = (MOST_COST + COST_OF_SHARED_WAIT * shared.len()).min(MOST_COST_SHARED);
+        if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
+    }
+
+    /// Threads of a warp execute the same iteration in it: they act together, or update memory.
+    fn is_kept_together(&self, func: &Function) -> bool {
+        self.convergent || self.accesses(func).any(|memory| memory.kind == Kind::Update)
+    }
+
     /// What it is unrolled into; `None` if that does not pay. `agree` tells whether the threads of a warp leave together.
     pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
         let size = self.size(func);
@@ -114,7 +152,9 @@ impl Counted {
             Some(all) if let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) => {
                 vec![Piece { iterations, repeats: true }]
             }
-            _ if size <= LONGEST && (!self.convergent || agree()) => PIECES.to_vec(),
+            _ if self.cost(func) <= self.most_cost(func) && (!self.is_kept_together(func) || agree()) => {
+                PIECES.to_vec()
+            }
             _ => return None,
         };
         let most = pieces.iter().map(|piece| piece.iterations).sum::<u32>().checked_mul(self.copies(func))?;

@@ -12,8 +12,7 @@ fn unrolled(body: &str) -> Function {
     let analyses = Analyses::default();
     func.facts.statements = Statements::new(100);
     func.layout.clone().into_iter().for_each(|b| func.block_mut(b).may_unroll = true);
-    let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &analyses };
-    run(&mut func, &context).unwrap();
+    run(&mut func, &Context::of(90, &analyses)).unwrap();
     crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
     func
 }
@@ -168,4 +167,23 @@ fn loops_with_another_way_out_stay() {
          b3:\n%v2:r, _, _ = IADD3 %v1, 0x1, RZ\n%v3:p, _ = ISETP.LT.AND %v2, 0x64, PT\nBRA %v3, b1, b2\n\
          b2:\nSTS %v0, RZ, %v0\nEXIT";
     assert!(!is_unrolled(body));
+}
+
+/// The counting loop, of which an iteration costs 4, with these operations before its store.
+fn costing(first: &str, sums: usize) -> String {
+    let sums: String = (0..sums).map(|i| format!("%v{}:r, _, _ = IADD3 %v1, %v0, RZ\n", 20 + i)).collect();
+    counting("%v0", "0x1", "LT", "c[0x0][0x210]").replacen("STS", &format!("{first}\n{sums}STS"), 1)
+}
+
+#[test]
+fn loops_that_wait_for_memory_may_cost_more() {
+    for (first, most) in [("", 20), ("%v10:r = LDS %v1, RZ", 25 - 2), ("%v10:r = LDG.E RZ, RZ", 48 - 2)] {
+        assert!(is_unrolled(&costing(first, most - 4)), "{first}");
+        assert!(!is_unrolled(&costing(first, most - 3)), "{first}");
+    }
+}
+
+#[test]
+fn loops_that_update_memory_stay_where_threads_leave_apart() {
+    assert!(!is_unrolled(&costing("%v10:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1", 0)));
 }

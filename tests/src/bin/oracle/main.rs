@@ -6,14 +6,7 @@
 //! test cases and of the described kernels of the folders is run in the emulator, which must leave in memory what the
 //! interpreter does.
 //!
-//! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
-//! `oracle --clock TEXT [TARGET] [FOLDER…]` times them, see [`clock`];
-//! `oracle --order FILE-OR-FOLDER…` runs the order checker on ptxas's code alone;
-//! `oracle --run FILE.ptx FILE.cases …` runs described launches of any file, see [`launch`];
-//! `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…` lists how our cubins differ from ptxas's, see [`cubins`], and
-//! `oracle --texts …` what `-v` prints otherwise, see [`texts`];
-//! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
-//! the cases for a machine with a GPU.
+//! `oracle --help` lists what else it does.
 
 mod clock;
 mod code;
@@ -40,6 +33,33 @@ use std::time::Duration;
 use tools::Tools;
 use triangle::Triangle;
 
+const HELP: &str = "\
+Compares with NVIDIA's tools, named by PTXAS, NVDISASM and CUOBJDUMP; SASS names our disassembler.
+
+  oracle FILE-OR-FOLDER…
+          the whole comparison: findings, cubins, code, timing and memory order of the files, and ptxas's code of the
+          described kernels in the emulator (up to an hour)
+  oracle --execute TEXT [TARGET] [FOLDER…]
+          ptxas's code of the cases whose names contain a text, in the emulator; with listings of those that differ
+  oracle --execute \"program SEED\" TARGET
+          makes a random program that differs small
+  oracle --clock TEXT [TARGET] [FOLDER…]
+          cycles of our code and of ptxas's, for the kernels whose names contain a text
+  oracle --run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--clock] [--out FOLDER]
+          described launches of any file: interpreter, our code, and the code of a cubin; needs none of NVIDIA's tools
+  oracle --order FILE-OR-FOLDER…
+          the order checker on ptxas's code
+  oracle --cubins [--target sm_NN] FILE-OR-FOLDER…
+          where the attributes of our cubins differ from ptxas's, and in how many files
+  oracle --texts [--target sm_NN] FILE-OR-FOLDER…
+          where the output of -v differs from ptxas's
+  oracle --pack FOLDER [TARGET]
+          packs the cases for a machine with a GPU
+  oracle --help
+
+TARGET is a number such as 90. The exit status is 0 if everything agrees, 1 if something does not, 2 after an error.
+";
+
 /// What is compiled for.
 const TARGETS: &[u32] = &[80, 90];
 
@@ -64,6 +84,10 @@ const MEASURED: usize = 40;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|word| word == "--help" || word == "-h") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     let rest = || arguments[1..].iter().map(String::as_str);
     let result = match arguments.first().map(String::as_str) {
         Some("--execute") => execute(rest().next().unwrap_or_default(), rest().skip(1)),
@@ -78,7 +102,9 @@ fn main() -> ExitCode {
         Some("--run") => launch::run(rest()),
         Some("--order") => order(rest().map(PathBuf::from)),
         Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
-        _ => compare(arguments.iter().map(PathBuf::from)),
+        Some(word) if word.starts_with('-') => Err(format!("there is no option '{word}'; see oracle --help")),
+        Some(_) => compare(arguments.iter().map(PathBuf::from)),
+        None => Err("no files to compare; see oracle --help".to_owned()),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,200 @@
+//! Which optional parts of the compiler run: its phases, and steps of what comes before and after them.
+//!
+//! What is left out makes slower code or more of it, never wrong code.
+
+use crate::phases::PHASES;
+use std::fmt;
+
+/// A step that is no phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Small functions take the place of their calls.
+    InlineFunctions,
+    /// Constants that instructions cannot read are loaded before loops.
+    HoistConstants,
+    /// Targets whose arithmetic reads no constant bank keep constants in uniform registers.
+    UniformConstants,
+    /// The order of instructions before registers are allocated.
+    PreSched,
+    /// Where values go to memory, orders that keep fewer of them live are tried.
+    RetrySpills,
+    /// Where fewer warps fit than an order was meant for, orders for fewer registers are tried.
+    RetryOccupancy,
+    /// Values that a copy joins share registers.
+    Coalesce,
+    /// Values take any register of a unit that is taken anyway, and late readers keep theirs.
+    WholeUnits,
+    /// Constants are made again instead of being kept in memory.
+    Remat,
+    /// The order of instructions with registers.
+    PostSched,
+}
+
+use Step::*;
+
+/// Names are ptxas's where it has a phase for the work.
+const STEPS: [(Step, &str); 10] = [
+    (InlineFunctions, "InlineFunctions"),
+    (HoistConstants, "OriHoistInvariantsLate"),
+    (UniformConstants, "ConvertToUniformReg"),
+    (PreSched, "AdvancedPhasePreSched"),
+    (RetrySpills, "RetryForSpills"),
+    (RetryOccupancy, "RetryForOccupancy"),
+    (Coalesce, "CoalesceCopies"),
+    (WholeUnits, "TakeWholeUnits"),
+    (Remat, "OriDoRemat"),
+    (PostSched, "AdvancedPhasePostSched"),
+];
+
+/// Stands for all of them.
+const ALL: &str = "all";
+/// Between a name and the number of a run.
+const RUN: char = '#';
+/// The bit of the first step; those of the phases come before.
+const FIRST_STEP: usize = 64;
+const _: () = assert!(PHASES.len() <= FIRST_STEP && FIRST_STEP + STEPS.len() <= 128);
+
+/// A choice of the optional parts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Switches {
+    /// A bit per phase, by its index in [`PHASES`], and per step.
+    off: u128,
+}
+
+impl Switches {
+    /// Everything runs.
+    pub const ALL_ON: Switches = Switches { off: 0 };
+
+    /// Whether the phase at an index of [`PHASES`] runs.
+    pub(crate) fn runs(self, phase: usize) -> bool {
+        self.off >> phase & 1 == 0
+    }
+
+    /// Whether a step is taken.
+    pub fn takes(self, step: Step) -> bool {
+        self.off >> (FIRST_STEP + step as usize) & 1 == 0
+    }
+
+    /// Reads a list of `-NAME` and `+NAME`, which leave out and put back, in their order. `NAME#2` is the second run of a
+    /// phase that runs more than once, and `all` everything that can be left out.
+    ///
+    /// # Errors
+    /// Says which name is wrong, and lists the right ones.
+    pub fn parse(text: &str) -> Result<Switches, String> {
+        let mut switches = Switches::ALL_ON;
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match (word.strip_prefix('-'), word.strip_prefix('+')) {
+                (Some(name), _) => switches.off |= bits(name)?,
+                (_, Some(name)) => switches.off &= !bits(name)?,
+                _ => return Err(format!("'{word}' is neither '-NAME' nor '+NAME' with the name of a phase")),
+            }
+        }
+        Ok(switches)
+    }
+}
+
+impl fmt::Debug for Switches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let off: Vec<String> =
+            singles().into_iter().filter(|(_, one)| self.off & one.off != 0).map(|(name, _)| name).collect();
+        write!(f, "without {off:?}")
+    }
+}
+
+/// The names that [`Switches::parse`] knows, each with how often it runs.
+pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
+    let optional = PHASES.iter().enumerate().filter(|(_, phase)| phase.level > 0);
+    let first = optional.filter(|(i, phase)| PHASES[..*i].iter().all(|earlier| earlier.name != phase.name));
+    let phases = first.map(|(_, phase)| (phase.name, runs_of(phase.name).count()));
+    phases.chain(STEPS.map(|(_, name)| (name, 1)))
+}
+
+/// Everything that can be left out, one at a time: runs of phases, and steps.
+pub fn singles() -> Vec<(String, Switches)> {
+    let one = |(name, count): (&str, usize)| -> Vec<String> {
+        match count {
+            1 => vec![name.to_owned()],
+            _ => (1..=count).map(|run| format!("{name}{RUN}{run}")).collect(),
+        }
+    };
+    let all = names().flat_map(one);
+    all.filter_map(|name| Some((Switches { off: bits(&name).ok()? }, name)))
+        .map(|(one, name)| (name, one))
+        .collect()
+}
+
+/// The indices in [`PHASES`] of the runs of a phase.
+fn runs_of(name: &str) -> impl Iterator<Item = usize> {
+    PHASES.iter().enumerate().filter(move |(_, phase)| phase.name == name).map(|(i, _)| i)
+}
+
+fn bits(text: &str) -> Result<u128, String> {
+    if text == ALL {
+        return names().map(|(name, _)| bits(name)).try_fold(0, |all, one| Ok(all | one?));
+    }
+    let (name, run) = match text.split_once(RUN) {
+        Some((name, run)) => (name, Some(run)),
+        None => (text, None),
+    };
+    let step = STEPS.iter().find(|(_, known)| *known == name).map(|(step, _)| FIRST_STEP + *step as usize);
+    let found: Vec<usize> = step.into_iter().chain(runs_of(name)).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = names().map(|(name, _)| name).collect();
+        return Err(format!("Unknown phase '{name}'; those that can be left out are {}", names.join(", ")));
+    }
+    if found.iter().any(|&i| PHASES.get(i).is_some_and(|phase| phase.level == 0)) {
+        return Err(format!("Phase '{name}' cannot be left out: code is not right without it"));
+    }
+    let runs = match run.map(str::parse::<usize>) {
+        None => &found[..],
+        Some(Ok(run)) if (1..=found.len()).contains(&run) => &found[run - 1..run],
+        Some(_) => {
+            let count = found.len();
+            return Err(format!("'{text}' is no run of phase '{name}', which runs {count} times"));
+        }
+    };
+    Ok(runs.iter().fold(0, |all, run| all | 1 << run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn off(text: &str) -> Vec<String> {
+        let switches = Switches::parse(text).unwrap();
+        singles().into_iter().filter(|(_, one)| switches.off & one.off != 0).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn phases_are_left_out_by_name_and_by_run() {
+        assert_eq!(off(""), [""; 0]);
+        assert_eq!(off("-OriAddressFold, -OriDoRemat"), ["OriAddressFold", "OriDoRemat"]);
+        assert_eq!(off("-GvnCse#2"), ["GvnCse#2"]);
+        assert_eq!(off("-GvnCse,+GvnCse"), [""; 0]);
+        let all = off("-all");
+        assert_eq!(all, singles().into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        assert_eq!(off("-all,+GvnCse#1").len(), all.len() - 1);
+        assert!(!Switches::parse("-AdvancedPhasePreSched").unwrap().takes(PreSched));
+        assert!(Switches::parse("-AdvancedPhasePreSched").unwrap().takes(PostSched));
+    }
+
+    #[test]
+    fn steps_have_the_bits_of_their_places() {
+        assert!(STEPS.iter().enumerate().all(|(i, (step, _))| *step as usize == i));
+    }
+
+    #[test]
+    fn wrong_names_are_told() {
+        let wrong = |text| Switches::parse(text).unwrap_err();
+        assert!(
+            wrong("-Gvn").starts_with("Unknown phase 'Gvn'; those that can be left out are OriCopyProp, ")
+        );
+        assert_eq!(
+            wrong("-LateLegalization"),
+            "Phase 'LateLegalization' cannot be left out: code is not right without it"
+        );
+        assert!(wrong("-GvnCse#99").starts_with("'GvnCse#99' is no run of phase 'GvnCse', which runs "));
+        assert!(wrong("-GvnCse#0").contains("no run"));
+        assert_eq!(wrong("GvnCse"), "'GvnCse' is neither '-NAME' nor '+NAME' with the name of a phase");
+    }
+}
