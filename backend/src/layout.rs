@@ -3,7 +3,7 @@
 //! Every offset is a function of the module environment and the one body, never of other bodies, so a
 //! function's code stays valid while its neighbours are edited.
 
-use crate::driver::Gradient;
+use crate::driver::DriverFunction;
 use crate::input::{AddressBase, Env, Function, Linkage, Operand, Param, Stmt, Symbol, Variable};
 use crate::target::Target;
 use ptx_isa::{ScalarType, Space};
@@ -278,7 +278,7 @@ pub enum Slot {
     /// Index into [`Env::functions`].
     Function(u32),
     /// A function of the driver that no module declares.
-    Gradient(Gradient),
+    Driver(DriverFunction),
 }
 
 /// Byte offset in bank 4 of the slot with a 64-bit address; `None` past its end.
@@ -298,10 +298,7 @@ fn slots(env: &Env) -> impl Iterator<Item = Slot> {
         all.map(|(i, _)| Slot::Global(i))
     };
     let functions = (0..env.functions.len() as u32).map(Slot::Function);
-    let gradients = (0..Gradient::COUNT)
-        .filter_map(|number| Gradient::numbered(number, env.independent_samplers))
-        .map(Slot::Gradient);
-    variables(true).chain(functions).chain(variables(false)).chain(gradients)
+    variables(true).chain(functions).chain(variables(false)).chain(DriverFunction::all().map(Slot::Driver))
 }
 
 #[cfg(test)]

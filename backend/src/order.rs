@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
                 self.violation(rank, rank, "accesses a frame that is said to be gone")?;
             }
             let present = match statement.what {
-                What::Image | What::Gradient | What::Other | What::Return => Ok(()),
+                What::Image | What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // Its fences alone do nothing that it is for.

@@ -40,6 +40,8 @@ pub struct Target {
     pub uniform_handles: bool,
     /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
     pub driver_gradients: bool,
+    /// Functions of the driver copy from global memory into the shared memory of other blocks of a cluster.
+    pub driver_copies: bool,
     /// Textures choose a level where none is given, in programs that draw nothing too.
     pub own_texture_levels: bool,
     /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
@@ -317,6 +319,7 @@ const SM_75: Target = Target {
     warp_slots: Some(32),
     uniform_handles: false,
     driver_gradients: false,
+    driver_copies: false,
     own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
@@ -395,6 +398,7 @@ const SM_110: Target =
 const SM_120: Target = Target {
     sm: 120,
     own_texture_levels: true,
+    driver_copies: true,
     limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
     ordered_metadata: true,
     cubin: Cubin { workaround: Some(0), ..SM_100.cubin },

@@ -95,7 +95,7 @@ impl Kernel {
                 Slot::Function(function) => {
                     env.functions.get(function as usize).and_then(|f| system_address(&f.name))
                 }
-                Slot::Gradient(gradient) => system_address(&gradient.name()),
+                Slot::Driver(function) => system_address(&function.name()),
             };
             if let Some(at) = layout::address_slot(env, slot) {
                 let at = usize::from(at);

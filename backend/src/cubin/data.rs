@@ -139,7 +139,7 @@ impl Linker<'_> {
         for symbol in symbols {
             let referent = match symbol {
                 Slot::Global(i) => Referent::Variable(i),
-                Slot::Function(_) | Slot::Gradient(_) => Referent::Extern(symbol),
+                Slot::Function(_) | Slot::Driver(_) => Referent::Extern(symbol),
             };
             let at = layout::address_slot(self.env, symbol).ok_or_else(|| CodegenError::Limit {
                 at: SrcId(0),

@@ -141,7 +141,7 @@ impl Linker<'_> {
         let mut externs = Vec::new();
         for called in self.called_externs() {
             let name = match called {
-                Slot::Gradient(gradient) => gradient.name(),
+                Slot::Driver(function) => function.name(),
                 Slot::Function(i) => self.env.functions[i as usize].name.clone(),
                 _ => continue,
             };
@@ -166,7 +166,7 @@ impl Linker<'_> {
         let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
         let is_called = |symbol: &Slot| match symbol {
             Slot::Function(i) => (*i as usize) < self.env.functions.len(),
-            Slot::Gradient(_) => true,
+            Slot::Driver(_) => true,
             _ => false,
         };
         let mut all: Vec<Slot> = symbols.copied().filter(is_called).collect();

@@ -124,7 +124,7 @@ impl Code {
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
             let passes =
-                matches!(statement.what, What::Call | What::Return | What::Gradient) && is_local(inst);
+                (statement.may_call || matches!(statement.what, What::Call | What::Return)) && is_local(inst);
             // Threads may wait for errors before they end.
             let ends = !belongs && part == Part::ErrorBarrier && precedes_exit(sm, &insts[at + 1..]);
             if waits || passes || ends {
@@ -206,8 +206,12 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Sync => matches!(part, Part::Barrier | Part::WarpBarrier),
         What::SyncWarp => part == Part::WarpBarrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
-        What::Image | What::Gradient | What::Other => statement.addressed || !part.is_access(),
-        What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
+        What::Image | What::Other => statement.addressed || !part.is_access(),
+        What::Beside | What::Make => match part {
+            Part::Copy | Part::Close => false,
+            Part::Call => statement.may_call,
+            _ => true,
+        },
         What::Call | What::Return => true,
     }
 }

@@ -65,8 +65,6 @@ pub(super) enum What {
     /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
     /// nothing orders it with accesses of memory by addresses.
     Image,
-    /// A texture read that may be a call of the driver, whose arguments are on the stack.
-    Gradient,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -88,6 +86,8 @@ pub(super) struct Statement {
     pub(super) guarded: bool,
     /// Its instructions are in branches: on how the kernel was launched, or of one thread of the warp.
     pub(super) in_branches: bool,
+    /// A function of the driver may do it, whose arguments are on the stack.
+    pub(super) may_call: bool,
     /// It has an address, so it may access memory.
     pub(super) addressed: bool,
     /// What a copy reads.
@@ -131,6 +131,13 @@ impl Statement {
                     | FormId::Tcgen05Dealloc
                     | FormId::Tcgen05RelinquishAllocPermit
             ),
+            may_call: match instr.opcode.form {
+                FormId::Tex => instr.opcode.has(Mod::Grad),
+                FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad => {
+                    instr.opcode.has(Mod::SharedCluster)
+                }
+                _ => false,
+            },
             addressed: instr.operands.iter().any(|operand| matches!(operand, Operand::Address(_))),
             source: None,
             groups: None,
@@ -236,7 +243,6 @@ impl Statement {
             }
             // The driver's tables, which nothing writes while a kernel runs.
             FormId::Txq | FormId::Suq => return None,
-            FormId::Tex if has(Mod::Grad) => return Some(Statement { what: What::Gradient, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -335,7 +341,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Image | What::Gradient | What::Other | What::Return => false,
+            What::Image | What::Other | What::Return => false,
         }
     }
 

@@ -21,6 +21,7 @@ mod copy;
 mod divide;
 mod divide_double;
 mod double;
+mod driver_copy;
 mod flight;
 mod float;
 mod form;

@@ -15,7 +15,7 @@
 //! one that a call has in R4) and read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
 
 use crate::abi;
-use crate::driver::Gradient;
+use crate::driver::DriverFunction;
 use crate::input::SrcId;
 use crate::layout::Slot;
 use crate::ori::ir::{
@@ -145,8 +145,7 @@ fn facts_text(facts: &Facts) -> Vec<String> {
         let (kind, index) = match *symbol {
             Slot::Global(i) => ("global", i),
             Slot::Function(i) => ("function", i),
-            Slot::Gradient(gradient) if gradient.independent => ("gradient2", gradient.number().into()),
-            Slot::Gradient(gradient) => ("gradient", gradient.number().into()),
+            Slot::Driver(function) => ("driver", function.number() as u32),
         };
         text.push(format!("{kind}={index}"));
     }
@@ -382,10 +381,9 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "global") => func.facts.symbols.push(Slot::Global(value)),
                 ("facts", "never") => func.facts.never.push(SrcId(value)),
                 ("facts", "function") => func.facts.symbols.push(Slot::Function(value)),
-                ("facts", "gradient" | "gradient2") => {
-                    let number = u16::try_from(value).unwrap_or(u16::MAX);
-                    let gradient = Gradient::numbered(number, key == "gradient2");
-                    func.facts.symbols.push(Slot::Gradient(gradient.ok_or("no such gradient")?));
+                ("facts", "driver") => {
+                    let function = DriverFunction::all().nth(value as usize);
+                    func.facts.symbols.push(Slot::Driver(function.ok_or("no such function of the driver")?));
                 }
                 _ => return Err(format!("`{name}` has no `{key}`")),
             }

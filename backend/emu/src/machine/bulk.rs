@@ -20,6 +20,23 @@ const UNIT: u32 = 16;
 /// Where the receiving blocks of a copy of pixels are, beside the offsets of the pixels.
 const BLOCKS_AT: u32 = 16;
 
+/// Where a copy to the blocks of a cluster goes: to these offsets in each of the blocks that a mask has.
+pub(super) struct ClusterEnds {
+    pub to: u64,
+    /// The barrier object that is told of the bytes.
+    pub object: u64,
+    pub ranks: u32,
+}
+
+impl ClusterEnds {
+    /// The destination and the barrier object in each of the blocks.
+    fn each(self) -> impl Iterator<Item = (u64, u64)> {
+        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+        let receives = move |rank: &u64| self.ranks >> rank & 1 == 1;
+        (0..16).filter(receives).map(move |rank| (there(self.to, rank), there(self.object, rank)))
+    }
+}
+
 /// How elements are combined with those in memory: the instruction, and their type.
 pub(super) type Reduction = (u32, &'static str);
 
@@ -138,15 +155,8 @@ impl Block<'_> {
             return Ok(());
         }
         let ranks = if multicast { extent >> 16 } else { 1 << (destination >> RANK_SHIFT) };
-        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
-        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
-            let to = there(destination, rank);
-            self.view(w, 0).reaches(Space::Cluster, to, size)?;
-            let done = Done::Bytes { barrier: there(barrier, rank), count: size };
-            let transfer = Transfer::copy(bytes.clone(), (Space::Cluster, to), size, done);
-            self.transfers.begin(Transfer { reduces, ..transfer });
-        }
-        Ok(())
+        let ends = ClusterEnds { to: destination, object: barrier, ranks };
+        self.copy_block_to_cluster(w, source, size, ends, reduces)
     }
 
     /// The registers have the address in shared memory, for loads that of the barrier object, and the coordinates.
@@ -198,10 +208,39 @@ impl Block<'_> {
             None if !multicast => 1 << (place >> RANK_SHIFT),
             _ => return unsupported(),
         };
-        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
-        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
-            let pieces = map.pieces(&coordinates, offsets.as_deref(), there(place, rank), true)?;
-            let done = Done::Bytes { barrier: there(barrier, rank), count: map.bytes(&coordinates) };
+        let ends = ClusterEnds { to: place, object: barrier, ranks };
+        self.copy_tensor_to_cluster(&map, &coordinates, offsets.as_deref(), ends)
+    }
+
+    /// Begins a copy of bytes, or a reduction by elements, to each of the receiving blocks.
+    pub(super) fn copy_block_to_cluster(
+        &mut self,
+        w: usize,
+        (space, from): (Space, u64),
+        size: u32,
+        ends: ClusterEnds,
+        reduces: Option<(Reduction, u32)>,
+    ) -> Result<()> {
+        for (to, barrier) in ends.each() {
+            self.view(w, 0).reaches(Space::Cluster, to, size)?;
+            let done = Done::Bytes { barrier, count: size };
+            let transfer = Transfer::copy(From::Memory(space, from), (Space::Cluster, to), size, done);
+            self.transfers.begin(Transfer { reduces, ..transfer });
+        }
+        Ok(())
+    }
+
+    /// Begins a copy of a tile, or of pixels at offsets, to each of the receiving blocks.
+    pub(super) fn copy_tensor_to_cluster(
+        &mut self,
+        map: &TensorMap,
+        coordinates: &[i32],
+        offsets: Option<&[u64]>,
+        ends: ClusterEnds,
+    ) -> Result<()> {
+        for (to, barrier) in ends.each() {
+            let pieces = map.pieces(coordinates, offsets, to, true)?;
+            let done = Done::Bytes { barrier, count: map.bytes(coordinates) };
             self.transfers.begin(Transfer { pieces, reduces: None, done });
         }
         Ok(())

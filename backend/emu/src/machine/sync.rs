@@ -30,7 +30,7 @@ impl Block<'_> {
         if let Some(function) = system::at(pc) {
             return match function {
                 system::Function::System(system) => self.call_system(w, g, system),
-                system::Function::Gradient(gradient) => self.call_gradient(w, g, gradient),
+                system::Function::Driver(function) => self.call_driver(w, g, function),
             };
         }
         let step = machine.code.get(pc as usize);

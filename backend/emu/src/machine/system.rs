@@ -3,14 +3,16 @@
 //! Arguments are in R4 and the registers after it, wide ones in even pairs; R20 and R21 hold where to return, and R4
 //! takes the result. Functions that read textures follow the calling convention in full, the stack included.
 
+use super::bulk::ClusterEnds;
 use super::{Block, INSTRUCTION, Result, each};
 use crate::float::F16;
 use crate::launch::FaultKind;
-use crate::memory::Space;
+use crate::memory::{RANK_SHIFT, Space};
 use crate::system::System;
+use crate::tensormap::TensorMap;
 use crate::texture::{self, Extras};
 use ptx_backend::abi::{ArgumentPlace, Results};
-use ptx_backend::driver::Gradient;
+use ptx_backend::driver::{BulkFunction, BulkSource, DriverFunction, Gradient};
 use ptx_backend::ori::op::TexDims;
 use ptx_isa::ScalarType;
 
@@ -19,11 +21,15 @@ const FIRST: u32 = 0x0700_0000;
 const ARGUMENT: u8 = 4;
 const RETURN_ADDRESS: u8 = 20;
 const STACK_POINTER: u8 = 1;
+/// The most words of a parameter.
+const WORDS: usize = 5;
 
 /// The address of a function of the system.
 pub(crate) fn address(name: &str) -> Option<u64> {
     let known = System::ALL.iter().position(|(known, _)| *known == name);
-    let index = known.or_else(|| Some(System::ALL.len() + gradients().position(|g| g.name() == name)?))?;
+    let index = known.or_else(|| {
+        Some(System::ALL.len() + DriverFunction::all().position(|other| other.name() == name)?)
+    })?;
     Some(u64::from(INSTRUCTION) * (u64::from(FIRST) + index as u64))
 }
 
@@ -31,20 +37,15 @@ pub(crate) fn address(name: &str) -> Option<u64> {
 #[derive(Clone, Copy)]
 pub(super) enum Function {
     System(System),
-    Gradient(Gradient),
+    Driver(DriverFunction),
 }
 
 pub(super) fn at(pc: u32) -> Option<Function> {
     let index = pc.checked_sub(FIRST)? as usize;
     match System::ALL.get(index) {
         Some((_, system)) => Some(Function::System(*system)),
-        None => gradients().nth(index - System::ALL.len()).map(Function::Gradient),
+        None => DriverFunction::all().nth(index - System::ALL.len()).map(Function::Driver),
     }
-}
-
-fn gradients() -> impl Iterator<Item = Gradient> {
-    let modes = [false, true].into_iter();
-    modes.flat_map(|mode| (0..Gradient::COUNT).filter_map(move |number| Gradient::numbered(number, mode)))
 }
 
 /// The instruction at an address.
@@ -90,18 +91,18 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Reads a texture for the threads of a group. Textures have one level, so derivatives do not matter.
-    pub(super) fn call_gradient(&mut self, w: usize, g: usize, gradient: Gradient) -> Result<()> {
+    /// Calls a function of the driver that no module declares, for the threads of a group.
+    pub(super) fn call_driver(&mut self, w: usize, g: usize, function: DriverFunction) -> Result<()> {
         let group = self.warps[w].groups[g];
-        let convention = gradient.convention();
+        let convention = function.convention();
         let mut back = [0; super::WARP];
         for lane in each(group.mask) {
             let register =
                 |block: &Self, index: u8| block.warps[w].registers[usize::from(index) * super::WARP + lane];
             let mut words = Vec::new();
-            for (place, param) in convention.params.iter().zip(gradient.params()) {
-                let mut of_param = [0; 4];
-                for (i, word) in (0..param.size / 4).zip(&mut of_param) {
+            for (place, param) in convention.params.iter().zip(function.params()) {
+                let mut of_param = [0; WORDS];
+                for (i, word) in (0..ptx_backend::abi::words(&param)).zip(&mut of_param) {
                     *word = match *place {
                         ArgumentPlace::Registers(first) => register(self, first + i as u8),
                         ArgumentPlace::Stack(start) => {
@@ -115,14 +116,15 @@ impl Block<'_> {
             let [low, high] =
                 [RETURN_ADDRESS, RETURN_ADDRESS + 1].map(|index| u64::from(register(self, index)));
             back[lane] = instruction_at(low | high << 32)?;
-            let mut texels = self.gradient_texels(w, lane, gradient, &words)?.to_vec();
-            if gradient.texel == ScalarType::F16 {
-                let half = |word: u32| F16.from_f64(f64::from(f32::from_bits(word))) as u32;
-                texels = texels.chunks(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect();
-            }
+            let given = match function {
+                DriverFunction::Gradient(gradient) => self.gradient_words(w, lane, gradient, &words)?,
+                DriverFunction::Bulk(function) => {
+                    self.copy_by_driver(w, lane, function, &words)?;
+                    Vec::new()
+                }
+            };
             let Results::Registers(places) = &convention.results else { continue };
-            // Everything is resident.
-            for (register, word) in places.iter().zip([1].into_iter().chain(texels)) {
+            for (register, word) in places.iter().zip(given) {
                 self.set_register(w, lane, *register, word);
             }
         }
@@ -130,19 +132,66 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// What a texture read gives, residency first. Textures have one level, so derivatives do not matter.
+    fn gradient_words(
+        &mut self,
+        w: usize,
+        lane: usize,
+        gradient: Gradient,
+        words: &[[u32; WORDS]],
+    ) -> Result<Vec<u32>> {
+        let mut texels = self.gradient_texels(w, lane, gradient, words)?.to_vec();
+        if gradient.texel == ScalarType::F16 {
+            let half = |word: u32| F16.from_f64(f64::from(f32::from_bits(word))) as u32;
+            texels = texels.chunks(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect();
+        }
+        // Everything is resident.
+        Ok([1].into_iter().chain(texels).collect())
+    }
+
+    /// Copies for a thread from global memory to shared memory of the cluster.
+    fn copy_by_driver(
+        &mut self,
+        w: usize,
+        lane: usize,
+        function: BulkFunction,
+        words: &[[u32; WORDS]],
+    ) -> Result<()> {
+        let mut arguments = words.iter();
+        let mut next = || *arguments.next().expect("as many arguments as the function has");
+        let (to, from, extent) = (next(), next(), next());
+        let ranks = if function.multicast { next()[0] & 0xffff } else { 1 << (to[0] >> RANK_SHIFT) };
+        let object = next();
+        let from = u64::from(from[0]) | u64::from(from[1]) << 32;
+        let ends = ClusterEnds { to: to[0].into(), object: object[0].into(), ranks };
+        match function.source {
+            BulkSource::Block => self.copy_block_to_cluster(w, (Space::Global, from), extent[0], ends, None),
+            BulkSource::Tensor { dims, image } => {
+                let count = dims as usize + 1;
+                let coordinates: Vec<i32> = extent[..count].iter().map(|&at| at as i32).collect();
+                let offsets = image.then(|| {
+                    let [low, high, ..] = next();
+                    [low & 0xffff, low >> 16, high & 0xffff].map(u64::from)[..count - 2].to_vec()
+                });
+                let map = TensorMap::read(&mut self.view(w, lane), from)?;
+                self.copy_tensor_to_cluster(&map, &coordinates, offsets.as_deref(), ends)
+            }
+        }
+    }
+
     fn gradient_texels(
         &mut self,
         w: usize,
         lane: usize,
         gradient: Gradient,
-        words: &[[u32; 4]],
+        words: &[[u32; WORDS]],
     ) -> Result<[u32; 4]> {
-        let wide = |words: [u32; 4]| u64::from(words[0]) | u64::from(words[1]) << 32;
+        let wide = |words: [u32; WORDS]| u64::from(words[0]) | u64::from(words[1]) << 32;
         let sampler = gradient.independent.then(|| wide(words[1]));
         let object = texture::find_sampled(&self.device.textures, wide(words[0]), sampler)?;
         let vectors = &words[1 + usize::from(gradient.independent)..];
         let has_layer = matches!(gradient.dims, TexDims::A1 | TexDims::A2 | TexDims::Cubes);
-        let [first, rest @ ..] = vectors[0];
+        let [first, rest @ .., _] = vectors[0];
         let (layer, mut at) = if has_layer { (first, rest) } else { (0, [first, rest[0], rest[1]]) };
         let count = match gradient.dims {
             TexDims::D1 | TexDims::A1 => 1,

@@ -1,7 +1,9 @@
 //! `cp.async.bulk` and `cp.reduce.async.bulk`: copies and reductions of blocks of memory and tiles of tensors.
 //!
-//! The uniform datapath starts them, once for all threads that execute it together, so each thread has its turn.
+//! The uniform datapath starts them, once for all threads that execute it together, so each thread has its turn. On some
+//! targets it reaches the shared memory of the block alone, and a function of the driver does other copies.
 
+use super::driver_copy::ClusterCopy;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
@@ -61,12 +63,20 @@ impl<'a> Lowering<'a> {
         };
         let mut next = if to_shared { 4 } else { 3 };
         let multicast = instr.has(Mod::MulticastCluster);
-        let blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
+        let mut blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
         next += usize::from(multicast);
         let policy = self.cache_policy(instr, next)?;
         next += usize::from(policy.is_some());
         let masked = instr.has(Mod::CpMask);
         let bytes = if masked { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
+        let driver = match (self.copy_function(instr)?, source) {
+            (Some(function), CopyEnd::Global(from)) => {
+                let extent = vec![self.source(instr, 2, ScalarType::U32)?];
+                let ([to, object], blocks, offsets) = (destination, blocks.take(), Vec::new());
+                Some((function, ClusterCopy { to, object, blocks, from, extent, offsets, policy }))
+            }
+            _ => None,
+        };
         let size = self.bulk_size(instr, 2, blocks.or(bytes))?;
         let place = |shared| if shared { BulkPlace::Shared } else { BulkPlace::Global };
         let op = match operation {
@@ -74,14 +84,14 @@ impl<'a> Lowering<'a> {
             None => Op::BulkCopy {
                 to: place(to_shared),
                 from: place(matches!(source, CopyEnd::Shared(_))),
-                multicast,
+                multicast: blocks.is_some(),
                 masked,
             },
         };
         if !self.encodes(&op) {
             return self.unsupported(instr, "this copy on this target");
         }
-        self.one_by_one(|this, chosen| {
+        self.begin_copy(driver, |this, chosen| {
             let destination = this.uniform_pack(&destination, chosen);
             let source = match source {
                 CopyEnd::Global(address) => this.uniform_pack(&address, chosen),
@@ -132,7 +142,7 @@ impl<'a> Lowering<'a> {
         Ok(self.halves_packed(units, mask.unwrap_or(Src::ZERO)))
     }
 
-    fn halves_packed(&mut self, low: Src, high: Src) -> Src {
+    pub(super) fn halves_packed(&mut self, low: Src, high: Src) -> Src {
         match (known(low), known(high)) {
             (Some(low), Some(high)) => Src::imm(low & 0xffff | high << 16),
             _ => self.reg(Op::Prmt, &[low, HALVES, high]),
@@ -186,14 +196,24 @@ impl<'a> Lowering<'a> {
         tile.extend(coordinates);
         let offsets = matches!(form, F::CpAsyncBulkTensorLoad | F::CpAsyncBulkPrefetchTensor)
             && !matches!(mode, TensorMode::Tiled | TensorMode::Gather);
-        let mut extra = if offsets { Some(self.image_offsets(instr, next, mode)?) } else { None };
-        next += usize::from(offsets);
-        if multicast {
-            let blocks = self.source(instr, next, ScalarType::U16)?;
-            extra = Some(self.halves_packed(extra.unwrap_or(Src::ZERO), blocks));
-            next += 1;
-        }
+        let offsets = if offsets { self.image_offsets(instr, next)? } else { Vec::new() };
+        next += usize::from(!offsets.is_empty());
+        let mut blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
+        next += usize::from(multicast);
         let policy = self.cache_policy(instr, next)?;
+        let driver = match (self.copy_function(instr)?, &tile[..]) {
+            (Some(function), &[to, object, ref extent @ ..]) => {
+                let (extent, offsets, blocks) = (extent.to_vec(), offsets.clone(), blocks.take());
+                Some((function, ClusterCopy { to, object, blocks, from: map, extent, offsets, policy }))
+            }
+            _ => None,
+        };
+        let multicast = blocks.is_some();
+        let offsets = self.image_word(&offsets, mode)?;
+        let extra = match blocks {
+            Some(blocks) => Some(self.halves_packed(offsets.unwrap_or(Src::ZERO), blocks)),
+            None => offsets.map(|offsets| self.halves_packed(offsets, Src::ZERO)),
+        };
         let op = match form {
             F::CpAsyncBulkTensorLoad => Op::TensorLoad { dims, mode, multicast, pair },
             F::CpAsyncBulkTensorStore => Op::TensorStore { dims, mode },
@@ -213,7 +233,7 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&like) {
             return self.unsupported(instr, "this way of reading on this target");
         }
-        self.one_by_one(|this, chosen| {
+        self.begin_copy(driver, |this, chosen| {
             let tile = match tile[..] {
                 [one] => this.uniform_register(one, chosen),
                 _ => this.uniform_pack(&tile, chosen),
@@ -247,16 +267,20 @@ impl<'a> Lowering<'a> {
         Ok((self.pair(map), coordinates))
     }
 
-    /// The offsets of an image's window: one of 16 bits, two of 8, three of 5; two of 11 and 5 by rows.
-    fn image_offsets(&mut self, instr: &Statement<'a>, i: usize, mode: TensorMode) -> Result<Src> {
+    /// The offsets in an image's window.
+    fn image_offsets(&mut self, instr: &Statement<'a>, i: usize) -> Result<Vec<Src>> {
         let operand = self.operand(instr, i)?;
         let parts = match operand {
             Operand::Vector(parts) => &parts[..],
             one => std::slice::from_ref(one),
         };
-        let parts =
-            parts.iter().map(|part| self.read(part, ScalarType::U16)).collect::<Result<Vec<Src>>>()?;
-        let packed = match (&parts[..], mode) {
+        parts.iter().map(|part| self.read(part, ScalarType::U16)).collect()
+    }
+
+    /// Offsets as instructions have them: one of 16 bits, two of 8, three of 5; two of 11 and 5 by rows.
+    fn image_word(&mut self, offsets: &[Src], mode: TensorMode) -> Result<Option<Src>> {
+        Ok(Some(match (offsets, mode) {
+            ([], _) => return Ok(None),
             ([low, high], TensorMode::W | TensorMode::W128) => self.placed(*low, *high, 11),
             ([one], _) => *one,
             ([low, high], _) => self.reg(Op::Prmt, &[*low, Src::imm(0x40), *high]),
@@ -265,8 +289,7 @@ impl<'a> Lowering<'a> {
                 self.placed(low, *high, 10)
             }
             _ => return self.malformed("offsets of no image"),
-        };
-        Ok(self.halves_packed(packed, Src::ZERO))
+        }))
     }
 
     /// `low + (high << by)`.

@@ -9,7 +9,7 @@ use super::symbol::STACK;
 use super::{Lowering, Result, Statement, shape};
 use crate::CodegenError;
 use crate::abi::{self, ArgumentPlace, Convention, Results};
-use crate::driver::Gradient;
+use crate::driver::DriverFunction;
 use crate::input::{Linkage, Operand, Param, Signature, Stmt, Symbol};
 use crate::layout::{self, Slot};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
@@ -196,7 +196,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The address of a function of the driver.
-    pub(super) fn function_slot(&mut self, slot: Slot) -> Result<Src> {
+    fn function_slot(&mut self, slot: Slot) -> Result<Src> {
         let Some(offset) = layout::address_slot(self.env, slot) else {
             let what = "more addresses than constant bank 4 has room for".into();
             return Err(CodegenError::Limit { at: self.src, what });
@@ -206,6 +206,17 @@ impl<'a> Lowering<'a> {
         }
         let bank = layout::ADDRESS_BANK;
         Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: offset.into() }, &[Src::ZERO]))
+    }
+
+    /// Calls a function of the driver; the words of its results.
+    pub(super) fn call_driver(
+        &mut self,
+        function: DriverFunction,
+        arguments: Vec<Vec<Src>>,
+    ) -> Result<Vec<Vec<Src>>> {
+        let slot = self.function_slot(Slot::Driver(function))?;
+        let call = (Op::CallTo { absolute: true }, &[slot][..]);
+        Ok(self.transfer(call, &function.convention(), &function.returns(), arguments))
     }
 
     /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.
@@ -606,8 +617,8 @@ pub(super) fn outgoing(
     for stmt in &func.body {
         let crate::input::Stmt::Instr(instr) = stmt else { continue };
         if instr.opcode.form != ptx_isa::FormId::Call {
-            let called = gradient_called(env, target, instr);
-            params = params.max(called.map_or(0, |gradient| gradient.convention().stack_bytes));
+            let called = DriverFunction::of(env, target, instr);
+            params = params.max(called.map_or(0, |function| function.convention().stack_bytes));
             continue;
         }
         let signature = instr.operands.iter().find_map(|operand| match operand {
@@ -641,19 +652,10 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
-/// The function of the driver that is called for a texture read.
-fn gradient_called(
-    env: &crate::input::Env,
-    target: &Target,
-    instr: &crate::input::Instr,
-) -> Option<Gradient> {
-    Gradient::of(env, instr).filter(|_| target.driver_gradients)
-}
-
 /// Whether a function calls others.
 pub(super) fn calls(env: &crate::input::Env, func: &crate::input::Function, target: &Target) -> bool {
     func.body.iter().any(|stmt| {
         let crate::input::Stmt::Instr(instr) = stmt else { return false };
-        instr.opcode.form == ptx_isa::FormId::Call || gradient_called(env, target, instr).is_some()
+        instr.opcode.form == ptx_isa::FormId::Call || DriverFunction::of(env, target, instr).is_some()
     })
 }

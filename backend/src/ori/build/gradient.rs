@@ -2,11 +2,10 @@
 
 use super::memory::elements;
 use super::{Lowering, Result, Statement};
-use crate::driver::Gradient;
+use crate::driver::{DriverFunction, Gradient};
 use crate::input::Operand;
-use crate::layout::Slot;
 use crate::ori::ir::Src;
-use crate::ori::op::{ICmp, Op};
+use crate::ori::op::ICmp;
 use ptx_isa::{Mod, ScalarType};
 
 /// Elements of a vector that is passed.
@@ -40,9 +39,7 @@ impl<'a> Lowering<'a> {
         for i in behind..instr.operand_count() {
             instr.operand(i);
         }
-        let slot = self.function_slot(Slot::Gradient(gradient))?;
-        let call = (Op::CallTo { absolute: true }, &[slot][..]);
-        let results = self.transfer(call, &gradient.convention(), &gradient.returns(), arguments);
+        let results = self.call_driver(DriverFunction::Gradient(gradient), arguments)?;
         let (resident, words) = match &results[..] {
             [resident, texels @ ..] => (resident[0], texels.concat()),
             [] => return self.malformed("a gradient without results"),

@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn either(
+    pub(super) fn either(
         &mut self,
         holds: Src,
         first: impl FnOnce(&mut Self) -> Result<()>,

@@ -4,7 +4,7 @@ use super::handle::Handle;
 use super::memory::elements;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
-use crate::driver::{Gradient, is_reference};
+use crate::driver::{DriverFunction, is_reference};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
@@ -180,8 +180,8 @@ impl<'a> Lowering<'a> {
 
     /// `tex` and `tld4`.
     pub(super) fn read_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
-        if self.target.driver_gradients
-            && let Some(gradient) = Gradient::of(self.env, instr.input())
+        if let Some(DriverFunction::Gradient(gradient)) =
+            DriverFunction::of(self.env, self.target, instr.input())
         {
             return self.read_by_driver(instr, gradient);
         }
