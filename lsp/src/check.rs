@@ -449,7 +449,7 @@ fn is_part(text: &str) -> bool {
 fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: SourceFile) -> String {
     let mut output = String::new();
     match emit {
-        Emit::Html => return pictures::page(name, &ide::portraits(db, file)),
+        Emit::Html => return pictures::page(name, &ide::portraits(db, file), None),
         Emit::Svg => return pictures::svg(&ide::portraits(db, file)),
         Emit::Sass | Emit::Resources => {}
     }
