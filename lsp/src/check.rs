@@ -171,9 +171,10 @@ struct Report {
     status: u8,
 }
 
-/// Findings by severity.
+/// Files that were checked, and findings in them by severity.
 #[derive(Clone, Copy, Default)]
 struct Counts {
+    files: usize,
     errors: usize,
     warnings: usize,
     notes: usize,
@@ -183,6 +184,7 @@ impl Counts {
     fn of(found: &[Diagnostic]) -> Self {
         let count = |severity| found.iter().filter(|one| one.severity == severity).count();
         Self {
+            files: 1,
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             notes: count(Severity::Information),
@@ -190,13 +192,14 @@ impl Counts {
     }
 
     fn add(&mut self, other: Self) {
+        self.files += other.files;
         self.errors += other.errors;
         self.warnings += other.warnings;
         self.notes += other.notes;
     }
 
     /// "2 errors and 1 warning in 14 files, 0.12 s"
-    fn summary(self, files: usize, time: Duration) -> String {
+    fn summary(self, time: Duration) -> String {
         let plural =
             |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
@@ -207,7 +210,7 @@ impl Counts {
             .collect();
         let last = some.pop().unwrap_or_else(|| "no findings".to_owned());
         let found = if some.is_empty() { last } else { format!("{} and {last}", some.join(", ")) };
-        format!("{found} in {}, {:.2} s", plural(files, "file"), time.as_secs_f64())
+        format!("{found} in {}, {:.2} s", plural(self.files, "file"), time.as_secs_f64())
     }
 }
 
@@ -301,8 +304,8 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         written.map_err(to_standard_output)?;
     }
     terminal::unless_closed(out.flush()).map_err(to_standard_output)?;
-    if !arguments.quiet && arguments.format == Format::Human && arguments.format_code.is_none() {
-        say(format_args!("ptx-check: {}", counts.summary(paths.len(), start.elapsed())));
+    if !arguments.quiet && arguments.format == Format::Human && counts.files > 0 {
+        say(format_args!("ptx-check: {}", counts.summary(start.elapsed())));
     }
     Ok(status)
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod tool;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -114,7 +113,7 @@ pub fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is not an error.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            let _ = writeln!(io::stderr(), "{message}");
+            terminal::say(message);
             ExitCode::from(FAILED)
         }
     }
