@@ -237,7 +237,7 @@ impl Emitter<'_> {
 
     /// A branch, which ends the block.
     fn leave(&mut self, leave: &Leave, block: &ir::Block) -> Result<(), CodegenError> {
-        let src = block.term_src;
+        let src = leave.src;
         let (mnemonic, target) = match leave.to {
             BranchTarget::Exit => ("EXIT", None),
             BranchTarget::Block(to) => match self.plan.machine_block(to) {

@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use ptx_analysis::INVALID_UTF8;
@@ -41,8 +42,17 @@ const FINDINGS: u8 = 1;
 const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 
-const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be \
-read or written, 3 for internal errors of ptx-check.";
+const AFTER: &str = "Examples:
+  ptx-check kernel.ptx                          what ptxas would reject, and warnings
+  ptx-check --emit resources kernel.ptx         also registers, spills and occupancy of each function
+  ptx-check --emit sass --target sm_90 kernel.ptx
+  ptx-check --fix kernels/                      repair what can be repaired safely
+  ptx-check kernel.cu layers.py                 inline assembly of CUDA, C++, Rust and Python
+  ptx-check -W unused-register=error --format github kernels/
+  ptx-check --explain E0303                     what a diagnostic means; --explain ld: an instruction
+
+Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be read or written, 3 for \
+internal errors of ptx-check.";
 
 /// Files in flight at once: bounds memory when a folder holds thousands.
 const BATCH: usize = 64;
@@ -82,7 +92,7 @@ enum FormatCode {
 
 /// Check PTX files as ptxas does, with exact source ranges and fixes.
 #[derive(Parser, Debug)]
-#[command(name = "ptx-check", version, after_help = STATUSES)]
+#[command(name = "ptx-check", version, after_help = AFTER)]
 pub struct Arguments {
     /// Files, folders (searched for .ptx files), or `-` for standard input. In files of CUDA, C++, Rust and Python, inline
     /// assembly and strings of PTX are checked.
@@ -127,6 +137,9 @@ pub struct Arguments {
     /// Set the level of a lint: CODE=allow|info|warning|error. The level of errors (E…) cannot be lowered.
     #[arg(short = 'W', long = "lint", value_parser = parse_level)]
     levels: Vec<(&'static Lint, Severity)>,
+    /// Print no summary after the findings.
+    #[arg(short, long)]
+    quiet: bool,
     /// Lowest severity that counts as a finding: allow, info, warning (the default) or error.
     #[arg(long, value_parser = parse_severity)]
     fail_on: Option<Severity>,
@@ -148,12 +161,57 @@ fn parse_level(text: &str) -> Result<(&'static Lint, Severity), String> {
 }
 
 /// What one file gave.
+#[derive(Default)]
 struct Report {
     output: String,
     /// Of SARIF, which is one document.
     results: Vec<Value>,
     worst: Option<Severity>,
+    counts: Counts,
     status: u8,
+}
+
+/// Files that were checked, and findings in them by severity.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    files: usize,
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+}
+
+impl Counts {
+    fn of(found: &[Diagnostic]) -> Self {
+        let count = |severity| found.iter().filter(|one| one.severity == severity).count();
+        Self {
+            files: 1,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            notes: count(Severity::Information),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+        self.notes += other.notes;
+    }
+
+    /// "2 errors and 1 warning in 14 files, 0.12 s"
+    fn summary(self, time: Duration) -> String {
+        let plural =
+            |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
+        let mut some: Vec<String> = all
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| plural(count, what))
+            .collect();
+        let last = some.pop().unwrap_or_else(|| "no findings".to_owned());
+        let found = if some.is_empty() { last } else { format!("{} and {last}", some.join(", ")) };
+        format!("{found} in {}, {:.2} s", plural(self.files, "file"), time.as_secs_f64())
+    }
 }
 
 /// Runs the checker on the process's arguments.
@@ -209,6 +267,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
     let mut status = if errors.is_empty() { CLEAN } else { USAGE };
     let mut results = Vec::new();
+    let (mut counts, start) = (Counts::default(), Instant::now());
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {
         let batch: Vec<(&PathBuf, Arc<Project>)> = batch
@@ -226,6 +285,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         };
         for (mut report, (_, project)) in reports.into_iter().zip(&batch) {
             results.append(&mut report.results);
+            counts.add(report.counts);
             match out.write_all(report.output.as_bytes()) {
                 // A reader that stops early (`| head`) is not an error.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
@@ -243,7 +303,11 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         }
         written.map_err(to_standard_output)?;
     }
-    terminal::unless_closed(out.flush()).map_err(to_standard_output).map(|()| status)
+    terminal::unless_closed(out.flush()).map_err(to_standard_output)?;
+    if !arguments.quiet && arguments.format == Format::Human && counts.files > 0 {
+        say(format_args!("ptx-check: {}", counts.summary(start.elapsed())));
+    }
+    Ok(status)
 }
 
 fn to_standard_output(error: io::Error) -> io::Error {
@@ -283,7 +347,7 @@ impl Projects {
 }
 
 fn report(arguments: &Arguments, project: &Project, path: &Path, is_only: bool) -> Report {
-    let failed = |status, output| Report { output, results: Vec::new(), worst: None, status };
+    let failed = |status, output| Report { output, status, ..Report::default() };
     let input = match input::read(path, arguments.max_input_size) {
         Ok(input) => input,
         Err(error) => {
@@ -300,7 +364,7 @@ fn report(arguments: &Arguments, project: &Project, path: &Path, is_only: bool) 
 
 fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is_only: bool) -> Report {
     let Input { name, mut text, replaced } = input;
-    let mut report = Report { output: String::new(), results: Vec::new(), worst: None, status: CLEAN };
+    let mut report = Report::default();
     if files::looks_like_markup(&text) {
         return report;
     }
@@ -387,6 +451,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
         }
         report.output = text.to_string();
     }
+    report.counts = Counts::of(&found);
     report.worst = found.iter().map(|d| d.severity).max();
     if is_only {
         // The process ends: the system takes its memory back at once, the database would piece by piece.
@@ -449,7 +514,7 @@ fn is_part(text: &str) -> bool {
 fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: SourceFile) -> String {
     let mut output = String::new();
     match emit {
-        Emit::Html => return pictures::page(name, &ide::portraits(db, file)),
+        Emit::Html => return pictures::page(name, &ide::portraits(db, file), None),
         Emit::Svg => return pictures::svg(&ide::portraits(db, file)),
         Emit::Sass | Emit::Resources => {}
     }

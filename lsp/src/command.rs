@@ -1,5 +1,6 @@
 //! The command line of `ptx-lsp`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -19,7 +20,10 @@ pub struct Arguments {
     command: Option<Command>,
 }
 
-const STATUSES: &str = "Exit status: 0 after `shutdown` and `exit`, 1 after `exit` without `shutdown`, 2 for usage \
+const STATUSES: &str = "The README explains how to set up Visual Studio Code, Neovim and others. To check \
+files from a shell, use `ptx-check`.
+
+Exit status: 0 after `shutdown` and `exit`, 1 after `exit` without `shutdown`, 2 for usage \
 errors and files that cannot be read.";
 
 #[derive(Subcommand, Debug)]
@@ -38,7 +42,12 @@ pub fn main() -> ExitCode {
         Ok(Arguments { command: Some(Command::Dump(arguments)), .. }) => dump::main(&arguments, USAGE),
         Ok(Arguments { command: Some(Command::Images(arguments)), .. }) => images::main(&arguments, USAGE),
         Ok(Arguments { command: Some(Command::Manual(arguments)), .. }) => manual::main(&arguments, USAGE),
-        Ok(Arguments { command: None, .. }) => crate::serve_stdio(),
+        Ok(Arguments { command: None, .. }) => {
+            if std::io::stdin().is_terminal() {
+                terminal::say("ptx-lsp: waiting for an editor on standard input; `ptx-lsp --help` says more");
+            }
+            crate::serve_stdio()
+        }
         Err(error) => terminal::stop("ptx-lsp", &error, USAGE),
     }
 }

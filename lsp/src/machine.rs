@@ -2,7 +2,6 @@
 
 pub(crate) mod tool;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,7 +12,7 @@ use crate::terminal;
 use tool::lines::{assemble, disassemble_words};
 use tool::{Failure, Style, disassemble, disassemble_raw};
 
-/// Disassembles the machine code of NVIDIA GPUs, and assembles what it prints.
+/// Disassemble machine code (SASS) of NVIDIA GPUs, and assemble it again.
 #[derive(Parser, Debug)]
 #[command(name = "sass", version, after_help = LINES)]
 pub struct Arguments {
@@ -21,7 +20,12 @@ pub struct Arguments {
     command: Command,
 }
 
-const LINES: &str = "`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
+const LINES: &str = "Examples:
+  sass dis kernel.cubin                          what cuobjdump -sass prints
+  sass dis --control kernel.cubin > kernel.sass  for editing; then: sass asm < kernel.sass
+  sass dis --raw --arch sm_90 code.bin           instructions without a cubin around them
+
+`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
   B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
 waits for scoreboard 2; releases no scoreboard when it has read its operands, and scoreboard 0 when it has written its
 result; the warp may yield; the next instruction issues after 4 cycles. Braces hold fields that the text does not show.
@@ -38,41 +42,43 @@ enum Command {
     Dis {
         #[command(flatten)]
         style: Styles,
-        /// The file is nothing but instructions.
+        /// The file consists of instructions only.
         #[arg(long, requires = "arch")]
         raw: bool,
-        /// The generation of raw code.
+        /// The GPU generation of raw code, such as sm_90.
         #[arg(long, value_name = "SM", value_parser = generation, requires = "raw")]
         arch: Option<Sm>,
         /// How much compressed images may unpack to in all.
         #[arg(long, value_name = "MIB", value_parser = mebibytes, default_value = "256")]
         unpack_limit: u64,
+        /// A cubin, a fatbin, or a program that contains them.
         file: PathBuf,
     },
     /// Disassemble lines OFFSET<TAB>WORD, a word being 128 bits in hexadecimal.
     Words {
+        /// The GPU generation, such as sm_90.
         #[arg(long, value_name = "SM", value_parser = generation)]
         arch: Sm,
     },
     /// Assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH.
     Asm {
-        /// The generation of code before the first comment that tells it.
+        /// The GPU generation, such as sm_90, of lines before the first comment that names one.
         #[arg(long, value_name = "SM", value_parser = generation)]
         arch: Option<Sm>,
     },
 }
 
-/// As `cuobjdump -sass` prints, without any of these.
+/// How it prints; without any of these as `cuobjdump -sass`.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Styles {
-    /// With labels, as `nvdisasm -c` prints.
+    /// Print labels and sections, as `nvdisasm -c` does.
     #[arg(long)]
     nv: bool,
-    /// An object per instruction.
+    /// Print one JSON object per instruction.
     #[arg(long)]
     json: bool,
-    /// Lines for `sass asm`.
+    /// Print lines that `sass asm` takes, with control fields.
     #[arg(long)]
     control: bool,
 }
@@ -107,7 +113,7 @@ pub fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is not an error.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            let _ = writeln!(io::stderr(), "{message}");
+            terminal::say(message);
             ExitCode::from(FAILED)
         }
     }

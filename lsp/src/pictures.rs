@@ -13,6 +13,7 @@ mod pressure;
 use std::fmt::Write as _;
 
 use canvas::escape;
+pub use flow::{Described, blocks};
 use ptx_analysis::ide::Portrait;
 
 /// One drawing: what is between the tags of the SVG, and its size.
@@ -40,13 +41,13 @@ text{fill:var(--ink)}.soft{fill:var(--soft)}.small{font-size:10px}.bold{font-wei
 .hot{fill:var(--hot)}.bar{fill:var(--soft)}.loop{fill:var(--loop);fill-opacity:.09}\
 .ring{fill:none;stroke:var(--loop);stroke-dasharray:4 3}.node{stroke:var(--soft);fill:var(--box)}\
 .edge{stroke:var(--soft);fill:none;stroke-width:1.3}.back{stroke:var(--loop);fill:none;stroke-width:1.6}\
-.tip{fill:var(--soft)}.backtip{fill:var(--loop)}.looptext{fill:var(--loop)}.marktext{fill:var(--mark)}.none{fill:transparent}";
+a{cursor:pointer}a:hover .node{stroke:var(--line);stroke-width:2}.tip{fill:var(--soft)}.backtip{fill:var(--loop)}.looptext{fill:var(--loop)}.marktext{fill:var(--mark)}.none{fill:transparent}";
 
 /// The pictures of a function.
-pub fn pictures(portrait: &Portrait) -> Vec<Picture> {
+fn pictures(portrait: &Portrait, link: Option<&str>) -> Vec<Picture> {
     let mut all = vec![pressure::draw(portrait)];
     all.extend(occupancy::draw(portrait));
-    all.extend(flow::draw(portrait));
+    all.extend(flow::draw(portrait, link));
     all.extend(fragments::draw(portrait));
     all
 }
@@ -72,8 +73,9 @@ fn summary(portrait: &Portrait) -> String {
     parts.join(" · ")
 }
 
-/// A page with the pictures of functions. It needs nothing else.
-pub fn page(title: &str, portraits: &[Portrait]) -> String {
+/// A page with the pictures of functions. It needs nothing else. `link` makes the blocks of the control flow links to their
+/// first lines: an address with `{line}` in place of the number.
+pub fn page(title: &str, portraits: &[Portrait], link: Option<&str>) -> String {
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     let _ = write!(
         out,
@@ -90,7 +92,7 @@ pub fn page(title: &str, portraits: &[Portrait]) -> String {
     for portrait in portraits {
         let (name, line) = (escape(&portrait.function), escape(&summary(portrait)));
         let _ = write!(out, "<h1>{name}</h1>\n<p>{line}</p>\n");
-        for picture in pictures(portrait) {
+        for picture in pictures(portrait, link) {
             let Picture { title, body, width, height } = picture;
             let title = escape(&title);
             let _ = write!(
@@ -106,7 +108,7 @@ pub fn page(title: &str, portraits: &[Portrait]) -> String {
 
 /// A page that says why there are no pictures.
 pub fn apology(function: &str, why: &str) -> String {
-    page(function, &[])
+    page(function, &[], None)
         .replace("<body>\n", &format!("<body>\n<h1>{}</h1>\n<p>{}</p>\n", escape(function), escape(why)))
 }
 
@@ -124,7 +126,7 @@ pub fn svg(portraits: &[Portrait]) -> String {
             y + 36
         );
         y += 56;
-        for picture in pictures(portrait) {
+        for picture in pictures(portrait, None) {
             let _ = write!(
                 inner,
                 "<text class=\"bold\" x=\"{MARGIN}\" y=\"{}\">{}</text>\n<g transform=\"translate({MARGIN} {})\">\n{}</g>\n",
@@ -166,14 +168,14 @@ mod tests {
     #[test]
     fn a_kernel_has_all_pictures() {
         let all = portraits();
-        let titles: Vec<String> = pictures(&all[0]).into_iter().map(|picture| picture.title).collect();
+        let titles: Vec<String> = pictures(&all[0], None).into_iter().map(|picture| picture.title).collect();
         assert_eq!(titles.len(), 7, "{titles:?}");
         for (i, start) in
             ["Live registers", "Occupancy", "Control flow", "Fragment d", "Fragment a"].iter().enumerate()
         {
             assert!(titles[i].starts_with(start), "{titles:?}");
         }
-        let page = page("k", &all);
+        let page = page("k", &all, None);
         assert!(!page.contains("<script") && page.contains("Content-Security-Policy"));
         for text in ["registers allocated", "today", "issue cycles", "lane 5"] {
             assert!(page.contains(text), "no {text}");
@@ -183,10 +185,33 @@ mod tests {
         }
     }
 
-    /// Every tag that is opened is closed, in order.
+    #[test]
+    fn blocks_name_their_lines_and_lead_to_them() {
+        let all = portraits();
+        let text = page("k", &all, Some("go:{line}?a&b"));
+        let described = blocks(&all[0]);
+        let lines: Vec<Option<u32>> = described.iter().map(|block| block.line).collect();
+        assert_eq!(text.matches("<a href=").count(), lines.len());
+        for line in lines.iter().flatten() {
+            assert!(text.contains(&format!("<a href=\"go:{line}?a&amp;b\">")), "no link to {line}");
+        }
+        // The loop: `atom`, `add`, `setp` and the branch.
+        assert!(text.contains("<title>B1: lines 14–17\nMOV "), "{text}");
+        let found = described[1].text.as_str();
+        assert!(found.starts_with("B1 ") && found.contains("lines 14–17 · "), "{found}");
+        assert!(found.ends_with("loop depth 1 → B1, B2"), "{found}");
+        assert!(!page("k", &all, None).contains("<a "));
+        let body = text.find("<h1>").expect("a body")..text.find("</body>").expect("its end");
+        assert_well_formed(&text[body]);
+    }
+
     #[test]
     fn the_drawing_is_well_formed() {
-        let text = svg(&portraits());
+        assert_well_formed(&svg(&portraits()));
+    }
+
+    /// Every tag that is opened is closed, in order.
+    fn assert_well_formed(text: &str) {
         let mut open = Vec::new();
         for piece in text.split('<').skip(1) {
             let tag = piece.split('>').next().unwrap_or_default();
@@ -204,6 +229,6 @@ mod tests {
     fn names_are_text() {
         let mut all = portraits();
         all[0].function = "k<script>&".to_owned();
-        assert!(page("<b>", &all).contains("k&lt;script&gt;&amp;"));
+        assert!(page("<b>", &all, None).contains("k&lt;script&gt;&amp;"));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
+use crate::handlers::pictures::PicturesParams;
 use crate::handlers::reference::ComparisonParams;
 use crate::handlers::sass_difference::SassDifferenceParams;
 use crate::handlers::sass_view::{Place, SassViewParams, SassViewResult};
@@ -179,9 +180,9 @@ impl Backend {
         self.read(uri, move |s| handlers::compare_targets::handle(s, &place)).await
     }
 
-    async fn pictures(&self, place: Place) -> Result<Option<serde_json::Value>> {
-        let uri = place.text_document.uri.clone();
-        self.read(uri, move |s| handlers::pictures::handle(s, &place)).await
+    async fn pictures(&self, params: PicturesParams) -> Result<Option<serde_json::Value>> {
+        let uri = params.place.text_document.uri.clone();
+        self.read(uri, move |s| handlers::pictures::handle(s, &params)).await
     }
 }
 

@@ -225,6 +225,16 @@ local ok, failure = pcall(function()
     wait(name, function() return vim.fn.filereadable(name) == 1 end)
     assert(table.concat(vim.fn.readfile(name), '\n'):find('Live registers'), name)
   end
+
+  -- Its blocks lead to their lines.
+  vim.cmd.PtxBlocks()
+  wait('blocks', function() return vim.api.nvim_buf_get_name(0):find('ptx%-blocks://saxpy') ~= nil end)
+  local blocks = vim.api.nvim_get_current_win()
+  vim.api.nvim_win_set_cursor(0, { (line_of(0, 'B0 ')) + 1, 0 })
+  local first = tonumber(vim.api.nvim_get_current_line():match('lines? (%d+)'))
+  vim.cmd.execute([["normal \<CR>"]])
+  assert(vim.api.nvim_get_current_buf() == buffer and vim.fn.line('.') == first, 'a block does not lead to its line')
+  vim.api.nvim_win_close(blocks, true)
   edit(function() vim.fn.append(line + 1, '    junk;') end)
   vim.wait(600)
   assert(stale() and marked(view) == '', 'machine code of a function with errors is not grey')

@@ -51,6 +51,23 @@ fn statuses_tell_findings_from_failures() {
 }
 
 #[test]
+fn a_summary_follows_the_findings() {
+    let Some(checker) = checker() else { return };
+    let last = |arguments: &[&str], input: &str| {
+        let output = run(&checker, arguments, input.as_bytes());
+        text(&output.stderr).lines().last().unwrap_or_default().to_owned()
+    };
+    let wrong = KERNEL.replace("fma.rn", "fna.rn").replace("mad.lo", "mud.lo");
+    let clean = last(&["-"], KERNEL);
+    assert!(clean.starts_with("ptx-check: no findings in 1 file, 0.") && clean.ends_with(" s"), "{clean}");
+    let found = last(&["-"], &wrong);
+    assert!(found.starts_with("ptx-check: 2 errors in 1 file, "), "{found}");
+    for quiet in [&["-q", "-"][..], &["--format", "json", "-"], &["--format-code", "-"]] {
+        assert_eq!(last(quiet, &wrong), "", "{quiet:?}");
+    }
+}
+
+#[test]
 fn json_has_one_object_per_line_with_these_fields() {
     let Some(checker) = checker() else { return };
     let wrong = KERNEL.replace("fma.rn", "fna.rn");
@@ -95,7 +112,7 @@ fn fixes_are_made_once() {
     assert_eq!(status(&output), 0, "{}", text(&output.stdout));
     assert!(text(&output.stderr).contains("E0210: change to `fma`"), "{}", text(&output.stderr));
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), KERNEL);
-    assert_eq!(text(&run(&checker, &["--fix", name], b"").stderr), "");
+    assert_eq!(text(&run(&checker, &["--fix", "-q", name], b"").stderr), "");
     std::fs::remove_dir_all(&folder).expect("the folder goes");
     // A pipe gets the text.
     assert_eq!(text(&run(&checker, &["--fix", "-"], wrong.as_bytes()).stdout), KERNEL);

@@ -88,7 +88,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
                 (Operand::F32(_), _) => ty == ScalarType::B32,
                 _ => ty == ScalarType::B64,
             };
-            (fits, format!("a `.{}`", ty.text()))
+            (fits, format!("`.{}`", ty.text()))
         }
         ExpectedType::Integer(bits) => (matches!(operand, Operand::Int(_)), format!("a {bits}-bit integer")),
         ExpectedType::Pointer | ExpectedType::Length => {
@@ -107,8 +107,8 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             let message = format!("expected {ty}, found an integer constant");
             let bits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")).filter(|_| is_float);
             let spelled = bits.and_then(|digits| match (digits.len(), ty.as_str()) {
-                (1..=8, "a `.f32`") => Some(format!("0f{digits:0>8}")),
-                (1..=16, "a `.f64`") => Some(format!("0d{digits:0>16}")),
+                (1..=8, "`.f32`") => Some(format!("0f{digits:0>8}")),
+                (1..=16, "`.f64`") => Some(format!("0d{digits:0>16}")),
                 _ => None,
             });
             if let Some(spelled) = spelled {

@@ -7,7 +7,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// The instruction is expected to have reduced performance.
+    /// The instruction may be slow on this or future targets.
     pub(super) SLOW_FORM = "W0521" "slow-form", Information, since "0.1.0"
 }
 
@@ -24,7 +24,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && opcode.has(Mod::Sp)
         && let Some(range) = suffix(".sp")
     {
-        let message = "`mma.sp` is expected to have reduced performance on future architectures";
+        let message = "`mma.sp` may be much slower on future architectures";
         let note =
             "`mma.sp::ordered_metadata` does the same if the indices in the metadata are in increasing order";
         let diagnostic = Diagnostic::new(&SLOW_FORM, range, message).note(note);
@@ -35,9 +35,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && !MULTICAST.contains(ctx.gates.target)
         && let Some(range) = suffix(".multicast::cluster")
     {
-        let message =
-            format!("`.multicast::cluster` is expected to have reduced performance on {}", ctx.gates.target);
-        let note = format!("it has full performance on {MULTICAST}");
+        let message = format!("`.multicast::cluster` may be very slow on {}", ctx.gates.target);
+        let note = format!("it runs at full speed on {MULTICAST}");
         out.push(Diagnostic::new(&SLOW_FORM, range, message).note(note));
     }
 }

@@ -512,25 +512,31 @@ fn agrees(expected: ScalarType, found: ScalarType, width: bool) -> bool {
     }
 }
 
+/// "an 8-bit register", "an integer register of at least 16 bits"
+fn sized(bits: u32, wider: bool, what: &str) -> String {
+    let article = |word: &str| if word.starts_with(['8', 'i']) { "an" } else { "a" };
+    match wider {
+        true => format!("{} {what} of at least {bits} bits", article(what)),
+        false => format!("{} {bits}-bit {what}", article(&bits.to_string())),
+    }
+}
+
 fn describe(ty: ExpectedType, wider: bool) -> String {
-    let or_wider = if wider { " or more" } else { "" };
     match ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
             let bits = ty.bits();
             match ty.kind() {
                 TypeKind::Pred => "a predicate".to_owned(),
-                TypeKind::Bits => format!("a register of {bits} bits{or_wider}"),
-                TypeKind::Unsigned | TypeKind::Signed => {
-                    format!("an integer register of {bits} bits{or_wider}")
-                }
+                TypeKind::Bits => sized(bits, wider, "register"),
+                TypeKind::Unsigned | TypeKind::Signed => sized(bits, wider, "integer register"),
                 _ if is_untyped_only(ty) => format!("`.b{bits}` for `.{}`", ty.text()),
                 _ => format!("`.{}` or `.b{bits}`", ty.text()),
             }
         }
-        ExpectedType::Integer(bits) => format!("an integer register of {bits} bits"),
-        ExpectedType::Pointer => "an integer register of 32 or 64 bits".to_owned(),
+        ExpectedType::Integer(bits) => sized(bits, false, "integer register"),
+        ExpectedType::Pointer => "a 32-bit or 64-bit integer register".to_owned(),
         ExpectedType::Length => "a `.u32`, a `.s32` or a 64-bit integer register".to_owned(),
-        ExpectedType::Word => "a register of 32 bits".to_owned(),
+        ExpectedType::Word => "a 32-bit register".to_owned(),
         ExpectedType::OrDescriptor(_) => "a vector of 32-bit registers or a 64-bit descriptor".to_owned(),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
         ExpectedType::Address(_) | ExpectedType::Free => "another register".to_owned(),

@@ -1,5 +1,6 @@
 //! What could be written at an offset, the likeliest first.
 
+mod call;
 mod modifiers;
 mod operands;
 mod snippets;
@@ -46,7 +47,13 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
     let setting = Setting::of(db, file);
     let line = before.rsplit('\n').next().unwrap_or_default();
     if line.trim_start().starts_with(".target") {
-        return targets(out, &setting);
+        return targets(out, &setting, line);
+    }
+    if line.trim_start().starts_with(".address_size") {
+        for size in ["64", "32"] {
+            out.add(Rank::legal(true, 0, 0), size, CompletionKind::Target, "bits of an address".to_owned());
+        }
+        return;
     }
     if line.trim_start().starts_with(".version") {
         return versions(out, before);
@@ -68,7 +75,7 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
     };
     let statement = statement_before(before);
     if is_guard(before) {
-        return operands::names(out, db, file, item, offset, &OperandPlace::guard(), false);
+        return operands::names(out, db, file, item, offset, &OperandPlace::guard());
     }
     match statement.split_once(|c: char| c.is_ascii_whitespace()) {
         // Still in the name.
@@ -89,8 +96,10 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
                 out.edit = TextRange::new(start, offset);
                 return operands::special_registers(out, &OperandPlace::of(name, rest));
             }
-            let is_call = name == "call" || name.starts_with("call.");
-            operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest), is_call);
+            if name == "call" || name.starts_with("call.") {
+                return call::names(out, db, file, item, offset, rest);
+            }
+            operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest));
         }
     }
 }
@@ -217,7 +226,23 @@ fn special_before(before: &str, edit: TextRange) -> Option<TextSize> {
         .then(|| TextSize::new(start as u32))
 }
 
-fn targets(out: &mut Collector, setting: &Setting) {
+/// What can follow the first target after a comma.
+const TARGET_OPTIONS: [(&str, &str); 4] = [
+    ("texmode_unified", "a texture and its sampler have one handle (the default)"),
+    ("texmode_independent", "textures and samplers have handles of their own"),
+    ("debug", "the module has DWARF debugging information"),
+    ("map_f64_to_f32", "`.f64` means `.f32`, for targets before sm_13"),
+];
+
+fn targets(out: &mut Collector, setting: &Setting, line: &str) {
+    if line.contains(',') {
+        for (i, (option, about)) in TARGET_OPTIONS.into_iter().enumerate() {
+            if !line.contains(option) {
+                out.add(Rank::legal(true, 0, i as u32), option, CompletionKind::Target, about.to_owned());
+            }
+        }
+        return;
+    }
     // The newest first; those that the version lacks last.
     for (age, sm) in Sm::KNOWN.iter().rev().enumerate() {
         let rank = Rank::legal(sm.since() <= setting.version, 0, age as u32);

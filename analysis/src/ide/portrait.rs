@@ -322,4 +322,24 @@ mod tests {
         assert_eq!(load.line, Some(13));
         assert!(found.occupancy.is_some() && found.entry);
     }
+
+    /// As in the line tables of ptxas.
+    #[test]
+    fn an_exit_that_control_falls_into_belongs_to_its_ret() {
+        let db = Database::default();
+        let file = db.add_file(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n)\n{\n\
+             .reg .b32 %r<4>;\n.reg .b64 %rd<2>;\n.reg .pred %p;\nld.param.u64 %rd1, [a];\nld.param.u32 %r1, [n];\n\
+             setp.eq.u32 %p, %r1, 0;\n@%p bra DONE;\natom.global.add.u32 %r2, [%rd1], %r1;\n\
+             st.global.u32 [%rd1], %r2;\nDONE:\nret;\n}\n",
+        );
+        let found = portrait(&db, file, "k").expect("it is compiled");
+        let exits: Vec<(&str, Option<u32>)> = found
+            .instructions
+            .iter()
+            .filter(|one| one.text.ends_with("EXIT"))
+            .map(|one| (one.text.as_str(), one.line))
+            .collect();
+        assert_eq!(exits, [("EXIT", Some(16))]);
+    }
 }

@@ -67,6 +67,8 @@ pub(super) fn statement_before(before: &str) -> &str {
             && !rest.starts_with(':')
         {
             rest
+        } else if let Some(rest) = statement.strip_prefix('{') {
+            rest
         } else if let Some((head, rest)) = statement.split_once("{\n")
             && !head.contains(',')
         {

@@ -141,12 +141,12 @@ fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<DeclaredName>
         finding.note =
             Some(format!("assemblers of that version do not generate code for an architecture named {sm}"));
     } else if spelling.starts_with("compute_") {
-        let message = format!("`{spelling}` is treated as {sm}");
+        let message = format!("`{spelling}` is treated as `{sm}`");
         find(out, &TARGET_NAME, at, message).note = Some(
             "`compute_NN` names a virtual architecture and is meant for the command line only".to_owned(),
         );
     } else if spelling != sm.to_string() {
-        let message = format!("`{spelling}` is treated as {sm}");
+        let message = format!("`{spelling}` is treated as `{sm}`");
         find(out, &TARGET_NAME, at, message).note =
             Some("the only suffixes of a target are `a` and `f`; others are ignored".to_owned());
     }
@@ -172,7 +172,7 @@ fn target(
             find(out, &UNKNOWN_TARGET, at, "invalid target".to_owned());
         }
         Some(sm) if !Sm::KNOWN.contains(&sm) => {
-            find(out, &UNKNOWN_TARGET, at, format!("unknown target {sm}"));
+            find(out, &UNKNOWN_TARGET, at, format!("unknown target `{sm}`"));
         }
         Some(sm) => {
             if let Some(architecture) = Options::get(db).architecture(db)

@@ -189,6 +189,9 @@ fn a_new_file_is_completed_step_by_step() {
         ".version 8.0\n.target sm_90\n.visible .entry k(.param .u64 a, $0",
         ".version 8.0\n.target sm_90\n.visible .entry k(.param .$0",
         ".version 8.0\n.target sm_90\n.func f($0",
+        ".version 8.0\n.target sm_90, $0",
+        ".version 8.0\n.target sm_90, texmode_unified, $0",
+        ".version 8.0\n.target sm_90\n.address_size $0",
     ];
     let lists = lists.map(|text| first_completions(text, 4) + "\n");
     expect![[r#"
@@ -201,6 +204,9 @@ fn a_new_file_is_completed_step_by_step() {
         .param
         b32 u32 s32 f32
         .param .reg
+        texmode_unified texmode_independent debug map_f64_to_f32
+        texmode_independent debug map_f64_to_f32
+        64 32
     "#]]
     .assert_eq(&lists.concat());
 }
@@ -217,4 +223,135 @@ fn parts_of_special_registers_follow_their_names() {
         let item = found.iter().find(|item| item.label == "%ctaid.x").expect("it is offered");
         assert_eq!(usize::from(item.edit.range.len()), part.len(), "after {part}");
     }
+}
+
+/// A module with something of every kind to name; `statement` follows the declarations of its kernel.
+fn in_full_module(statement: &str) -> String {
+    format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 counter;\n.const .f32 scale;\n.shared .b64 bar;\n.global .texref image;\n\
+         .func (.param .f32 r) square(.param .f32 x)\n{{\nret;\n}}\n.func log(.param .b64 p, .param .b32 n)\n{{\nret;\n}}\n\
+         .visible .entry k(.param .u64 out, .param .u32 n)\n{{\n.reg .f32 %f<3>;\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n\
+         .reg .b16 %h<3>;\n.reg .pred %p<3>;\n.param .f32 arg;\n.param .f32 res;\n.param .b64 ptr;\n.local .b32 slot;\nproto: .callprototype (.param .f32 _) _ (.param .f32 _);\n\
+         mov.f32 %f1, 0f00000000;\nmov.u32 %r1, 1;\nmov.u64 %rd1, 2;\nsetp.eq.u32 %p1, %r1, 0;\nmov.b16 %h1, 3;\n\
+         LOOP:\n{statement}\nEND:\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn positions_offer_what_is_legal_there() {
+    let all = [
+        "call $0",
+        "call.uni $0",
+        "call ($0",
+        "call (res), $0",
+        "call (res), square, ($0",
+        "call log, ($0",
+        "call log, (ptr, $0",
+        "bra $0",
+        "bra.uni $0",
+        "@$0",
+        "@!$0",
+        "@%p1 bra $0",
+        "ld.param.u64 %rd1, [$0",
+        "ld.param.f32 %f1, [$0",
+        "st.param.f32 [$0",
+        "ld.global.u32 %r1, [$0",
+        "ld.shared.b64 %rd1, [$0",
+        "ld.const.f32 %f1, [$0",
+        "ld.local.b32 %r1, [$0",
+        "ld.global.v2.f32 {$0",
+        "ld.global.v2.f32 {%f1, $0",
+        "st.global.v2.u32 [%rd1], {$0",
+        "mov.b64 %rd1, {$0",
+        "mov.b64 {$0",
+        "mbarrier.init.shared.b64 [$0",
+        "mbarrier.init.shared.b64 [bar], $0",
+        "mbarrier.try_wait.parity.shared.b64 $0",
+        "mbarrier.arrive.shared.b64 $0",
+        "setp.lt.f32 $0",
+        "setp.lt.f32 %p1, $0",
+        "setp.lt.f32 %p1|$0",
+        "selp.b32 %r1, %r1, %r1, $0",
+        "cvt.rn.f32.u32 %f1, $0",
+        "cvt.rn.f32.u32 $0",
+        "mov.u64 %rd1, $0",
+        "mov.u32 %r1, $0",
+        "cvta.to.global.u64 %rd1, $0",
+        "atom.global.add.u32 %r1, [$0",
+        "shfl.sync.down.b32 %r1|$0",
+        "bar.sync $0",
+        "{ $0",
+        "mul.wide.u32 $0",
+        "mul.wide.u32 %rd1, $0",
+        "shl.b64 %rd1, %rd1, $0",
+        "cp.async.ca.shared.global [$0",
+        "brx.idx $0",
+        ".reg .$0",
+        ".shared .$0",
+        ".pragma $0",
+        "X: $0",
+        "@%p1 $0",
+        "call (res), %rd1, (arg), $0",
+        "tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0",
+    ];
+    let lists: String =
+        all.iter().map(|one| format!("{one} → {}\n", first_completions(&in_full_module(one), 7))).collect();
+    expect![[r#"
+        call $0 → square log %rd1 %rd2 %rd0
+        call.uni $0 → square log %rd1 %rd2 %rd0
+        call ($0 → ptr res arg %h1 %r1 %rd1 %f1
+        call (res), $0 → square log %rd1 %rd2 %rd0
+        call (res), square, ($0 → res arg %f1 %f2 %f0 %r1 ptr
+        call log, ($0 → ptr %rd1 %rd2 %rd0 res arg
+        call log, (ptr, $0 → res arg %r1 %r2 %r0 %f1 ptr
+        bra $0 → END LOOP
+        bra.uni $0 → END LOOP
+        @$0 → %p1 %p2 %p0
+        @!$0 → %p1 %p2 %p0
+        @%p1 bra $0 → END LOOP
+        ld.param.u64 %rd1, [$0 → ptr out res arg n %rd1 %rd2
+        ld.param.f32 %f1, [$0 → res arg n ptr out %rd1 %rd2
+        st.param.f32 [$0 → res arg ptr %rd1 %rd2 %rd0 %h1
+        ld.global.u32 %r1, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
+        ld.shared.b64 %rd1, [$0 → %r1 bar %r2 %r0 %rd1 %rd2 %rd0
+        ld.const.f32 %f1, [$0 → %r1 scale %r2 %r0 %rd1 %rd2 %rd0
+        ld.local.b32 %r1, [$0 → %r1 slot %r2 %r0 %rd1 %rd2 %rd0
+        ld.global.v2.f32 {$0 → %f2 %f1 %f0 %r2 %r1 %r0 %rd2
+        ld.global.v2.f32 {%f1, $0 → %f2 %f1 %f0 %r2 %r1 %r0 %rd2
+        st.global.v2.u32 [%rd1], {$0 → %r1 %r2 %r0 %rd1 %rd2 %rd0
+        mov.b64 %rd1, {$0 → %r1 %f1 %f2 %r2 %f0 %r0 %h1
+        mov.b64 {$0 → %f2 %r2 %r1 %f1 %f0 %r0 %h2
+        mbarrier.init.shared.b64 [$0 → %r1 bar %r2 %r0 %rd1 %rd2 %rd0
+        mbarrier.init.shared.b64 [bar], $0 → %r1 %r2 %r0
+        mbarrier.try_wait.parity.shared.b64 $0 → %p2 %p1 %p0
+        mbarrier.arrive.shared.b64 $0 → %rd2 %rd1 %rd0
+        setp.lt.f32 $0 → %p2 %p1 %p0
+        setp.lt.f32 %p1, $0 → %f1 %f2 %f0 %r1 %r2 %r0
+        setp.lt.f32 %p1|$0 → %p2 %p1 %p0
+        selp.b32 %r1, %r1, %r1, $0 → %p1 %p2 %p0
+        cvt.rn.f32.u32 %f1, $0 → %r1 %r2 %r0 %rd1 %rd2 %rd0
+        cvt.rn.f32.u32 $0 → %f2 %f1 %f0 %r2 %r1 %r0 %rd2
+        mov.u64 %rd1, $0 → %rd1 %rd2 %rd0 %gridid %clock64 %pm0_64 %pm1_64
+        mov.u32 %r1, $0 → %r1 %r2 %r0 %tid.x %tid.y %tid.z %ntid.x
+        cvta.to.global.u64 %rd1, $0 → %rd1 %rd2 %rd0
+        atom.global.add.u32 %r1, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
+        shfl.sync.down.b32 %r1|$0 → %p2 %p1 %p0
+        bar.sync $0 → %r1 %r2 %r0
+        { $0 → abs activemask add addc alloca and applypriority
+        mul.wide.u32 $0 → %rd2 %rd1 %rd0
+        mul.wide.u32 %rd1, $0 → %r1 %r2 %r0
+        shl.b64 %rd1, %rd1, $0 → %r1 %r2 %r0
+        cp.async.ca.shared.global [$0 → %r1 bar %r2 %r0 %rd1 %rd2 %rd0
+        brx.idx $0 → %r1 %r2 %r0
+        .reg .$0 → b32 u32 s32 f32 b64 u64 s64
+        .shared .$0 → b32 u32 s32 f32 b64 u64 s64
+        .pragma $0 → 
+        X: $0 → abs activemask add addc alloca and applypriority
+        @%p1 $0 → abs activemask add addc alloca and applypriority
+        call (res), %rd1, (arg), $0 → proto
+        tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0 → %f2 %f1 %h1 %r1 %rd1 counter image
+        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0 → %f1 %h1 %r1 %rd1 %f2 %r2 %rd2
+    "#]]
+    .assert_eq(&lists);
 }

@@ -99,8 +99,10 @@ impl Lines {
             }
             program.start(i);
             let mut last = None;
+            // Line 0 is no line: what precedes it goes on.
+            let has_line = |place: &u32| self.places.get(*place as usize).is_none_or(|place| place.line > 0);
             for row in rows {
-                if let Some(place) = row.place.filter(|&place| last != Some(place)) {
+                if let Some(place) = row.place.filter(has_line).filter(|&place| last != Some(place)) {
                     last = Some(place);
                     self.row(&mut program, row.at, place);
                 }
@@ -409,6 +411,19 @@ mod tests {
             hex(&machine.bytes[0x1a..]),
             "0009020000000000000000040003040 1f70305022001f0f1f1f10290010001 01".replace(' ', "")
         );
+    }
+
+    /// As ptxas: code of line 0 belongs to the line before.
+    #[test]
+    fn line_0_has_no_row() {
+        let with = |lines: &[u32]| {
+            let places = lines.iter().map(|&line| SourcePlace { file: 1, line, inlined: None }).collect();
+            let row = |place| Row { at: u64::from(place) * 16, place: Some(place), ptx_line: 0 };
+            let kernels = vec![(0..lines.len() as u32).map(row).collect()];
+            Lines { places, kernels, ..Lines::default() }.source(&[0x80]).bytes
+        };
+        assert_eq!(with(&[10, 0]), with(&[10]));
+        assert_ne!(with(&[10, 11]), with(&[10]));
     }
 
     #[test]

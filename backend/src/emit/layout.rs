@@ -3,6 +3,7 @@
 //! Empty blocks that only jump are skipped over, a jump to a block that only exits becomes an `EXIT`, and a
 //! branch to the next block becomes a fall-through.
 
+use crate::input::SrcId;
 use crate::mach;
 use crate::ori::ir::{BlockId, Function, Src, Term};
 use crate::ori::op::Op;
@@ -14,6 +15,8 @@ pub(super) struct Leave {
     /// [`Src::TRUE`] for always.
     pub(super) guard: Src,
     pub(super) to: BranchTarget,
+    /// The statement that it belongs to: the branch, or for an exit that control falls into, the one that exits.
+    pub(super) src: SrcId,
 }
 
 /// Where a branch leads.
@@ -37,6 +40,8 @@ pub(super) struct Plan {
     first: Vec<Option<mach::BlockId>>,
     /// For each block, the one that stands for it; itself unless it is skipped.
     resolved: Vec<BlockId>,
+    /// Where each block is in the layout.
+    position: Vec<usize>,
     /// How many machine blocks there are.
     pub(super) machine_blocks: u32,
 }
@@ -46,11 +51,14 @@ impl Plan {
         let resolved: Vec<BlockId> =
             (0..func.blocks.len()).map(|b| resolve(func, BlockId(b as u32))).collect();
         let order = reachable(func, &resolved);
+        let mut position = vec![usize::MAX; func.blocks.len()];
+        func.layout.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
         let mut plan = Plan {
             order,
             leaves: Vec::new(),
             first: vec![None; func.blocks.len()],
             resolved,
+            position,
             machine_blocks: 0,
         };
         let mut next = 0;
@@ -76,38 +84,47 @@ impl Plan {
             let to = self.resolved[to.index()];
             if only_exits(func, to) { BranchTarget::Exit } else { BranchTarget::Block(to) }
         };
-        let always = |to: BranchTarget| -> SmallVec<[Leave; 2]> {
-            if next.is_some_and(|next| to == BranchTarget::Block(next)) {
-                SmallVec::new()
-            } else {
-                smallvec![Leave { guard: Src::TRUE, to }]
-            }
+        let src = func.block(block).term_src;
+        // Control that falls into an exit leaves at its statement, control that jumps there at the jump.
+        let falling = |to: BlockId| {
+            let to = self.resolved[to.index()];
+            let (exit, after) = (self.position[to.index()], next.map(|next| self.position[next.index()]));
+            let falls = self.position[block.index()] < exit && after.is_none_or(|after| exit < after);
+            if only_exits(func, to) && falls { func.block(to).term_src } else { src }
         };
+        let always = |block: BlockId| -> SmallVec<[Leave; 2]> {
+            let to = place(block);
+            if next.is_some_and(|next| to == BranchTarget::Block(next)) {
+                return SmallVec::new();
+            }
+            smallvec![Leave { guard: Src::TRUE, to, src: falling(block) }]
+        };
+        let only = |to: BranchTarget| smallvec![Leave { guard: Src::TRUE, to, src }];
         match &func.block(block).term {
-            Term::Jump(to) => always(place(*to)),
-            Term::Branch { cond, then, els, .. } => {
-                let (then, els) = (place(*then), place(*els));
+            Term::Jump(to) => always(*to),
+            Term::Branch { cond, then: if_true, els: if_false, .. } => {
+                let (then, els) = (place(*if_true), place(*if_false));
                 if cond.is_true() || then == els {
-                    return always(then);
+                    return always(*if_true);
                 }
                 if cond.not().is_true() {
-                    return always(els);
+                    return always(*if_false);
                 }
                 // The guarded branch goes where control does not fall through, and exits rather than jumps.
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
-                let (guard, to, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {
-                    (cond.not(), els, then)
+                let (leave, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {
+                    (Leave { guard: cond.not(), to: els, src }, *if_true)
                 } else {
-                    (*cond, then, els)
+                    (Leave { guard: *cond, to: then, src }, *if_false)
                 };
-                let mut leaves: SmallVec<[Leave; 2]> = smallvec![Leave { guard, to }];
+                let mut leaves: SmallVec<[Leave; 2]> = smallvec![leave];
                 leaves.extend(always(rest));
                 leaves
             }
-            Term::Switch { .. } => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Switch }],
+            Term::Switch { .. } => only(BranchTarget::Switch),
             // What is not reached must still not fall into the next block.
-            Term::Exit | Term::Unreachable => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Exit }],
-            Term::Ret => smallvec![Leave { guard: Src::TRUE, to: BranchTarget::Return }],
+            Term::Exit | Term::Unreachable => only(BranchTarget::Exit),
+            Term::Ret => only(BranchTarget::Return),
         }
     }
 }

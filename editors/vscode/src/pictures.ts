@@ -1,4 +1,5 @@
-// Pictures of the function that is shown or under the cursor: the server draws them. The panel follows the machine code.
+// Pictures of the function that is shown or under the cursor: the server draws them. The panel follows the machine code,
+// and a click on a block of the control flow goes to its first line.
 
 import * as vscode from 'vscode';
 import { Place, SassView } from './sass';
@@ -9,6 +10,9 @@ interface Answer {
     html: string;
 }
 
+/** The command that the links in the panel run, the only one that they may run. */
+const GO = 'ptx.goToLine';
+
 export class Pictures implements vscode.Disposable {
     private panel: vscode.WebviewPanel | undefined;
     private source: vscode.Uri | undefined;
@@ -18,6 +22,7 @@ export class Pictures implements vscode.Disposable {
 
     constructor(private readonly server: Server, private readonly view: SassView) {
         this.subscriptions = [
+            vscode.commands.registerCommand(GO, (source: string, line: number) => this.go(vscode.Uri.parse(source), line)),
             view.onDidRefresh(({ source, place }) => this.soon(source, place)),
             vscode.workspace.onDidChangeTextDocument(({ document }) => {
                 if (document.uri.toString() === this.source?.toString()) {
@@ -40,7 +45,8 @@ export class Pictures implements vscode.Disposable {
         }
         if (!this.panel) {
             const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-            this.panel = vscode.window.createWebviewPanel('ptx-pictures', 'PTX', column, { enableFindWidget: true });
+            const options = { enableFindWidget: true, enableCommandUris: [GO] };
+            this.panel = vscode.window.createWebviewPanel('ptx-pictures', 'PTX', column, options);
             this.panel.onDidDispose(() => { this.panel = undefined; });
         }
         this.take(place.source, answer);
@@ -50,7 +56,7 @@ export class Pictures implements vscode.Disposable {
     /** Writes them as a page of their own. */
     async save(): Promise<void> {
         const place = this.view.place();
-        const answer = place && await this.ask(place.source, place.place);
+        const answer = place && await this.ask(place.source, place.place, false);
         if (!answer) {
             return;
         }
@@ -61,9 +67,20 @@ export class Pictures implements vscode.Disposable {
         }
     }
 
-    private async ask(source: vscode.Uri, place: Place): Promise<Answer | null | undefined> {
-        const parameters = { textDocument: { uri: source.toString() }, ...place };
+    private async ask(source: vscode.Uri, place: Place, linked = true): Promise<Answer | null | undefined> {
+        const uri = source.toString();
+        const [before, after] = [`[${JSON.stringify(uri)},`, ']'].map(encodeURIComponent);
+        const link = linked ? `command:${GO}?${before}{line}${after}` : undefined;
+        const parameters = { textDocument: { uri }, link, ...place };
         return this.server.client?.sendRequest<Answer | null>('ptx/pictures', parameters).catch(() => null);
+    }
+
+    /** Goes to a line of the PTX, from 1, in the editor that shows it. */
+    private async go(source: vscode.Uri, line: number): Promise<void> {
+        const shown = vscode.window.visibleTextEditors.find(editor => editor.document.uri.toString() === source.toString());
+        const selection = new vscode.Range(line - 1, 0, line - 1, 0);
+        const editor = await vscode.window.showTextDocument(source, { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.One, selection });
+        editor.revealRange(selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
     }
 
     private take(source: vscode.Uri, answer: Answer): void {

@@ -1,21 +1,34 @@
 //! `ptx/pictures`: pictures of a function as a page.
 //!
-//! Parameters: `{ textDocument, function | position }`. Result: `{ function, html, svg }`; where the function is not
-//! compiled, the page says why. The answer is null outside of a function.
+//! Parameters: `{ textDocument, function | position, link }`. Result: `{ function, html, svg, blocks }`; where the function
+//! is not compiled, the page says why. With `link`, an address with `{line}` in place of a line's number, the blocks in the
+//! page lead to their first lines. `blocks` are the same in words, `{ text, line }`. The answer is null outside of a
+//! function.
 
 use crate::handlers::sass_view::Place;
 use crate::owner::Snapshot;
-use crate::pictures::{apology, page, svg};
+use crate::pictures::{apology, blocks, page, svg};
 use ptx_analysis::ide::{self, SassStyle};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub fn handle(s: &Snapshot, place: &Place) -> Option<Value> {
-    let view = place.view(s, SassStyle::BARE)?;
+#[derive(Clone, Deserialize)]
+pub struct PicturesParams {
+    #[serde(flatten)]
+    pub place: Place,
+    #[serde(default)]
+    pub link: Option<String>,
+}
+
+pub fn handle(s: &Snapshot, params: &PicturesParams) -> Option<Value> {
+    let view = params.place.view(s, SassStyle::BARE)?;
     let name = view.function;
     let Some(portrait) = ide::portrait(&s.db, s.file, &name) else {
         let why = view.text.lines().next().unwrap_or_default().trim_start_matches("// ");
-        return Some(json!({ "function": name, "html": apology(&name, why), "svg": svg(&[]) }));
+        return Some(json!({ "function": name, "html": apology(&name, why), "svg": svg(&[]), "blocks": [] }));
     };
+    let blocks = blocks(&portrait);
     let all = [portrait];
-    Some(json!({ "function": name, "html": page(&name, &all), "svg": svg(&all) }))
+    let html = page(&name, &all, params.link.as_deref());
+    Some(json!({ "function": name, "html": html, "svg": svg(&all), "blocks": blocks }))
 }

@@ -46,6 +46,24 @@ impl Canvas {
         }
     }
 
+    /// Shapes that show `tip` when the pointer rests on one of them.
+    pub(super) fn group(&mut self, tip: &str, shapes: impl FnOnce(&mut Self)) {
+        let _ = writeln!(self.out, "<g><title>{}</title>", escape(tip));
+        shapes(self);
+        self.out.push_str("</g>\n");
+    }
+
+    /// Shapes that lead to an address, if there is one.
+    pub(super) fn linked(&mut self, address: Option<&str>, shapes: impl FnOnce(&mut Self)) {
+        if let Some(address) = address {
+            let _ = writeln!(self.out, "<a href=\"{}\">", escape(address));
+        }
+        shapes(self);
+        if address.is_some() {
+            self.out.push_str("</a>\n");
+        }
+    }
+
     pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.shape(

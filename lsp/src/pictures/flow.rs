@@ -3,7 +3,7 @@
 use super::Picture;
 use super::canvas::Canvas;
 use super::placement::{Placement, place};
-use ptx_analysis::ide::{MachineBlock, Portrait};
+use ptx_analysis::ide::{Instruction, MachineBlock, Portrait};
 
 const NODE: (f64, f64) = (196.0, 62.0);
 /// Between nodes, sideways and down.
@@ -16,14 +16,105 @@ const MOST: usize = 250;
 /// How often the body of a loop is taken to run for each time around it.
 const TURNS: f64 = 10.0;
 
-/// Expected issue cycles of a block.
-fn cycles(portrait: &Portrait, block: &MachineBlock) -> f64 {
-    let own: u32 =
-        portrait.instructions[block.instructions.clone()].iter().map(|one| u32::from(one.stall.max(1))).sum();
-    f64::from(own) * TURNS.powi(block.loops.len().min(12) as i32)
+/// What the picture says about a block.
+struct Summary {
+    /// Lines of the PTX that its instructions come from, sorted.
+    lines: Vec<u32>,
+    /// Issue cycles of one run through it.
+    cycles: u32,
+    /// Of the issue cycles of the whole function.
+    share: f64,
+    /// "6 instructions, 24 cycles".
+    size: String,
+    /// "5 live registers, loop depth 1".
+    weight: String,
 }
 
-pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
+impl Summary {
+    fn new(portrait: &Portrait, block: &MachineBlock) -> Self {
+        let instructions = &portrait.instructions[block.instructions.clone()];
+        let mut lines: Vec<u32> = instructions.iter().filter_map(|one| one.line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let cycles = instructions.iter().map(|one| u32::from(one.stall.max(1))).sum();
+        let live = instructions.iter().map(|one| one.live).max().unwrap_or(0);
+        let plural = if instructions.len() == 1 { "" } else { "s" };
+        let often = match block.loops.len() {
+            0 => "once".to_owned(),
+            depth => format!("loop depth {depth}"),
+        };
+        Self {
+            lines,
+            cycles,
+            share: 0.0,
+            size: format!("{} instruction{plural}, {cycles} cycles", instructions.len()),
+            weight: format!("{live} live registers, {often}"),
+        }
+    }
+
+    /// "lines 5–9", whether or not all lines between belong to it.
+    fn span(&self) -> String {
+        match (self.lines.first(), self.lines.last()) {
+            (Some(first), Some(last)) if first == last => format!("line {first}"),
+            (Some(first), Some(last)) => format!("lines {first}–{last}"),
+            _ => "no line".to_owned(),
+        }
+    }
+
+    /// "lines 5, 7–9".
+    fn all_lines(&self) -> String {
+        let runs = self.lines.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+            [only] => only.to_string(),
+            run => format!("{}–{}", run[0], run[run.len() - 1]),
+        });
+        let runs: Vec<String> = runs.collect();
+        match self.lines.len() {
+            0 => "no line".to_owned(),
+            1 => format!("line {}", runs[0]),
+            _ => format!("lines {}", runs.join(", ")),
+        }
+    }
+}
+
+fn summaries(portrait: &Portrait) -> Vec<Summary> {
+    let mut all: Vec<Summary> = portrait.blocks.iter().map(|block| Summary::new(portrait, block)).collect();
+    let expected = |summary: &Summary, block: &MachineBlock| {
+        f64::from(summary.cycles) * TURNS.powi(block.loops.len().min(12) as i32)
+    };
+    let total: f64 = all.iter().zip(&portrait.blocks).map(|(summary, block)| expected(summary, block)).sum();
+    for (summary, block) in all.iter_mut().zip(&portrait.blocks) {
+        summary.share = expected(summary, block) / total.max(1.0);
+    }
+    all
+}
+
+/// A block of the graph in words, for clients that do not show the drawing.
+#[derive(serde::Serialize)]
+pub struct Described {
+    pub text: String,
+    /// The first line of the PTX that it comes from, from 1.
+    pub line: Option<u32>,
+}
+
+/// The blocks of the graph, in the order of the code.
+pub fn blocks(portrait: &Portrait) -> Vec<Described> {
+    let describe = |(number, (summary, block)): (usize, (Summary, &MachineBlock))| {
+        let next: Vec<String> = block.successors.iter().map(|next| format!("B{next}")).collect();
+        let next = if next.is_empty() { "end".to_owned() } else { next.join(", ") };
+        let Summary { share, size, weight, .. } = &summary;
+        let text = format!(
+            "{:<4} {:>5.1}%  {} · {size} · {weight} → {next}",
+            format!("B{number}"),
+            100.0 * share,
+            summary.all_lines()
+        );
+        Described { text, line: summary.lines.first().copied() }
+    };
+    summaries(portrait).into_iter().zip(&portrait.blocks).enumerate().map(describe).collect()
+}
+
+/// `link` is the address of a line of the PTX, with `{line}` in place of its number.
+pub(super) fn draw(portrait: &Portrait, link: Option<&str>) -> Option<Picture> {
     let count = portrait.blocks.len();
     let title = format!(
         "Control flow of {}: share of the issue cycles, each loop taken {TURNS:.0} times",
@@ -55,16 +146,13 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
     for (&(from, to), &lane) in placed.back.iter().zip(&lanes) {
         back(&mut canvas, &geometry, &placed, (from, to), lane);
     }
-    let all: f64 = portrait.blocks.iter().map(|block| cycles(portrait, block)).sum();
-    for (number, block) in portrait.blocks.iter().enumerate() {
-        node(
-            &mut canvas,
-            portrait,
-            number,
-            block,
-            cycles(portrait, block) / all.max(1.0),
-            geometry.corner(number),
-        );
+    for (number, (summary, block)) in summaries(portrait).iter().zip(&portrait.blocks).enumerate() {
+        let instructions = &portrait.instructions[block.instructions.clone()];
+        let link =
+            link.zip(summary.lines.first()).map(|(link, line)| link.replace("{line}", &line.to_string()));
+        canvas.linked(link.as_deref(), |canvas| {
+            node(canvas, number, summary, instructions, geometry.corner(number));
+        });
     }
     let beside = lanes.iter().max().map_or(0.0, |&last| (last + 1) as f64 * LANE);
     let width = geometry.width + beside + 2.0 * MARGIN + 20.0;
@@ -219,36 +307,25 @@ fn back(
 
 fn node(
     canvas: &mut Canvas,
-    portrait: &Portrait,
     number: usize,
-    block: &MachineBlock,
-    share: f64,
+    summary: &Summary,
+    instructions: &[Instruction],
     (x, y): (f64, f64),
 ) {
-    let instructions = &portrait.instructions[block.instructions.clone()];
-    let lines = || instructions.iter().filter_map(|one| one.line);
-    let live = instructions.iter().map(|one| one.live).max().unwrap_or(0);
-    let own: u32 = instructions.iter().map(|one| u32::from(one.stall.max(1))).sum();
-    let listing: Vec<&str> = instructions.iter().take(40).map(|one| one.text.as_str()).collect();
+    let tip = format!("B{number}: {}", summary.all_lines());
+    let listing = instructions.iter().take(40).map(|one| one.text.as_str());
+    let tip: Vec<&str> = std::iter::once(tip.as_str()).chain(listing).collect();
     let frame =
         format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\"", NODE.0, NODE.1);
-    canvas.shape("rect", "node", &frame, "");
-    // The redder the more of the time is spent in it.
-    let heat = format!("{frame} style=\"fill-opacity:{:.2}\"", 0.5 * share.sqrt());
-    canvas.shape("rect", "hot", &heat, &listing.join("\n"));
-    let place = match (lines().min(), lines().max()) {
-        (Some(first), Some(last)) if first == last => format!("line {first}"),
-        (Some(first), Some(last)) => format!("lines {first}–{last}"),
-        _ => "no line".to_owned(),
-    };
-    canvas.text("bold", x + 10.0, y + 18.0, format!("B{number}"));
-    canvas.text("bold end", x + NODE.0 - 10.0, y + 18.0, format!("{:.1}%", 100.0 * share));
-    canvas.text("soft", x + 40.0, y + 18.0, place);
-    let plural = if instructions.len() == 1 { "" } else { "s" };
-    canvas.text("", x + 10.0, y + 36.0, format!("{} instruction{plural}, {own} cycles", instructions.len()));
-    let weight = match block.loops.len() {
-        0 => "once".to_owned(),
-        depth => format!("loop depth {depth}"),
-    };
-    canvas.text("soft", x + 10.0, y + 53.0, format!("{live} live registers, {weight}"));
+    canvas.group(&tip.join("\n"), |canvas| {
+        canvas.shape("rect", "node", &frame, "");
+        // The redder the more of the time is spent in it.
+        let heat = format!("{frame} style=\"fill-opacity:{:.2}\"", 0.5 * summary.share.sqrt());
+        canvas.shape("rect", "hot", &heat, "");
+        canvas.text("bold", x + 10.0, y + 18.0, format!("B{number}"));
+        canvas.text("bold end", x + NODE.0 - 10.0, y + 18.0, format!("{:.1}%", 100.0 * summary.share));
+        canvas.text("soft", x + 40.0, y + 18.0, summary.span());
+        canvas.text("", x + 10.0, y + 36.0, &summary.size);
+        canvas.text("soft", x + 10.0, y + 53.0, &summary.weight);
+    });
 }

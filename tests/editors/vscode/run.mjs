@@ -325,6 +325,14 @@ const parts = {
             await w.inside('registers allocated');
             await w.picture('vscode-pictures');
             saw('pictures');
+
+            // A block of the control flow names its lines and leads to the first.
+            const block = await w.inside('Control flow');
+            const title = await block.locator('svg a title').nth(1).textContent();
+            const [, first] = /^B1: lines? (\d+)/.exec(title);
+            await block.locator('svg a').nth(1).click();
+            await until('line of the block', async () => new RegExp(`Ln ${first}\\b`).test(await w.page.locator('.statusbar').innerText()));
+            saw('a click on a block goes to its line');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
             // What cannot be compiled says why, and leads to the statement.

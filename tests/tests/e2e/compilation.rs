@@ -115,7 +115,18 @@ async fn pictures_of_a_function() {
     let answer = client.request("ptx/pictures", at("fma.rn")).await.unwrap();
     let page = answer["html"].as_str().unwrap();
     assert!(page.contains("Live registers") && page.contains("Control flow") && !page.contains("<script"));
-    assert!(answer["svg"].as_str().unwrap().starts_with("<svg xmlns"));
+    assert!(answer["svg"].as_str().unwrap().starts_with("<svg xmlns") && !page.contains("<a "));
+    let blocks = answer["blocks"].as_array().unwrap();
+    let first = blocks[0]["line"].as_u64().unwrap();
+    assert!(blocks[0]["text"].as_str().unwrap().contains(&format!("lines {first}")), "{blocks:?}");
+    let mut parameters = at("fma.rn");
+    parameters["link"] = "command:go?{line}".into();
+    let answer = client.request("ptx/pictures", parameters).await.unwrap();
+    let first = blocks[0]["line"].as_u64().unwrap();
+    assert!(
+        answer["html"].as_str().unwrap().contains(&format!("<a href=\"command:go?{first}\">")),
+        "{blocks:?}"
+    );
     let (line, column) = place(KERNEL, "fma.rn");
     client.edit(URI, 2, line, column, column + 3, "fna").await;
     let answer = client.request("ptx/pictures", at("mad.lo")).await.unwrap();

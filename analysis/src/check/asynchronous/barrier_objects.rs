@@ -75,8 +75,7 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         && !inventory.of(&[Kind::BarrierArrive]).any(expects)
         && let Some(site) = inventory.of(&[Kind::CompletesBytes]).next()
     {
-        let message =
-            "nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)";
+        let message = "no `expect_tx` in this kernel announces the bytes of this copy";
         report(inventory, site, message, out);
     }
 }
@@ -137,10 +136,7 @@ mod tests {
     fn bytes_are_expected() {
         let init = "mbarrier.init.shared.b64 [b], 1;";
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.shared.b64 _, [b]; ret;"));
-        assert_eq!(
-            found,
-            ["nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)"]
-        );
+        assert_eq!(found, ["no `expect_tx` in this kernel announces the bytes of this copy"]);
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.expect_tx.shared.b64 _, [b], 64; ret;"));
         assert!(found.is_empty());
     }

@@ -4,6 +4,7 @@ use ptx_backend::input::Symbol;
 use ptx_isa::{Class, Expected, ExpectedType, Opcode, Role, ScalarType, Space, SpecialReg, TypeKind};
 use text_size::TextSize;
 
+use super::call::describe;
 use super::{Collector, Rank};
 use crate::check::types::takes_register;
 use crate::db::{Db, SourceFile};
@@ -20,6 +21,8 @@ pub(super) struct OperandPlace {
     /// The instruction and what its table row says of the operand; `None` where the name is not complete.
     known: Option<(Opcode, Expected)>,
     within: Within,
+    /// After the `|` of a pair, whose second part is a predicate.
+    is_second: bool,
 }
 
 /// The innermost bracket around the cursor.
@@ -39,7 +42,7 @@ impl OperandPlace {
             // It is read.
             Some((opcode, Expected { role: Role::Source, ..operand }))
         });
-        Self { known, within: Within::Nothing }
+        Self { known, within: Within::Nothing, is_second: false }
     }
 
     /// The operand that `rest`, the text after a name, ends in.
@@ -62,12 +65,13 @@ impl OperandPlace {
         let mut words = name.split('.');
         let mnemonic = words.next().unwrap_or_default();
         let known = match ptx_isa::resolve(mnemonic, &words.collect::<Vec<_>>()) {
-            Ok(opcode) if mnemonic != "call" => {
+            Ok(opcode) => {
                 ptx_isa::signature(&opcode).operands.get(index).cloned().map(|operand| (opcode, operand))
             }
-            _ => None,
+            Err(_) => None,
         };
-        Self { known, within }
+        let last = rest.rsplit(',').next().unwrap_or_default();
+        Self { known, within, is_second: within == Within::Nothing && last.contains('|') }
     }
 
     fn takes(&self, class: Class) -> bool {
@@ -99,11 +103,23 @@ impl OperandPlace {
                 matches!(self.space(), Some(Space::Shared | Space::Local | Space::Const | Space::Param));
             return match (is_integer, found.bits()) {
                 // Most parameters are named.
-                (true, bits) if self.space() == Some(Space::Param) => Some(if bits == 64 { 1 } else { 2 }),
+                (true, bits) if self.space() == Some(Space::Param) => Some(if bits == 64 { 2 } else { 3 }),
                 (true, 64) => Some(u32::from(is_window)),
                 (true, 32) => Some(u32::from(!is_window)),
                 _ => None,
             };
+        }
+        if self.is_second {
+            return (found == ScalarType::Pred).then_some(0);
+        }
+        // `mov` packs and unpacks halves or quarters.
+        if self.within == Within::Vector && opcode.form.mnemonic() == "mov" {
+            let ExpectedType::Typed(whole) = operand.ty else { return None };
+            let is_data = found != ScalarType::Pred && found.bits() > 0;
+            return [2, 4]
+                .into_iter()
+                .position(|n| is_data && found.bits() * n == whole.bits())
+                .map(|i| i as u32);
         }
         let classes = Class::REGISTER.or(Class::PREDICATE).or(Class::ANY_PAIR);
         if self.within == Within::Nothing && !self.takes(classes) {
@@ -129,15 +145,32 @@ impl OperandPlace {
         })
     }
 
+    /// The type of what an address leads to.
+    fn accessed(&self) -> Option<ScalarType> {
+        match self.known.as_ref()?.1.ty {
+            ExpectedType::AddressOf(ty, _) => Some(ty),
+            _ => self.known.as_ref().and_then(|(opcode, _)| {
+                let value = ptx_isa::signature(opcode).operands;
+                value.iter().find_map(|operand| match operand.ty {
+                    ExpectedType::Typed(ty) => Some(ty),
+                    _ => None,
+                })
+            }),
+        }
+    }
+
     fn is_written(&self) -> bool {
         let is_destination =
             self.known.as_ref().is_some_and(|(_, operand)| operand.role == Role::Destination);
         is_destination && self.within != Within::Address
     }
 
-    fn takes_labels(&self) -> bool {
-        let lists = Class::BRANCH_TARGETS.or(Class::PROTOTYPE);
-        self.within == Within::Nothing && self.known.is_some() && self.takes(Class::LABEL.or(lists))
+    fn stores(&self) -> bool {
+        self.known.as_ref().is_some_and(|(opcode, _)| opcode.form.mnemonic() == "st")
+    }
+
+    fn takes_label(&self, class: Class) -> bool {
+        self.within == Within::Nothing && self.known.is_some() && self.takes(class)
     }
 
     /// Names of variables, parameters and functions.
@@ -169,13 +202,12 @@ pub(super) fn names(
     item: Item<'_>,
     offset: TextSize,
     place: &OperandPlace,
-    is_call: bool,
 ) {
     let here = offset - item.offset(db);
-    registers(out, &lower(db, item).map, item.text(db), here, place);
+    registers(out, &lower(db, item).map, item.text(db), here, place, FITTING);
     locals(out, db, item, here, place);
     if place.takes_symbols() {
-        module_names(out, db, file, place, is_call);
+        module_names(out, db, file, place);
     }
     special_registers(out, place);
 }
@@ -196,11 +228,19 @@ pub(super) fn special_registers(out: &mut Collector, place: &OperandPlace) {
 }
 
 /// Bytes between a place and the cursor; text after it counts as farther.
-fn distance(at: TextSize, here: TextSize) -> u32 {
+pub(super) fn distance(at: TextSize, here: TextSize) -> u32 {
     if at <= here { u32::from(here - at) } else { u32::from(at - here).saturating_mul(4) }
 }
 
-fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, place: &OperandPlace) {
+/// Registers that can be at a place, in groups from `first` on.
+pub(super) fn registers(
+    out: &mut Collector,
+    map: &SourceMap,
+    text: &str,
+    here: TextSize,
+    place: &OperandPlace,
+    first: u32,
+) {
     let is_visible = |id: usize| {
         let declaration = &map.declarations[id];
         declaration.visible.contains_inclusive(here) && !declaration.range.is_empty()
@@ -233,7 +273,7 @@ fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, p
         let name = &text[map.declarations[register.declaration.0 as usize].range];
         let number = register.number.map_or(String::new(), |number| number.to_string());
         // What is written is most often new.
-        let rank = Rank::legal(true, FITTING + fit, order as u32 + u32::from(is_written));
+        let rank = Rank::legal(true, first + fit, order as u32 + u32::from(is_written));
         let detail = format!(".{}", register.ty.text());
         out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
     }
@@ -251,7 +291,7 @@ fn registers(out: &mut Collector, map: &SourceMap, text: &str, here: TextSize, p
         for (order, number) in unused.into_iter().enumerate() {
             let within = if is_written && order == 0 { 0 } else { 1 << 16 | order as u32 };
             let detail = format!(".{}, not used yet", ty.text());
-            let rank = Rank::legal(true, FITTING + fit, within);
+            let rank = Rank::legal(true, first + fit, within);
             out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
         }
     }
@@ -271,6 +311,7 @@ fn unused(mut taken: Vec<u32>, count: u32) -> Vec<String> {
 /// Labels, parameters, local variables and lists.
 fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, place: &OperandPlace) {
     let (map, text) = (&lower(db, item).map, item.text(db));
+    let item_is_kernel = item.text(db).split('(').next().is_some_and(|heading| heading.contains(".entry"));
     let visible =
         map.declarations.iter().filter(|d| d.visible.contains_inclusive(here) && !d.range.is_empty());
     for declaration in visible {
@@ -279,27 +320,41 @@ fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, plac
         let rank = |group| Rank::legal(true, group, near);
         match declaration.kind {
             DeclKind::Register { .. } => {}
-            DeclKind::Label(_) | DeclKind::Targets(_) | DeclKind::Prototype(_) if !place.takes_labels() => {}
+            DeclKind::Label(_) if !place.takes_label(Class::LABEL) => {}
+            DeclKind::Targets(_) if !place.takes_label(Class::BRANCH_TARGETS) => {}
+            // Calls alone name them.
+            DeclKind::Prototype(_) => {}
             DeclKind::Symbol(_) if !place.takes_symbols() => {}
             DeclKind::Label(_) => {
                 out.add(rank(FITTING), name, CompletionKind::Label, "label".to_owned());
             }
-            DeclKind::Targets(_) | DeclKind::Prototype(_) => {
-                let detail = "list of branch or call targets".to_owned();
-                out.add(rank(OTHER), name, CompletionKind::Label, detail);
+            DeclKind::Targets(_) => {
+                out.add(rank(FITTING), name, CompletionKind::Label, "possible targets".to_owned());
             }
             DeclKind::Symbol(symbol) => {
-                let (kind, written) = match symbol {
-                    Symbol::Param(_) | Symbol::Return(_) => (CompletionKind::Parameter, ".param"),
-                    _ => (CompletionKind::Variable, as_written(text, declaration.range)),
+                let written = as_written(text, declaration.range);
+                let kind = match symbol {
+                    Symbol::Param(_) | Symbol::Return(_) => CompletionKind::Parameter,
+                    _ => CompletionKind::Variable,
                 };
                 let space = written.split(['.', ' ', '\t', '\n']).find_map(Space::parse);
+                let is_of_kernel = item_is_kernel && matches!(symbol, Symbol::Param(_));
+                if is_of_kernel && place.stores() {
+                    continue;
+                }
                 if let Some(group) = of_space(place, space) {
-                    out.add(rank(group), name, kind, as_written(text, declaration.range).to_owned());
+                    let wanted = place.accessed().filter(|_| space == Some(Space::Param));
+                    let fits = wanted.zip(written_type(written)).is_none_or(|(a, b)| a.bits() == b.bits());
+                    out.add(rank(group + u32::from(!fits)), name, kind, written.to_owned());
                 }
             }
         }
     }
+}
+
+/// The type in the text of a declaration.
+pub(super) fn written_type(written: &str) -> Option<ScalarType> {
+    written.split(['.', ' ', '\t', '\n']).find_map(ScalarType::parse)
 }
 
 /// The group of a variable in a state space; `None` where it cannot be.
@@ -312,11 +367,11 @@ fn of_space(place: &OperandPlace, space: Option<Space>) -> Option<u32> {
     }
 }
 
-fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &OperandPlace, is_call: bool) {
+fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &OperandPlace) {
     let env = &module(db, file).env;
     for variable in &env.variables {
         if let Some(group) = of_space(place, Some(variable.space)) {
-            let rank = Rank::legal(true, if is_call { OTHER } else { group }, 1 << 15);
+            let rank = Rank::legal(true, group, 1 << 15);
             out.add(rank, &variable.name, CompletionKind::Variable, describe_variable(variable));
         }
     }
@@ -324,8 +379,8 @@ fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &Oper
         return;
     }
     for function in env.functions.iter().filter(|function| !function.entry) {
-        let rank = Rank::legal(true, if is_call { FITTING } else { OTHER }, 1 << 17);
-        let detail = format!("{} parameters", function.params.len());
+        let rank = Rank::legal(true, OTHER, 1 << 17);
+        let detail = describe(function);
         out.add(rank, &function.name, CompletionKind::Function, detail);
     }
 }

@@ -1,5 +1,5 @@
 -- The machine code of a function beside that of the last save, of another target or of another option; what it takes on
--- each target; and pictures of it.
+-- each target; pictures of it; and its blocks.
 local M = {}
 
 local sass = require('ptx.sass')
@@ -97,6 +97,32 @@ function M.pictures(file)
     else
       vim.notify('ptx: wrote ' .. path)
     end
+  end)
+end
+
+-- Lists the blocks of the control flow of the function; <CR> goes to the first line of one.
+function M.blocks()
+  ask('ptx/pictures', {}, function(answer, source)
+    local texts = vim.tbl_map(function(block) return block.text end, answer.blocks)
+    if #texts == 0 then
+      return vim.notify('ptx: `' .. answer['function'] .. '` is not compiled', vim.log.levels.INFO)
+    end
+    local window = vim.api.nvim_get_current_win()
+    local buffer = scratch('ptx-blocks://' .. answer['function'], table.concat(texts, '\n'), '')
+    vim.cmd(('botright %dsplit'):format(math.min(#texts, 20)))
+    vim.api.nvim_win_set_buf(0, buffer)
+    vim.wo.wrap = false
+    vim.keymap.set('n', '<CR>', function()
+      local line = answer.blocks[vim.fn.line('.')].line
+      if type(line) ~= 'number' then
+        return vim.notify('ptx: no line of this file belongs to the block', vim.log.levels.INFO)
+      end
+      local shown = vim.fn.bufwinid(source)
+      vim.api.nvim_set_current_win(shown >= 0 and shown or window)
+      vim.api.nvim_set_current_buf(source)
+      vim.cmd("normal! m'")
+      vim.api.nvim_win_set_cursor(0, { math.min(line, vim.api.nvim_buf_line_count(source)), 0 })
+    end, { buffer = buffer, desc = 'Go to the first line of the block' })
   end)
 end
 
