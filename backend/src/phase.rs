@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod branches;
 pub mod combine;
+pub mod contract;
 pub mod convergence;
 pub mod copy_propagation;
 pub mod dead_code;

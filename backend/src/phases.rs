@@ -56,8 +56,12 @@ const fn optional(
     Phase { name, run, after, level: 1, result: Stage::Built, keeps_flow: false }
 }
 
+/// The phase that `--fmad=false` leaves out.
+pub const CONTRACTION: &str = "OriContractProducts";
+
 /// In the order in which they run. A name may come again: `after` then asks for one earlier run.
 pub const PHASES: &[Phase] = &[
+    optional(CONTRACTION, phase::contract::run, &[]).keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")])
         .keeps_flow(),

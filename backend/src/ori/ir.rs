@@ -133,6 +133,9 @@ impl Default for Frame {
 pub struct Facts {
     /// No function that is called by its address waits for other threads of its warp.
     pub pointees_never_wait: bool,
+    /// Results of products and sums of floats that name no rounding, in their order: a product and the sum that reads it
+    /// may be one operation. Meant for the phase that does this, which comes first and takes them.
+    pub unrounded: Vec<Value>,
     /// Bytes of static shared memory, laid out by [`crate::layout`].
     pub shared_bytes: u32,
     /// Highest named barrier in use, plus one.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use ptx_analysis::{CacheModifier, CacheModifiers, LineTables};
 use ptx_backend::Switches;
 use ptx_backend::compile::stages;
+use ptx_backend::phases::CONTRACTION;
 use ptx_backend::target::Target;
 use ptx_isa::{Mod, Sm};
 
@@ -318,6 +319,9 @@ impl Reader {
         }
         self.launch();
         self.lists()?;
+        if self.text("fmad").as_deref() == Some("false") {
+            self.options.turn(&format!("PHASE=-{CONTRACTION}"))?;
+        }
         self.told_only(&flags);
         if let Some(threads) = self.number("split-compile") {
             let threads = usize::try_from(threads)

@@ -100,7 +100,9 @@ impl Writer {
             5 => format!("{}.f16x2 {d}, %t0;", self.pick(&["neg", "abs"])),
             6 => {
                 self.line(&format!("and.b16 {h}, {h}, 0xbbff;\nand.b16 {g}, {g}, 0xbbff;"));
-                format!("{}.f16 {h}, {h}, {g};", self.pick(&["add", "sub", "mul", "min", "max", "add.sat"]))
+                // Without `.rn` a product and a sum may be one.
+                let operation = self.pick(&["add.rn", "sub.rn", "mul.rn", "min", "max", "add.rn.sat"]);
+                format!("{operation}.f16 {h}, {h}, {g};")
             }
             7 => {
                 self.line(&format!("and.b16 {h}, {h}, 0xbbff;"));

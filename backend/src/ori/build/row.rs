@@ -6,7 +6,7 @@ use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
 use crate::ori::signature::{Width, facts, signature};
-use ptx_isa::{ScalarType, TypeKind};
+use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 use smallvec::SmallVec;
 
 /// What a source slot of the operation holds.
@@ -61,6 +61,9 @@ impl<'a> Lowering<'a> {
         match signature(&op).dsts.first().map(|dst| dst.width) {
             Some(Width::Exactly(width)) => {
                 let result = self.wide(width, op, &srcs);
+                if names_no_rounding(instr) {
+                    self.out.facts.unrounded.extend(result.value());
+                }
                 self.result(instr, result)
             }
             Some(_) => self.malformed("an operation with a result of any width"),
@@ -94,6 +97,25 @@ impl<'a> Lowering<'a> {
             _ => self.source_extended(instr, i, ty),
         }
     }
+}
+
+/// A sum or a product of floats that leaves the rounding to the compiler. It is to nearest even, unless sum and product are
+/// one operation.
+fn names_no_rounding(instr: &Statement<'_>) -> bool {
+    use FormId as F;
+    let contractible = [
+        F::AddF32,
+        F::SubF32,
+        F::MulF32,
+        F::AddF64,
+        F::SubF64,
+        F::MulF64,
+        F::AddHalf,
+        F::SubHalf,
+        F::MulHalf,
+    ];
+    let rounds = |m| matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
+    contractible.contains(&instr.form()) && !instr.input().opcode.mods().any(rounds)
 }
 
 /// One 16-bit float or two.

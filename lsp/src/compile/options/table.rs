@@ -67,8 +67,7 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("dont-merge-basicblocks", "no-bb-merge", Nothing, Holds),
     row("entry", "e", List, Honoured),
     row("extensible-whole-program", "ewp", Nothing, Honoured),
-    // Whoever contracts multiplications and additions that do not say `fma` has to ask for it.
-    row("fmad", "fmad", Truth, Holds),
+    row("fmad", "fmad", Truth, Honoured),
     row("force-load-cache", "flcm", Text, Honoured),
     row("force-store-cache", "fscm", Text, Honoured),
     row("g-tensor-memory-access-check", "g-tmem-access-check", Nothing, Honoured),
