@@ -399,7 +399,8 @@ impl<'a> Checker<'a> {
     /// Every instruction of `second` is reached by one of `first`; where these are in branches, it does not come first.
     fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
-        let reached = |event: &Event| match self.statement(first).in_branches {
+        let called = of(earlier, Part::Call).next().is_some() && self.statement(first).what != What::Call;
+        let reached = |event: &Event| match called || self.statement(first).in_branches {
             true => !earlier.iter().any(|before| self.precedes(event, before)),
             false => earlier.iter().any(|before| self.precedes(before, event)),
         };

@@ -62,10 +62,12 @@ const FLOORS: &[&[&str]] = &[
 const MACHINE_FLOORS: &[&[&str]] = &[
     // An instruction, taken apart.
     &["compute", "operand", "address", "facts", "step"],
-    // Services of the machine.
-    &["record", "system"],
+    // What the machine writes down.
+    &["record"],
     // What instructions do, each kind by itself.
     &["alu", "memory", "matrix", "texture", "tensor", "warpgroup", "bulk", "barrier", "hazard"],
+    // Functions of the driver.
+    &["system"],
     // Control flow, blocks and clusters.
     &["sync", "cluster", "bank"],
     &["decode"],

@@ -127,7 +127,7 @@ impl<'db> Walker<'db> {
             let place = lowered.ranges.iter().position(|&place| place == range);
             let operand = place.and_then(|place| lowered.operands[place].as_mut());
             match operand {
-                Some(operand @ Operand::Reg(_)) if !self.is_video => {
+                Some(operand @ Operand::Reg(_)) => {
                     let Operand::Reg(register) = *operand else { continue };
                     let ty = self.names.registers[register.0 as usize].ty;
                     let is_integer =
