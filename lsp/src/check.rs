@@ -370,7 +370,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     }
     let language = Language::of_path(path);
     if language.is_some() && (arguments.format_code.is_some() || arguments.fix || arguments.emit.is_some()) {
-        say(format_args!("ptx-check: {name}: `--format-code`, `--fix` and `--emit` take files of PTX"));
+        say(format_args!("ptx-check: {name}: `--format-code`, `--fix` and `--emit` work only on PTX files"));
         return Report { status: USAGE, ..report };
     }
     if let Some(mode) = arguments.format_code {

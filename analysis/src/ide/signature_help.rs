@@ -49,10 +49,23 @@ fn commas(operands: &str) -> usize {
     count
 }
 
+/// Where the statement or block before the last statement of a text ends.
+fn end_of_last(text: &str) -> usize {
+    let mut end = text.len();
+    while let Some(at) = text[..end].rfind([';', '}']) {
+        // A vector has neither statements nor labels in its braces.
+        let open = text[..at].rfind('{').filter(|&open| !text[open..at].contains([';', '}', ':']));
+        match open {
+            Some(open) if text[at..].starts_with('}') && !text[open + 1..at].trim().is_empty() => end = open,
+            _ => return at + 1,
+        }
+    }
+    0
+}
+
 /// The text of the statement that ends at the end of `before`, without guard.
 pub(super) fn statement_before(before: &str) -> &str {
-    let start = before.rfind([';', '}']).map_or(0, |at| at + 1);
-    let mut statement = before[start..].trim_start();
+    let mut statement = before[end_of_last(before)..].trim_start();
     // The block's own brace, comments and labels in front.
     loop {
         let rest = if let Some(rest) = statement.strip_prefix("//") {

@@ -291,6 +291,8 @@ fn positions_offer_what_is_legal_there() {
         ".pragma $0",
         "X: $0",
         "@%p1 $0",
+        "{ add.u32 %r1, %r1, 1; } $0",
+        "{ INNER: } $0",
         "call (res), %rd1, (arg), $0",
         "tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0",
@@ -349,9 +351,11 @@ fn positions_offer_what_is_legal_there() {
         .pragma $0 → 
         X: $0 → abs activemask add addc alloca and applypriority
         @%p1 $0 → abs activemask add addc alloca and applypriority
+        { add.u32 %r1, %r1, 1; } $0 → abs activemask add addc alloca and applypriority
+        { INNER: } $0 → abs activemask add addc alloca and applypriority
         call (res), %rd1, (arg), $0 → proto
-        tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0 → %f2 %f1 %h1 %r1 %rd1 counter image
-        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0 → %f1 %h1 %r1 %rd1 %f2 %r2 %rd2
+        tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
+        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0 → %r1 %r2 %r0
     "#]]
     .assert_eq(&lists);
 }
