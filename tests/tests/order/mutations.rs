@@ -17,6 +17,7 @@ struct Made {
     insts: Vec<Inst>,
     lines: Vec<Option<SrcId>>,
     unrolled: Vec<Unrolled>,
+    joined: Vec<(SrcId, SrcId)>,
     spills: Vec<bool>,
     tables: Vec<JumpTable>,
     has_frame: bool,
@@ -29,15 +30,17 @@ impl Made {
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
         let tables = made.tables;
-        let (lines, unrolled) = (made.copies.lines.to_vec(), made.copies.unrolled);
+        let ptx_backend::Copies { lines, unrolled, joined } = made.copies;
+        let lines = lines.to_vec();
         let has_frame = made.resources.stack_bytes > 0;
-        Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables, has_frame })
+        Some(Made { sm, insts, lines, unrolled, joined, spills: made.spills.to_vec(), tables, has_frame })
     }
 
     fn check(&self, input: &Input) -> Result<(), String> {
         let claims = order::Claims {
             lines: &self.lines,
             unrolled: &self.unrolled,
+            joined: &self.joined,
             spills: &self.spills,
             never: &[],
             tables: &self.tables,
