@@ -384,6 +384,25 @@ fn accesses_of_different_bytes_may_change_places() {
 }
 
 #[test]
+fn a_load_for_several_statements_stands_where_each_may() {
+    let loads = |between: &str| {
+        let body = format!(
+            "ld.shared.u32 %r1, [room];\n{between}\nld.shared.u32 %r2, [room+4];\nst.global.v2.u32 [%d0], {{%r1, %r2}};"
+        );
+        // The second load is gone, if it was not before, and the first is said to load for it.
+        found(&body, |made, of| {
+            of("LDS").into_iter().skip(1).for_each(|at| made.remove(at));
+            made.joined.push((SrcId(3), SrcId(5)));
+        })
+    };
+    assert_eq!(loads("add.u32 %r0, %r0, 1;"), "");
+    assert_eq!(loads("st.shared.u32 [room+16], %r0;"), "");
+    let wrong = "statement 4 and statement 5: their instructions are in the wrong order";
+    assert_eq!(loads("st.shared.u32 [room], %r0;"), wrong);
+    assert_eq!(loads("bar.sync 0;"), wrong);
+}
+
+#[test]
 fn instructions_stay_with_the_fence_before_them() {
     // A branch around enough stores to stay one.
     let stores: String = (0..9).map(|i| format!("st.global.u32 [%d0+{}], %r0;\n", 4 * i)).collect();
