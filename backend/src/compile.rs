@@ -72,6 +72,7 @@ fn compile_as(
     let claims = order::Claims {
         lines: &assembled.lines,
         unrolled: &ori.facts.unrolled,
+        joined: &ori.facts.joined,
         spills: &assembled.spills,
         never: &ori.facts.never,
         tables: &assembled.tables,
@@ -105,7 +106,7 @@ fn compile_as(
         lines,
         inlined: None,
         known: overwritten(&ori, sm, &insts, registers)?,
-        copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled },
+        copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled, joined: ori.facts.joined },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
         shown,

@@ -171,12 +171,14 @@ pub struct CompiledFunction {
     pub tables: Vec<assemble::JumpTable>,
 }
 
-/// What unrolling copied.
+/// What unrolling copied, and which loads became part of others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Copies {
     /// The copy of a statement that each instruction is of, parallel to the code.
     pub lines: Box<[Option<SrcId>]>,
     pub unrolled: Vec<copies::Unrolled>,
+    /// Copies whose load another's instruction makes: the other, and this one.
+    pub joined: Vec<(SrcId, SrcId)>,
 }
 
 /// Byte offsets and facts for `.nv.info`.

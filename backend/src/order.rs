@@ -61,6 +61,8 @@ pub struct Claims<'a> {
     pub lines: &'a [Option<SrcId>],
     /// The loops that were unrolled, in the order in which they were.
     pub unrolled: &'a [Unrolled],
+    /// Statements whose load others' instructions make too: the other statement, and this one.
+    pub joined: &'a [(SrcId, SrcId)],
     /// Whether each instruction loads or stores a spilled value. Checked: it accesses the frame above the variables.
     pub spills: &'a [bool],
     /// Statements, or copies, that control does not reach, or whose guard does not hold.

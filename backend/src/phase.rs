@@ -12,6 +12,7 @@ mod differential;
 pub mod edit;
 pub mod fold;
 pub mod forward;
+pub mod join;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;

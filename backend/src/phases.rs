@@ -137,6 +137,15 @@ pub const PHASES: &[Phase] = &[
         &[("OriAddressFold", "offsets that it takes in compare")],
     )
     .keeps_flow(),
+    optional(
+        "LateVectorization",
+        phase::join::run,
+        &[
+            ("OriAddressFold", "loads by one address with several offsets are neighbors"),
+            ("OriForwardMemory", "words that the thread has stored need no load"),
+        ],
+    )
+    .keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),
     optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),

@@ -217,6 +217,7 @@ fn check_order(test: &Test<'_>) -> Result<String, String> {
     let claims = order::Claims {
         lines: &lines,
         unrolled: &[],
+        joined: &[],
         spills: &spills,
         never: &[],
         tables: &[],

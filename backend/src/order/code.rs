@@ -4,9 +4,11 @@ use super::program::{Program, Reach, Statement, What, flow, switch};
 use super::{Claims, Violation};
 use crate::assemble;
 use crate::hazard::is_unconditional;
+use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{Block, BlockId};
+use rustc_hash::FxHashMap;
 use sass::{Class, Field, Inst, Sm};
 
 /// The predicate that always holds.
@@ -83,6 +85,10 @@ impl Code {
         local_bytes: u64,
     ) -> Result<Code, Violation> {
         let starts = block_starts(insts, claims.tables);
+        let mut joined: FxHashMap<SrcId, Vec<SrcId>> = FxHashMap::default();
+        for (by, src) in claims.joined {
+            joined.entry(*by).or_default().push(*src);
+        }
         let mut events: Vec<Event> = Vec::new();
         let mut block = 0;
         for (at, (inst, line)) in insts.iter().zip(claims.lines).enumerate() {
@@ -138,7 +144,13 @@ impl Code {
                     what: "has an instruction of another kind",
                 });
             }
-            events.push(Event { at, block: BlockId(block as u32), rank, part, reach: reach(inst) });
+            let event = Event { at, block: BlockId(block as u32), rank, part, reach: reach(inst) };
+            events.push(event);
+            if part == Part::Load {
+                let more = joined.get(&statement.src).into_iter().flatten();
+                let ranks = more.filter_map(|src| program.rank(*src));
+                events.extend(ranks.map(|rank| Event { rank, ..event }));
+            }
         }
         let mut by_rank = events.clone();
         by_rank.sort_by_key(|event| (event.rank, event.at));

@@ -26,7 +26,8 @@ impl Addresses {
         let mut contents = Contents::new();
         let mut addresses = Vec::with_capacity(events.len());
         for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(start) {
-            if events[addresses.len()].at == at {
+            // One instruction may load for several statements.
+            while events.get(addresses.len()).is_some_and(|event| event.at == at) {
                 addresses.push((region(inst), Address::of(sm, inst, &contents)));
             }
             contents.step(sm, inst, spills[at]);

@@ -136,6 +136,8 @@ pub struct Facts {
     /// Results of products and sums of floats that name no rounding, in their order: a product and the sum that reads it
     /// may be one operation. Meant for the phase that does this, which comes first and takes them.
     pub unrounded: Vec<Value>,
+    /// Statements whose load became part of another's: that one, and the one whose load is gone.
+    pub joined: Vec<(SrcId, SrcId)>,
     /// Bytes of static shared memory, laid out by [`crate::layout`].
     pub shared_bytes: u32,
     /// Highest named barrier in use, plus one.

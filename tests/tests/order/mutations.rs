@@ -17,6 +17,7 @@ struct Made {
     insts: Vec<Inst>,
     lines: Vec<Option<SrcId>>,
     unrolled: Vec<Unrolled>,
+    joined: Vec<(SrcId, SrcId)>,
     spills: Vec<bool>,
     tables: Vec<JumpTable>,
     has_frame: bool,
@@ -29,15 +30,17 @@ impl Made {
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
         let tables = made.tables;
-        let (lines, unrolled) = (made.copies.lines.to_vec(), made.copies.unrolled);
+        let ptx_backend::Copies { lines, unrolled, joined } = made.copies;
+        let lines = lines.to_vec();
         let has_frame = made.resources.stack_bytes > 0;
-        Some(Made { sm, insts, lines, unrolled, spills: made.spills.to_vec(), tables, has_frame })
+        Some(Made { sm, insts, lines, unrolled, joined, spills: made.spills.to_vec(), tables, has_frame })
     }
 
     fn check(&self, input: &Input) -> Result<(), String> {
         let claims = order::Claims {
             lines: &self.lines,
             unrolled: &self.unrolled,
+            joined: &self.joined,
             spills: &self.spills,
             never: &[],
             tables: &self.tables,
@@ -378,6 +381,25 @@ fn accesses_of_different_bytes_may_change_places() {
     };
     assert_eq!(stores(4), "");
     assert_eq!(stores(2), "statement 3 and statement 4: their instructions are in the wrong order");
+}
+
+#[test]
+fn a_load_for_several_statements_stands_where_each_may() {
+    let loads = |between: &str| {
+        let body = format!(
+            "ld.shared.u32 %r1, [room];\n{between}\nld.shared.u32 %r2, [room+4];\nst.global.v2.u32 [%d0], {{%r1, %r2}};"
+        );
+        // The second load is gone, if it was not before, and the first is said to load for it.
+        found(&body, |made, of| {
+            of("LDS").into_iter().skip(1).for_each(|at| made.remove(at));
+            made.joined.push((SrcId(3), SrcId(5)));
+        })
+    };
+    assert_eq!(loads("add.u32 %r0, %r0, 1;"), "");
+    assert_eq!(loads("st.shared.u32 [room+16], %r0;"), "");
+    let wrong = "statement 4 and statement 5: their instructions are in the wrong order";
+    assert_eq!(loads("st.shared.u32 [room], %r0;"), wrong);
+    assert_eq!(loads("bar.sync 0;"), wrong);
 }
 
 #[test]

@@ -152,6 +152,7 @@ fn one(
         Claims {
             lines: &lines,
             unrolled: &[],
+            joined: &[],
             spills: &spills,
             never: &never,
             tables: &[],
