@@ -61,7 +61,9 @@ impl Contraction {
         let is_unrounded = |v: Value| self.unrounded.binary_search(&v).is_ok();
         let product = self.defs.inst(func, v)?;
         let op = multiply_add(product.op, sum.op)?;
+        // Where a guarded product does not happen, its value is another one.
         if self.defs.site(v)?.0 != b
+            || !product.guard.is_true()
             || !sum.defs().all(is_unrounded)
             || !is_unrounded(v)
             || other.kind == term.kind
