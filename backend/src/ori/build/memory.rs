@@ -584,20 +584,21 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A loaded element in a register of 64 bits, where the destination has that.
+    /// A loaded element, extended to the size of a wider destination.
     pub(super) fn widen_to(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
         let Operand::Reg(reg) = dst else { return Ok(src) };
-        let want = registers(self.register_type(*reg)?);
-        if want == registers(ty) {
+        let (have, want) = (registers(ty), registers(self.register_type(*reg)?));
+        if want == have {
             return Ok(src);
         }
-        match (want, registers(ty)) {
-            (2, 1) => {
-                let high = if ty.is_signed() { self.shift_right(src, 31, true) } else { Src::ZERO };
-                Ok(self.pack(&[src, high]))
-            }
-            _ => self.malformed(format!("a {}-bit element for register {}", ty.bits(), reg.0)),
+        if want < have {
+            return self.malformed(format!("a {}-bit element for register {}", ty.bits(), reg.0));
         }
+        let mut words: Vec<Src> = (0..have).map(|i| self.word(src, i, have)).collect();
+        let last = words[have as usize - 1];
+        let high = if ty.is_signed() { self.shift_right(last, 31, true) } else { Src::ZERO };
+        words.resize(want as usize, high);
+        Ok(self.pack(&words))
     }
 
     /// `st`.
