@@ -417,10 +417,9 @@ mod tests {
             assert_eq!(info >> 24, if sm < 90 { 10 } else { 0 }, "sm_{sm}");
             let zeroed = file.symbols().find(|s| s.name() == Ok("zeroed")).unwrap();
             assert_eq!(zeroed.size(), 8);
-            assert_eq!(
-                file.section_by_name(".nv.constant3").unwrap().data().unwrap(),
-                [1, 2, 0, 0, 0, 0, 0, 0]
-            );
+            let constants = file.section_by_name(".nv.constant3").unwrap();
+            assert_eq!(constants.data().unwrap(), [1, 2, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(constants.align(), 8, "that of the variable");
             assert_eq!(file.section_by_name(".rela.debug_frame").is_some(), sm >= 90);
             // A non-zero addend needs a relocation with addends on every target.
             let addends = file.section_by_name(".rela.nv.global.init").unwrap();

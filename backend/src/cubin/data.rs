@@ -125,6 +125,18 @@ fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result
     }
 }
 
+/// The alignment of a variable, unless it would make the file too long.
+fn alignment(v: &Variable) -> Result<u64, CodegenError> {
+    let align = u64::from(v.align.max(1));
+    if align > MOST_ALIGN {
+        return Err(CodegenError::unsupported(
+            SrcId(0),
+            format!("the alignment of '{}' to {align} bytes", v.name),
+        ));
+    }
+    Ok(align)
+}
+
 impl Linker<'_> {
     /// Bank 4: the addresses of all global variables, and those of functions that any kernel reads.
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
@@ -162,10 +174,17 @@ impl Linker<'_> {
                     what: format!("constant variables exceed {} bytes at '{}'", layout::BANK_BYTES, v.name),
                 });
             }
+            alignment(v)?;
             self.places[i as usize] = Some((SectionId(0), at));
             append_variable(self.program, self.options.relocatable, &mut data, at, v)?;
         }
         Ok(data.if_any())
+    }
+
+    /// The alignment of bank 3: that of its strictest variable.
+    pub(super) fn constant_align(&self) -> u64 {
+        let constants = self.env.variables.iter().filter(|v| v.space == Space::Const);
+        constants.map(|v| u64::from(v.align)).fold(1, u64::max)
     }
 
     /// Variables of stricter alignment come first, as in ptxas's files, so that there is little padding between them.
@@ -177,13 +196,7 @@ impl Linker<'_> {
             env.variables.iter().enumerate().filter(|(_, v)| has_place(v)).collect();
         globals.sort_by_key(|(_, v)| Reverse(v.align));
         for (i, v) in globals {
-            let align = u64::from(v.align.max(1));
-            if align > MOST_ALIGN {
-                return Err(CodegenError::unsupported(
-                    SrcId(0),
-                    format!("the alignment of '{}' to {align} bytes", v.name),
-                ));
-            }
+            let align = alignment(v)?;
             let at = if v.init.is_some() {
                 let at = (data.bytes.len() as u64).next_multiple_of(align);
                 if v.size > MOST_BYTES - at {

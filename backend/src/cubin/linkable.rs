@@ -210,15 +210,9 @@ impl Linker<'_> {
 
         // Sections that are loaded.
         let constant3 = constants.as_ref().map(|data| {
-            let align = self.variables_in(Space::Const).map(|(_, v)| u64::from(v.align)).max().unwrap_or(4);
-            let bytes = data.bytes.clone();
-            self.image.add_section(Self::plain(
-                ".nv.constant3",
-                SHT_CUDA_CONSTANT + 3,
-                SHF_ALLOC,
-                align.max(4),
-                bytes,
-            ))
+            let (align, bytes) = (self.constant_align(), data.bytes.clone());
+            let kind = SHT_CUDA_CONSTANT + 3;
+            self.image.add_section(Self::plain(".nv.constant3", kind, SHF_ALLOC, align, bytes))
         });
         let tables: Vec<Option<SectionId>> =
             (0..names.len()).map(|i| self.table_section(i, &names[i])).collect();
@@ -491,10 +485,6 @@ impl Linker<'_> {
         let flags = SHF_ALLOC | SHF_INFO;
         (!bytes.is_empty())
             .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 8, bytes)))
-    }
-
-    fn variables_in(&self, space: Space) -> impl Iterator<Item = (usize, &Variable)> {
-        self.env.variables.iter().enumerate().filter(move |(_, v)| v.space == space)
     }
 
     /// All variables that a linker places.

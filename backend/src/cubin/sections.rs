@@ -126,11 +126,12 @@ impl Linker<'_> {
     ) -> Loaded {
         let rela = self.target.cubin.rela;
         let constant_segment = if rela { Segment::Constants } else { Segment::Code };
+        let constant_align = self.constant_align();
         let mut constant = |name, align, data: Option<Data>| {
             data.map(|d| self.constant_section(name, align, d.bytes, constant_segment))
         };
         let constant4 = constant(".nv.constant4", 8, slots);
-        let constant3 = constant(".nv.constant3", 4, constants);
+        let constant3 = constant(".nv.constant3", constant_align, constants);
         let mut function_banks = Vec::new();
         for (i, kernel) in self.kernels.iter().enumerate() {
             let bytes = kernel.joined.constants.clone();
