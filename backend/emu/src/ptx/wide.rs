@@ -1,5 +1,6 @@
 //! Values of 128 bits, which registers hold in two words.
 
+use super::decode::extend;
 use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use ptx_backend::input::Operand;
@@ -37,12 +38,20 @@ impl Block<'_> {
         ty: ScalarType,
         value: u128,
     ) -> Step<()> {
-        if let (Operand::Reg(register), 128) = (operand, ty.bits()) {
-            if self.program.bits(*register) != 128 {
+        if let Operand::Reg(register) = operand {
+            let wide = self.program.bits(*register) == 128;
+            if ty.bits() == 128 && !wide {
                 return Err(FaultKind::Malformed("128 bits for a smaller register".into()));
             }
-            let upper = self.warps[w].upper.entry(register.0 as usize).or_insert([0; WARP]);
-            upper[lane] = (value >> 64) as u64;
+            if wide {
+                let high = match ty.bits() {
+                    128 => (value >> 64) as u64,
+                    _ if ty.is_signed() => (extend(value as u64, ty) as i64 >> 63) as u64,
+                    _ => 0,
+                };
+                let upper = self.warps[w].upper.entry(register.0 as usize).or_insert([0; WARP]);
+                upper[lane] = high;
+            }
         }
         self.put(w, lane, operand, ty, value as u64)
     }
