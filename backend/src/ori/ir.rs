@@ -159,6 +159,8 @@ pub struct Facts {
     pub unrolled: Vec<Unrolled>,
     /// Its callers are compiled after it, and know what it overwrites.
     pub private: bool,
+    /// One past the last general register in which callers pass a word, read or not; zero where they pass none.
+    pub arguments_end: u8,
     /// Where such a function has the address that it returns to, once it has registers.
     pub return_address: Option<u8>,
     /// What calls of other such functions overwrite, by function.

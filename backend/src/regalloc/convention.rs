@@ -216,13 +216,14 @@ pub(crate) fn keeps_frame(func: &Function, target: &Target) -> Result<bool, Code
     Ok(true)
 }
 
-/// Chooses registers for the address that a private function returns to: a pair that nothing in it writes, and no call on
-/// the way to a return.
+/// Chooses registers for the address that a private function returns to: a pair that nothing in it writes, no call on the
+/// way to a return, and no caller, which passes unread parameters too.
 pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Result<Option<u8>, CodegenError> {
     if !func.facts.private {
         return Ok(None);
     }
     let mut written = written(func, target)?;
+    written[..usize::from(func.facts.arguments_end)].fill(true);
     let returning = returning_blocks(func);
     let blocks = func.layout.iter().filter(|block| returning[block.index()]);
     for inst in blocks.flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {

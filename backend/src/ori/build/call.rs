@@ -411,6 +411,8 @@ impl<'a> Lowering<'a> {
         let mut take = |lowering: &mut Self, register: u8| {
             let pinned = lowering.out.new_pinned(register);
             let value = lowering.new_value(File::R, 1);
+            let end = &mut lowering.out.facts.arguments_end;
+            *end = (*end).max(register + 1);
             dsts.push(Dst::Value(pinned));
             copies.push(Inst::new(Op::Fix, &[Dst::Value(value)], &[pinned.into()], lowering.src));
             Src::from(value)
