@@ -187,7 +187,8 @@ mod tests {
     fn wrong_names_are_told() {
         let wrong = |text| Switches::parse(text).unwrap_err();
         assert!(
-            wrong("-Gvn").starts_with("Unknown phase 'Gvn'; those that can be left out are OriCopyProp, ")
+            wrong("-Gvn")
+                .starts_with("Unknown phase 'Gvn'; those that can be left out are OriContractProducts, ")
         );
         assert_eq!(
             wrong("-LateLegalization"),

@@ -213,14 +213,16 @@ fn stages_are_printed() {
         assert!(status == 0 && text.contains(part), "{stage}: {text}");
     }
     let (status, text) = dump("phase:none");
-    let missing = "unknown compiler stage `none`; the stages are ori, OriCopyProp";
+    let missing = "unknown compiler stage `none`; the stages are ori, OriContractProducts";
     assert!(status == 2 && text.contains(missing), "{text}");
     assert!(dump("none").1.contains("the stages are tokens, tree"));
     let knob = |knob: &str| run(COMPILE, folder.path(), &["-knob", knob, "a.ptx"]);
     let (status, text) = knob("DUMPIR=GvnCse");
     assert!(status == 0 && text.contains("entry \"k\" {\nb0:\n"), "{text}");
     assert!(
-        knob("DUMPIR=none").1.contains("Unknown stage 'none' in DUMPIR; the stages are ori, OriCopyProp")
+        knob("DUMPIR=none")
+            .1
+            .contains("Unknown stage 'none' in DUMPIR; the stages are ori, OriContractProducts")
     );
     assert!(knob("DUMP").1.contains("Unknown knob 'DUMP'; the knobs are DUMPIR=STAGE and PHASE=-NAME,..."));
 }
@@ -252,7 +254,7 @@ fn phases_are_left_out() {
     assert!(status == 0 && !shown.contains("entry"), "{shown}");
     let shown = without(COMPILE, Some("-OriFold"), &["-knob", "DUMPIR=OriFold", "a.ptx"]).1;
     assert!(!shown.contains("entry"), "{shown}");
-    let listed = "Unknown phase 'Fold'; those that can be left out are OriCopyProp, ";
+    let listed = "Unknown phase 'Fold'; those that can be left out are OriContractProducts, ";
     let (status, text) = without(COMPILE, None, &["-knob", "PHASE=-Fold", "a.ptx"]);
     assert!(status == 255 && text.contains(listed), "{text}");
     for (program, failed) in [(COMPILE, 255), (SERVER, 2)] {
