@@ -328,6 +328,7 @@ impl Writer {
                 Some(mask) => self.together(depth, structured, mask),
                 None => self.arithmetic(32),
             },
+            40..=41 => self.whole_numbers(),
             42 => self.roots(),
             43..=44 => self.rare(),
             45..=46 => self.more_halves(),

@@ -127,6 +127,29 @@ impl Writer {
         self.guarded(&text);
     }
 
+    /// Products and sums that name no rounding, which may be one operation. Small whole numbers are exact both ways.
+    pub(super) fn whole_numbers(&mut self) {
+        let wide = self.random.below(3) == 0;
+        let (ty, bits, v, d) =
+            if wide { ("f64", 64, "%w", self.double()) } else { ("f32", 32, "%t", self.word()) };
+        for i in 0..3 {
+            let from = self.word();
+            self.line(&format!("and.b32 %t{i}, {from}, 15;\nsub.s32 %t{i}, %t{i}, 8;"));
+            self.line(&format!("cvt.rn.{ty}.s32 {v}{i}, %t{i};"));
+        }
+        // The product keeps its factor where its guard does not hold.
+        let flush = if wide { "" } else { self.pick(&["", "", ".ftz"]) };
+        self.guarded(&format!("mul{flush}.{ty} {v}1, {v}0, {v}1;"));
+        if self.random.below(4) == 0 {
+            let reader = self.register(bits);
+            self.guarded(&format!("mov.b{bits} {reader}, {v}1;"));
+        }
+        let sum = self.pick(&["add", "sub"]);
+        let operands = self.pick(&["#1, #2", "#2, #1", "#1, #1"]).replace('#', v);
+        let limit = if wide { "" } else { self.pick(&["", "", ".sat"]) };
+        self.guarded(&format!("{sum}{flush}{limit}.{ty} {d}, {operands};"));
+    }
+
     /// A loop until a number that depends on the data is found, which may be left before by two ways.
     pub(super) fn search(&mut self, depth: usize) {
         let (head, end) = (self.label(), self.label());
