@@ -33,6 +33,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 || row.ty == ExpectedType::Typed(ScalarType::Pred)
                     && ctx.register_type(*register).kind() == TypeKind::Packed)
             && super::operands::is_expanded(ctx, statement, row)
+            // A fraction may be a sum of the right size.
+            && !(statement.form.id == FormId::CreatepolicyFractional
+                && accepts(row, ctx.register_type(*register), wider))
         {
             out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
         }

@@ -245,6 +245,7 @@ fn sums_of_what_is_expanded() {
             "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2+4, 4+4, %p1;",
             "st.async.release.gpu.global.b16 [%d1], g+4;",
             "st.bulk [%d1], %r1+8, 0;",
+            "createpolicy.fractional.L2::evict_last.b64 %d1, %r1+4;",
         ],
         &[
             ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r1+4, %p1;", "E0303"),
@@ -252,6 +253,8 @@ fn sums_of_what_is_expanded() {
             ("tcgen05.mma.cta_group::1.kind::f16 [%ur1], %d1, %d2, %r1, %p1;", "E0306"),
             ("createpolicy.range.L2::evict_last.b64 %d1, [%d2], 4, g+4;", "E0302"),
             ("createpolicy.fractional.L2::evict_last.b64 %d1, fn;", "E0302"),
+            ("createpolicy.fractional.L2::evict_last.b64 %d1, %d2+4;", "E0303"),
+            ("createpolicy.fractional.L2::evict_last.b64 %d1, g+4;", "E0302"),
             ("st.async.release.gpu.global.b32 [%d1], g+4;", "E0302"),
             ("st.bulk [%d1], %r1, 0;", "E0303"),
             ("stackrestore.u64 %d1+4;", "E0303"),
