@@ -1,6 +1,6 @@
 //! `ptx-check`: the server's checks without an editor.
 //!
-//! The exit status is in [`STATUSES`].
+//! `--help` names the exit statuses.
 
 mod excerpt;
 pub mod files;
