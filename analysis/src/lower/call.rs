@@ -252,24 +252,29 @@ impl Walker<'_> {
         }
     }
 
-    /// Refuses register parameters that the calling convention has no place for.
+    /// Refuses parameters that the calling convention has no place for.
     fn refuse_short(&mut self, list: Option<Node<'_>>, formals: &[Shape]) {
         let nodes = list.into_iter().flat_map(Node::children).map(|node| node.text_range());
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
             if is_unpassable(formal) {
-                let ty = formal.ty.text();
-                let message = format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
-                self.report(
-                    Diagnostic::new(&OPERAND_TYPE, range, message)
-                        .note("pass 32 bits in a register, or use `.param`"),
-                );
+                let (space, ty) = (formal.space.text(), formal.ty.text());
+                let message =
+                    format!("cannot pass a `.{space} .{ty}` parameter: it is smaller than a register");
+                let note = match formal.space {
+                    Space::Param => format!(
+                        "declare it as `.param .b{}`, which is passed in a whole register",
+                        formal.ty.bits()
+                    ),
+                    _ => "pass 32 bits in a register, or use `.param`".to_owned(),
+                };
+                self.report(Diagnostic::new(&OPERAND_TYPE, range, message).note(note));
             }
         }
     }
 
     fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
         let ty = formal.ty;
-        if is_unpassable(formal) {
+        if formal.space == Space::Reg && is_unpassable(formal) {
             // `refuse_short` reports it where it is not allowed.
             return;
         }
@@ -306,7 +311,8 @@ impl Walker<'_> {
     }
 }
 
-/// A register parameter that the calling convention has no place for. Vectors always have one.
+/// A parameter that the calling convention has no place for. Vectors and arrays always have one, and so have short ones
+/// in memory whose type names no sign.
 fn is_unpassable(formal: &Shape) -> bool {
     let ty = formal.ty;
     let is_short = match ty.kind() {
@@ -314,7 +320,7 @@ fn is_unpassable(formal: &Shape) -> bool {
         TypeKind::Pred => true,
         _ => false,
     };
-    formal.space == Space::Reg && formal.lanes == 1 && is_short
+    matches!(formal.space, Space::Reg | Space::Param) && formal.lanes == 1 && !formal.is_array() && is_short
 }
 
 /// Whether an argument of one shape can be passed to a parameter of the other, alignment aside.

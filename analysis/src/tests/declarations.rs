@@ -249,3 +249,25 @@ fn findings_lie_in_texts_that_end_early() {
         assert!(!found.is_empty(), "{text}");
     }
 }
+
+#[test]
+fn short_parameters_of_functions() {
+    check(
+        &[
+            ".func f(.param .b16 a) { ret; }\n.entry k() { .param .b16 a; call f, (a); ret; }",
+            ".func (.param .b8 r) f() { ret; }\n.entry k() { .param .b8 a; call (a), f; ret; }",
+            ".func f(.param .u16 a[1]) { ret; }\n.entry k() { .param .u16 a[1]; call f, (a); ret; }",
+            ".func f(.param .u16 a) { ret; }\n.entry k(.param .u16 a) { ret; }",
+        ],
+        &[
+            (".func f(.param .u16 a) { ret; }\n.entry k() { .param .u16 a; call f, (a); ret; }", 2, "E0303"),
+            (".func f(.param .u16 a) { ret; }\n.entry k() { call f, (3); ret; }", 2, "E0303"),
+            (".func (.param .s8 r) f() { ret; }\n.entry k() { .param .s8 a; call (a), f; ret; }", 2, "E0303"),
+            (
+                ".entry k() { .reg .b64 %d;\np: .callprototype _ (.param .u8 _);\n.param .u8 a; call %d, (a), p; ret; }",
+                3,
+                "E0303",
+            ),
+        ],
+    );
+}
