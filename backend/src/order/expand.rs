@@ -104,6 +104,8 @@ impl<'a> Expansion<'a> {
         let heads: Vec<BlockId> = starts.iter().map(|&start| block_of(start, header)).collect();
         let ways: Vec<Vec<BlockId>> =
             body.iter().map(|b| self.graph.block(*b).term.successors().to_vec()).collect();
+        let outside = |way: &&BlockId| !index.contains_key(*way);
+        let exits: Vec<BlockId> = ways[index[&branch]].iter().filter(outside).copied().collect();
         let sources: Vec<Node> = body.iter().map(|b| self.nodes[b.index()].clone()).collect();
         for (p, (piece, &start)) in one.pieces.iter().zip(&starts).enumerate() {
             for within in 0..piece.iterations as usize {
@@ -114,7 +116,11 @@ impl<'a> Expansion<'a> {
                     let mut to = Vec::new();
                     for &way in ways {
                         match index.contains_key(&way) {
-                            _ if way == header => to.extend(&again),
+                            _ if way == header => {
+                                to.extend(&again);
+                                // A loop with its test at the start ends with the test after its last iteration.
+                                to.extend(exits.iter().filter(|_| last && b != branch));
+                            }
                             true => to.push(block_of(iteration, way)),
                             // The branch does not leave here.
                             false if b == branch && !last => {}
