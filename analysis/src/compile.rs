@@ -595,9 +595,9 @@ pub fn link_watched(
     };
     let text = file.text(db);
     if target.relocatable
-        && let Some((range, what)) = not_in_objects(text)
+        && let Some(range) = not_in_objects(text)
     {
-        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
+        let message = "`.unified` is not supported yet in relocatable output (`-c`)";
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
@@ -749,11 +749,10 @@ fn needed<'db>(
     }
 }
 
-/// Finds directives that other modules would rely on and our objects do not implement: `.abi_preserve`, which changes
-/// the registers that a function preserves, and `.unified` functions and variables.
-fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
-    const WORDS: [&str; 3] = [".abi_preserve", ".abi_preserve_control", ".unified"];
-    if !text.contains(WORDS[0]) && !text.contains(WORDS[2]) {
+/// Finds a `.unified` function or variable, which objects do not have yet.
+fn not_in_objects(text: &str) -> Option<TextRange> {
+    const WORD: &str = ".unified";
+    if !text.contains(WORD) {
         return None;
     }
     let mut at = TextSize::new(0);
@@ -761,19 +760,14 @@ fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
     for token in lex(text) {
         let range = TextRange::at(at, token.len.into());
         at = range.end();
-        let word = &text[range];
         match found {
+            Some(_) if token.kind.is_trivia() => {}
             // In an address, `.unified` means something else.
-            Some((_, ".unified")) if token.kind.is_trivia() => {}
-            Some((_, ".unified")) if word != "(" => found = None,
-            Some(_) => return found,
-            None => {}
-        }
-        if token.kind == SyntaxKind::DOT_WORD && WORDS.contains(&word) {
-            found = Some((range, word));
+            Some(_) if &text[range] == "(" => return found,
+            _ => found = (token.kind == SyntaxKind::DOT_WORD && &text[range] == WORD).then_some(range),
         }
     }
-    found
+    None
 }
 
 /// The name of the function that a place is in.

@@ -2,6 +2,7 @@
 //!
 //! What a heading declares and what is wrong with it is found out from this alone.
 
+use ptx_backend::abi::Preserved;
 use ptx_backend::input::{Linkage, Param};
 use ptx_syntax::flat::{FlatTree, Node};
 use ptx_syntax::{NodeOrToken, SyntaxKind};
@@ -105,6 +106,15 @@ impl<'t> Heading<'t> {
         self.results.has_some
     }
 
+    /// What `.abi_preserve` and `.abi_preserve_control` say.
+    pub(crate) fn preserved(&self) -> Preserved {
+        let count = |word| {
+            let found = self.directives.iter().find(|directive| directive.word == word)?;
+            u8::try_from(found.value(0)?).ok()
+        };
+        Preserved { general: count(".abi_preserve"), control: count(".abi_preserve_control") }
+    }
+
     pub(crate) fn is_noreturn(&self) -> bool {
         self.directives.iter().any(|directive| directive.word == ".noreturn")
     }
@@ -193,6 +203,15 @@ impl Layout {
         let Shape { ty, align, .. } = parameter.shape;
         let offset = self.end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
         self.end = offset.saturating_add(size);
-        Param { name: name.to_owned(), ty, size, align, offset, reg: None, pointer: parameter.head.pointer }
+        Param {
+            name: name.to_owned(),
+            ty,
+            size,
+            is_array: parameter.shape.is_array(),
+            align,
+            offset,
+            reg: None,
+            pointer: parameter.head.pointer,
+        }
     }
 }

@@ -421,7 +421,9 @@ impl Builder {
             format!("only one of `{name}` and `{aliasee}` is `.noreturn`")
         } else {
             self.aliases.push((name.clone(), aliasee.clone()));
+            let preserved = self.functions[function].preserved;
             let alias = &mut self.functions[alias];
+            alias.preserved = preserved;
             if alias.linkage == Linkage::Extern {
                 // This module defines it after all.
                 alias.linkage = Linkage::Visible;

@@ -236,6 +236,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         params,
         external: !has_body,
         noreturn: heading.is_noreturn(),
+        preserved: heading.preserved(),
         waits: true,
         known: None,
     };

@@ -3,10 +3,11 @@
 //! By observation of ptxas 13.0.88, the same on all targets. ptxas uses it wherever caller and callee do not know each
 //! other; calls inside a module may have registers of their own there. Here parameters and results are where the
 //! convention has them in every call. What a call leaves as it was depends on the callee: [`Known`] tells it for functions
-//! whose code is made before their callers'.
+//! whose code is made before their callers', [`Preserved`] for functions of objects that say it themselves.
 
 use crate::input::Param;
 use crate::ori::ir::{File, Reg};
+use crate::target::HIDDEN_REGISTERS;
 
 /// The first of the registers that pass parameters and results, and one more than the last.
 pub const FIRST: u8 = 4;
@@ -32,6 +33,72 @@ pub const fn is_preserved(reg: Reg) -> bool {
         File::B => reg.index >= 6,
         File::P | File::UP => false,
     }
+}
+
+/// What `.abi_preserve` and `.abi_preserve_control` of a function say. Where they say nothing, the function preserves what the
+/// convention has it preserve. Only objects honor them: inside a module callers and callees agree without.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Preserved {
+    /// So many general registers from [`Preserved::START`] on.
+    pub general: Option<u8>,
+    /// The barriers from this one on.
+    pub control: Option<u8>,
+}
+
+impl Preserved {
+    /// The first general register that `.abi_preserve` counts.
+    const START: u8 = 16;
+    /// More general registers leave no room for the return address.
+    const MOST: u8 = 237;
+
+    /// A function that says this leaves the register as it was.
+    pub const fn has(self, reg: Reg) -> bool {
+        match (reg.file, self) {
+            (File::R, Preserved { general: Some(count), .. }) => {
+                matches!(reg.index, 1 | FRAME)
+                    || reg.index >= Preserved::START && reg.index - Preserved::START < count
+            }
+            (File::B, Preserved { control: Some(first), .. }) => reg.index >= first,
+            _ => is_preserved(reg),
+        }
+    }
+
+    /// The pair of registers with the address where the function returns to: the last even one that it preserves.
+    pub const fn return_address(self) -> u8 {
+        match self.general {
+            Some(count) => (Preserved::START - 2 + count) & !1,
+            None => RETURN_ADDRESS,
+        }
+    }
+
+    /// The registers that the function counts at least, and a caller for it, as ptxas counts them.
+    pub fn fewest_registers(self) -> u32 {
+        FEWEST_REGISTERS.max(u32::from(self.return_address()) + 2 + HIDDEN_REGISTERS)
+    }
+
+    /// How a function with these parameters and results is called that says this; none where ptxas has a place for them
+    /// that is not known.
+    pub fn convention(self, params: &[Param], returns: &[Param]) -> Option<Convention> {
+        if let Some(count) = self.general {
+            // ptxas has them above R16 if they do not fit one after the other, though it fills gaps below.
+            let room = END.min(self.return_address()) - FIRST;
+            let is_open = params.iter().chain(returns).any(is_open);
+            if is_open || count > Preserved::MOST || words_in_sequence(params, returns) > room.into() {
+                return None;
+            }
+        }
+        Some(convention(params, returns))
+    }
+}
+
+/// Registers that parameters take one after the other, or results if these are more.
+pub fn words_in_sequence(params: &[Param], returns: &[Param]) -> u32 {
+    let end = |list: &[Param]| {
+        list.iter().fold(0u32, |end, param| {
+            end.next_multiple_of(param.align.clamp(4, 16) / 4).saturating_add(words(param)).min(1 << 20)
+        })
+    };
+    end(params).max(end(returns))
 }
 
 /// What a call of a function overwrites whose code is made before its callers'. Such a function takes and gives words as
@@ -178,6 +245,7 @@ mod tests {
             name: String::new(),
             ty: ScalarType::B8,
             size,
+            is_array: true,
             align,
             offset: 0,
             reg: None,

@@ -1,6 +1,6 @@
 //! One function, from input to machine code: the whole backend on one screen.
 
-use crate::abi::{self, Known, RETURN_ADDRESS};
+use crate::abi::{self, Known};
 use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
@@ -162,10 +162,11 @@ fn overwritten(
     let blocks = func.blocks.iter().zip(returning).filter(|(_, returns)| *returns);
     for inst in blocks.flat_map(|(block, _)| &block.insts).filter(|inst| inst.op.calls_function()) {
         let more = func.known(&inst.op);
-        let address = more.map_or(RETURN_ADDRESS, |known| known.return_address);
+        let preserved = inst.op.preserved();
+        let address = more.map_or(preserved.return_address(), |known| known.return_address);
         for reg in (0..=254).map(general) {
             let is_address = (address..address + 2).contains(&reg.index);
-            if is_address || more.map_or(!abi::is_preserved(reg), |known| known.has(reg)) {
+            if is_address || more.map_or(!preserved.has(reg), |known| known.has(reg)) {
                 known.add(reg.index);
             }
         }

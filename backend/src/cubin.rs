@@ -302,6 +302,7 @@ mod tests {
                 name: "p".into(),
                 ty: ScalarType::U64,
                 size: 8,
+                is_array: false,
                 align: 8,
                 offset: 0,
                 reg: None,
@@ -316,6 +317,7 @@ mod tests {
             body: vec![],
             parts: vec![],
             launch: Default::default(),
+            preserved: Default::default(),
         };
         let options = Options { relocatable, ..Options::new(Sm::new(sm)) };
         let base = u32::from(Target::of(options.sm).unwrap().driver.params);

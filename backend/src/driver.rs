@@ -72,7 +72,7 @@ impl DriverFunction {
 
 /// A parameter of so many bytes, aligned to its size.
 fn param(ty: ScalarType, size: u32) -> Param {
-    Param { name: String::new(), ty, size, align: size, offset: 0, reg: None, pointer: None }
+    Param { name: String::new(), ty, size, is_array: false, align: size, offset: 0, reg: None, pointer: None }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod texture;
 mod warp;
 
 use crate::CodegenError;
-use crate::abi;
+use crate::abi::{self, Preserved};
 use crate::input::{RegId, SrcId};
 use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
@@ -54,7 +54,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         frame_bytes: size_of_frame(&func.frame),
         return_address: match (func.routine, func.facts.return_address) {
             (Some(routine), _) => runtime::return_address(routine),
-            (None, own) => own.unwrap_or(abi::RETURN_ADDRESS),
+            (None, own) => own.unwrap_or(func.facts.preserved.return_address()),
         },
         known: &func.facts.known,
         moving: func.frame.moving,
@@ -65,6 +65,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         never: Vec::new(),
         tables: Vec::new(),
         shown: Vec::new(),
+        called: Vec::new(),
         listed: plan.order.iter().filter_map(|&block| func.block(block).term.table()).collect(),
     };
     emitter.prologue(func)?;
@@ -84,8 +85,8 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     emitter.routines()?;
     let mut facts = func.facts.clone();
     facts.never.append(&mut emitter.never);
-    let Emitter { blocks, tables, shown, .. } = emitter;
-    Ok(Code { sm, blocks, tables, facts, frame: func.frame, shown })
+    let Emitter { blocks, tables, shown, called, .. } = emitter;
+    Ok(Code { sm, blocks, tables, facts, frame: func.frame, called, shown })
 }
 
 /// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
@@ -141,6 +142,8 @@ struct Emitter<'a> {
     /// Those that a branch has.
     listed: FxHashSet<JumpTable>,
     /// Where PTX registers get their values.
+    /// [`Code::called`].
+    called: Vec<Preserved>,
     shown: Vec<Mark>,
 }
 

@@ -6,7 +6,7 @@
 //! malformed one (an operand of the wrong class, a register that does not exist) gives
 //! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
 
-use crate::abi::Known;
+use crate::abi::{Known, Preserved};
 use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg, TypeKind};
 use smallvec::SmallVec;
 
@@ -43,6 +43,7 @@ pub struct Signature {
     /// Declared without a body in this module.
     pub external: bool,
     pub noreturn: bool,
+    pub preserved: Preserved,
     /// Whether it, or a function that it calls, may wait for other threads of its warp; true if unknown.
     pub waits: bool,
     /// What a call of it overwrites, where its code is known; otherwise it keeps the calling convention.
@@ -60,6 +61,7 @@ impl Default for Signature {
             params: Vec::new(),
             external: true,
             noreturn: false,
+            preserved: Preserved::default(),
             waits: true,
             known: None,
         }
@@ -93,6 +95,8 @@ pub struct Param {
     pub ty: ScalarType,
     /// Bytes; a scalar's own size, an array's whole size.
     pub size: u32,
+    /// An array of elements of the type, perhaps of one.
+    pub is_array: bool,
     /// Bytes, a power of two.
     pub align: u32,
     /// Bytes from the start of the parameter block.
@@ -191,6 +195,7 @@ pub struct Function {
     /// What operands of video instructions take of their registers, in the order of statements and operands.
     pub parts: Vec<Part>,
     pub launch: Launch,
+    pub preserved: Preserved,
 }
 
 /// Where `.pragma "nounroll"` appears.

@@ -6,6 +6,7 @@
 //! Invariants: blocks are in layout order; an instruction that may leave its block is its last one; control
 //! falls from a block into the next one unless that last instruction always leaves.
 
+use crate::abi::Preserved;
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
@@ -36,6 +37,8 @@ pub struct Code {
     pub tables: Vec<Table>,
     pub facts: Facts,
     pub frame: Frame,
+    /// What the functions preserve that it calls.
+    pub called: Vec<Preserved>,
     /// Where PTX registers get their values, if debuggers are to know.
     pub shown: Vec<Mark>,
 }

@@ -135,7 +135,7 @@ fn run(
                 let general = used[File::R as usize].max(called).max(u16::from(STACK_POINTER.index) + 1);
                 let mut registers = u32::from(general) + HIDDEN_REGISTERS;
                 if draft.func.follows_convention() {
-                    registers = registers.max(crate::abi::FEWEST_REGISTERS);
+                    registers = registers.max(draft.func.facts.preserved.fewest_registers());
                 }
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
             }
@@ -242,7 +242,7 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
 }
 
 fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switches) -> [Pool; 5] {
-    let pool = |file, count| Pool { file, count, reserved: None, saves: false, free: 0, unit: 1 };
+    let pool = |file, count| Pool { file, count, reserved: None, saves: None, free: 0, unit: 1 };
     // Callers keep what they have above. Barriers of theirs can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
@@ -256,7 +256,8 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
             file: File::R,
             count: general,
             reserved: Some(STACK_POINTER.index),
-            saves: !func.entry && func.routine.is_none() && !func.facts.private,
+            saves: (!func.entry && func.routine.is_none() && !func.facts.private)
+                .then_some(func.facts.preserved),
             free: if func.entry { target.limits.free_registers() as u16 } else { 0 },
             // What a function takes is lost to its callers.
             unit: if func.entry && switches.takes(Step::WholeUnits) { REGISTER_UNIT as u16 } else { 1 },

@@ -4,7 +4,6 @@
 //! [`Mark`] of it, at which the machine register has the word. From there on it does until either register is
 //! overwritten, on all paths: a forward dataflow over the machine code.
 
-use crate::abi;
 use crate::input::RegId;
 use crate::mach::{Block, BlockId, Code, MachInst};
 use crate::ori::ir::{File, Reg};
@@ -131,7 +130,10 @@ fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
     let inst = &made.inst;
     if name(inst) == "CALL" {
         // Routines of the runtime library keep a convention of their own.
-        let keeps = |at: u8| made.target.is_none() && abi::is_preserved(Reg { file: File::R, index: at });
+        let keeps = |at: u8| {
+            let reg = Reg { file: File::R, index: at };
+            made.target.is_none() && code.called.iter().all(|called| called.has(reg))
+        };
         contents.retain(|(at, _)| keeps(*at));
         return;
     }

@@ -2,16 +2,25 @@
 
 Parameters and results are of any size and alignment, in registers and on the stack. Functions call those of lower numbers
 by name and by address, under conditions and in loops, with words and predicates in use across the call, and have local
-memory, some of it of dynamic size, to which they pass pointers. One of them calls itself."""
+memory, some of it of dynamic size, to which they pass pointers. One of them calls itself. Some say how many registers and
+barriers they preserve."""
 import random
+import re
 
-HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
+HEADER = ".version 9.0\n.target sm_80\n.address_size 64\n"
 # ptxas refuses narrower ones in functions of other modules.
 SCALARS = {"b32": 4, "f32": 4, "s64": 8, "f64": 8}
 THREADS = 64
 WORDS = 16
 POINTED = 32
 """Bytes of the local memory that a pointer parameter names."""
+
+
+def text_for(target, text):
+    """A module for a target; sm_75 has no directives for preserved registers."""
+    if target == "sm_75":
+        text = re.sub(r" \.abi_preserve(_control)? \d+", "", text.replace(".target sm_80", ".target sm_75"))
+    return text
 
 
 class Parameter:
@@ -46,15 +55,29 @@ class Signature:
         most = 2 if simple else rng.choice([2, 4, 9, 20])
         self.parameters = [Parameter(f"p{i}", rng) for i in range(rng.randint(0, most))]
         self.result = Parameter("result", rng, 90) if rng.random() < 0.85 else None
+        self.preserved = ""
+        if rng.random() < 0.4 and self.fits():
+            self.preserved = rng.choice([
+                f" .abi_preserve {rng.choice([2, 3, 4, 5, 6, 7, 8, 9, 12, 17, 24, 40, 77])}",
+                f" .abi_preserve_control {rng.randrange(12)}",
+                f" .abi_preserve {rng.randint(2, 60)} .abi_preserve_control {rng.randrange(12)}",
+            ])
+
+    def fits(self):
+        """Whether the parameters fit into R4 to R15 one after the other, and the result."""
+        words = 4  # The depth and the place.
+        for parameter in self.parameters:
+            words = -(-words // max(1, parameter.align // 4)) * max(1, parameter.align // 4) + -(-parameter.size // 4)
+        return words <= 12 and (not self.result or self.result.size <= 48)
 
     def prototype(self, name):
         result = f"({self.result.declared()}) " if self.result else ""
-        return f"{result}{name} ({', '.join(['.param .b32 depth', '.param .u64 place'] + [p.declared() for p in self.parameters])})"
+        return f"{result}{name} ({', '.join(['.param .b32 depth', '.param .u64 place'] + [p.declared() for p in self.parameters])}){self.preserved}"
 
     def callprototype(self):
         result = f"({self.result.declared('_')})" if self.result else ""
         parameters = [".param .b32 _", ".param .u64 _"] + [p.declared("_") for p in self.parameters]
-        return f".callprototype {result} _ ({', '.join(parameters)});"
+        return f".callprototype {result} _ ({', '.join(parameters)}){self.preserved};"
 
 
 class Function:

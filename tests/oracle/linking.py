@@ -87,11 +87,11 @@ def main():
         cases = texts / "random.cases"
         for seed in range(arguments.first, arguments.first + arguments.programs):
             *modules, case = linked_programs.modules(seed)
-            for path, text in zip(random.values(), modules):
-                path.write_text(text)
             cases.write_text(case)
             two = {name: random[name] for name in own}
             for number, target in enumerate(targets):
+                for path, text in zip(random.values(), modules):
+                    path.write_text(linked_programs.text_for(target, text))
                 level = (3, 3, 1, 3, 0, 3, 2)[(seed + number) % 7]
                 linker.run(f"seed {seed}", target, two, random["whole"], cases, [f"-O{level}"])
     print(f"linking: {linker.count - len(linker.wrong)} of {linker.count} programs of two objects agree")

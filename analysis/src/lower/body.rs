@@ -57,6 +57,7 @@ impl<'db> Walker<'db> {
         self.function.entry = heading.is_entry(self.text);
         self.function.linkage = heading.linkage(self.text);
         self.function.launch = launch(heading);
+        self.function.preserved = heading.preserved();
         let visible = TextRange::up_to(TextSize::of(self.text));
         self.parameters(&heading.results, visible, Site::Result);
         if let Some(range) = heading.name {
@@ -434,6 +435,7 @@ impl<'db> Walker<'db> {
         (result.returns, all.returns) = signature::parameters(&heading.results, self.text);
         (result.params, all.params) = signature::parameters(&heading.parameters, self.text);
         result.noreturn = heading.is_noreturn();
+        result.preserved = heading.preserved();
         self.prototypes.push(result);
         self.prototype_shapes.push(Arc::new(all));
     }

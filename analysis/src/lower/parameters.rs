@@ -30,6 +30,7 @@ pub(super) fn leave_body(function: &mut Function) {
             name: variable.name.clone(),
             ty: variable.ty,
             size,
+            is_array: size != variable.ty.bytes(),
             align: variable.align,
             offset,
             reg: None,

@@ -3,6 +3,7 @@
 use std::mem::{swap, take};
 use std::sync::Arc;
 
+use ptx_backend::abi::Preserved;
 use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol};
 use ptx_isa::{Opcode, Space};
 use ptx_syntax::SyntaxError;
@@ -373,4 +374,5 @@ fn clear_function(function: &mut Function) {
     (nounroll.everywhere, _) = (false, nounroll.before.clear());
     (function.entry, function.linkage) = (false, Linkage::Internal);
     (function.labels, function.launch) = (0, Launch::default());
+    function.preserved = Preserved::default();
 }

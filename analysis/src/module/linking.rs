@@ -29,6 +29,17 @@ pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl
             .to_owned(),
         );
     }
+    for (word, one, other) in [
+        (".abi_preserve", was.preserved.general, is.preserved.general),
+        (".abi_preserve_control", was.preserved.control, is.preserved.control),
+    ] {
+        if one != other {
+            return Some(match one {
+                Some(count) => format!("with `{word} {count}`"),
+                None => format!("without `{word}`"),
+            });
+        }
+    }
     (was.noreturn != is.noreturn)
         .then(|| if was.noreturn { "`.noreturn`" } else { "without `.noreturn`" }.to_owned())
 }

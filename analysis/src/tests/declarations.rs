@@ -271,3 +271,18 @@ fn short_parameters_of_functions() {
         ],
     );
 }
+
+#[test]
+fn declarations_preserve_the_same_registers() {
+    check(
+        &[
+            ".func f() .abi_preserve 4 .abi_preserve_control 2;\n.func f() .abi_preserve_control 2 .abi_preserve 4 { ret; }",
+            ".visible .func a();\n.visible .func b() .abi_preserve 4 { ret; }\n.alias a, b;",
+        ],
+        &[
+            (".func f() .abi_preserve 4;\n.func f() { ret; }", 2, "E0205"),
+            (".func f();\n.func f() .abi_preserve_control 4 { ret; }", 2, "E0205"),
+            (".func f() .abi_preserve 4;\n.func f() .abi_preserve 5 { ret; }", 2, "E0205"),
+        ],
+    );
+}

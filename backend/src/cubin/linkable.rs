@@ -15,16 +15,29 @@ use super::note::Unwound;
 use super::numbers::*;
 use super::symbols::{Names, entry_size};
 use super::{LinkFunction, Linker, note};
+use crate::abi::{self, Preserved};
 use crate::assemble::LinkTo;
 use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::Slot;
+use crate::ori::ir::{File, Reg};
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
 use ptx_isa::{ScalarType, Space};
 use rustc_hash::FxHashMap;
 
+/// Symbols that the linker defines for tables of unified functions and their data.
+const UNIFIED_TABLES: [&str; 8] = [
+    "__UDT_OFFSET",
+    "__UFT_OFFSET",
+    "__UFT_CANONICAL",
+    "__UDT_CANONICAL",
+    "__UFT",
+    "__UDT",
+    "__UFT_END",
+    "__UDT_END",
+];
 /// Bytes of an instruction.
 const WORD: u64 = 16;
 /// The linker refuses objects without it from sm_90 on.
@@ -81,6 +94,14 @@ struct Open {
     kind: u32,
     named: Named,
     addend: i64,
+}
+
+impl Open {
+    /// It takes the address of a function. A return address has the function's own name too, and an addend.
+    fn takes_function(&self) -> bool {
+        let is_function = matches!(self.named, Named::Own(_) | Named::Foreign(_));
+        self.kind == R_CUDA_ABS32_LO_32 && is_function && self.addend == 0
+    }
 }
 
 impl Linker<'_> {
@@ -363,9 +384,13 @@ impl Linker<'_> {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
         }
         if self.target.cubin.rela {
-            // From sm_90 on the linker refuses objects that do not know of the system's part of shared memory.
-            let name = ".nv.reservedSmem.offset0";
-            table.add(Symbol { size: 4, ..symbol(name, None, Binding::Weak, SymbolKind::Object, 0) }, None);
+            // From sm_90 on the linker refuses objects that do not know of the system's part of shared memory. Where functions
+            // have addresses ptxas names tables of unified ones too.
+            let tables = if self.uses_addresses(&open) { &UNIFIED_TABLES[..] } else { &[] };
+            let named = tables.iter().map(|&name| (name, 8)).chain([(".nv.reservedSmem.offset0", 4)]);
+            for (name, size) in named {
+                table.add(Symbol { size, ..symbol(name, None, Binding::Weak, SymbolKind::Object, 0) }, None);
+            }
         }
         let ids = table.finish(&mut self.image);
         let id = |named: Named| ids.get(&Key::Named(named)).copied().unwrap_or(SymbolId(0));
@@ -456,6 +481,14 @@ impl Linker<'_> {
             .write(format)
             .map(|file| (file, module_bytes))
             .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
+    }
+
+    /// The address of a function is taken, or one is called by its address.
+    fn uses_addresses(&self, open: &[Vec<Open>]) -> bool {
+        let in_data = self.initial_symbols().any(|symbol| matches!(symbol, Name::Function(_)));
+        in_data
+            || open.iter().flatten().any(Open::takes_function)
+            || self.functions.iter().any(|f| !indirect_calls(f).is_empty())
     }
 
     fn section(&mut self, name: &str, kind: u32, flags: u64, align: u64, entry_size: u64) -> SectionId {
@@ -617,17 +650,13 @@ impl Linker<'_> {
             found.dedup();
             words.extend(found);
         };
-        let is_function = |named: Named| matches!(named, Named::Own(_) | Named::Foreign(_));
         let each =
             || open.iter().enumerate().flat_map(|(i, relocs)| relocs.iter().map(move |reloc| (i, reloc)));
         let call = self.target.cubin.call_relocation;
         let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
         pairs(calls.collect(), &mut words);
-        // A return address has the function's own name too, and an addend.
-        let takes: Vec<(Named, Named)> = each()
-            .filter(|(_, r)| r.kind == R_CUDA_ABS32_LO_32 && is_function(r.named) && r.addend == 0)
-            .map(|(i, r)| (Named::Own(i), r.named))
-            .collect();
+        let takes: Vec<(Named, Named)> =
+            each().filter(|(_, r)| r.takes_function()).map(|(i, r)| (Named::Own(i), r.named)).collect();
         let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
             Name::Function(i) => by_index(self.env, i),
             _ => None,
@@ -636,7 +665,7 @@ impl Linker<'_> {
         taken.sort_unstable_by_key(|named| id(*named).0);
         taken.dedup();
         words.push([0, 2u32.wrapping_neg()]);
-        for named in taken {
+        for &named in &taken {
             let text = self.prototype_of(named);
             words.push([id(named).0, self.image.string(&text)]);
         }
@@ -656,7 +685,8 @@ impl Linker<'_> {
             !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
         });
         let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().map(|&i| Named::Foreign(i))).collect();
-        for named in all {
+        // Prototypes of those whose addresses are taken are in the call graph.
+        for named in all.into_iter().filter(|named| !taken.contains(named)) {
             let text = self.prototype_of(named);
             described.push([id(named).0, self.image.string(&text)]);
         }
@@ -665,12 +695,15 @@ impl Linker<'_> {
 
     fn prototype_of(&self, named: Named) -> String {
         match named {
-            Named::Own(i) => prototype(&self.functions[i].input.params, &self.functions[i].input.returns),
+            Named::Own(i) => {
+                let f = self.functions[i].input;
+                prototype(&f.params, &f.returns, f.preserved)
+            }
             Named::Foreign(i) => self
                 .env
                 .functions
                 .get(i as usize)
-                .map_or_else(String::new, |f: &Signature| prototype(&f.params, &f.returns)),
+                .map_or_else(String::new, |f: &Signature| prototype(&f.params, &f.returns, f.preserved)),
             _ => String::new(),
         }
     }
@@ -690,29 +723,54 @@ fn indirect_calls(f: &LinkFunction<'_>) -> Vec<String> {
             }),
             Stmt::Label(_) => None,
         })
-        .map(|signature| prototype(&signature.params, &signature.returns))
+        .map(|signature| prototype(&signature.params, &signature.returns, signature.preserved))
         .collect();
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// How a function is called, as text: results, then parameters, a letter for each.
-fn prototype(params: &[Param], returns: &[Param]) -> String {
-    let letter = |param: &Param| match (param.ty, param.size) {
-        (ty, size) if ty.bytes() != size => format!("b{size}"),
-        (ScalarType::F32, _) => "f".to_owned(),
-        (ScalarType::F64, _) => "d".to_owned(),
-        (_, 4) => "i".to_owned(),
-        (_, 8) => "l".to_owned(),
-        (_, 1) => "b".to_owned(),
-        (_, size) => format!("b{size}"),
+/// How a function is called, as text, the same in every object: where two objects differ, the linker loses functions. Results, then parameters, a letter for each. What it preserves follows, where it says
+/// so: the words of parameters or results and the first register, the return address, and masks of what it overwrites.
+fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> String {
+    // A vector of registers has the letter of a scalar of its size, an array that of its elements and their number.
+    let letter = |param: &Param| {
+        let bytes = param.ty.bytes().max(1);
+        let letter = match (param.ty, if param.is_array { bytes } else { param.size }) {
+            (ScalarType::F32, 4) => "f",
+            (ScalarType::F64, 8) => "d",
+            (_, 1) => "b",
+            (_, 2) => "h",
+            (_, 4) => "i",
+            (_, 8) => "l",
+            _ => "x",
+        };
+        let count = param.is_array.then(|| (param.size / bytes).to_string());
+        letter.to_owned() + &count.unwrap_or_default()
     };
     let mut text = String::from("#");
     if returns.is_empty() {
         text.push('v');
     }
     text.extend(returns.iter().chain(params).map(letter));
+    if preserved == Preserved::default() {
+        return text;
+    }
+    text.push('|');
+    let overwrites = |file, index| u128::from(!preserved.has(Reg { file, index }));
+    if preserved.general.is_some() {
+        let words = abi::words_in_sequence(params, returns);
+        text += &format!("{words}p{}r{}", abi::FIRST, preserved.return_address());
+    }
+    if preserved.control.is_some() {
+        let mask = (0..16).fold(0, |mask, i| mask | overwrites(File::B, i) << i);
+        text += &format!("sBx{mask:08x}");
+    }
+    if preserved.general.is_some() {
+        let half =
+            |first: u8, end: u8| (first..end).fold(0, |mask, i| mask | overwrites(File::R, i) << (i - first));
+        text += &format!("sRx{:032x}{:032x}", half(128, 255), half(0, 128));
+    }
     text
 }
 
@@ -759,5 +817,62 @@ impl Table {
         let ids = ids.collect();
         image.set_symbols(self.0.into_iter().map(|(symbol, _)| symbol).collect());
         ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn param(ty: ScalarType, size: u32, is_array: bool) -> Param {
+        Param {
+            name: String::new(),
+            ty,
+            size,
+            is_array,
+            align: ty.bytes(),
+            offset: 0,
+            reg: None,
+            pointer: None,
+        }
+    }
+
+    #[test]
+    fn prototypes_are_those_of_the_assembler() {
+        use ScalarType::{B8, B16, B32, B64, B128, F32, F64, U16};
+        let plain = |params: &[Param], returns: &[Param]| prototype(params, returns, Preserved::default());
+        assert_eq!(plain(&[], &[]), "#v");
+        let scalars = [B8, B16, B32, B64, B128, F32, F64].map(|ty| param(ty, ty.bytes(), false));
+        assert_eq!(plain(&scalars, &scalars[2..3]), "#ibhilxfd");
+        let arrays = [
+            param(B8, 1, true),
+            param(B8, 0, true),
+            param(B8, 24, true),
+            param(U16, 4, true),
+            param(B32, 4, true),
+            param(F64, 16, true),
+        ];
+        assert_eq!(plain(&arrays, &[]), "#vb1b0b24h2i1d2");
+        assert_eq!(plain(&[param(B32, 8, false)], &[]), "#vl");
+    }
+
+    #[test]
+    fn prototypes_name_registers_that_are_overwritten() {
+        let word = param(ScalarType::B32, 4, false);
+        let double = param(ScalarType::B64, 8, false);
+        let of = |general, control, params: &[Param]| {
+            prototype(params, std::slice::from_ref(&word), Preserved { general, control })
+        };
+        let some = std::slice::from_ref(&word);
+        assert_eq!(
+            of(Some(5), Some(2), some),
+            "#ii|1p4r18sBx00000003sRx7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffe0fff9"
+        );
+        let three = [word.clone(), double, word.clone()];
+        assert_eq!(
+            of(Some(230), None, &three),
+            "#iili|5p4r244sRx7fc000000000000000000000000000000000000000000000000000000000fff9"
+        );
+        assert_eq!(of(None, Some(0), some), "#ii|sBx00000000");
     }
 }

@@ -28,14 +28,17 @@ impl Emitter<'_> {
             Op::CallRoutine { routine } => runtime::return_address(routine),
             Op::Call { callee } => {
                 let known = self.known.iter().find(|(function, _)| *function == callee.function);
-                known.map_or(abi::RETURN_ADDRESS, |(_, known)| known.return_address)
+                known.map_or(callee.preserved.return_address(), |(_, known)| known.return_address)
             }
-            _ => abi::RETURN_ADDRESS,
+            _ => inst.op.preserved().return_address(),
         };
+        if inst.op.calls_function() && !self.called.contains(&inst.op.preserved()) {
+            self.called.push(inst.op.preserved());
+        }
         let (low, high) = (Dst::Reg(general(address)), Dst::Reg(general(address + 1)));
         let mut target = None;
         let (call, link) = match inst.op {
-            Op::CallTo { absolute: true } => {
+            Op::CallTo { absolute: true, .. } => {
                 self.return_address(&low, &high, back, at)?;
                 let mut call = Builder::new(self.sm, at, "CALL.ABS", "r")?;
                 call.reg(Field::Ra, File::R, operand(inst, 0)?);

@@ -233,6 +233,7 @@ fn program() -> impl Strategy<Value = Code> {
             tables: Vec::new(),
             facts: Default::default(),
             frame: Default::default(),
+            called: Vec::new(),
             shown: Vec::new(),
         }
     })

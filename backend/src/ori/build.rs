@@ -171,6 +171,8 @@ struct Lowering<'a> {
     results_at: u32,
     /// Bytes of both at the end of the stack.
     passed_bytes: u32,
+    /// [`call::Outgoing::align`].
+    passed_align: u32,
     /// Where the stack ends, if that changes.
     stack_end: Option<Variable>,
     /// Where the function's own result goes, if registers do not hold it.
@@ -193,10 +195,13 @@ impl<'a> Lowering<'a> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
-        let convention = Self::own_convention(func);
-        let (passed, results) = call::outgoing(env, func, target);
+        let preserved = if options.relocatable { func.preserved } else { abi::Preserved::default() };
+        let convention = Self::own_convention(func, preserved)?;
+        let passed = call::outgoing(env, func, target);
+        locals.align = locals.align.max(passed.align);
         let taken = stack::taken_align(func);
-        let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
+        let below =
+            (passed.params + passed.results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
         locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below));
         locals.size = locals.size.saturating_add(below.into());
         let mut in_memory = FxHashMap::default();
@@ -222,6 +227,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.preserved = preserved;
         out.facts.pointees_never_wait = !env.pointees_wait;
         out.facts.statements = Statements::of(func);
         out.facts.locals.clone_from(&locals.offsets);
@@ -260,7 +266,8 @@ impl<'a> Lowering<'a> {
             errors_at_exit: options.errors_at_exit,
             words: FxHashMap::default(),
             in_memory,
-            results_at: passed,
+            results_at: passed.params,
+            passed_align: passed.align,
             passed_bytes: below,
             stack_end: None,
             result_address: None,
@@ -274,15 +281,15 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn own_convention(func: &Function) -> Convention {
+    fn own_convention(func: &Function, preserved: abi::Preserved) -> Result<Convention> {
         if func.entry {
-            return Convention {
+            return Ok(Convention {
                 params: Vec::new(),
                 results: abi::Results::Registers(Vec::new()),
                 stack_bytes: 0,
-            };
+            });
         }
-        abi::convention(&func.params, &func.returns)
+        preserved.convention(&func.params, &func.returns).ok_or_else(|| call::no_place(SrcId(0)))
     }
 
     fn body(&mut self, checkpoint: &dyn Fn()) -> Result<()> {

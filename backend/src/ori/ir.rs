@@ -157,6 +157,8 @@ pub struct Facts {
     pub statements: Statements,
     /// Loops whose iterations were copied, in the order in which they were.
     pub unrolled: Vec<Unrolled>,
+    /// What it preserves, unless it is private.
+    pub preserved: abi::Preserved,
     /// Its callers are compiled after it, and know what it overwrites.
     pub private: bool,
     /// One past the last general register in which callers pass a word, read or not; zero where they pass none.

@@ -5,6 +5,7 @@
 pub use super::operations::Op;
 
 use super::memory::Order;
+use crate::abi::Preserved;
 use crate::input::Symbol;
 
 macro_rules! modifiers {
@@ -241,6 +242,7 @@ pub struct Callee {
     pub function: u32,
     /// It may wait for other threads.
     pub waits: bool,
+    pub preserved: Preserved,
 }
 
 /// A number that is known when a kernel is linked with what it calls: a word of where a symbol lies, or what stands for the
@@ -289,6 +291,15 @@ impl Op {
     /// them.
     pub const fn makes_uniform_of_group(&self) -> bool {
         matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
+    }
+
+    /// What the function preserves that it calls, as far as nothing more is known.
+    pub const fn preserved(&self) -> Preserved {
+        match *self {
+            Op::Call { callee } => callee.preserved,
+            Op::CallTo { preserved, .. } => preserved,
+            _ => Preserved { general: None, control: None },
+        }
     }
 
     /// A call by the calling convention of functions, whose code is not here.

@@ -17,6 +17,7 @@ use super::memory::{Effect, Kind, Order, Space};
 use super::row::sample;
 use super::row::{Payload, Reader, Setting, Writer, families, operations, setting, strip};
 use super::signature::*;
+use crate::abi::Preserved;
 use crate::ori::op::*;
 use At::{A, B, C};
 use sass::Field;
@@ -60,7 +61,7 @@ operations! {
     /// Calls a function of the module. It overwrites what the convention lets it, and may do anything to memory.
     Call "CALL" { callee: Callee } [each_result()] <- [each_source()] Facts::WORST;
     /// Calls the function at an address, of which this is the first source: that of code, or counted from the section's start.
-    CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"] } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
+    CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"], preserved: Preserved } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
     /// A number that is known when the kernel is linked.
     Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
     /// Bytes of an entry of a table of the driver, which the driver fills in.

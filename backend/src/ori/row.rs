@@ -5,6 +5,7 @@
 //! with its modifiers as SASS writes them, `ISETP.LT.U32.AND`, and the numbers that SASS shows as operands in
 //! braces after it, `LEA{shift=2}`.
 
+use crate::abi::Preserved;
 use crate::input::Symbol;
 use crate::ori::ir::BlockId;
 use crate::ori::memory::Order;
@@ -245,11 +246,13 @@ impl Payload for Callee {
         if !self.waits {
             out.numbers.push_str(",goes=1");
         }
+        self.preserved.write(name, "", "", out);
     }
 
     fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
         let function = read_text(name, from)?.strip_prefix('f')?.parse().ok()?;
-        Some(Callee { function, waits: read_text("goes", from).is_none() })
+        let waits = read_text("goes", from).is_none();
+        Some(Callee { function, waits, preserved: Preserved::read(name, "", "", from)? })
     }
 
     fn setting(&self, _: &'static str, _: &'static str) -> Setting {
@@ -258,7 +261,37 @@ impl Payload for Callee {
 
     #[cfg(test)]
     fn samples() -> Vec<Self> {
-        vec![Callee { function: 0, waits: true }, Callee { function: 7, waits: false }]
+        let of = |function, waits, preserved| Callee { function, waits, preserved };
+        let [none, one, both] = <[Preserved; 3]>::try_from(Preserved::samples()).expect("three");
+        vec![of(0, true, none), of(7, false, one), of(8, true, both)]
+    }
+}
+
+impl Payload for Preserved {
+    fn write(&self, _: &str, _: &str, _: &str, out: &mut Writer) {
+        for (name, count) in [("preserves", self.general), ("barriers_from", self.control)] {
+            if let Some(count) = count {
+                write_number(name, count.into(), out);
+            }
+        }
+    }
+
+    fn read(_: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
+        let count = |name, from: &mut Reader<'_>| match read_text(name, from) {
+            Some(text) => number(text)?.try_into().ok().map(Some),
+            None => Some(None),
+        };
+        Some(Preserved { general: count("preserves", from)?, control: count("barriers_from", from)? })
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
+    }
+
+    #[cfg(test)]
+    fn samples() -> Vec<Self> {
+        let of = |general, control| Preserved { general, control };
+        vec![of(None, None), of(Some(0), None), of(Some(24), Some(3))]
     }
 }
 

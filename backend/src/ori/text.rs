@@ -135,6 +135,10 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     if facts.relocatable {
         text.push("relocatable".to_owned());
     }
+    for (name, count) in [("preserves", facts.preserved.general), ("barriers_from", facts.preserved.control)]
+    {
+        text.extend(count.map(|count| format!("{name}={count}")));
+    }
     if facts.reads_ctaid_z {
         text.push("ctaid_z".to_owned());
     }
@@ -374,6 +378,12 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                     func.facts.barriers = value.try_into().map_err(|_| "too many barriers")?;
                 }
                 ("facts", "relocatable") => func.facts.relocatable = true,
+                ("facts", "preserves" | "barriers_from") => {
+                    let preserved = &mut func.facts.preserved;
+                    let is_general = key == "preserves";
+                    let count = if is_general { &mut preserved.general } else { &mut preserved.control };
+                    *count = Some(value.try_into().map_err(|_| "too many registers")?);
+                }
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "tensor") => {
                     func.facts.tensor.0 = value.try_into().map_err(|_| "no such use of tensor memory")?;

@@ -5,7 +5,7 @@
 //! spilling them would cost; those that find no place are broken up, and what finds no place then is returned
 //! to be spilled.
 
-use crate::abi;
+use crate::abi::{self, Preserved};
 use crate::ori::ir::{File, Function, Reg};
 use crate::regalloc::banks::ReadTogether;
 use crate::regalloc::bundle::{Bundle, Bundles};
@@ -22,8 +22,8 @@ pub(crate) struct Pool {
     pub(crate) count: u16,
     /// … but for this one.
     pub(crate) reserved: Option<u8>,
-    /// Registers that the calling convention preserves have to be saved, and come after the others.
-    pub(crate) saves: bool,
+    /// Registers that a function has to save come after the others.
+    pub(crate) saves: Option<Preserved>,
     /// So many registers of a thread cost no occupancy, counted as ptxas counts them.
     pub(crate) free: u16,
     /// Registers are given to a thread in units of so many; one where fewer are better.
@@ -100,7 +100,7 @@ pub(crate) fn assign(
     // Registers up to the next unit cost nothing, nor do those that cost no occupancy, nor those that functions count at
     // least: an order that needs fewer would take some that have to be saved.
     let hidden = HIDDEN_REGISTERS as u16;
-    let least = if pool.saves { abi::FEWEST_REGISTERS as u16 } else { pool.free };
+    let least = if pool.saves.is_some() { abi::FEWEST_REGISTERS as u16 } else { pool.free };
     let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit).max(least) - hidden).min(pool.count);
     let read_together =
         if pool.unit > 1 { ReadTogether::new(bundles, func) } else { ReadTogether::default() };
@@ -238,8 +238,9 @@ impl<'a> Run<'a> {
         }
         let unsettled = Occupancy::new(pool.count, if pool.unit > 1 { live.points } else { 0 });
         let mut preserved = Registers::default();
-        let is_preserved = |r: &u16| abi::is_preserved(Reg { file: pool.file, index: *r as u8 });
-        for register in (0..pool.count).filter(|r| pool.saves && is_preserved(r)) {
+        let is_preserved =
+            |r: &u16| pool.saves.is_some_and(|saves| saves.has(Reg { file: pool.file, index: *r as u8 }));
+        for register in (0..pool.count).filter(is_preserved) {
             preserved.insert(usize::from(register));
         }
         let base = vec![None; bundles.bundles.len()];

@@ -2,7 +2,7 @@
 //! registers that a function saves for its caller.
 
 use crate::CodegenError;
-use crate::abi::{self, RETURN_ADDRESS};
+use crate::abi::{self, Preserved};
 use crate::input::SrcId;
 use crate::ori::cfg::returning_blocks;
 use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
@@ -43,8 +43,8 @@ pub(crate) struct Overwritten {
 enum By {
     Routine(Arc<runtime::Compiled>),
     Known(abi::Known),
-    /// All that functions may overwrite.
-    Convention,
+    /// All but what a function preserves.
+    Convention(Preserved),
 }
 
 impl Overwritten {
@@ -56,7 +56,10 @@ impl Overwritten {
                 by: By::Routine(runtime::compiled(target, routine)?),
             },
             (_, Some(known)) => Overwritten { return_address: known.return_address, by: By::Known(*known) },
-            (_, None) => Overwritten { return_address: RETURN_ADDRESS, by: By::Convention },
+            (op, None) => {
+                let preserved = op.preserved();
+                Overwritten { return_address: preserved.return_address(), by: By::Convention(preserved) }
+            }
         })
     }
 
@@ -69,7 +72,7 @@ impl Overwritten {
             || match &self.by {
                 By::Routine(routine) => routine.overwrites.binary_search(&reg).is_ok(),
                 By::Known(known) => known.has(reg),
-                By::Convention => !abi::is_preserved(reg),
+                By::Convention(preserved) => !preserved.has(reg),
             }
     }
 
@@ -85,7 +88,7 @@ impl Overwritten {
                 let used = known.registers.saturating_sub(HIDDEN_REGISTERS) as u16;
                 used.max(u16::from(self.return_address) + 2)
             }
-            By::Convention => 0,
+            By::Convention(_) => u16::from(self.return_address) + 2,
         }
     }
 }
@@ -244,11 +247,18 @@ pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Resu
 /// Preserved registers that allocated code writes.
 fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
     let written = written(func, target)?;
-    let preserved = |index: &u8| {
+    let kept = |index: &u8| {
         let reg = Reg { file: File::R, index: *index };
-        reg != STACK_POINTER && abi::is_preserved(reg) && written[usize::from(*index)]
+        reg != STACK_POINTER && must_keep(func, reg) && written[usize::from(*index)]
     };
-    Ok((0..=254).filter(preserved).collect())
+    Ok((0..=254).filter(kept).collect())
+}
+
+/// A function that is not private must leave the register as it was, or has in it the address that it returns to.
+pub(crate) fn must_keep(func: &Function, reg: Reg) -> bool {
+    let preserved = func.facts.preserved;
+    let address = preserved.return_address();
+    preserved.has(reg) || reg.file == File::R && (address..address + 2).contains(&reg.index)
 }
 
 /// General registers that allocated code writes, or leaves written after calls though callers want them preserved.
@@ -265,7 +275,10 @@ fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError
         if inst.op.is_call() {
             let by = Overwritten::by(&inst.op, func, target)?;
             written[usize::from(by.return_address)..][..2].fill(true);
-            if let By::Convention = by.by {
+            // Callers of this function preserve the same as what it calls.
+            if let By::Convention(preserved) = by.by
+                && preserved == func.facts.preserved
+            {
                 continue;
             }
             for index in 0..=254 {
@@ -301,7 +314,7 @@ pub(super) fn save(
         return Ok(());
     }
     let registers = if func.facts.private { Vec::new() } else { to_save(func, target)? };
-    let barriers = barriers_to_save(func);
+    let barriers = barriers_to_save(func, target)?;
     if registers.is_empty() && barriers.is_empty() {
         return Ok(());
     }
@@ -326,17 +339,24 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Barriers of the caller that allocated code sets.
-fn barriers_to_save(func: &Function) -> Vec<Reg> {
-    let insts = func.layout.iter().flat_map(|&b| &func.block(b).insts);
-    let set = insts.flat_map(|inst| &inst.dsts).filter_map(|dst| match *dst {
-        Dst::Reg(reg) if reg.file == File::B && abi::is_preserved(reg) => Some(reg),
-        _ => None,
-    });
-    let mut barriers: Vec<Reg> = set.collect();
-    barriers.sort_unstable();
-    barriers.dedup();
-    barriers
+/// Barriers of the caller that allocated code sets, or what it calls.
+fn barriers_to_save(func: &Function, target: &Target) -> Result<Vec<Reg>, CodegenError> {
+    let mut set = [false; 16];
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
+        for dst in &inst.dsts {
+            if let Dst::Reg(Reg { file: File::B, index }) = *dst {
+                set[usize::from(index)] = true;
+            }
+        }
+        if inst.op.is_call() {
+            let by = Overwritten::by(&inst.op, func, target)?;
+            for (index, set) in (0..).zip(&mut set) {
+                *set |= by.has(Reg { file: File::B, index });
+            }
+        }
+    }
+    let barriers = (0..).zip(set).filter(|(_, set)| *set).map(|(index, _)| Reg { file: File::B, index });
+    Ok(barriers.filter(|reg| func.facts.preserved.has(*reg)).collect())
 }
 
 /// What a function keeps in its frame for its caller: general registers, and above them barriers.

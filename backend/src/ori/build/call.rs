@@ -8,9 +8,9 @@ use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement, shape};
 use crate::CodegenError;
-use crate::abi::{self, ArgumentPlace, Convention, Results};
+use crate::abi::{self, ArgumentPlace, Convention, Preserved, Results};
 use crate::driver::DriverFunction;
-use crate::input::{Linkage, Operand, Param, Signature, Stmt, Symbol};
+use crate::input::{Linkage, Operand, Param, Signature, SrcId, Stmt, Symbol};
 use crate::layout::{self, Slot};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Callee, MemSize, Op};
@@ -71,7 +71,8 @@ impl<'a> Lowering<'a> {
                 None => return self.unsupported(instr, "a call by address without a prototype"),
             },
         };
-        let convention = self.convention(&signature.params, &signature.returns)?;
+        let preserved = if self.relocatable { signature.preserved } else { Preserved::default() };
+        let convention = self.convention(&signature.params, &signature.returns, preserved)?;
         let (formals, given) = (signature.params.len(), parts.arguments.len());
         let open = signature.params.last().is_some_and(abi::is_open);
         if given != formals && !(open && given + 1 == formals)
@@ -88,19 +89,19 @@ impl<'a> Lowering<'a> {
             }
             Some(i) if signature.is_of_driver() && !self.relocatable => {
                 target.push(self.function_slot(Slot::Function(i))?);
-                Op::CallTo { absolute: true }
+                Op::CallTo { absolute: true, preserved }
             }
             Some(function) if let Some(known) = signature.known => {
                 if !self.out.facts.known.iter().any(|(other, _)| *other == function) {
                     self.out.facts.known.push((function, known));
                 }
-                Op::Call { callee: Callee { function, waits: signature.waits } }
+                Op::Call { callee: Callee { function, waits: signature.waits, preserved } }
             }
-            Some(function) => Op::Call { callee: Callee { function, waits: signature.waits } },
+            Some(function) => Op::Call { callee: Callee { function, waits: signature.waits, preserved } },
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;
                 target.push(if self.relocatable { address } else { self.call_target(address) });
-                Op::CallTo { absolute: false }
+                Op::CallTo { absolute: false, preserved }
             }
         };
         let mut arguments = Vec::with_capacity(given);
@@ -181,11 +182,11 @@ impl<'a> Lowering<'a> {
         results
     }
 
-    fn convention(&self, params: &[Param], returns: &[Param]) -> Result<Convention> {
+    fn convention(&self, params: &[Param], returns: &[Param], preserved: Preserved) -> Result<Convention> {
         if params.iter().chain(returns).any(|param| param.size > MOST_BYTES) {
             return Err(CodegenError::unsupported(self.src, "a parameter of more than 64 KB"));
         }
-        Ok(abi::convention(params, returns))
+        preserved.convention(params, returns).ok_or_else(|| no_place(self.src))
     }
 
     /// A copy in a register of the calling convention.
@@ -215,7 +216,7 @@ impl<'a> Lowering<'a> {
         arguments: Vec<Vec<Src>>,
     ) -> Result<Vec<Vec<Src>>> {
         let slot = self.function_slot(Slot::Driver(function))?;
-        let call = (Op::CallTo { absolute: true }, &[slot][..]);
+        let call = (Op::CallTo { absolute: true, preserved: Preserved::default() }, &[slot][..]);
         Ok(self.transfer(call, &function.convention(), &function.returns(), arguments))
     }
 
@@ -582,6 +583,14 @@ fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>)
     }
 }
 
+/// Parameters or results of a function with `.abi_preserve` whose place is not known.
+pub(super) fn no_place(at: SrcId) -> CodegenError {
+    CodegenError::unsupported(
+        at,
+        "parameters or results that `.abi_preserve` leaves no registers for below R16",
+    )
+}
+
 /// Bytes that a call passes for a parameter of open length.
 fn open_bytes(func: &crate::input::Function, signature: &Signature, instr: &crate::input::Instr) -> u32 {
     if !signature.params.last().is_some_and(abi::is_open) {
@@ -610,12 +619,15 @@ fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
 }
 
 /// What the calls of a function need of its frame: bytes of parameters, and of large results after them.
-pub(super) fn outgoing(
-    env: &crate::input::Env,
-    func: &crate::input::Function,
-    target: &Target,
-) -> (u32, u32) {
-    let (mut params, mut results) = (0, 0);
+pub(super) struct Outgoing {
+    pub(super) params: u32,
+    pub(super) results: u32,
+    /// The largest alignment of these, zero without any: functions rely on a stack pointer that is a multiple of it.
+    pub(super) align: u32,
+}
+
+pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function, target: &Target) -> Outgoing {
+    let (mut params, mut results, mut align) = (0, 0, 0);
     for stmt in &func.body {
         let crate::input::Stmt::Instr(instr) = stmt else { continue };
         if instr.opcode.form != ptx_isa::FormId::Call {
@@ -631,11 +643,16 @@ pub(super) fn outgoing(
         let Some(signature) = signature else { continue };
         let convention = abi::convention(&signature.params, &signature.returns);
         params = params.max(convention.stack_bytes.saturating_add(open_bytes(func, signature, instr)));
+        let on_stack = convention.params.iter().zip(&signature.params);
+        let on_stack = on_stack.filter(|(place, _)| matches!(place, ArgumentPlace::Stack(_)));
+        align = on_stack.fold(align, |most, (_, param)| most.max(param.align));
         if let Results::Memory { bytes, .. } = convention.results {
             results = results.max(bytes);
+            align = signature.returns.iter().fold(align, |most, result| most.max(result.align));
         }
     }
-    (params.next_multiple_of(16), results.next_multiple_of(16))
+    let rounded = |bytes: u32| bytes.next_multiple_of(align.max(16));
+    Outgoing { params: rounded(params), results: rounded(results), align }
 }
 
 /// The parameters of a function whose addresses its body uses otherwise than by loads at known places.

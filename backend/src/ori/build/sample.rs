@@ -92,6 +92,7 @@ impl Sample {
             name: name.into(),
             ty,
             size,
+            is_array: false,
             align: size,
             offset,
             reg: None,

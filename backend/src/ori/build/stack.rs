@@ -91,6 +91,7 @@ impl<'a> Lowering<'a> {
             Some(bytes) => self.add(end, Src::imm(bytes.wrapping_neg())),
             None => self.add(end, size.neg()),
         };
+        let align = align.max(self.passed_align);
         let end = self.lop3(lut::A & lut::B, lower, Src::imm(align.wrapping_neg()), Src::ZERO);
         self.move_stack(end);
         let start = self.add(end, Src::imm(self.passed_bytes));

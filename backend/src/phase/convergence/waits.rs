@@ -180,7 +180,7 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
             Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Count),
-            Op::CallTo { absolute: false } if !pointees_never_wait => waits.push(Wait::Count),
+            Op::CallTo { absolute: false, .. } if !pointees_never_wait => waits.push(Wait::Count),
             Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
             // More threads than those of the block.
             Op::ClusterWait if waits.contains(&Wait::Warp) => {}

@@ -8,7 +8,7 @@ use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term,
 use crate::ori::op::{ICmp, Op};
 use crate::ori::signature::{facts, special};
 use crate::regalloc::STACK_POINTER;
-use crate::regalloc::convention::Overwritten;
+use crate::regalloc::convention::{Overwritten, must_keep};
 use crate::runtime;
 use smallvec::SmallVec;
 
@@ -349,13 +349,16 @@ impl Checker<'_> {
             let kept = is_frame
                 || match own {
                     Some(first) => (first..first + 2).contains(&index),
-                    None => abi::is_preserved(reg),
+                    None => must_keep(self.after, reg),
                 };
             if kept {
                 self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
             }
         }
-        for reg in (0..16).map(|index| Reg { file: File::B, index }).filter(|reg| abi::is_preserved(*reg)) {
+        for reg in (0..16)
+            .map(|index| Reg { file: File::B, index })
+            .filter(|reg| self.after.facts.preserved.has(*reg))
+        {
             self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
         }
         Ok(())
