@@ -493,10 +493,12 @@ impl<'a> Lowering<'a> {
                 };
                 for (i, (result, start)) in func.returns.iter().zip(starts).enumerate() {
                     let words = self.given_words(i as u32, result)?;
-                    for (offset, word) in (start..).step_by(4).zip(words) {
+                    // Other objects may have no more than the result says.
+                    let align = if self.relocatable { result.align } else { 4 };
+                    for (at, word) in (0..).step_by(4).zip(words) {
                         if word.kind != SrcKind::Undef {
-                            let op = Op::Stl { size: MemSize::B32, offset: offset as i32 };
-                            self.effect(op, &[address, word]);
+                            let bytes = result.size.max(4) - at;
+                            self.give_word(address, start + at, word, bytes.min(4), align);
                         }
                     }
                 }
@@ -504,6 +506,22 @@ impl<'a> Lowering<'a> {
         }
         self.push(Inst::new(Op::Results, &[], &srcs, self.src));
         Ok(())
+    }
+
+    /// Stores some bytes of a word of a result where the caller wants it, which has this alignment.
+    fn give_word(&mut self, address: Src, start: u32, word: Src, bytes: u32, align: u32) {
+        let mut at = 0;
+        while at < bytes {
+            let left = bytes - at;
+            let (size, width) = match align {
+                4.. if left >= 4 => (MemSize::B32, 4),
+                2.. if left >= 2 => (MemSize::U16, 2),
+                _ => (MemSize::U8, 1),
+            };
+            let part = if at == 0 { word } else { self.shift_right_by(word, Src::imm(8 * at), false) };
+            self.effect(Op::Stl { size, offset: (start + at) as i32 }, &[address, part]);
+            at += width;
+        }
     }
 
     /// Ends the block by going back to the caller; a kernel's thread ends.
