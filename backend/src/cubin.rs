@@ -123,7 +123,7 @@ impl<'a> Linker<'a> {
             for (start, code_bytes) in pieces {
                 let words = code.get((start / 16) as usize..((start + code_bytes) / 16) as usize);
                 let frame = debug::frame(sm, words.unwrap_or_default());
-                all.push((i, start, Unwound { code_bytes, frame }));
+                all.push((i, start, Unwound { code_bytes, frame, caller: None }));
             }
         }
         all
@@ -138,11 +138,11 @@ impl<'a> Linker<'a> {
         let code_bytes: Vec<u64> = self.functions.iter().map(|f| f.code.code.len() as u64 * 16).collect();
         let unwound = self.unwound();
         let (frames, frame_addresses) =
-            note::debug_frame(&unwound.iter().map(|(.., unwound)| *unwound).collect::<Vec<_>>());
+            note::debug_frame(&unwound.iter().map(|(.., unwound)| unwound.clone()).collect::<Vec<_>>());
         let frame_relocs: Vec<Reloc> = frame_addresses
             .iter()
             .zip(&unwound)
-            .map(|(&at, &(kernel, start, _))| Reloc {
+            .map(|(&(_, at), &(kernel, start, _))| Reloc {
                 at,
                 symbol: Referent::Kernel(kernel),
                 kind: R_CUDA_64,

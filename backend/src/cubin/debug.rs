@@ -4,10 +4,12 @@
 //! ptxas's files. In objects, names of sections do too, since the linker concatenates sections of one name.
 
 use super::data::{Referent, Reloc};
+use super::note::Saved;
 use super::numbers::{R_CUDA_32, R_CUDA_64, R_CUDA_G64};
 use crate::input::Variable;
+use crate::ori::ir::{File, Reg};
 use ptx_isa::Space;
-use sass::{Field, Sm};
+use sass::{Field, RegFile, Sm};
 
 /// The debug data of a module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -105,6 +107,40 @@ pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
             Some(_) => break,
             None if found.is_some() => return None,
             None => {}
+        }
+    }
+    found
+}
+
+/// Where a function has saved registers of its caller in its frame: stores of those that the code has not written before.
+pub(super) fn saved(
+    sm: Sm,
+    code: &[u128],
+    frame: Option<(u32, u32)>,
+    is_preserved: impl Fn(Reg) -> bool,
+) -> Vec<Saved> {
+    let Some((start, bytes)) = frame else { return Vec::new() };
+    let mut found: Vec<Saved> = Vec::new();
+    let mut written = [false; 256];
+    for (place, word) in (1u32..).zip(code.iter().take(PROLOGUE)) {
+        let Some(inst) = sass::decode(sm, *word) else { break };
+        if matches!(inst.form().mnemonic, "BRA" | "BRX" | "CALL" | "RET" | "EXIT") {
+            break;
+        }
+        if inst.form().mnemonic == "STL"
+            && place * 16 > start
+            && inst.get(Field::Ra) == Some(R1)
+            && let (Some(offset), Some(register)) = (inst.get(Field::Offset), inst.get(Field::Rb))
+            && let (Ok(offset), Ok(register)) = (u32::try_from(offset), u8::try_from(register))
+            && offset < bytes
+            && inst.reads(sm).any(|used| (used.file, used.index, used.count) == (RegFile::R, register, 1))
+            && !written[usize::from(register)]
+            && is_preserved(Reg { file: File::R, index: register })
+        {
+            found.push(Saved { at: place * 16, register, place: offset });
+        }
+        for used in inst.writes(sm).filter(|used| used.file == RegFile::R) {
+            (0..used.count).for_each(|i| written[usize::from(used.index.saturating_add(i))] = true);
         }
     }
     found

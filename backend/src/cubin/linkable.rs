@@ -7,11 +7,11 @@
 
 use super::Sizes;
 use super::data::{Data, Referent, Reloc};
-use super::debug::{Debug, frame};
+use super::debug::{Debug, frame, saved};
 use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
 use super::info::{Attribute, Records, compat};
 use super::lines::Lines;
-use super::note::Unwound;
+use super::note::{Caller, Unwound};
 use super::numbers::*;
 use super::symbols::{Names, entry_size};
 use super::{LinkFunction, Linker, note};
@@ -42,8 +42,6 @@ const UNIFIED_TABLES: [&str; 8] = [
 const WORD: u64 = 16;
 /// The linker refuses objects without it from sm_90 on.
 const MERCURY_VERSION: u16 = 0x0101;
-/// Bytes from a common entry of the frame description to the address of the function that it is for.
-const COMMON_ENTRY: u64 = 68;
 /// What code adds to indices of lists of targets.
 const TABLE_BIAS: i64 = 0x8000;
 
@@ -145,7 +143,14 @@ impl Linker<'_> {
         let unwound: Vec<Unwound> = code
             .iter()
             .zip(&sizes)
-            .map(|(words, &code_bytes)| Unwound { code_bytes, frame: frame(sm, words) })
+            .zip(self.functions)
+            .map(|((words, &code_bytes), f)| {
+                let frame = frame(sm, words);
+                let return_address = f.input.preserved.return_address();
+                let saved = || saved(sm, words, frame, |reg| f.input.preserved.has(reg));
+                let caller = (!f.input.entry).then(|| Caller { return_address, saved: saved() });
+                Unwound { code_bytes, frame, caller }
+            })
             .collect();
         let (frame_bytes, frame_addresses) = note::debug_frame(&unwound);
         let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));
@@ -463,9 +468,9 @@ impl Linker<'_> {
             self.fill(*section, *of, bytes);
         }
         let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
-        let described = frame_addresses.iter().enumerate().flat_map(|(i, &at)| {
-            // The common entry of each function precedes its own, with the word that names it.
-            let common = i64::try_from(at - COMMON_ENTRY).unwrap_or(0);
+        let described = frame_addresses.iter().enumerate().flat_map(|(i, &(common, at))| {
+            // The word before the address names the common entry.
+            let common = i64::try_from(common).unwrap_or(0);
             [entry(at - 8, frames_id, R_CUDA_64, common), entry(at, id(Named::Own(i)), R_CUDA_64, 0)].concat()
         });
         let described = described.collect();

@@ -42,55 +42,121 @@ pub(super) fn cuda(virtual_sm: Sm) -> Vec<u8> {
     note(CUDA_NOTE, &description)
 }
 
-/// A common information entry: code alignment 4, data alignment -4, frame address R1.
-const FRAME_COMMON: [u8; 40] = [
-    0xff, 0xff, 0xff, 0xff, 0x24, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
-    0xff, // length, id (64-bit DWARF)
-    0xff, 0xff, 0xff, 0xff, 3, 0, 4, 0x7c, // id, version 3, no augmentation, alignments
-    0xff, 0xff, 0xff, 0xff, 0x0f, // return address register: none
-    0x0c, 0x81, 0x80, 0x80, 0x28, 0x00, // def_cfa R1, 0
-    0x08, 0xff, 0x81, 0x80, 0x28, // same_value R255
-];
-const FRAME_COMMON_TAIL: [u8; 8] = [0x08, 0x81, 0x80, 0x80, 0x28, 0, 0, 0]; // same_value R1
-
 /// The code of a function, as unwinding needs it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unwound {
     pub(super) code_bytes: u64,
     /// The offset from which its frame exists, and the size of the frame.
     pub(super) frame: Option<(u32, u32)>,
+    /// What it does for its caller; none for kernels, and where functions follow the kernel's code.
+    pub(super) caller: Option<Caller>,
 }
 
-/// `.debug_frame` for functions, and the offset of the address field of each.
-pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<u64>) {
+/// What a function does for its caller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Caller {
+    /// The first register of the pair with the address where it returns to.
+    pub(super) return_address: u8,
+    pub(super) saved: Vec<Saved>,
+}
+
+/// A register of the caller that is saved in the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Saved {
+    /// The offset of the byte after the store.
+    pub(super) at: u32,
+    pub(super) register: u8,
+    /// Bytes above the lowered stack pointer.
+    pub(super) place: u32,
+}
+
+/// Bytes of code and of the stack are counted in such units.
+const UNIT: u32 = 4;
+const SAME_VALUE: u8 = 0x08;
+const DEFINE_FRAME: u8 = 0x0c;
+const ADVANCE: u8 = 0x04;
+const OFFSET_EXTENDED: u8 = 0x05;
+const STACK_POINTER: u8 = 1;
+
+/// A register by its number for debuggers.
+fn register(out: &mut Vec<u8>, index: u8) {
+    super::lines::unsigned(out, 0x0500_0000 + u64::from(index));
+}
+
+/// The frame lies so many bytes below R1.
+fn define_frame(out: &mut Vec<u8>, bytes: u32) {
+    out.push(DEFINE_FRAME);
+    register(out, STACK_POINTER);
+    super::lines::unsigned(out, bytes.into());
+}
+
+fn advance(out: &mut Vec<u8>, bytes: u32) {
+    out.push(ADVANCE);
+    out.extend((bytes / UNIT).to_le_bytes());
+}
+
+/// An entry of so many bytes in the 64-bit form, padded to a multiple of four with `DW_CFA_nop`.
+fn entry(out: &mut Vec<u8>, mut content: Vec<u8>) {
+    content.resize(content.len().next_multiple_of(4), 0);
+    out.extend(u32::MAX.to_le_bytes());
+    out.extend((content.len() as u64).to_le_bytes());
+    out.extend(content);
+}
+
+/// What entries of functions have in common: code alignment 4, data alignment -4, frame address R1.
+fn common(return_address: Option<u8>) -> Vec<u8> {
+    let mut out = u64::MAX.to_le_bytes().to_vec();
+    // Version 3, no augmentation, the alignments.
+    out.extend([3, 0, 4, 0x7c]);
+    match return_address {
+        Some(index) => register(&mut out, index),
+        None => super::lines::unsigned(&mut out, u32::MAX.into()),
+    }
+    define_frame(&mut out, 0);
+    let pair = return_address.into_iter().flat_map(|first| [first, first + 1]);
+    for index in [255, STACK_POINTER].into_iter().chain(pair) {
+        out.push(SAME_VALUE);
+        register(&mut out, index);
+    }
+    out
+}
+
+/// `.debug_frame` for functions, and for each the offsets of its common entry and of its address field.
+pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<(u64, u64)>) {
     let (mut out, mut addresses) = (Vec::new(), Vec::new());
     for function in functions {
-        let common = out.len() as u64;
-        out.extend(FRAME_COMMON);
-        out.extend(FRAME_COMMON_TAIL);
-        let rules = rules(function.frame);
-        out.extend(0xffff_ffff_u32.to_le_bytes());
-        out.extend((24 + rules.len() as u64).to_le_bytes());
-        out.extend(common.to_le_bytes());
-        addresses.push(out.len() as u64);
-        out.extend(0u64.to_le_bytes());
-        out.extend(function.code_bytes.to_le_bytes());
-        out.extend(rules);
+        let start = out.len() as u64;
+        entry(&mut out, common(function.caller.as_ref().map(|caller| caller.return_address)));
+        let mut own = start.to_le_bytes().to_vec();
+        addresses.push((start, out.len() as u64 + 20));
+        own.extend(0u64.to_le_bytes());
+        own.extend(function.code_bytes.to_le_bytes());
+        own.extend(rules(function));
+        entry(&mut out, own);
     }
     (out, addresses)
 }
 
-/// The CFA rules: R1, and after the function has allocated its frame R1 plus the frame's size.
-fn rules(frame: Option<(u32, u32)>) -> Vec<u8> {
-    // advance_loc4 4 twice, def_cfa R1 0.
-    const NONE: [u8; 20] = [4, 4, 0, 0, 0, 4, 4, 0, 0, 0, 0x0c, 0x81, 0x80, 0x80, 0x28, 0, 0, 0, 0, 0];
-    let Some((at, bytes)) = frame else { return NONE.to_vec() };
-    // def_cfa R1 0, advance_loc4 by units of four bytes, def_cfa R1 size.
-    let mut out = vec![0x0c, 0x81, 0x80, 0x80, 0x28, 0, 4];
-    out.extend((at / 4).to_le_bytes());
-    out.extend([0x0c, 0x81, 0x80, 0x80, 0x28]);
-    super::lines::unsigned(&mut out, bytes.into());
-    // Padded to a multiple of four with `DW_CFA_nop`.
-    out.resize(out.len().next_multiple_of(4), 0);
+/// The frame begins at R1, and after the function has allocated it at R1 plus its size. Then registers are saved.
+fn rules(function: &Unwound) -> Vec<u8> {
+    let mut out = Vec::new();
+    let Some((at, bytes)) = function.frame else {
+        advance(&mut out, 16);
+        advance(&mut out, 16);
+        define_frame(&mut out, 0);
+        out.resize(20, 0);
+        return out;
+    };
+    define_frame(&mut out, 0);
+    advance(&mut out, at);
+    define_frame(&mut out, bytes);
+    let mut now = at;
+    for saved in function.caller.iter().flat_map(|caller| &caller.saved) {
+        advance(&mut out, saved.at - now);
+        now = saved.at;
+        out.push(OFFSET_EXTENDED);
+        register(&mut out, saved.register);
+        super::lines::unsigned(&mut out, u64::from((bytes - saved.place) / UNIT));
+    }
     out
 }
