@@ -33,8 +33,12 @@ pub(crate) fn item(p: &mut Parser<'_>) {
             ERROR
         }
         _ => {
-            let found = p.found();
+            let (range, found) = (p.current_range(), p.found());
             p.error_here(format!("expected a directive at module scope, found {found}"));
+            let names = ptx_isa::Directive::ALL.iter().map(|known| known.name);
+            if let Some(name) = names.into_iter().find(|&name| name == p.current_text()) {
+                p.mend(range, crate::Remedy::Replace(format!(".{name}").into()));
+            }
             ERROR
         }
     };

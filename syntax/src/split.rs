@@ -141,6 +141,8 @@ struct Splitter<'a> {
     next_start: Next,
     /// The next quote or slash, which may begin what hides braces.
     next_hidden: Next,
+    /// Up to here no `}` closes a body whose `{` is missing.
+    unclosed_to: usize,
 }
 
 type Item = (ItemKind, Option<TextRange>);
@@ -155,6 +157,7 @@ impl<'a> Splitter<'a> {
             next_mark: next,
             next_start: next,
             next_hidden: next,
+            unclosed_to: 0,
         }
     }
 
@@ -244,6 +247,16 @@ impl<'a> Splitter<'a> {
             match byte {
                 b'.' => {
                     let start = self.pos;
+                    let in_body = |word: &[u8]| matches!(word, b".reg" | b".local" | b".shared" | b".param");
+                    if broken
+                        && name.is_some()
+                        && parens == 0
+                        && kind.is_function()
+                        && in_body(self.word_at(start))
+                        && self.unopened_body()
+                    {
+                        break;
+                    }
                     let word = self.word_at(start);
                     let headed = name.is_some() && parens == 0;
                     let pragma_of_function = word == b".pragma" && kind.is_function();
@@ -275,7 +288,7 @@ impl<'a> Splitter<'a> {
                     self.pos += 1;
                 }
                 b'{' => {
-                    let closed = self.braces();
+                    let closed = self.braces(0);
                     if !closed || kind.is_function() || kind == ItemKind::Section {
                         break;
                     }
@@ -296,6 +309,9 @@ impl<'a> Splitter<'a> {
                 b'0'..=b'9' => self.pos = scan::word_end(self.bytes, self.pos),
                 b'%' | b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' => {
                     let start = self.pos;
+                    if broken && name.is_some() && parens == 0 && kind.is_function() && self.unopened_body() {
+                        break;
+                    }
                     self.pos = scan::word_end(self.bytes, start + 1);
                     if name.is_none() && parens == 0 && kind != ItemKind::Pragma {
                         name = Some(range(start, self.pos));
@@ -308,12 +324,29 @@ impl<'a> Splitter<'a> {
         (kind, name)
     }
 
-    /// From `{` to after its partner; false if a line that must start an item comes first.
+    /// Skips the body of a function whose `{` is missing. False, without a step, if the text up to the next item does
+    /// not close one.
+    fn unopened_body(&mut self) -> bool {
+        let start = self.pos;
+        // Text is searched once, so that the time stays linear.
+        if start < self.unclosed_to {
+            return false;
+        }
+        let closed = self.braces(1);
+        if !closed {
+            self.unclosed_to = self.pos;
+            self.pos = start;
+            (self.next_end, self.next_mark, self.next_start, self.next_hidden) = Default::default();
+        }
+        closed
+    }
+
+    /// To after the `}` that closes the outermost of `depth` open braces, or of the one at the current position; false if
+    /// a line that must start an item comes first.
     ///
     /// This is where nearly all bytes of a file go by.
-    fn braces(&mut self) -> bool {
+    fn braces(&mut self, mut depth: usize) -> bool {
         let bytes = self.bytes;
-        let mut depth = 0usize;
         let mut pos = self.pos;
         loop {
             let mark = self.next_mark.at_or_after(bytes, pos, |rest| memchr2(b'{', b'}', rest));
@@ -539,6 +572,20 @@ mod tests {
                 Func f ".func f() {\n{ ret;\n}\n// of g"
                 Func g "\n.visible .func g() { ret; }"
                 Entry h "\n.entry h("
+                Entry i "\n.entry i() {}"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn missing_open_brace() {
+        check(
+            ".entry f()\n.reg .u32 r;\n{ ret; }\n}\n.func g()\nret;\n}\n.func h()\n.reg .u32 r;\n.entry i() {}",
+            expect![[r#"
+                Entry f ".entry f()\n.reg .u32 r;\n{ ret; }\n}"
+                Func g "\n.func g()\nret;\n}"
+                Func h "\n.func h()"
+                Variable r "\n.reg .u32 r;"
                 Entry i "\n.entry i() {}"
             "#]],
         );

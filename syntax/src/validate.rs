@@ -58,8 +58,12 @@ pub(crate) fn merge(faults: Faults, errors: &mut Vec<SyntaxError>) {
         errors.retain(|error| error.code != ErrorCode::Unbalanced);
     }
     for fault in faults.errors {
-        // The parser may have wondered about the same token; the reason is here.
-        errors.retain(|error| error.range != fault.range);
+        // The parser may have wondered about the same token; the reason is here. What follows an open string is in it.
+        let is_open = fault.code == ErrorCode::Unterminated;
+        let is_echo = |range: TextRange| {
+            range == fault.range || is_open && range == TextRange::empty(fault.range.end())
+        };
+        errors.retain(|error| !is_echo(error.range));
         errors.push(fault);
     }
     errors.sort_by_key(|error| (error.range.start(), error.range.end()));
@@ -103,6 +107,22 @@ fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
         SyntaxKind::HASH_LINE if text.starts_with("# ") => {
             Some(Remedy::Replace(format!("//{}", &text[1..]).into()))
         }
+        SyntaxKind::STRING if !scan::string_end(text.as_bytes(), 0).1 => {
+            let name = text.trim_end();
+            let new = match name.strip_suffix(';') {
+                Some(name) => format!("{name}\";"),
+                None => format!("{name}\""),
+            };
+            Some(Remedy::Replace(new.into()))
+        }
+        // What editors and web pages make of a minus sign and of quotes.
+        SyntaxKind::BAD_CHAR => match text {
+            "\u{2010}" | "\u{2011}" | "\u{2012}" | "\u{2013}" | "\u{2014}" | "\u{2212}" => {
+                Some(Remedy::Replace("-".into()))
+            }
+            "\u{a0}" | "\u{202f}" | "\u{feff}" | "\u{200b}" => Some(Remedy::Replace(" ".into())),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -45,6 +45,8 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     let mut kept = kept.into_iter();
     findings.retain(|_| kept.next().unwrap_or(true));
     header_first(db, file, findings);
+    bodies_first(db, file, findings);
+    types_first(file.text(db), findings);
     merge(db, file, findings);
 }
 
@@ -58,6 +60,34 @@ fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
             |d: &Diagnostic| d.gate.is_some_and(|gate| gate.late.is_none() && gate.ptx <= sm.since());
         findings.retain(|d| d.lint != &VERSION_GATE || !is_brought(d));
     }
+}
+
+/// A function whose body cannot be read is not one that lacks a body.
+fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    let around = |d: &Diagnostic| item_around(db, file, d.range).map(|item| item.offset(db));
+    let undefined = findings.iter().filter(|d| d.lint.code == "E0207").count();
+    if undefined == 0 {
+        return;
+    }
+    let broken: Vec<TextSize> =
+        findings.iter().filter(|d| d.lint.code == "E0004").filter_map(around).collect();
+    findings.retain(|d| {
+        d.lint.code != "E0207" || around(d).is_none_or(|item| broken.binary_search(&item).is_err())
+    });
+}
+
+/// A declaration with a wrong word in the place of its type is not one that has no type.
+fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
+    let mut wrong: Option<TextSize> = None;
+    findings.retain(|d| {
+        if d.lint.code == "E0004" {
+            wrong = Some(d.range.end());
+        }
+        let is_same = |end: &TextSize| {
+            *end <= d.range.start() && !text[TextRange::new(*end, d.range.start())].contains([';', '\n'])
+        };
+        d.lint.code != "E0101" || wrong.as_ref().is_none_or(|end| !is_same(end))
+    });
 }
 
 /// What one change resolves wherever it is reported.
@@ -159,7 +189,9 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
     match cause {
         // A file that is not text cannot be parsed either.
         "E0001" | "E0003" | "E0004" | "E0006" => {
-            one.range == other.range && code != cause || NAMES.contains(&code) && code != "E0202"
+            one.range == other.range && code != cause
+                || NAMES.contains(&code) && code != "E0202"
+                || cause == "E0004" && matches!(code, "E0103" | "E0212")
         }
         // The text after a word of another language is in that language too.
         "E0210" => code == "E0004" || NAMES.contains(&code),

@@ -221,6 +221,39 @@ fn names_of_instructions() {
 }
 
 #[test]
+fn one_mistake_is_one_finding() {
+    let module = |function: &str| format!(".version 9.0\n.target sm_90\n{function}\n");
+    let texts = [
+        kernel(".reg .b64 %rd1;\nld.param u64 %rd1, [p];"),
+        kernel(".reg .pred %p1;\n!@%p1 bra L;\nL: ret;"),
+        kernel(".pragma \"nounroll;\nret;"),
+        kernel(".reg .b32 %r<3>;\nadd.s32 %r1, %r2, 1:\nret;"),
+        kernel(".reg .b32 %r1;\nld.param.u32 %r1, [p;\nret;"),
+        kernel(".shared float buffer[32];\nret;"),
+        module(".visible .enrty k() { ret; }"),
+        module(".entry k()\n  .reg .b32 %r<3>;\n  mov.b64 %r1, {%r1, %r2};\n  ret;\n}"),
+        module("visible .entry k() { ret; }"),
+        module(".entry k(.param .u32 n,) { ret; }"),
+        module(".entry k(.param .u32 n\n{ ret; }"),
+    ];
+    let db = database();
+    for text in texts {
+        let found = ide::diagnostics(&db, db.add_file(text.as_str()));
+        let [only] = found.as_slice() else { panic!("{text}\n{found:#?}") };
+        assert_eq!(only.fixes.len(), 1, "{text}\n{only:#?}");
+    }
+    let texts = [
+        kernel(".reg .b32 %r<3>;\n%r1 = %r2 + 1;"),
+        kernel(".reg .pred %p1;\nif (%p1) { ret; }"),
+        kernel(".reg .b32 %r<3>;\n.reg .b64 %rd1;\nld.global.u32 %r1, [%rd1+4*%r2];"),
+    ];
+    for text in texts {
+        let found = ide::diagnostics(&db, db.add_file(text.as_str()));
+        assert_eq!(found.len(), 1, "{text}\n{found:#?}");
+    }
+}
+
+#[test]
 fn warps_that_are_named() {
     let old = ".version 6.0\n.target sm_60\n.entry k()\n{\n.reg .pred %p<2>;\nvote.all.pred %p0, %p1;\n}\n";
     check(

@@ -1,15 +1,18 @@
 //! Variables, registers and parameters.
 
+use text_size::{TextRange, TextSize};
+
 use super::expression;
 use super::statement::semicolon;
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
+use crate::{ErrorCode, Remedy};
 
 /// `.global .align 16 .v4 .f32 x[4], y = { … };`, from the first word on.
 pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
     let has_type = qualifiers(p, false);
     if !has_type {
-        p.error_expected("a type");
+        missing_type(p);
     } else if p.at(SEMICOLON) {
         // A declaration may declare nothing.
         p.bump();
@@ -42,7 +45,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
                 }
                 let param = p.start();
                 if !qualifiers(p, true) {
-                    p.error_expected("a type");
+                    missing_type(p);
                 }
                 if !declarator(p) {
                     p.error_expected("a parameter name");
@@ -59,7 +62,9 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
         }
         if p.eat(COMMA) {
             if p.at(R_PAREN) {
-                p.error_expected("a parameter");
+                let comma = TextRange::new(p.previous_end() - TextSize::of(','), p.previous_end());
+                p.error_at(ErrorCode::Unexpected, comma, "expected a parameter after `,`, found `)`");
+                p.mend(comma, Remedy::Replace("".into()));
             }
         } else if !p.at(R_PAREN) {
             if p.at(DOT_WORD) && !starts_function(p.current_text()) {
@@ -71,12 +76,32 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
     }
     if !p.eat(R_PAREN) {
         if p.at(EOF) {
-            p.error_at(crate::ErrorCode::Unbalanced, open, "unclosed `(`, expected `)` after the parameters");
+            p.error_at(ErrorCode::Unbalanced, open, "unclosed `(`, expected `)` after the parameters");
         } else {
-            p.error_expected("`,` or `)`");
+            p.error_missing("`,` or `)`", ")");
         }
     }
     marker.complete(p, PARAM_LIST);
+}
+
+/// Types of C that have one counterpart, and it.
+const TYPES_OF_C: &[(&str, &str)] =
+    &[("float", ".f32"), ("double", ".f64"), ("int", ".s32"), ("unsigned", ".u32"), ("bool", ".pred")];
+
+/// Reports that the type is missing, with the one that was meant if a name without a dot is in its place.
+fn missing_type(p: &mut Parser<'_>) {
+    let (range, word) = (p.current_range(), p.current_text());
+    p.error_expected("a type");
+    if p.at(IDENT) && p.nth(1) == IDENT && !p.at_line_start() {
+        let dotted = format!(".{word}");
+        let of_c = TYPES_OF_C.iter().find(|(name, _)| *name == word);
+        if ptx_isa::ScalarType::parse(word).is_some() {
+            p.mend(range, Remedy::Replace(dotted.into()));
+        } else if let Some((_, ty)) = of_c {
+            p.mend(range, Remedy::Replace((*ty).into()));
+        }
+        p.bump_as_error();
+    }
 }
 
 fn starts_function(word: &str) -> bool {

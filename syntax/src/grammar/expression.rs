@@ -183,7 +183,10 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
         }
     }
     if !p.eat(close) {
-        p.error_expected(&expected_in(close));
+        match close.fixed_text().filter(|_| p.at(SEMICOLON)) {
+            Some(missing) => p.error_missing(&expected_in(close), missing),
+            None => p.error_expected(&expected_in(close)),
+        }
     } else if kind == ADDRESS && p.at(DOT_WORD) && !p.at_line_start() {
         // `[a].unified` of a load.
         p.bump();

@@ -36,8 +36,13 @@ pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
         for _ in 0..ahead {
             p.bump();
         }
-        let found = p.found();
+        let (range, found) = (p.current_range(), p.found());
         p.error_here(format!("expected a directive at module scope, found {found}"));
+        let names = Directive::ALL.iter().filter(|known| known.site.intersects(Site::MODULE));
+        let word = p.current_text().trim_start_matches('.');
+        if let [near, ..] = ptx_isa::suggestions(word, names.map(|known| known.name))[..] {
+            p.mend(range, Remedy::Replace(format!(".{near}").into()));
+        }
         return ERROR;
     }
     declaration::variable(p)
@@ -60,6 +65,11 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
             | ".align"
             | ".attribute"
     )
+}
+
+/// Whether a declaration of a function body is next.
+fn at_declaration(p: &Parser<'_>) -> bool {
+    p.at(DOT_WORD) && matches!(p.current_text(), ".reg" | ".local" | ".shared" | ".param")
 }
 
 /// From after `.entry` or `.func`.
@@ -92,6 +102,14 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
         SEMICOLON => p.bump(),
         // A device function is declared without one too.
         _ if !is_entry && p.at(EOF) => {}
+        _ if p.at_line_start() && (matches!(p.current(), IDENT | AT) || at_declaration(p)) => {
+            p.error_missing("`{` before the function body", "{");
+            let body = p.start();
+            while !p.at(EOF) {
+                p.bump();
+            }
+            body.complete(p, ERROR);
+        }
         _ => {
             p.error_expected("`{` or `;`");
             // Debris between a header and its body; the body is worth keeping.
@@ -114,7 +132,7 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
 
 /// `.maxntid 32, 1, 1 .noreturn .pragma "nounroll";`
 pub(super) fn function_directives(p: &mut Parser<'_>) {
-    while p.at(DOT_WORD) {
+    while p.at(DOT_WORD) && !(p.at_line_start() && at_declaration(p)) {
         let marker = p.start();
         let kind = match p.current_text() {
             ".pragma" => directive::pragma(p),

@@ -24,6 +24,14 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
         marker.complete(p, INSTRUCTION);
         return;
     }
+    if p.current_text().starts_with('%') {
+        let hint =
+            if p.nth(1) == EQ { "; PTX has no assignments, use an instruction such as `mov`" } else { "" };
+        p.error_here(format!("expected an instruction, found {}{hint}", p.found()));
+        skip_statement(p);
+        marker.complete(p, INSTRUCTION);
+        return;
+    }
     let is_call = p.current_text() == "call";
     p.bump();
     while p.at(DOT_WORD) && !is_next_statement(p) {
@@ -32,6 +40,16 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
         // `ld.const[2].u32` of PTX 1.x.
         if is_const && p.is_joint() && p.nth(3) == DOT_WORD {
             declaration::bank(p);
+        }
+    }
+    // `ld.param u64 %rd1`: two words without a comma between them, the first a type.
+    if p.at(IDENT) && matches!(p.nth(1), IDENT | L_BRACK | L_BRACE) && !p.nth_at_line_start(1) {
+        let word = format!(".{}", p.current_text());
+        if ptx_isa::ScalarType::parse(p.current_text()).is_some() {
+            let range = p.current_range();
+            p.error_here(format!("expected `{word}`, found {}", p.found()));
+            p.mend(range, Remedy::Replace(word.into()));
+            p.bump_as_error();
         }
     }
     if p.at(COMMA) {

@@ -2,9 +2,11 @@
 
 use super::section::unclosed;
 use super::{declaration, directive, expression, function, instruction, section};
-use crate::ErrorCode;
+use text_size::{TextRange, TextSize};
+
 use crate::SyntaxKind::*;
 use crate::parser::Parser;
+use crate::{ErrorCode, Remedy};
 
 /// `{ statements }`
 pub(super) fn block(p: &mut Parser<'_>) {
@@ -41,8 +43,23 @@ pub(super) fn statement(p: &mut Parser<'_>) {
             p.error_missing("`:` after a label", ":");
             label.complete(p, LABEL);
         }
-        IDENT => instruction::instruction(p),
         BANG if p.nth(1) == IDENT && p.nth(2) == IDENT => instruction::instruction(p),
+        BANG if p.nth(1) == AT && p.nth_is_joint(1) => {
+            let range = TextRange::at(p.current_range().start(), TextSize::of("!@"));
+            p.error_at(ErrorCode::Unexpected, range, "expected `@!` before a negated guard, found `!@`");
+            p.mend(range, Remedy::Replace("@!".into()));
+            p.bump_as_error();
+            instruction::instruction(p);
+        }
+        IDENT if p.nth(1) == L_PAREN && matches!(p.current_text(), "if" | "while" | "for" | "switch") => {
+            p.error_here(format!(
+                "expected an instruction, found {}; PTX has guards and branches, as in `@%p1 bra L`",
+                p.found()
+            ));
+            p.bump_as_error();
+            expression::skip_group(p);
+        }
+        IDENT => instruction::instruction(p),
         AT if p.nth(1) == AT => {
             let marker = p.start();
             let kind = directive::dwarf_line(p);
@@ -148,11 +165,12 @@ pub(super) fn semicolon(p: &mut Parser<'_>) {
     let at = p.previous_end();
     let found = p.found();
     if at_statement_start(p) {
-        p.error_at(
-            ErrorCode::MissingSemicolon,
-            crate::TextRange::empty(at),
-            format!("expected `;`, found {found}"),
-        );
+        p.error_at(ErrorCode::MissingSemicolon, TextRange::empty(at), format!("expected `;`, found {found}"));
+        return;
+    }
+    if p.at(COLON) {
+        p.error_instead("expected `;`, found `:`", ";");
+        p.bump_as_error();
         return;
     }
     p.error_expected("`;`");
