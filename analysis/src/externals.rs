@@ -1,5 +1,6 @@
 //! What a module leaves to other modules, which only separate compilation joins to it.
 
+use ptx_backend::input::driver_provides;
 use text_size::TextRange;
 
 use crate::declare_lint;
@@ -10,15 +11,9 @@ declare_lint! {
     pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
 }
 
-/// Functions that the vendor's runtime defines for every program.
-fn is_provided(name: &str) -> bool {
-    matches!(name, "vprintf" | "vfprintf" | "malloc" | "free" | "__assertfail")
-        || name.starts_with("__cuda_syscall")
-}
-
 /// An `.extern` function is called or its address taken.
 pub(crate) fn function(name: &str, range: TextRange) -> Option<Diagnostic> {
-    (!is_provided(name))
+    (!driver_provides(name))
         .then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
 }
 
@@ -35,13 +30,25 @@ mod tests {
     use crate::db::Database;
     use crate::ide::diagnostics;
 
+    fn found(text: &str) -> usize {
+        let db = Database::default();
+        let file = db.add_file(format!(".version 9.0\n.target sm_90\n{text}"));
+        diagnostics(&db, file).into_iter().filter(|d| d.lint == &SEPARATE_COMPILATION).count()
+    }
+
+    #[test]
+    fn functions_of_the_driver_need_no_linking() {
+        let called = |name: &str| found(&format!(".extern .func {name}; .entry k {{ call {name}; ret; }}"));
+        for name in ["vprintf", "cudaGraphLaunch", "cudaGraphSetConditional", "__cuda_syscall_any"] {
+            assert_eq!(called(name), 0, "{name}");
+        }
+        for name in ["printf", "cudaGraph", "cudaGraphExecUpdate", "xcudaGraphLaunch"] {
+            assert_eq!(called(name), 1, "{name}");
+        }
+    }
+
     #[test]
     fn arrays_that_the_module_defines_have_a_size() {
-        let found = |text: &str| {
-            let db = Database::default();
-            let file = db.add_file(format!(".version 9.0\n.target sm_90\n{text}"));
-            diagnostics(&db, file).into_iter().filter(|d| d.lint == &SEPARATE_COMPILATION).count()
-        };
         assert_eq!(found(".extern .global .b8 t[];"), 1);
         assert_eq!(found(".extern .const .b8 t[]; .extern .const .b8 t[];"), 1);
         assert_eq!(found(".extern .global .b8 t[]; .visible .global .b8 t[4];"), 0);

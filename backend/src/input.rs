@@ -71,12 +71,29 @@ impl Default for Signature {
 impl Signature {
     /// Whether the driver provides the function. Such functions never wait for other threads.
     pub fn is_of_driver(&self) -> bool {
-        self.external && DRIVER.contains(&self.name.as_str())
+        self.external && driver_provides(&self.name)
     }
 }
 
-/// Functions that the driver provides, which kernels may call.
-const DRIVER: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+/// Whether the driver defines a function of this name for every program, so that kernels may call it without linking.
+/// These are the names that ptxas 13.0.88 leaves unresolved in executables: the system calls of the CUDA C++ library, and
+/// what kernels may do to graphs.
+pub fn driver_provides(name: &str) -> bool {
+    matches!(
+        name,
+        "vprintf"
+            | "vfprintf"
+            | "malloc"
+            | "free"
+            | "__assertfail"
+            | "cudaGraphLaunch"
+            | "cudaGraphSetConditional"
+            | "cudaGraphKernelNodeSetEnabled"
+            | "cudaGraphKernelNodeSetGridDim"
+            | "cudaGraphKernelNodeSetParam"
+            | "cudaGraphKernelNodeUpdatesApply"
+    ) || name.starts_with("__cuda_syscall")
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Linkage {
