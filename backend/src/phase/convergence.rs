@@ -325,6 +325,32 @@ mod tests {
         );
     }
 
+    /// Threads that end in the region of the inner barrier would wait at the outer one for those that wait at the inner one.
+    #[test]
+    fn threads_never_meet_where_they_only_end() {
+        for end in ["EXIT", "UNREACHABLE"] {
+            check(
+                &format!(
+                    "{DIVERGENT} BRA %v1, b1, b5\nb1:\nSTS RZ, RZ, RZ\nBRA %v1, b2, b4\nb2:\nSTS RZ, RZ, RZ\nBRA %v1, b6, b3
+                    b3:\nSTS RZ, RZ, RZ\nJUMP b4\nb4:\nSTS RZ, RZ, RZ\nJUMP b6\nb5:\nSTS RZ, RZ, RZ\nJUMP b6\nb6:\n{end}"
+                ),
+                expect![[r#"
+                    b0:
+                    b1:
+                      %v2:b = BSSY{target=b4}
+                    b2:
+                    b3:
+                      JUMP b4
+                    b4:
+                      BSYNC %v2
+                      JUMP b6
+                    b5:
+                      JUMP b6
+                    b6:"#]],
+            );
+        }
+    }
+
     #[test]
     fn a_loop_left_at_different_times_is_set_before_it() {
         check(

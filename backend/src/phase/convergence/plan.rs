@@ -226,7 +226,9 @@ impl Choice<'_> {
 
     /// Where the barrier for a branch and its meeting point is set.
     fn find(&mut self, b: BlockId, meet: BlockId) -> BarrierPlace {
-        if self.loops.is_irreducible(b) || self.loops.is_irreducible(meet) {
+        // Threads that leave an inner region go there directly. If they waited, those in the inner region would wait for them.
+        if only_ends(self.func.block(meet)) || self.loops.is_irreducible(b) || self.loops.is_irreducible(meet)
+        {
             return BarrierPlace::None;
         }
         match self.loops.innermost(meet).filter(|_| self.loops.is_header(meet)) {
@@ -385,13 +387,16 @@ fn endless_loops(
 /// after a loop is not such an end: threads that leave the loop one by one had better meet there.
 fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
     let block = func.block(to);
+    let in_cycle = || loops.innermost(from).is_some() || loops.is_irreducible(from);
+    only_ends(block) || matches!(block.term, Term::Exit) && cfg.preds(to).len() == 1 && !in_cycle()
+}
+
+/// Threads that come to the block end there, and do nothing before that for which they should wait for others.
+fn only_ends(block: &Block) -> bool {
     match block.term {
         Term::Unreachable => true,
-        Term::Exit => {
-            let in_cycle = loops.innermost(from).is_some() || loops.is_irreducible(from);
-            block.insts.is_empty() || (cfg.preds(to).len() == 1 && !in_cycle)
-        }
-        // Who returns goes on, and stays in every mask.
+        Term::Exit => block.insts.is_empty(),
+        // Threads that return go on, and stay in every mask.
         Term::Ret | Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
     }
 }
