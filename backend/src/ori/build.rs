@@ -367,8 +367,6 @@ impl<'a> Lowering<'a> {
             |term: &Term| matches!(term, Term::Branch { cond, .. } if cond.kind == SrcKind::Undef);
         if self.out.layout.iter().any(|&b| is_undefined(&self.out.block(b).term)) {
             decide_known(&mut self.out);
-            let cfg = Cfg::new(&self.out);
-            remove_unreached(&mut self.out, &cfg);
         }
         self.out
     }

@@ -10,18 +10,28 @@ use crate::phase::edit::{Replacements, remove_unreached};
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// A block that loses all but one of its predecessors may make another branch known. Each round takes time by the length
+/// of the function.
+const ROUNDS: usize = 4;
+
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     decide_known(func);
-    let cfg = Cfg::new(func);
-    remove_unreached(func, &cfg);
-    remove_empty(func);
-    decide_known(func);
-    merge_chains(func);
+    remove_unreached(func, &Cfg::new(func));
+    for _ in 0..ROUNDS {
+        remove_empty(func);
+        decide_known(func);
+        merge_chains(func);
+        if !decide_known(func) {
+            break;
+        }
+    }
     Ok(())
 }
 
-/// A branch on a known predicate, or to one place, is a jump.
-pub fn decide_known(func: &mut Function) {
+/// Makes jumps of branches on known predicates, or to one place, and removes the code that they alone led to. Returns
+/// whether there were any.
+pub fn decide_known(func: &mut Function) -> bool {
+    let mut decided = false;
     // Where control does not come any more, and from where.
     let mut gone: Vec<(BlockId, BlockId)> = Vec::new();
     for i in 0..func.layout.len() {
@@ -37,6 +47,7 @@ pub fn decide_known(func: &mut Function) {
             Term::Switch { targets, .. } if targets.iter().all(|t| *t == targets[0]) => (targets[0], None),
             _ => continue,
         };
+        decided = true;
         gone.extend(not.map(|not| (not, b)));
         func.block_mut(b).term = Term::Jump(to);
     }
@@ -46,6 +57,10 @@ pub fn decide_known(func: &mut Function) {
             phi.args.retain(|&(from, _)| edges.binary_search_by_key(&from, |edge| edge.1).is_err());
         }
     }
+    if decided {
+        remove_unreached(func, &Cfg::new(func));
+    }
+    decided
 }
 
 /// Leads edges into blocks that only jump to where these jump.

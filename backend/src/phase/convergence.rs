@@ -19,6 +19,7 @@ use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Term};
 use crate::ori::op::Op;
+use crate::phase::branches::decide_known;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,6 +37,8 @@ const BARRIERS: u32 = 16;
 const ROUNDS: usize = 16;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    // Emission branches to a known side alone. Code that control does not reach must be known as such.
+    decide_known(func);
     for round in 1..=ROUNDS {
         (context.checkpoint)();
         let plan = Plan::new(func, round == ROUNDS);
