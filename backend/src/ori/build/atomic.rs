@@ -131,6 +131,10 @@ impl<'a> Lowering<'a> {
         let target = self.target(instr, first)?;
         let order = order(instr);
         self.release_before(instr);
+        if ty.bits() == 16 && instr.has(Mod::L2CacheHint) {
+            // A swap of the word that they lie in takes no policy.
+            instr.operand(instr.operand_count() - 1);
+        }
         if instr.has(Mod::Cas) {
             let (compare, swap) = (self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
             let dst = self.operand(instr, 0)?;
