@@ -247,15 +247,10 @@ impl Block<'_> {
     fn cvta(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let window = self.window(instr)?;
-        // Parameters of device functions are in frames.
-        if window == PARAM_WINDOW && self.program.is_called(pc) {
-            return unsupported(instr);
-        }
         let to = instr.opcode.has(Mod::To);
-        // The address of a variable is the one in its space, whichever the operand is.
-        if let Operand::Address(address) = &instr.operands[1]
-            && matches!(address.base, AddressBase::Symbol(Symbol::Param(_)))
-        {
+        // A parameter of a function is not among those of the kernel, which PTX means.
+        let is_own = matches!(instr.operands[1], Operand::Symbol(Symbol::Param(_), _));
+        if is_own && self.program.is_called(pc) {
             return unsupported(instr);
         }
         self.map1(w, mask, instr, t, t, |a| {

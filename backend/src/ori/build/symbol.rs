@@ -3,7 +3,7 @@
 use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
-use crate::input::Symbol;
+use crate::input::{Operand, Symbol};
 use crate::layout::{self, Slot};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{Bool, ICmp, Link, Op, QuerySpace, lut};
@@ -261,11 +261,7 @@ impl<'a> Lowering<'a> {
         let driver = self.target.driver;
         match (space, driver.shared_window) {
             (Mod::Const, _) => Ok(self.pair(Src::constant(0, driver.const_window))),
-            // Parameters of functions that have addresses are in local memory.
-            (Mod::Param | Mod::ParamEntry, _) if !self.func.entry => {
-                Ok(self.pair(Src::constant(0, driver.local_window)))
-            }
-            // Addresses count from the first parameter.
+            // Of the kernel, in functions too. Addresses count from the first parameter.
             (Mod::Param | Mod::ParamEntry, _) => match driver.param_window {
                 ParamWindow::Parameters(first) => Ok(self.pair(Src::constant(0, first))),
                 ParamWindow::Bank(window) => {
@@ -290,6 +286,12 @@ impl<'a> Lowering<'a> {
         }
         let Some(space) = instr.any_of(&SPACES) else {
             return self.malformed("cvta without a state space");
+        };
+        // A function's own parameter that has an address is in local memory.
+        let is_own = matches!(instr.operand(1), Some(Operand::Symbol(Symbol::Param(_), _)));
+        let space = match space {
+            Mod::Param | Mod::ParamEntry if is_own && !self.func.entry => Mod::Local,
+            _ => space,
         };
         let to = instr.has(Mod::To);
         let address = self.source(instr, 1, ScalarType::U64)?;
@@ -348,9 +350,6 @@ impl<'a> Lowering<'a> {
 
     /// Whether a generic address is that of a kernel's parameter.
     fn is_in_parameters(&mut self, instr: &Statement<'a>, address: Src) -> Result<Src> {
-        if !self.func.entry {
-            return self.unsupported(instr, "parameters of the kernel in a function");
-        }
         let driver = self.target.driver;
         let first = self.window(instr, Mod::Param)?;
         let last = match driver.param_window {
