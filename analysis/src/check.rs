@@ -12,6 +12,7 @@ pub(crate) mod declarations;
 pub(crate) mod directives;
 mod divergence;
 pub(crate) mod gates;
+mod ignored;
 pub(crate) mod immediates;
 pub mod limits;
 pub mod lints;
@@ -198,6 +199,7 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     gates::check,
     warp_sync::check,
     slow_forms::check,
+    ignored::check,
 ];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[

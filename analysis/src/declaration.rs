@@ -396,9 +396,14 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
     if node.kind() == SyntaxKind::PARAM && declarators.is_empty() {
         declarators.push(own);
     }
+    let ty = reader.ty.zip(reader.head.words.ty);
     match reader.finish() {
         Ok(head) => Some(Declaration { head, declarators }),
         Err(missing) => {
+            if ty.is_some_and(|(ty, range)| is_unwritten(ty, range, out)) {
+                return None;
+            }
+            // A declaration without names needs no state space.
             if !declarators.is_empty() {
                 let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
                 let message = format!("declaration has no {missing}");
@@ -409,8 +414,30 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
     }
 }
 
+/// Types that a declaration can write; the others are a syntax error in one.
+const fn is_written(ty: ScalarType) -> bool {
+    use ScalarType as T;
+    !ty.is_free() && !matches!(ty, T::Bf16 | T::Bf16x2 | T::U4 | T::S4 | T::U2 | T::S2)
+}
+
+/// Reports a type that a declaration cannot write. False if it can.
+pub(crate) fn is_unwritten(ty: ScalarType, range: TextRange, out: &mut Findings) -> bool {
+    let is_unwritten = !is_written(ty);
+    if is_unwritten {
+        let message = format!("`.{}` cannot be the type of a variable or register", ty.text());
+        out.push(Diagnostic::new(&BAD_DECLARATION, range, message).note(storage_note(ty)));
+    }
+    is_unwritten
+}
+
+/// Where the values of an instruction's own type are kept.
+pub(crate) fn storage_note(ty: ScalarType) -> String {
+    let bits = ty.bits().next_power_of_two().clamp(8, 128);
+    format!("declare it as `.b{bits}` and name the type on the instructions that use it")
+}
+
 /// `.attribute(.managed, .unified(1, 2))`
-fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings) {
+pub(crate) fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings) {
     for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         let word =

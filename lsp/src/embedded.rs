@@ -14,8 +14,8 @@ const OUTSIDE: [&str; 4] = ["E0115", "E0204", "E0205", "E0207"];
 const GATES: [&str; 6] = ["E0112", "E0401", "E0402", "E0405", "E0603", "W0521"];
 
 /// Warnings that hold whatever comes before and after inline assembly.
-const WARNINGS: [&str; 10] =
-    ["W0501", "W0502", "W0503", "W0504", "W0506", "W0507", "W0509", "W0510", "W0521", "W0522"];
+const WARNINGS: [&str; 11] =
+    ["W0501", "W0502", "W0503", "W0504", "W0506", "W0507", "W0509", "W0510", "W0521", "W0522", "W0524"];
 
 /// Names that another snippet of the same function may declare.
 const DECLARED: [&str; 2] = ["E0202", "E0203"];

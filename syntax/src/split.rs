@@ -110,6 +110,11 @@ fn is_start_after_stray(word: &[u8]) -> bool {
         || matches!(word, b".common" | b".global" | b".const" | b".file" | b".section" | b".alias")
 }
 
+/// State spaces whose declarations begin most function bodies. In the line after a header without `{` they are in its body.
+pub(crate) fn starts_body(word: &[u8]) -> bool {
+    matches!(word, b".reg" | b".local" | b".shared" | b".param")
+}
+
 fn is_linkage(word: &[u8]) -> bool {
     matches!(word, b".visible" | b".extern" | b".weak")
 }
@@ -247,12 +252,11 @@ impl<'a> Splitter<'a> {
             match byte {
                 b'.' => {
                     let start = self.pos;
-                    let in_body = |word: &[u8]| matches!(word, b".reg" | b".local" | b".shared" | b".param");
                     if broken
                         && name.is_some()
                         && parens == 0
                         && kind.is_function()
-                        && in_body(self.word_at(start))
+                        && starts_body(self.word_at(start))
                         && self.unopened_body()
                     {
                         break;

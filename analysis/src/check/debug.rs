@@ -171,7 +171,7 @@ fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
         ".b8" => Some((i128::from(i8::MIN), i128::from(u8::MAX))),
         ".b16" => Some((i128::from(i16::MIN), i128::from(u16::MAX))),
         ".b32" => Some((i128::from(i32::MIN), i128::MAX)),
-        ".b64" => Some((i128::MIN, i128::MAX)),
+        ".b64" => Some((i128::from(i64::MIN), i128::MAX)),
         _ => None,
     };
     let Some((least, most)) = limits else {
@@ -193,6 +193,12 @@ fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, format!("-0 does not fit in `{word}`")));
             }
             Some(Value::Number(_)) => {}
+            Some(_) if !is_alone => {
+                let message = format!(
+                    "`{value}` must be the only value of its directive, only numbers can form a list"
+                );
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
+            }
             Some(_) if matches!(word, ".b8" | ".b16") => {
                 let message = format!("an address does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));

@@ -9,7 +9,7 @@ use text_size::TextRange;
 
 use super::Gates;
 use super::textures::TEXTURE_MODE;
-use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declarator, Head};
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declarator, Head, is_unwritten, storage_note};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
 use crate::externals;
@@ -61,20 +61,6 @@ impl Site {
     }
 }
 
-/// Types that a declaration can write; the others are a syntax error in one.
-const fn is_written(ty: ScalarType) -> bool {
-    use ScalarType as T;
-    match ty.kind() {
-        TypeKind::Bits => !matches!(ty, T::B1),
-        TypeKind::Unsigned | TypeKind::Signed => ty.bits() >= 8,
-        TypeKind::Float => matches!(ty, T::F16 | T::F32 | T::F64 | T::E4m3 | T::E5m2),
-        TypeKind::Packed => {
-            !matches!(ty, T::Bf16x2 | T::U8x4 | T::S8x4 | T::B4x16 | T::B6x16P32 | T::B4x16P64 | T::B8x16)
-        }
-        TypeKind::Pred | TypeKind::Opaque => true,
-    }
-}
-
 /// Types that only instructions have, as `.e4m3x2`.
 const fn is_instruction_type(ty: ScalarType) -> bool {
     use ScalarType as T;
@@ -122,10 +108,8 @@ pub(crate) fn check(
     out: &mut Findings,
 ) {
     if let Some(range) = head.words.ty
-        && !is_written(head.ty)
+        && is_unwritten(head.ty, range, out)
     {
-        let message = format!("`.{}` cannot be the type of a variable or register", head.ty.text());
-        out.push(Diagnostic::new(&BAD_DECLARATION, range, message).note(storage_note(head.ty)));
         return;
     }
     words(site, head, gates, out);
@@ -155,12 +139,6 @@ pub(crate) fn check(
             variable(&declared, header, out);
         }
     }
-}
-
-/// Where the values of an instruction's own type are kept.
-fn storage_note(ty: ScalarType) -> String {
-    let bits = ty.bits().next_power_of_two().clamp(8, 128);
-    format!("declare it as `.b{bits}` and name the type on the instructions that use it")
 }
 
 /// The words of the head, whatever is declared.

@@ -1,14 +1,13 @@
 //! Directives between the header of a function and its body.
 
 use ptx_isa::{Directive, Gate, PtxVersion};
-use ptx_syntax::SyntaxKind;
 use ptx_syntax::flat::Node;
 use text_size::TextSize;
 
 use super::Gates;
 use super::declarations::REMOVED_FORM;
 use crate::constant;
-use crate::declaration::{BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
+use crate::declaration::{self, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES, Words};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::heading::{FunctionDirective, Heading};
@@ -112,14 +111,14 @@ fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text:
 
 /// `.attribute(.unified(1, 2))` of a device function.
 fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
-    for attribute in list.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
-        let range = attribute.text_range();
-        if text[range].starts_with(".unified") {
-            out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
-        } else {
-            let message = "`.unified` is the only attribute of a function";
-            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-        }
+    let mut words = Words::default();
+    declaration::attributes(list, text, &mut words, out);
+    if let Some(range) = words.unified {
+        out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
+    }
+    if let Some(range) = words.managed {
+        let message = "`.unified` is the only attribute of a function";
+        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
     }
 }
 

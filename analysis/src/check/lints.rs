@@ -142,6 +142,7 @@ pub static LINTS: &[&Lint] = &[
     &super::unused::UNREAD_REGISTER,
     &crate::module::TARGET_NAME,
     &super::suppressions::BAD_SUPPRESSION,
+    &super::ignored::IGNORED_MODIFIER,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

@@ -186,8 +186,7 @@ fn operand_type(
                 out.push(mismatch(ctx, row, found, range, false));
             }
             if let Some(Operand::Vector(coordinates)) = parts.last() {
-                let found = unify(ctx, coordinates);
-                if found.is_err() || found.is_ok_and(|ty| ty.is_some_and(|ty| !coordinate(row.ty, ty))) {
+                if !are_coordinates(ctx, row.ty, coordinates) {
                     let message = format!("expected {}", describe(row.ty, false));
                     out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, false)));
                 }
@@ -368,37 +367,63 @@ fn untyped(ty: ScalarType) -> ScalarType {
     }
 }
 
+/// What neighbors in a vector must have in common besides their width. An untyped register has it with any.
+#[derive(Clone, Copy, PartialEq)]
+enum Nature {
+    Integer,
+    /// A floating-point constant.
+    Float,
+    Of(ScalarType),
+}
+
+impl Nature {
+    fn of(ty: ScalarType) -> Option<Self> {
+        match ty.kind() {
+            TypeKind::Bits => None,
+            TypeKind::Unsigned | TypeKind::Signed => Some(Self::Integer),
+            _ => Some(Self::Of(ty)),
+        }
+    }
+
+    fn agrees(self, other: Self) -> bool {
+        let is_float = |nature| matches!(nature, Self::Of(ty) if ty.kind() == TypeKind::Float);
+        self == other || self == Self::Float && is_float(other) || other == Self::Float && is_float(self)
+    }
+}
+
 /// The type on which the elements agree; `None` where there is no register among them.
 ///
-/// An untyped register agrees with everything of its width, and so do signed with unsigned ones.
+/// An untyped register agrees with everything of its width, and so do signed with unsigned ones. Of the others only
+/// neighbors are compared, as the assembler does.
 fn unify(ctx: &Context<'_>, elements: &[Operand]) -> Result<Option<ScalarType>, ()> {
     let mut all: Option<ScalarType> = None;
-    let (mut integers, mut floats) = (false, false);
+    let mut before: Option<Nature> = None;
     for element in elements {
-        let ty = match element {
-            Operand::Reg(register) => ctx.register_type(*register),
-            Operand::Special(register) => untyped(register.ty()),
-            Operand::Int(_) => {
-                integers = true;
-                continue;
+        let (ty, nature) = match element {
+            Operand::Reg(register) => {
+                let ty = ctx.register_type(*register);
+                (Some(ty), Nature::of(ty))
             }
-            Operand::F32(_) | Operand::F64(_) => {
-                floats = true;
-                continue;
-            }
+            Operand::Special(register) => (Some(untyped(register.ty())), None),
+            Operand::Int(_) => (None, Some(Nature::Integer)),
+            Operand::F32(_) | Operand::F64(_) => (None, Some(Nature::Float)),
             Operand::Sink => continue,
             _ => return Err(()),
         };
-        all = Some(match all {
-            None => ty,
-            Some(known) => join(known, ty).ok_or(())?,
-        });
+        if let (Some(before), Some(nature)) = (before, nature)
+            && !before.agrees(nature)
+        {
+            return Err(());
+        }
+        before = nature;
+        if let Some(ty) = ty {
+            all = Some(match all {
+                None => ty,
+                Some(known) => join(known, ty).ok_or(())?,
+            });
+        }
     }
-    match all.map(ScalarType::kind) {
-        Some(TypeKind::Float | TypeKind::Packed) if integers => Err(()),
-        Some(TypeKind::Unsigned | TypeKind::Signed | TypeKind::Packed) if floats => Err(()),
-        _ => Ok(all),
-    }
+    Ok(all)
 }
 
 fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
@@ -452,21 +477,35 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     }
 }
 
-/// Whether coordinates may be of type `found`. Arrays have an integer in front, so that floats alone are wrong.
-fn coordinate(expected: ExpectedType, found: ScalarType) -> bool {
-    match expected {
-        ExpectedType::Coordinates(ty, array) => {
+/// Whether the elements can be the coordinates of a texture or surface. In braces integers pass for floats, but
+/// constants do not.
+fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operand]) -> bool {
+    let is_integer = |ty: ScalarType| matches!(Nature::of(ty), None | Some(Nature::Integer));
+    let is_index = |element: &Operand| match element {
+        Operand::Reg(register) => {
+            let ty = ctx.register_type(*register);
+            is_integer(ty) && ty.bits() == 32
+        }
+        Operand::Special(register) => register.ty().bits() == 32,
+        element => matches!(element, Operand::Int(_)),
+    };
+    let (elements, ty) = match (expected, elements) {
+        // The first is the index in the array, which has nothing in common with the others.
+        (ExpectedType::Coordinates(_, true), [index, ..]) if !is_index(index) => return false,
+        (ExpectedType::Coordinates(ty, true), [_, rest @ ..]) => (rest, Some(ty)),
+        (ExpectedType::Coordinates(ty, false), all) => (all, Some(ty)),
+        (_, all) => (all, None),
+    };
+    let Ok(found) = unify(ctx, elements) else { return false };
+    match (found, ty, expected) {
+        (Some(found), Some(ty), _) => {
             found.bits() == 32
-                && match found.kind() {
-                    TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => true,
-                    TypeKind::Float => ty == ScalarType::F32 && !array,
-                    _ => false,
-                }
+                && (is_integer(found) || found.kind() == TypeKind::Float && ty == ScalarType::F32)
         }
-        ExpectedType::Integer(bits) => {
-            found.bits() == bits
-                && matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
+        (None, Some(ScalarType::F32), _) => {
+            elements.iter().any(|element| !matches!(element, Operand::Int(_)))
         }
+        (Some(found), None, ExpectedType::Integer(bits)) => found.bits() == bits && is_integer(found),
         _ => true,
     }
 }

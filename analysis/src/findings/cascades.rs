@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use ptx_isa::{PtxVersion, TargetSet};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::{TextRange, TextSize};
 
 use crate::check::gates::TARGET_GATE;
@@ -69,11 +69,9 @@ fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     if undefined == 0 {
         return;
     }
-    let broken: Vec<TextSize> =
+    let broken: FxHashSet<TextSize> =
         findings.iter().filter(|d| d.lint.code == "E0004").filter_map(around).collect();
-    findings.retain(|d| {
-        d.lint.code != "E0207" || around(d).is_none_or(|item| broken.binary_search(&item).is_err())
-    });
+    findings.retain(|d| d.lint.code != "E0207" || around(d).is_none_or(|item| !broken.contains(&item)));
 }
 
 /// A declaration with a wrong word in the place of its type is not one that has no type.

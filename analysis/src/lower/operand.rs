@@ -220,19 +220,28 @@ impl<'db> Walker<'db> {
             self.incomplete = true;
             return None;
         };
-        if self.is_video && inner.kind() == SyntaxKind::COMPONENT {
+        let operator = node.own_tokens().next().map(|token| token.kind);
+        let is_minus = operator == Some(SyntaxKind::MINUS);
+        if self.is_video && is_minus && inner.kind() == SyntaxKind::COMPONENT {
             return self.component(inner);
         }
-        if inner.kind() != SyntaxKind::NAME_REF {
+        if !matches!(inner.kind(), SyntaxKind::NAME_REF | SyntaxKind::COMPONENT) {
             return self.constant(node);
         }
-        match self.name(inner.text_range())? {
-            operand if self.is_video && node.tokens(SyntaxKind::BANG).next().is_none() => Some(operand),
-            Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
+        let operand = self.operand(inner)?;
+        match operand {
+            Operand::Reg(_) if self.is_video && is_minus => Some(operand),
+            Operand::Reg(register)
+                if operator == Some(SyntaxKind::BANG)
+                    && self.names.registers[register.0 as usize].ty == ScalarType::Pred =>
+            {
                 Some(Operand::NotPred(register))
             }
             _ => {
-                let message = "only predicates can be negated";
+                let message = match operator {
+                    Some(SyntaxKind::BANG) => "only predicates can be negated",
+                    _ => "an operator can be applied only to constants, and `!` to predicates",
+                };
                 self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
                 None
             }

@@ -32,6 +32,53 @@ fn check(accepted: &[&str], refused: &[(&str, u32, &str)]) {
 }
 
 #[test]
+fn declarations_without_names() {
+    check(
+        &[
+            ".u8;",
+            ".visible .u8; .v4 .u8; .align 8 .f32; .texref; .pred; .global .u8; .attribute(.managed) .u8;",
+            ".entry k() { .u8; .f16x2; .e4m3; .align 8 .v2 .f64; ret; }",
+        ],
+        &[
+            (".u8 x;", 1, "E0101"),
+            (".entry k() { .u8 x; ret; }", 1, "E0101"),
+            (".u8 .u8;", 1, "E0004"),
+            (".visible .extern .u8;", 1, "E0101"),
+            (".u8, .u8;", 1, "E0004"),
+            (".tf32;", 1, "E0101"),
+            (".entry k() { .s4; ret; }", 1, "E0101"),
+            (".v4;", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn attributes_of_functions() {
+    check(
+        &[".func .attribute(.unified(1,0x2U)) f() { ret; }"],
+        &[
+            (".func .attribute(.unified(1.0,2)) f() { ret; }", 1, "E0004"),
+            (".func .attribute(.unified(1+1,2)) f() { ret; }", 1, "E0004"),
+            (".func .attribute(.unified(1)) f() { ret; }", 1, "E0101"),
+            (".func .attribute(.managed) f() { ret; }", 1, "E0101"),
+            (".func f() .attribute(.unified(1,2)) { ret; }", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn a_label_is_the_only_value_of_its_directive() {
+    check(
+        &[".section .debug_x {\nl:\n.b32 l\n.b64 l+1\n.b8 1, 2\n}"],
+        &[
+            (".section .debug_x {\nl:\n.b32 1, l\n}", 3, "E0114"),
+            (".section .debug_x {\nl:\n.b32 .debug_x, 1\n}", 3, "E0114"),
+            (".section .debug_x {\n.b64 -9223372036854775809\n}", 2, "E0114"),
+        ],
+    );
+}
+
+#[test]
 fn the_size_of_a_warp_is_a_number() {
     check(
         &[

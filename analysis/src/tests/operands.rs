@@ -238,6 +238,89 @@ fn offsets_and_depths_of_textures() {
 }
 
 #[test]
+fn an_array_index_has_nothing_in_common_with_the_coordinates() {
+    check(
+        "sm_90",
+        &[
+            "tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%ur1, %f5}];",
+            "tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, %f5}];",
+            "tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %f6, 1.0}];",
+            "tex.a1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, 1}];",
+            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%ur1, %ur2}];",
+        ],
+        &[
+            ("tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f1, %f5}];", "E0303"),
+            ("tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1.0, %f5}];", "E0303"),
+            ("tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, 1}];", "E0303"),
+            ("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %f6, 1}];", "E0303"),
+            ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, %f5}];", "E0303"),
+            ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, 1}];", "E0303"),
+        ],
+    );
+}
+
+#[test]
+fn neighbors_in_a_vector_agree() {
+    check(
+        "sm_90",
+        &[
+            "st.global.v4.b32 [%d1], {%f1, %r1, %ur1, %r2};",
+            "st.global.v4.f32 [%d1], {%r1, %r2, %r3, 1};",
+            "mov.b64 %d1, {%r1, %p1};",
+        ],
+        &[
+            ("st.global.v4.b32 [%d1], {%r1, %f1, %ur1, %r2};", "E0303"),
+            ("st.global.v4.f32 [%d1], {%r1, %f1, %f2, 1};", "E0303"),
+            ("ld.global.v4.b32 {%r1, %f1, %ur1, %r2}, [%d1];", "E0303"),
+            ("mov.b64 %d1, {%ur1, %p1};", "E0303"),
+        ],
+    );
+}
+
+#[test]
+fn operators_of_operands() {
+    check(
+        "sm_90",
+        &[
+            "or.pred %p1, !%p2, %p1;",
+            "vmad.s32.s32.u32 %r1, %r2, -%r3, %r4;",
+            "vmad.s32.s32.u32 %r1, %r2, -%r3.b0, %r4;",
+        ],
+        &[
+            ("or.pred %p1, -%p2, %p1;", "E0305"),
+            ("and.pred %p1, ~%p2, %p1;", "E0305"),
+            ("selp.b32 %r1, 1, 2, -%p1;", "E0305"),
+            ("vadd.s32.s32.s32 %r1, ~%r1, %r2;", "E0305"),
+            ("vsub.s32.u32.s32 %r1, !%r2.h0, %r3;", "E0305"),
+            ("vmad.s32.s32.u32 %r1, %r2, -fn, %r4;", "E0305"),
+            ("add.u32 %r1, -%r2, %r3;", "E0305"),
+        ],
+    );
+}
+
+#[test]
+fn words_that_every_instruction_takes() {
+    check(
+        "sm_90",
+        &[
+            "add.rank.u32 %r1, %r2, %r3;",
+            "add.normal.acc::f16.rank.u32 %r1, %r2, %r3;",
+            "fma.rn.b8x16.f32 %f1, %f2, %f3, %f4;",
+            "add.f32.texref %f1, %f2, %f3;",
+            "abs.bf16 %h1, {%h2, %h3};",
+            "ret.normal;",
+        ],
+        &[
+            ("add.rank.box_dim.u32 %r1, %r2, %r3;", "E0211"),
+            ("add.normal.finite.u32 %r1, %r2, %r3;", "E0211"),
+            ("mov.texref.u32 %r1, %r2;", "E0211"),
+            ("mul24.rank.lo.u32 %r1, %r2, %r3;", "E0211"),
+            ("set.eq.and.bf16.f32 %h1, %f1, %f2, 1;", "E0302"),
+        ],
+    );
+}
+
+#[test]
 fn sums_of_what_is_expanded() {
     check(
         "sm_100a",

@@ -8,7 +8,7 @@ use crate::lookup::NameIndex;
 use crate::model::{Form, Place, Then};
 use crate::opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 use crate::table::{self, FormId};
-use crate::{Gate, PtxVersion, ScalarType, TypeSet, undescribed};
+use crate::{Gate, PtxVersion, ScalarType, TypeKind, TypeSet, undescribed};
 use std::sync::LazyLock;
 
 /// Why a name has no row. Indices count the suffixes, from 0.
@@ -216,8 +216,8 @@ const MAX_SUFFIXES: usize = MAX_MODS + MAX_TYPES;
 struct Name {
     types: usize,
     first_type: Option<ScalarType>,
-    /// `.pred` is among the types.
-    has_predicate: bool,
+    /// There are types that some forms pass over.
+    has_passed: bool,
     parts: [Suffix; MAX_SUFFIXES],
     len: usize,
 }
@@ -225,7 +225,7 @@ struct Name {
 impl Name {
     fn read(suffixes: &[&str]) -> Result<Self, ResolveError> {
         let parts = [Suffix::Mod(Mod::Rn); MAX_SUFFIXES];
-        let mut name = Name { types: 0, first_type: None, has_predicate: false, parts, len: 0 };
+        let mut name = Name { types: 0, first_type: None, has_passed: false, parts, len: 0 };
         for (index, text) in suffixes.iter().enumerate() {
             let part = Suffix::parse(text).ok_or(ResolveError::UnknownSuffix { index })?;
             // A name longer than any row repeats or contradicts itself; the part at the limit is refused.
@@ -234,7 +234,7 @@ impl Name {
             }
             if let Suffix::Type(ty) = part {
                 name.first_type = name.first_type.or(Some(ty));
-                name.has_predicate |= ty == ScalarType::Pred;
+                name.has_passed |= is_passed_somewhere(ty);
                 name.types += 1;
             }
             name.parts[index] = part;
@@ -258,7 +258,7 @@ impl Name {
     fn has_types_of(&self, form: &Form) -> bool {
         (form.required_types as usize..=form.types.len()).contains(&self.types)
             && self.first_type.is_none_or(|ty| form.types[0].contains(ty))
-            || self.has_predicate && passes_over_predicates(form)
+            || self.has_passed
     }
 
     fn position(&self, m: Mod) -> Option<usize> {
@@ -304,6 +304,34 @@ const REPEATABLE: &[Mod] = &[
     Mod::Uni,
 ];
 
+/// Modifiers that ptxas reads on every instruction, and ignores where the instruction does not have them: fields of tensor
+/// maps, classes of numbers, precisions of sums. An instruction takes one of each kind.
+const READ_EVERYWHERE: [&[Mod]; 3] = [
+    &[
+        Mod::GlobalAddress,
+        Mod::Rank,
+        Mod::BoxDim,
+        Mod::GlobalDim,
+        Mod::GlobalStride,
+        Mod::ElementStride,
+        Mod::Elemtype,
+        Mod::InterleaveLayout,
+        Mod::SwizzleMode,
+        Mod::SwizzleAtomicity,
+        Mod::FillMode,
+    ],
+    &[Mod::Finite, Mod::Infinite, Mod::Number, Mod::NotANumber, Mod::Normal, Mod::Subnormal],
+    &[Mod::AccF16, Mod::AccF32],
+];
+
+/// Whether `m` is the first of its kind in the name, and of a kind that every instruction takes.
+fn is_read_everywhere(name: &Name, index: usize, m: Mod) -> bool {
+    let kind = READ_EVERYWHERE.iter().find(|kind| kind.contains(&m));
+    kind.is_some_and(|kind| {
+        !name.parts()[..index].iter().any(|part| matches!(part, Suffix::Mod(other) if kind.contains(other)))
+    })
+}
+
 /// Whether ptxas lets a product of matrices say how many elements its vectors have, as it does once where all of them
 /// have that many.
 fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
@@ -314,9 +342,19 @@ fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
     is_matrix && may_be_first && !name.parts()[..index].iter().any(is_count)
 }
 
-/// Whether ptxas lets `.pred` stand among the types of a form that has no predicates, as if it were not written. It
-/// does where it reads floats, whichever types the name gives.
-fn passes_over_predicates(form: &Form) -> bool {
+/// Whether ptxas passes over the type on instructions that do not have it, on some of them at least.
+const fn is_passed_somewhere(ty: ScalarType) -> bool {
+    matches!(ty.kind(), TypeKind::Pred | TypeKind::Opaque) || is_passed_everywhere(ty)
+}
+
+/// The formats of copies are read on every instruction, as the words of [`READ_EVERYWHERE`] are.
+const fn is_passed_everywhere(ty: ScalarType) -> bool {
+    matches!(ty, ScalarType::B8x16 | ScalarType::B6x16P32 | ScalarType::B4x16P64)
+}
+
+/// Whether ptxas lets `.pred` or `.texref` stand among the types of a form that has none of them, as if it were not
+/// written. It does where it reads floats, whichever types the name gives.
+fn passes_over(form: &Form) -> bool {
     match form.mnemonic() {
         "abs" | "add" | "atom" | "cos" | "cvt" | "ex2" | "fma" | "lg2" | "max" | "min" | "multimem"
         | "neg" | "rcp" | "rsqrt" | "set" | "setp" | "sin" | "sqrt" | "sub" | "tanh" => true,
@@ -359,6 +397,10 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
                         (!fits).then_some(FailureKind::Misplaced(index))
                     }
                     _ if matches!(m, Mod::V2 | Mod::V4 | Mod::V8) && takes_count(form, name, index) => None,
+                    _ if is_read_everywhere(name, index, m) => {
+                        leading = false;
+                        None
+                    }
                     _ => match rival(form, name, index, m) {
                         Some(with) if REPEATABLE.contains(&m) && name.parts()[with] == part => None,
                         Some(with) => Some(FailureKind::Repeated { index, with }),
@@ -374,7 +416,7 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
                     types[type_count] = ty;
                     type_count += 1;
                 }
-                let passes = ty == ScalarType::Pred && passes_over_predicates(form);
+                let passes = is_passed_everywhere(ty) || is_passed_somewhere(ty) && passes_over(form);
                 (!fits && !passes).then_some(FailureKind::Type { index, position })
             }
         };

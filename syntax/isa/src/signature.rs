@@ -134,6 +134,10 @@ fn apply(row: &mut Operand, column: Column) {
     }
 }
 
+fn has_bf16(opcode: &Opcode) -> bool {
+    matches!(opcode.ty(0), Some(ScalarType::Bf16 | ScalarType::Bf16x2))
+}
+
 /// Whether the operand may be left out; `None` where it must be.
 fn presence(opcode: &Opcode, row: &Operand) -> Option<bool> {
     let any = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
@@ -148,7 +152,7 @@ fn presence(opcode: &Opcode, row: &Operand) -> Option<bool> {
 }
 
 fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
-    let scalar = row.lanes == Lanes::Bf16Pair && opcode.ty(0) != Some(ScalarType::Bf16x2);
+    let scalar = row.lanes == Lanes::Bf16Pair && !has_bf16(opcode);
     Expected {
         name: row.name,
         role: row.role,
@@ -228,7 +232,7 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
             let named = opcode.mods().find_map(Mod::count).unwrap_or(1);
             ExpectedLanes::Exactly(u32::from(factor) * named)
         }
-        Lanes::Bf16Pair if opcode.ty(0) == Some(ScalarType::Bf16x2) => ExpectedLanes::Any,
+        Lanes::Bf16Pair if has_bf16(opcode) => ExpectedLanes::Any,
         Lanes::Bf16Pair => ExpectedLanes::Exactly(1),
         // One register of narrow floats may appear beside more, which nothing reads.
         Lanes::Fragment(Matrix::B) if opcode.form == FormId::MmaFp8 && opcode.has(Mod::M16n8k16) => {

@@ -30,7 +30,7 @@ macro_rules! scalar_types {
             }
 
             /// Whether the word is a type in some instructions alone, and a word like any other elsewhere.
-            pub(crate) const fn is_free(self) -> bool {
+            pub const fn is_free(self) -> bool {
                 match self { $(ScalarType::$name => crate::opcode::is_free!($($free)?)),* }
             }
         }

@@ -188,7 +188,17 @@ pub(super) fn attribute_list(p: &mut Parser<'_>) {
             let attribute = p.start();
             p.bump();
             if p.eat(L_PAREN) {
-                while expression::constant(p) && p.eat(COMMA) {}
+                loop {
+                    if p.at(INT) {
+                        expression::literal(p);
+                    } else {
+                        p.error_expected("an integer");
+                        break;
+                    }
+                    if !p.eat(COMMA) {
+                        break;
+                    }
+                }
                 p.expect(R_PAREN);
             }
             attribute.complete(p, ATTRIBUTE);

@@ -6,6 +6,7 @@ use ptx_isa::{Directive, Site};
 use crate::Remedy;
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
+use crate::split::starts_body;
 
 /// Anything that starts with linkage, a state space, `.entry` or `.func`.
 pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
@@ -48,8 +49,9 @@ pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
     declaration::variable(p)
 }
 
-/// Whether `word` can be the first of a declaration, after its linkage.
+/// Whether `word` can be the first of a declaration, after its linkage. A declaration without names needs no state space.
 pub(super) fn is_declaration_word(word: &str) -> bool {
+    let is_type = || word.get(1..).is_some_and(|name| ptx_isa::ScalarType::parse(name).is_some());
     matches!(
         word,
         ".global"
@@ -64,12 +66,14 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
             | ".sampler"
             | ".align"
             | ".attribute"
-    )
+            | ".v2"
+            | ".v4"
+    ) || is_type()
 }
 
 /// Whether a declaration of a function body is next.
 fn at_declaration(p: &Parser<'_>) -> bool {
-    p.at(DOT_WORD) && matches!(p.current_text(), ".reg" | ".local" | ".shared" | ".param")
+    p.at(DOT_WORD) && starts_body(p.current_text().as_bytes())
 }
 
 /// From after `.entry` or `.func`.
@@ -136,10 +140,6 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
         let marker = p.start();
         let kind = match p.current_text() {
             ".pragma" => directive::pragma(p),
-            ".attribute" => {
-                declaration::attribute_list(p);
-                continue;
-            }
             word => {
                 let known =
                     Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION));

@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Ftz]).types_at(1, F32)
     ]),
     form(F::SetHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16 F16x2 Bf16x2 U16 S16 U32 S32], HALVES]).ops(SET).since(4, 2, 53).rules(&[
-        on_second(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on(BFLOAT).excludes(&[Ftz]), on_second(BFLOAT).since(7, 8, 90), on_second(BFLOAT).operand("c", PREDICATE),
+        on_second(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on(BFLOAT).excludes(&[Ftz]), on_second(BFLOAT).since(7, 8, 90), on_second(BFLOAT).operand("c", PREDICATE), on(BFLOAT).operand("c", PREDICATE),
         on(t![U16 S16 U32 S32]).since(6, 5, 53), on(BFLOAT).since(7, 8, 90), on(t![F16x2]).types_at(1, t![F16x2]), on(t![Bf16x2]).types_at(1, t![Bf16x2]),
         on_second(BFLOAT).operand("a", BRACED), on_second(BFLOAT).operand("b", BRACED), on_second(BF16X2).operand("b", ANY_WORD), on_second(BFLOAT).lanes("a", Lanes::OrBare(&[1, 2, 4])), on_second(BFLOAT).lanes("b", Lanes::OrBare(&[1, 2, 4])),
         on(BF16X2).operand("d", PACKED), on(BF16X2).operand("d", Column::Type(OperandType::Word)), on(BF16X2).lanes("d", Lanes::OrBare(&[1, 2, 4])),
@@ -50,6 +50,6 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::SetHalfResult).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16], INTEGER.union(t![F32 F64])]).ops(SET).since(4, 2, 53).rules(&[
         on_second(INTEGER).excludes(FLOAT_ONLY), on_second(SIGNED).excludes(UNSIGNED_ONLY), on_second(BITS).excludes(ORDERED),
-        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).excludes(&[Ftz]), on(t![Bf16]).since(7, 8, 90),
+        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).excludes(&[Ftz]), on(t![Bf16]).since(7, 8, 90), on(t![Bf16]).operand("c", PREDICATE),
     ]),
 ];
