@@ -20,7 +20,7 @@ use ptx_backend::join::{Part, Program};
 use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
-use ptx_backend::{CodegenError, CompiledFunction, Resources};
+use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
@@ -436,6 +436,11 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
                 )
         }
     })
+}
+
+/// Why threads keep the registers that they start with, though the function has `setmaxnreg`.
+pub fn kept_registers(db: &dyn Db, item: Item<'_>) -> Option<Fixed> {
+    compile_function(db, item).as_deref()?.as_ref().ok()?.attributes.changes_registers?.err()
 }
 
 /// The statements of a function before which its code waits for products of warp groups though none asks for it,

@@ -8,11 +8,12 @@ use crate::ori::cfg::returning_blocks;
 use crate::ori::{build, ir, text};
 use crate::products::{self, MatrixUse};
 use crate::regalloc::convention;
+use crate::registers::{self, Fixed};
 use crate::session::Session;
 use crate::switches::Step;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Copies, Options, Resources};
-use crate::{assemble, emit, order, phases, registers, sched, shown};
+use crate::{assemble, emit, order, phases, sched, shown};
 use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
 use sass::{RegFile, Sm};
@@ -54,11 +55,31 @@ fn compile_as(
     private: bool,
     session: &mut Session<'_>,
 ) -> Result<CompiledFunction, CodegenError> {
+    let changes = registers::starts_with(env, func, options);
+    match compile_with(env, func, options, private, changes, session) {
+        // What a thread may have at every point is more than what is left to it at some.
+        Err(CodegenError::Limit { .. }) if matches!(changes, Some(Ok(_))) => {
+            compile_with(env, func, options, private, Some(Err(Fixed::TooFew)), session)
+        }
+        result => result,
+    }
+}
+
+/// `changes` is what becomes of `setmaxnreg`.
+fn compile_with(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    private: bool,
+    changes: Option<Result<u32, Fixed>>,
+    session: &mut Session<'_>,
+) -> Result<CompiledFunction, CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let sm = Sm(options.sm.number as u8);
 
-    let mut ori = build::build(env, func, options, session.checkpoint)?;
+    let starts_with = changes.and_then(Result::ok);
+    let mut ori = build::build(env, func, options, starts_with, session.checkpoint)?;
     // What takes memory from the stack as it runs has words of its own for its calls.
     ori.facts.private = private && !func.entry && !ori.frame.moving;
     session.over(BUILD, || text::print(&ori));
@@ -133,6 +154,7 @@ fn compile_as(
             reads_reserved_shared: products::reads_reserved_shared(func),
             symbols: ori.facts.symbols,
             max_registers: limit,
+            changes_registers: changes.map(|most| most.map(|_| ())),
             params: block.offsets,
             locals: if emit::is_realigned(&ori.frame) { Vec::new() } else { ori.facts.locals },
             handles,

@@ -18,6 +18,7 @@ mod state;
 
 pub use queue::{Queue, ends_product_group, forwards, group_wait, read_queue, waits, write_queue};
 
+use crate::target::HIDDEN_REGISTERS;
 use flow::Flow;
 pub(crate) use flow::is_unconditional;
 use queue::{MOST_BEHIND, counted_wait, name, same};
@@ -98,6 +99,14 @@ struct Facts {
     write_queue: Option<Queue>,
     /// Control goes to code that is not here: nothing may be in progress.
     leaves: bool,
+    /// The first general register that goes to other threads: nothing of these may be in progress.
+    gives: Option<u8>,
+}
+
+/// The first of the general registers that an instruction gives to other threads.
+pub fn first_given(inst: &Inst) -> Option<u8> {
+    let kept = inst.get(Field::Imm32).unwrap_or(0).saturating_sub(u64::from(HIDDEN_REGISTERS));
+    inst.gives_registers().then(|| u8::try_from(kept).unwrap_or(u8::MAX))
 }
 
 impl Facts {
@@ -107,9 +116,14 @@ impl Facts {
             Role::Dst => writes.push(used),
             _ => reads.push(used),
         });
+        let gives = first_given(inst);
+        if gives.is_some() {
+            writes.push(RegUse { file: RegFile::R, index: 0, count: u8::MAX, role: Role::Dst });
+        }
         let leaves = is_alone && matches!(name(inst), "CALL" | "RET");
         Facts {
             leaves,
+            gives,
             read_marks: if leaves { u64::MAX } else { marks(&reads) },
             write_marks: if leaves { u64::MAX } else { marks(&writes) },
             reads,
@@ -347,20 +361,25 @@ impl Checker<'_> {
                 });
             }
         };
-        if facts.leaves {
+        let given = facts.gives.is_some_and(|first| p.file == RegFile::R && p.index >= first);
+        if facts.leaves || given {
             let (kind, needed) = match p.access {
                 PendingAccess::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
                 PendingAccess::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
                 PendingAccess::FixedWrite => {
-                    // As an operand of a branch's address would be read.
                     let def = &earlier_facts.writes[usize::from(p.operand)];
-                    (
-                        Kind::ReadAfterWrite,
-                        latency::raw(self.sm, earlier, def, inst, &RegUse { role: Role::A, ..*def }),
-                    )
+                    let needed = match given {
+                        true => latency::longest(self.sm, earlier, def),
+                        // As an operand of a branch's address would be read.
+                        false => latency::raw(self.sm, earlier, def, inst, &RegUse { role: Role::A, ..*def }),
+                    };
+                    (Kind::ReadAfterWrite, needed)
                 }
             };
             return report(kind, needed);
+        }
+        if facts.gives.is_some() {
+            return;
         }
         let over = facts.writes.iter().find(names);
         if p.access == PendingAccess::LateRead {

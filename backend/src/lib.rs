@@ -40,7 +40,7 @@ pub mod target;
 
 pub use compile::{compile, compile_private};
 pub use cubin::{LinkFunction, link, object};
-pub use registers::limit as register_limit;
+pub use registers::{Fixed, limit as register_limit};
 pub use session::Session;
 pub use switches::Switches;
 
@@ -202,6 +202,8 @@ pub struct Attributes {
     pub symbols: Vec<layout::Slot>,
     /// The most registers per thread that the launch bounds and the options leave.
     pub max_registers: u32,
+    /// Where the function has `setmaxnreg`: it changes the registers of a thread, or why it does not.
+    pub changes_registers: Option<Result<(), Fixed>>,
     /// Where each parameter of a kernel is, from the first byte of all.
     pub params: Vec<u32>,
     /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.

@@ -18,6 +18,7 @@ mod banks;
 mod bundle;
 pub mod check;
 pub(crate) mod convention;
+pub(crate) mod counts;
 mod draft;
 pub(crate) mod live;
 mod moves;
@@ -39,6 +40,7 @@ use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, REGISTER_UNIT, Target};
 use assign::Pool;
 use bundle::Bundles;
 use convention::Blocked;
+use counts::Counts;
 use draft::Draft;
 use live::Liveness;
 use rewrite::Placement;
@@ -64,7 +66,7 @@ pub struct Allocation {
     pub live: Vec<Vec<u16>>,
 }
 
-/// Allocates registers. `max_registers` bounds them as ptxas counts; a function that cannot be allocated
+/// Allocates registers. `max_registers` bounds them as ptxas counts, unless the function changes their number; a function that cannot be allocated
 /// within it gives [`CodegenError::Limit`]. The result is checked,
 /// in every build: wrong code is worse than no code.
 pub fn allocate(
@@ -100,7 +102,9 @@ fn run(
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
-    let pools = pools(draft.func, target, max_registers, switches);
+    let counts = Counts::of(draft.func, &Cfg::new(draft.func));
+    let most = counts.as_ref().map_or(max_registers, |counts| counts.most(draft.func));
+    let pools = pools(draft.func, target, most, switches);
     let remakes = switches.takes(Step::Remat);
     let mut whole = None;
     loop {
@@ -108,7 +112,8 @@ fn run(
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
         let frequency = frequency(draft.func, &cfg);
-        let blocked = Blocked::new(draft.func, &live, target)?;
+        let counts = Counts::of(draft.func, &cfg);
+        let blocked = Blocked::new(draft.func, &live, counts.as_ref(), target)?;
         let build = |draft: &Draft<'_>| {
             let coalesces = switches.takes(Step::Coalesce);
             bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone(), coalesces)
@@ -137,6 +142,8 @@ fn run(
                 if draft.func.follows_convention() {
                     registers = registers.max(draft.func.facts.preserved.fewest_registers());
                 }
+                // The others count on what is left.
+                registers = draft.func.facts.starts_with.unwrap_or(registers);
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
             }
             Placed::Without(values) => {
@@ -258,7 +265,11 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
             reserved: Some(STACK_POINTER.index),
             saves: (!func.entry && func.routine.is_none() && !func.facts.private)
                 .then_some(func.facts.preserved),
-            free: if func.entry { target.limits.free_registers() as u16 } else { 0 },
+            free: match func.facts.starts_with {
+                Some(_) => MAX_REGISTERS as u16,
+                None if func.entry => target.limits.free_registers() as u16,
+                None => 0,
+            },
             // What a function takes is lost to its callers.
             unit: if func.entry && switches.takes(Step::WholeUnits) { REGISTER_UNIT as u16 } else { 1 },
         },

@@ -2,14 +2,17 @@
 
 use crate::CodegenError;
 use crate::Options;
-use crate::input::Launch;
+use crate::input::{Env, Function as Input, Instr, Launch, Operand, Signature, Stmt, Symbol};
 use crate::occupancy::warps_with;
+use crate::ori::cfg::Cfg;
 use crate::ori::ir::Function;
+use crate::regalloc::counts::Counts;
 use crate::regalloc::{self, Allocation};
 use crate::sched::pre;
 use crate::session::Session;
 use crate::switches::Step;
 use crate::target::{MAX_REGISTERS, REGISTER_UNIT, SM_REGISTERS, Target, WARP};
+use ptx_isa::FormId;
 
 /// No limit goes below.
 pub(crate) const FEWEST: u32 = 24;
@@ -23,15 +26,7 @@ const NEARLY: u32 = 8;
 /// Directives come before options: `--maxrregcount` counts where the kernel has neither `.maxnreg` nor a number of
 /// threads. `.minnctapersm` counts where the multiprocessor can hold so many blocks; ptxas warns that it ignores others.
 pub fn limit(launch: &Launch, options: &Options) -> u32 {
-    let (most_warps, most_blocks) =
-        Target::nearest(options.sm).map_or((0, 0), |target| (target.limits.warps, target.limits.blocks));
-    let threads =
-        launch.reqntid.or(launch.maxntid).map(|n| n.iter().fold(1u32, |all, n| all.saturating_mul(*n)));
-    let warps = threads.map(|threads| threads.div_ceil(WARP).max(1)).filter(|&warps| warps <= most_warps);
-    let fits = |&blocks: &u32| {
-        (1..=most_blocks).contains(&blocks) && warps.is_some_and(|warps| warps * blocks <= most_warps)
-    };
-    let blocks = launch.minnctapersm.filter(fits);
+    let Bounds { warps, blocks } = Bounds::of(launch, options);
     let shared = warps.map(|warps| {
         let limit = SM_REGISTERS / (warps * blocks.unwrap_or(1)) / WARP;
         limit - limit % REGISTER_UNIT
@@ -42,6 +37,78 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
         None => shared.or(options.max_registers),
     };
     limit.unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
+}
+
+/// Warps of a block and blocks of a multiprocessor, as far as the launch bounds tell and the multiprocessor can hold them.
+struct Bounds {
+    warps: Option<u32>,
+    blocks: Option<u32>,
+}
+
+impl Bounds {
+    fn of(launch: &Launch, options: &Options) -> Bounds {
+        let (most_warps, most_blocks) =
+            Target::nearest(options.sm).map_or((0, 0), |target| (target.limits.warps, target.limits.blocks));
+        let warps = threads(launch).map(|threads| threads.div_ceil(WARP).max(1));
+        let warps = warps.filter(|&warps| warps <= most_warps);
+        let fits = |&blocks: &u32| {
+            (1..=most_blocks).contains(&blocks) && warps.is_some_and(|warps| warps * blocks <= most_warps)
+        };
+        Bounds { warps, blocks: launch.minnctapersm.filter(fits) }
+    }
+}
+
+/// The most threads of a block, where the kernel says so.
+fn threads(launch: &Launch) -> Option<u32> {
+    let size = launch.reqntid.or(launch.maxntid)?;
+    Some(size.iter().fold(1u32, |all, n| all.saturating_mul(*n)))
+}
+
+/// Why threads keep the registers that they start with, though the function has `setmaxnreg`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fixed {
+    /// Code of other modules is linked with it.
+    Linked,
+    /// Debuggers are told where PTX registers are.
+    Debugged,
+    /// Nothing says how many the kernel starts with.
+    Unknown,
+    /// Functions are called, which do not know how many there are.
+    Called,
+    /// The code needs more than the kernel leaves at some point.
+    TooFew,
+}
+
+/// The most registers that a thread may start with if `setmaxnreg` of the function changes them; `None` for a function
+/// without it. The launch bounds or options must say how many there are.
+pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<Result<u32, Fixed>> {
+    let instrs = || {
+        func.body.iter().filter_map(|stmt| match stmt {
+            Stmt::Instr(instr) => Some(instr),
+            Stmt::Label(_) => None,
+        })
+    };
+    if instrs().all(|instr| instr.opcode.form != FormId::Setmaxnreg) {
+        return None;
+    }
+    let launch = &func.launch;
+    let is_known = launch.maxnreg.is_some()
+        || Bounds::of(launch, options).blocks.is_some()
+        || options.max_registers.is_some() && threads(launch).is_none();
+    let is_unknown_call = |instr: &Instr| {
+        let callee = instr.operands.iter().find_map(|operand| match operand {
+            Operand::Symbol(Symbol::Function(i), _) => env.functions.get(*i as usize),
+            _ => None,
+        });
+        instr.opcode.form == FormId::Call && !callee.is_some_and(Signature::is_of_driver)
+    };
+    Some(match () {
+        () if options.relocatable => Err(Fixed::Linked),
+        () if options.shows_registers => Err(Fixed::Debugged),
+        () if !func.entry || instrs().any(is_unknown_call) => Err(Fixed::Called),
+        () if !is_known => Err(Fixed::Unknown),
+        () => Ok(limit(launch, options)),
+    })
 }
 
 /// Orders the instructions of every block and gives values registers, at most `limit`.
@@ -60,8 +127,10 @@ pub(crate) fn assign(
     if options.opt_level == 0 || !switches.takes(Step::PreSched) {
         return regalloc::allocate_with(func, target, limit, switches, checkpoint);
     }
+    let changes = func.facts.starts_with.is_some();
+    let limit = Counts::of(func, &Cfg::new(func)).map_or(limit, |counts| counts.most(func));
     // Fewer values than this are never too many at once.
-    let may_try_again = limit < MAX_REGISTERS || func.values.len() > FEW_VALUES;
+    let may_try_again = changes || limit < MAX_REGISTERS || func.values.len() > FEW_VALUES;
     let unordered = may_try_again.then(|| func.clone());
     let attempt = |func: &mut Function, live: u32| {
         let meant = pre::schedule(func, target, live, checkpoint);
@@ -87,6 +156,7 @@ pub(crate) fn assign(
     for fewer in [2, 4, 6] {
         let Ok(Allocation { registers, .. }) = best else { break };
         if !switches.takes(Step::RetryOccupancy)
+            || changes
             || registers > meant + NEARLY
             || warps(registers) >= warps(meant)
         {

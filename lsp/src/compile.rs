@@ -336,6 +336,7 @@ impl Task<'_> {
         let options = self.options;
         let has_convention = unconventional(self.db, self.file).is_none();
         resources::waits(options, self.db, &self.text, self.file, log);
+        resources::kept_registers(options, self.db, self.file, log);
         let failed =
             resources::report((options, has_convention), linked, &|name| clock.of_function(name), log);
         if failed {

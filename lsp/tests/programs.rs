@@ -421,6 +421,47 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
 }
 
 #[test]
+fn ignored_changes_of_registers_have_their_reasons() {
+    let module = |bounds: &str, count: u32| {
+        format!(
+            ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k() {bounds}\n{{\n\
+             setmaxnreg.dec.sync.aligned.u32 {count};\nret;\n}}\n"
+        )
+    };
+    let said = |bounds: &str, count: u32, more: &[&str]| {
+        let folder = folder(&[("k.ptx", &module(bounds, count))]);
+        let (status, text) = run(COMPILE, folder.path(), &[&["-arch=sm_90a", "k.ptx"], more].concat());
+        assert_eq!(status, 0, "{text}");
+        text
+    };
+    let known = ".maxntid 384 .minnctapersm 1";
+    assert_eq!(said(known, 40, &[]), "");
+    assert!(said(known, 40, &["-v"]).contains("Used 168 registers"));
+    for (bounds, count, more, reason) in [
+        (
+            "",
+            40,
+            &[][..],
+            "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
+        ),
+        (
+            known,
+            40,
+            &["-c"],
+            "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units.",
+        ),
+        (
+            known,
+            200,
+            &[],
+            "(C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.",
+        ),
+    ] {
+        assert_eq!(said(bounds, count, more), format!("ptxc info    : {reason}\n"));
+    }
+}
+
+#[test]
 fn functions_of_objects_are_described_in_the_order_of_ptxas() {
     let texts = [
         ".visible .func h(); .visible .func a() { call a, (); ret; }",

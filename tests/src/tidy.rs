@@ -63,7 +63,7 @@ const MACHINE_FLOORS: &[&[&str]] = &[
     // An instruction, taken apart.
     &["compute", "operand", "address", "facts", "step"],
     // What the machine writes down.
-    &["record"],
+    &["record", "registers"],
     // What instructions do, each kind by itself.
     &["alu", "memory", "matrix", "texture", "tensor", "warpgroup", "bulk", "barrier", "hazard"],
     // Functions of the driver.

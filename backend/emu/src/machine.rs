@@ -18,6 +18,7 @@ mod matrix;
 mod memory;
 mod operand;
 mod record;
+mod registers;
 mod step;
 mod sync;
 mod system;
@@ -329,6 +330,8 @@ struct Warp {
     /// The scoreboard that counts the closed groups of copies.
     copies_scoreboard: Option<u8>,
     timing: hazard::Timing,
+    /// Registers of each thread, those that the hardware takes included.
+    held: u32,
     /// The last instruction was a jump backwards.
     went_back: bool,
 }
@@ -361,6 +364,7 @@ impl Warp {
             bulk_scoreboard: None,
             copies_scoreboard: None,
             timing: hazard::Timing::default(),
+            held: machine.kernel.registers,
             went_back: false,
         }
     }

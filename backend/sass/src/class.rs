@@ -32,7 +32,7 @@ pub enum Class {
     Uniform,
     /// `UMOV` and `ULDC`.
     UniformMove,
-    /// Uniform results by scoreboard: `S2UR`, `R2UR`, `REDUX`, `LDCU`.
+    /// Uniform results by scoreboard: `S2UR`, `R2UR`, `REDUX`, `LDCU`, and whether `USETMAXREG` got registers.
     UniformLoad,
     Hmma16,
     Hmma32,
@@ -151,8 +151,15 @@ impl Inst {
             "WARPGROUP" => 2,
             // Zero stands for a long pause that the hardware takes by itself.
             "ERRBAR" => 0,
+            _ if self.gives_registers() => 0,
             _ => 1,
         }
+    }
+
+    /// Gives registers of its threads to others: accesses of those registers before it must be over, and what comes after it
+    /// waits for its scoreboard. As observed of ptxas 13.0.
+    pub fn gives_registers(&self) -> bool {
+        self.form().name == "USETMAXREG.DEALLOC"
     }
 
     /// From sm_90, moving a register to a uniform one takes a known time, and so does reducing on the way.

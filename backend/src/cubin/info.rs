@@ -43,6 +43,7 @@ pub(super) enum Attribute {
     Tcgen05OneCtaUsed = 0x51,
     Tcgen05TwoCtaUsed = 0x52,
     GenErrbarAtExit = 0x53,
+    RegReconfig = 0x54,
     ReservedSmemUsed = 0x41,
     MercuryIsaVersion = 0x5f,
 }

@@ -148,6 +148,9 @@ impl Linker<'_> {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
         r.half(Attribute::MercuryIsaVersion, if rela { 0x0101 } else { 0 });
+        if matches!(attributes.changes_registers, Some(Ok(_))) {
+            r.flag(Attribute::RegReconfig);
+        }
         if !attributes.own_warp_operations.is_empty() {
             r.words(Attribute::IntWarpWideInstrOffsets, &attributes.own_warp_operations);
         }

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             }
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
-            Op::Hold { .. } => Ok(()),
+            Op::Hold { .. } | Op::HaveRegisters { .. } => Ok(()),
             Op::Shown { register, word } => {
                 self.shown(inst, register, word);
                 Ok(())

@@ -89,7 +89,7 @@ struct Begun {
 impl Begun {
     /// Whether an instruction that uses registers has to wait for it.
     fn hinders(&self, inst: &Inst, used: &[RegUse]) -> bool {
-        if matches!(inst.form().mnemonic, "CALL" | "RET" | "EXIT") {
+        if matches!(inst.form().mnemonic, "CALL" | "RET" | "EXIT") || inst.gives_registers() {
             return true;
         }
         let sum = |of: &&RegUse| of.role == Role::Dst;

@@ -13,12 +13,16 @@ const SM: Sm = Sm(80);
 
 /// Instructions with stall count, yield, scoreboards and waits: `13Y w0 r1 w:01 TEXT`, in any order.
 fn code(lines: &[&str]) -> Vec<Inst> {
+    code_of(SM, lines)
+}
+
+fn code_of(sm: Sm, lines: &[&str]) -> Vec<Inst> {
     lines
         .iter()
         .enumerate()
         .map(|(at, line)| {
             let (control, text) = line.split_once(": ").expect("control: text");
-            let mut inst = parse(text, at as u64 * 16);
+            let mut inst = parse(sm, text, at as u64 * 16);
             inst.control.stall = 1;
             for field in control.split_ascii_whitespace() {
                 let number = |text: &str| text.parse::<u8>().expect("a number");
@@ -36,8 +40,8 @@ fn code(lines: &[&str]) -> Vec<Inst> {
         .collect()
 }
 
-fn parse(text: &str, address: u64) -> Inst {
-    sass::parse(SM, text, address).unwrap_or_else(|e| panic!("{text}: {}", e.message))
+fn parse(sm: Sm, text: &str, address: u64) -> Inst {
+    sass::parse(sm, text, address).unwrap_or_else(|e| panic!("{text}: {}", e.message))
 }
 
 fn findings(lines: &[&str]) -> Vec<String> {
@@ -54,6 +58,31 @@ fn fixed_latencies_need_their_cycles() {
             "0x0020: ReadAfterWrite of R1 after 0x0010, 4 of 5 cycles"
         ]
     );
+}
+
+/// Of what a warp gives away nothing is in progress, and what comes after waits.
+#[test]
+fn registers_are_given_when_they_are_not_in_use() {
+    let findings = |lines: &[&str]| -> Vec<String> {
+        let sm = Sm(90);
+        check(sm, &code_of(sm, lines), &[]).iter().map(ToString::to_string).collect()
+    };
+    let give = "y0 w0: USETMAXREG.DEALLOC.CTAPOOL 0x18";
+    let waits = "s1 ?0: MOV R2, 0x1";
+    assert_eq!(findings(&["s2 w1: S2R R21, SR_TID.X", "s8: MOV R20, 0x1", give, waits]), [""; 0]);
+    assert_eq!(
+        findings(&["s2 w1: S2R R22, SR_TID.X", give, waits]),
+        ["0x0010: ReadAfterWrite of R22 after 0x0000, no wait"]
+    );
+    assert_eq!(
+        findings(&["s2 r1: STS [R22], R3", give, waits]),
+        ["0x0010: WriteAfterRead of R22 after 0x0000, no wait"]
+    );
+    assert_eq!(
+        findings(&["s2: MOV R40, 0x1", give, waits]),
+        ["0x0010: ReadAfterWrite of R40 after 0x0000, 2 of 13 cycles"]
+    );
+    assert_eq!(findings(&[give, "s1: MOV R2, 0x1"]), ["0x0010: WriteAfterWrite of R2 after 0x0000, no wait"]);
 }
 
 /// A wait for warp group products completes those of all groups but the latest ones.
@@ -190,7 +219,13 @@ fn instantiate(template: &str, registers: [u8; 3]) -> MachInst {
         }
         text += rest;
     }
-    MachInst { inst: parse(&text, 0), src: Some(SrcId(0)), target: None, link: None, effect: Effect::None }
+    MachInst {
+        inst: parse(SM, &text, 0),
+        src: Some(SrcId(0)),
+        target: None,
+        link: None,
+        effect: Effect::None,
+    }
 }
 
 /// A program of up to six blocks with random branches between them, not scheduled.
@@ -201,7 +236,7 @@ fn program() -> impl Strategy<Value = Code> {
         let count = blocks.len() as u32;
         let branch = |text: &str, target: Option<BlockId>| MachInst {
             link: None,
-            inst: parse(text, 0),
+            inst: parse(SM, text, 0),
             src: Some(SrcId(0)),
             target,
             effect: Effect::Control,

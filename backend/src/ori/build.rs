@@ -44,6 +44,7 @@ mod object;
 mod operand;
 mod proxy;
 mod query;
+mod registers;
 mod rewrite;
 mod row;
 mod special;
@@ -68,6 +69,7 @@ use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
 use crate::phase::branches::decide_known;
 use crate::phase::edit::remove_unreached;
+use crate::regalloc::counts;
 use crate::target::{ParamBlock, SMALL_PARAM_BYTES, Target};
 use crate::{CodegenError, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -96,8 +98,15 @@ fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
 /// Statements between checkpoints.
 const STRIDE: usize = 1 << 10;
 
-/// Lowers one function. `checkpoint` is called often; it cancels by unwinding.
-pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn()) -> Result<ir::Function> {
+/// Lowers one function. `starts_with` is the most registers that a thread may start with, where `setmaxnreg` is to change
+/// them. `checkpoint` is called often; it cancels by unwinding.
+pub fn build(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    starts_with: Option<u32>,
+    checkpoint: &dyn Fn(),
+) -> Result<ir::Function> {
     let at = SrcId::default();
     let Some(target) = Target::of(options.sm) else {
         return Err(CodegenError::unsupported(at, format!("code for {}", options.sm)));
@@ -118,9 +127,18 @@ pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn(
         }
     }
     let mut lowering = Lowering::new(env, func, options, target)?;
+    lowering.out.facts.starts_with = starts_with;
     lowering.body(checkpoint)?;
     checkpoint();
-    Ok(lowering.finish())
+    let mut out = lowering.finish();
+    if let Some(most) = starts_with {
+        let start = counts::to_start_with(&out, most).ok_or_else(|| CodegenError::Limit {
+            at: SrcId::default(),
+            what: "setmaxnreg with other numbers of registers than there can be".to_owned(),
+        })?;
+        out.facts.starts_with = Some(start);
+    }
+    Ok(out)
 }
 
 /// A run of statements that is entered at its start and left at its end.

@@ -142,6 +142,8 @@ pub struct Facts {
     pub shared_bytes: u32,
     /// Highest named barrier in use, plus one.
     pub barriers: u8,
+    /// Registers that a thread of a kernel starts with, where it gives some back or takes more as it runs.
+    pub starts_with: Option<u32>,
     pub reads_ctaid_z: bool,
     pub tensor: TensorUse,
     /// A linker fills in the addresses of functions and variables.

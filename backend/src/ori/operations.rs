@@ -540,6 +540,12 @@ operations! {
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
     /// Says for debuggers which register has a word of a PTX register; none where the source is zero. Emits no instruction.
     Shown "SHOWN" { register: u32, word: u8 } [] <- [r(RA)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["NOP"];
+    /// The warp gives registers back to its block: each thread keeps the first `count`.
+    GiveRegisters "USETMAXREG.DEALLOC" { count: u32 = Imm32 } [] <- [] Facts::UNIFORM_FENCE.pinned();
+    /// The warp takes registers of its block, so that each thread has `count`; whether enough were free.
+    TakeRegisters "USETMAXREG.TRY_ALLOC" { count: u32 = Imm32 } [UP] <- [] Facts::UNIFORM_FENCE.pinned();
+    /// The warp has taken them: from here on each thread has `count`. Emits no instruction.
+    HaveRegisters "USETMAXREG.DONE" { count: u32 } [] <- [] Facts::UNIFORM_FENCE.pinned(), as &["NOP"];
     /// Keeps registers live up to here, because a product may still read them. Emits no instruction.
     Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 

@@ -132,6 +132,7 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     if facts.barriers != 0 {
         text.push(format!("barriers={}", facts.barriers));
     }
+    text.extend(facts.starts_with.map(|count| format!("registers={count}")));
     if facts.relocatable {
         text.push("relocatable".to_owned());
     }
@@ -377,6 +378,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "barriers") => {
                     func.facts.barriers = value.try_into().map_err(|_| "too many barriers")?;
                 }
+                ("facts", "registers") => func.facts.starts_with = Some(value),
                 ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "preserves" | "barriers_from") => {
                     let preserved = &mut func.facts.preserved;
@@ -614,7 +616,7 @@ mod tests {
 
     #[test]
     fn a_function_survives_a_round_trip() {
-        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,ctaid_z,global=2,never=7) {
+        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,registers=168,ctaid_z,global=2,never=7) {
 b0:
   %v0:r = S2R{sr=0x21} #1
   %v1:p, _ = ISETP.LT.U32.AND %v0, c[0x0][0x160], PT

@@ -26,6 +26,7 @@ use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value}
 use crate::ori::op::Op;
 use crate::regalloc::Allocation;
 use crate::regalloc::convention::Lent;
+use crate::regalloc::counts::Counts;
 use crate::target::Target;
 use content::Content;
 use trace::Trace;
@@ -54,6 +55,8 @@ struct Checker<'a> {
     origin: &'a [Vec<Option<u32>>],
     cfg: Cfg,
     lent: Lent,
+    /// How many registers a thread of the output has, where that changes.
+    counts: Option<Counts>,
     lane_base: Vec<u32>,
     /// Per lane: what it always holds. Packs, copies and constants are seen through.
     canonical: Vec<Content>,
@@ -75,7 +78,8 @@ impl<'a> Checker<'a> {
         let canonical = (0..lanes).map(|lane| Content::Lane { lane, not: false }).collect();
         let cfg = Cfg::new(before);
         let (origin, lent) = (&allocation.origin, Lent::of(after));
-        let mut checker = Checker { before, after, target, origin, cfg, lent, lane_base, canonical };
+        let counts = Counts::of(after, &Cfg::new(after));
+        let mut checker = Checker { before, after, target, origin, cfg, lent, counts, lane_base, canonical };
         checker.see_through();
         checker
     }
@@ -363,6 +367,60 @@ mod tests {
 
     fn general(index: u8) -> SrcKind {
         SrcKind::Reg(crate::ori::ir::Reg { file: File::R, index })
+    }
+
+    const SHARES: &str = "entry \"f\" facts(registers=40) {
+        b0:
+          %v0:r = S2R{sr=0x21}
+          %v1:p, _ = ISETP.LT.AND %v0, 0x20, PT
+          BRA %v1, b1, b2
+        b1:
+          USETMAXREG.DEALLOC{count=0x18}
+          JUMP b3
+        b2:
+          USETMAXREG.DONE{count=0x30}
+          %v2:r = MOV c[0x0][0x210]
+          STS RZ, RZ, %v2
+          JUMP b3
+        b3:
+          STS RZ, RZ, %v0
+          EXIT
+        }";
+
+    /// Allocates `SHARES`, breaks the result, and gives what the checker says.
+    fn broken_shares(damage: impl FnOnce(&mut Function)) -> String {
+        let before = text::parse(SHARES).expect("parses");
+        let mut after = before.clone();
+        let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
+        let allocation = allocate(&mut after, target, 255).expect("allocates");
+        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
+        damage(&mut after);
+        check(&before, &after, target, &allocation, &|| ()).expect_err("is broken")
+    }
+
+    #[test]
+    fn registers_that_a_warp_lacks_are_not_used() {
+        let rename = |func: &mut Function, from: Reg, to: u8| {
+            for inst in func.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+                inst.dsts.iter_mut().filter(|dst| **dst == Dst::Reg(from)).for_each(|dst| {
+                    *dst = Dst::Reg(Reg { index: to, ..from });
+                });
+                inst.srcs.iter_mut().filter(|src| src.kind == SrcKind::Reg(from)).for_each(|src| {
+                    src.kind = general(to);
+                });
+            }
+        };
+        let first = |func: &Function, b: usize| match func.blocks[b].insts.iter().find_map(|i| i.dsts.first())
+        {
+            Some(Dst::Reg(reg)) => *reg,
+            other => panic!("{other:?}"),
+        };
+        // What both sides keep, in a register that one of them gives back.
+        let lost = broken_shares(|func| rename(func, first(func, 0), 30));
+        assert!(lost.contains("R, index: 30"), "{lost}");
+        // Beyond those that one side has taken.
+        let beyond = broken_shares(|func| rename(func, first(func, 2), 46));
+        assert!(beyond.contains("index: 46 } is not among the thread's registers"), "{beyond}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::ori::cfg::returning_blocks;
 use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::{MemSize, Op};
 use crate::regalloc::STACK_POINTER;
+use crate::regalloc::counts::Counts;
 use crate::regalloc::draft::Draft;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
 use crate::runtime;
@@ -26,7 +27,7 @@ pub(super) fn lower_fixes(func: &mut Function) {
 /// Where registers are not free: by file and register.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocked {
-    /// What calls overwrite, and what other threads of the warp may overwrite meanwhile.
+    /// What calls overwrite, what other threads of the warp may overwrite meanwhile, and what a thread does not have.
     pub(crate) lost: Vec<(Reg, Ranges)>,
     /// The same for general registers by index, with where values of the convention are in them.
     pub(crate) general: Vec<Ranges>,
@@ -135,7 +136,36 @@ impl Lent {
 }
 
 impl Blocked {
-    pub(crate) fn new(func: &Function, live: &Liveness, target: &Target) -> Result<Blocked, CodegenError> {
+    pub(crate) fn new(
+        func: &Function,
+        live: &Liveness,
+        counts: Option<&Counts>,
+        target: &Target,
+    ) -> Result<Blocked, CodegenError> {
+        let mut blocked = Blocked::by_convention(func, live, target)?;
+        for (index, ranges) in counts.into_iter().flat_map(|counts| counts.lacking(func, live)) {
+            let reg = Reg { file: File::R, index };
+            match blocked.lost.iter_mut().find(|(lost, _)| *lost == reg) {
+                Some((_, lost)) => *lost = lost.united(&ranges),
+                None => blocked.lost.push((reg, ranges)),
+            }
+        }
+        if blocked.lost.is_empty() && func.values.iter().all(|data| data.pin.is_none()) {
+            return Ok(blocked);
+        }
+        blocked.general = vec![Ranges::default(); 256];
+        for (reg, ranges) in blocked.lost.iter().filter(|(reg, _)| reg.file == File::R) {
+            blocked.general[usize::from(reg.index)] = ranges.clone();
+        }
+        for (v, data) in func.values.iter().enumerate() {
+            if let Some(register) = data.pin {
+                blocked.general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
+            }
+        }
+        Ok(blocked)
+    }
+
+    fn by_convention(func: &Function, live: &Liveness, target: &Target) -> Result<Blocked, CodegenError> {
         let lent = Lent::of(func);
         // Where each call reads and writes, what it overwrites, and the registers in which it gives results.
         let mut calls: Vec<(Interval, Overwritten, u128)> = Vec::new();
@@ -184,15 +214,6 @@ impl Blocked {
                 if !switches.is_empty() && lent.has(reg) {
                     blocked.lost.push((reg, Ranges(switches.iter().copied().collect())));
                 }
-            }
-        }
-        blocked.general = vec![Ranges::default(); 256];
-        for (reg, ranges) in blocked.lost.iter().filter(|(reg, _)| reg.file == File::R) {
-            blocked.general[usize::from(reg.index)] = ranges.clone();
-        }
-        for (v, data) in func.values.iter().enumerate() {
-            if let Some(register) = data.pin {
-                blocked.general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
             }
         }
         Ok(blocked)

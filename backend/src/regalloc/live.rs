@@ -86,6 +86,11 @@ impl Ranges {
         }
     }
 
+    /// The union of two sets that may share points.
+    pub(crate) fn united(&self, other: &Ranges) -> Ranges {
+        Ranges::from_unsorted(self.0.iter().chain(&other.0).copied().collect())
+    }
+
     fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
         all.sort_unstable();
         let mut merged: SmallVec<[Interval; 2]> = SmallVec::new();

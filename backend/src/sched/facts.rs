@@ -45,8 +45,9 @@ impl InstFacts {
             Role::Dst => writes.push(used),
             _ => reads.push(used),
         });
-        if matches!(mnemonic, "CALL" | "RET") {
-            // The other side may read and write any register, and waits for no scoreboard.
+        if matches!(mnemonic, "CALL" | "RET") || inst.gives_registers() {
+            // The other side may read and write any register, and waits for no scoreboard. What gives registers away has one
+            // for all that comes after it.
             reads.extend(all_registers(Role::A));
             writes.extend(all_registers(Role::Dst));
         }

@@ -14,6 +14,7 @@ mod lanes;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Inst};
 use crate::ori::op::Op;
+use crate::regalloc::counts::Counts;
 use crate::regalloc::live::Liveness;
 use crate::target::{REGISTER_UNIT, Target};
 use graph::{Graph, Latencies};
@@ -28,22 +29,32 @@ const PREDICATES: u32 = 6;
 const WINDOW: usize = 48;
 
 /// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
-/// asks for as few as can be. Returns how many the order is meant for.
+/// asks for as few as can be. Where the function changes how many there are, it bounds blocks with the most, and others
+/// in proportion. Returns how many the order is meant for.
 pub fn schedule(func: &mut Function, target: &Target, max_registers: u32, checkpoint: &dyn Fn()) -> u32 {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let mut lanes = Lanes::new(func, &live);
     let mut latencies = Latencies::new(target.generation());
     let free = target.limits.free_registers();
+    // What a block has where blocks differ.
+    let counts = Counts::of(func, &cfg);
+    let most = counts.as_ref().map_or(1, |counts| counts.most(func));
+    let held = |func: &Function, b: BlockId| {
+        counts.as_ref().map(|counts| counts.fewest_in(func, b) * max_registers.min(most) / most)
+    };
     let mut plans: Vec<Plan> = Vec::new();
     for &b in &cfg.order {
         checkpoint();
-        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, free.min(max_registers)));
+        let enough = held(func, b).unwrap_or(free.min(max_registers));
+        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, enough));
     }
     let need = plans.iter().map(Plan::need).max().unwrap_or(0);
-    let limit = affordable(need, free).min(max_registers.saturating_sub(NOT_LIVE + 3));
+    let live = |registers: u32| registers.saturating_sub(NOT_LIVE + 3);
+    let limit = affordable(need, free).min(live(max_registers));
     for plan in plans {
         checkpoint();
+        let limit = held(func, plan.block).map_or(limit, live);
         plan.carry_out(func, &mut lanes, &mut latencies, limit);
     }
     limit + NOT_LIVE

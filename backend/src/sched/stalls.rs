@@ -145,11 +145,13 @@ impl Window<'_> {
     fn push(&mut self, block: usize, at: usize, stall: u16) {
         let (inst, facts) = self.inst(block, at);
         let enough = enough(self.code.sm, inst, facts);
+        // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
+        let cycles = if facts.issue == 0 { stall.max(SCOREBOARD_DELAY) } else { stall };
         let (block, at) = (block as u32, at as u32);
         // Control came back to it through a loop: this time is the recent one.
         self.in_flight.retain(|e| (e.block, e.at) != (block, at));
         self.in_flight.push(InFlight { block, at, elapsed: 0, enough });
-        self.pass(stall);
+        self.pass(cycles);
     }
 }
 
@@ -175,6 +177,10 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
     for def in &first_facts.writes {
         if first_facts.variable {
             break;
+        }
+        if second.gives_registers() {
+            cycles = cycles.max(u16::from(latency::longest(sm, first, def)));
+            continue;
         }
         for read in second_facts.reads.iter().filter(|r| overlap(def, r)) {
             cycles = cycles.max(u16::from(latency::raw(sm, first, def, second, read)));

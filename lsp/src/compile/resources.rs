@@ -9,6 +9,7 @@ use super::source::Text;
 use ptx_analysis::compile::Frame;
 use ptx_analysis::lower::{function, lower};
 use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile, reach};
+use ptx_backend::Fixed;
 use ptx_backend::abi::FEWEST_REGISTERS;
 use ptx_backend::input::Launch;
 use ptx_backend::target::WARP;
@@ -85,6 +86,24 @@ pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &m
             let most = MAX_REGISTERS + 1;
             log.say(Kind::Info, format_args!("Overriding maximum register limit {most} for '{name}' with  {limit} of maxrregcount option"));
         }
+    }
+}
+
+/// Says where `setmaxnreg` has no effect and why, as ptxas does even when it is quiet.
+pub(super) fn kept_registers(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
+    for item in reach::wanted(db, file, &options.entries) {
+        let (number, why) = match compile::kept_registers(db, item) {
+            Some(Fixed::Linked) => (7504, " to maintain compatibility across compilation units"),
+            Some(Fixed::Debugged) => (7505, " to allow debugging"),
+            Some(Fixed::Called) => (7506, " to maintain compatibility into 'extern' call"),
+            Some(Fixed::TooFew) => (7507, " to maintain minimum register requirements"),
+            Some(Fixed::Unknown) => (7508, "; unable to determine register count at entry"),
+            None => continue,
+        };
+        log.say(
+            Kind::Info,
+            format_args!("(C{number}) Potential Performance Loss: 'setmaxnreg' ignored{why}."),
+        );
     }
 }
 

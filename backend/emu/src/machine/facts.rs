@@ -1,6 +1,6 @@
 //! What the timing model needs of an instruction, besides its operands.
 
-use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, read_queue, waits, write_queue};
+use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, first_given, read_queue, waits, write_queue};
 use ptx_backend::mach::flat;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm};
 use std::ops::Range;
@@ -25,6 +25,8 @@ pub(super) struct Facts {
     pub(super) stall: u64,
     pub(super) reads: Vec<(RegUse, Range<u16>)>,
     pub(super) writes: Vec<(RegUse, Range<u16>)>,
+    /// One more than the last general register that it names.
+    pub(super) named: u32,
     /// The registers in the slots of the operand caches, and which of them are kept.
     pub(super) slots: [Option<u8>; 3],
     pub(super) kept: u8,
@@ -47,7 +49,14 @@ impl Facts {
             };
             slots[slot] = Some(read.index);
         }
+        let general = inst.uses(sm).filter(|used| used.file == RegFile::R);
+        let named = general.map(|used| u32::from(used.index) + u32::from(used.count)).max().unwrap_or(0);
+        // Accesses of the registers that it gives away must be over.
+        let given = first_given(inst).filter(|&first| first < u8::MAX);
+        let given =
+            given.map(|index| RegUse { file: RegFile::R, index, count: u8::MAX - index, role: Role::Dst });
         Facts {
+            named,
             waits: waits(inst),
             at_issue: inst.control.wait,
             counted: counted_wait(inst),
@@ -62,7 +71,7 @@ impl Facts {
             // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
             stall: if inst.control.stall == 0 { SCOREBOARD_DELAY } else { inst.control.stall }.into(),
             reads: inst.reads(sm).map(range).collect(),
-            writes: inst.writes(sm).map(range).collect(),
+            writes: inst.writes(sm).chain(given).map(range).collect(),
             slots,
             kept: inst.control.reuse,
         }

@@ -13,6 +13,7 @@ use super::warpgroup::is_product;
 use super::{Block, Result};
 use crate::launch::FaultKind;
 use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, forwards};
+use ptx_backend::target::{HIDDEN_REGISTERS, MAX_REGISTERS};
 use sass::{RegFile, RegUse, Role, Sm, latency};
 use std::ops::Range;
 
@@ -335,7 +336,11 @@ fn endangered(
                 return complain("overwrites the source", latency::UNKNOWN);
             }
         } else if !in_order(producer.facts.write_queue, ours.write_queue) {
-            let needed = latency::waw(sm, &producer.inst, &earlier.operand, &step.inst, over);
+            let needed = if step.inst.gives_registers() {
+                latency::longest(sm, &producer.inst, &earlier.operand)
+            } else {
+                latency::waw(sm, &producer.inst, &earlier.operand, &step.inst, over)
+            };
             if late(needed) {
                 return complain("overwrites", needed);
             }
@@ -353,6 +358,12 @@ impl Block<'_> {
         let (at, now, mask) = (group.pc, group.clock, group.mask);
         let step = &machine.code[at as usize];
         group.clock += step.facts.stall;
+        if step.facts.named + HIDDEN_REGISTERS > warp.held.min(MAX_REGISTERS) && step.facts.named > 0 {
+            let (name, named, held) = (step.inst.form().mnemonic, step.facts.named - 1, warp.held);
+            return Err(FaultKind::Hazard(format!(
+                "{name} names R{named} where a thread has {held} registers"
+            )));
+        }
         warp.timing
             .issue(machine.sm, &machine.code, at, now, [mask, active])
             .map_err(|what| FaultKind::Hazard(format!("{} {what}", step.inst.form().mnemonic)))

@@ -412,8 +412,7 @@ impl Block<'_> {
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
             | "PMTRIG" | "ENDCOLLECTIVE" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK"
             | "PREEXIT" => {}
-            // There are registers enough.
-            "USETMAXREG" => self.set_predicate(w, 0, true, step.pd, true),
+            "USETMAXREG" => self.change_registers(w, step)?,
             _ if active == 0 => {}
             _ => return unsupported(),
         }

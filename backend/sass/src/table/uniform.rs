@@ -193,10 +193,10 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(100, 103),
     row("ULEPC", 0x3ce, "", &[URD2]).ones(one(91)).sm(90, 255).labelled("u"),
     row("ULEPC", 0x9ce, "", &[URD2, NEXT]).ones(one(91)).sm(90, 255),
-    row("USETMAXREG.DEALLOC", 0x3c8, "", &[Piece::Text(".DEALLOC"), POOL, UNTOLD, op(ureg_at(Field::Ur, 32, Role::B))]).ones(one(91) | one(72)).sm(90, 255).labelled("u"),
-    row("USETMAXREG.DEALLOC", 0x9c8, "", &[Piece::Text(".DEALLOC"), POOL, UNTOLD, imm(Field::Imm32, 32, 10)]).ones(one(91) | one(72)).sm(90, 255),
-    row("USETMAXREG.TRY_ALLOC", 0x3c8, "", &[Piece::Text(".TRY_ALLOC"), POOL, UPD, op(ureg_at(Field::Ur, 32, Role::B))]).ones(one(91) | one(73)).sm(90, 255).labelled("u"),
-    row("USETMAXREG.TRY_ALLOC", 0x9c8, "", &[Piece::Text(".TRY_ALLOC"), POOL, UPD, imm(Field::Imm32, 32, 10)]).ones(one(91) | one(73)).sm(90, 255),
+    Family::new("USETMAXREG.DEALLOC", 0x3c8, "", UniformLoad, &[Piece::Text(".DEALLOC"), POOL, UNTOLD, op(ureg_at(Field::Ur, 32, Role::B))]).uniform().ones(one(91) | one(72)).sm(90, 255).labelled("u"),
+    Family::new("USETMAXREG.DEALLOC", 0x9c8, "", UniformLoad, &[Piece::Text(".DEALLOC"), POOL, UNTOLD, imm(Field::Imm32, 32, 10)]).uniform().ones(one(91) | one(72)).sm(90, 255),
+    Family::new("USETMAXREG.TRY_ALLOC", 0x3c8, "", UniformLoad, &[Piece::Text(".TRY_ALLOC"), POOL, UPD, op(ureg_at(Field::Ur, 32, Role::B))]).uniform().ones(one(91) | one(73)).sm(90, 255).labelled("u"),
+    Family::new("USETMAXREG.TRY_ALLOC", 0x9c8, "", UniformLoad, &[Piece::Text(".TRY_ALLOC"), POOL, UPD, imm(Field::Imm32, 32, 10)]).uniform().ones(one(91) | one(73)).sm(90, 255),
 ];
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD];
@@ -253,7 +253,7 @@ const fn unary(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Fam
     row(name, opcode, "u:1 i", pieces).ones(one(91))
 }
 
-/// Where `USETMAXREG` gives registers back to or takes them from.
+/// Where `USETMAXREG` gives registers back to or takes them from. Both set a scoreboard that tells when that is done.
 const POOL: Piece = choice_from(Field::Mode, 74, 1, &[BAD, ".CTAPOOL"], 1);
 /// A predicate that is not shown: giving registers back has no result.
 const UNTOLD: Piece = Piece::OpIf(Operand::Reg(UPD_OPERAND), Show::Never);

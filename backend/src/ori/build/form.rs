@@ -229,8 +229,7 @@ impl<'a> Lowering<'a> {
             | F::FabricTryPutTensor
             | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
             F::Griddepcontrol => self.depend(instr),
-            // Every thread keeps the registers that it was launched with, which code is allocated for.
-            F::Setmaxnreg => self.hint(instr),
+            F::Setmaxnreg => self.change_registers(instr),
             F::Alloca => self.take_stack(instr),
             F::Stacksave => self.save_stack(instr),
             F::Stackrestore => self.restore_stack(instr),

@@ -45,7 +45,7 @@ impl Sample {
     /// The SSA of this sample for a target.
     pub(crate) fn build(&self, sm: u16) -> Result<ir::Function, CodegenError> {
         let options = Options::new(Sm::new(sm));
-        super::build(&self.env, &self.func, &options, &|| ())
+        super::build(&self.env, &self.func, &options, None, &|| ())
     }
 
     fn statement(&mut self, text: &str) {

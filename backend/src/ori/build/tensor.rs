@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn is_other(&mut self, a: Src, b: Src) -> Src {
+    pub(super) fn is_other(&mut self, a: Src, b: Src) -> Src {
         let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
         self.pred(op, &[a, b])
     }
@@ -258,10 +258,7 @@ impl<'a> Lowering<'a> {
         let take = Op::TmemTake { pair, align: true };
         self.push(Inst::new(take, &[Dst::Value(unit), Dst::Value(found)], &[count], self.src));
         let unit = self.reg(Op::Mov, &[unit.into()]);
-        let flag = self.new_value(File::UR, 1);
-        let srcs = [Src::ZERO, Src::imm(1), Src::from(found).not()];
-        self.push(Inst::new(Op::Usel, &[Dst::Value(flag)], &srcs, self.src));
-        let found = self.is_other(Src::ZERO, flag.into());
+        let found = self.in_each_thread(found.into());
         self.end(Term::Branch { cond: found, then: done, els: again, uniform: false });
         self.start(again);
         self.effect(Op::Nanosleep { object: false }, &[Src::imm(TRY_AGAIN)]);

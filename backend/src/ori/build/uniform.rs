@@ -64,6 +64,14 @@ impl Lowering<'_> {
         value.into()
     }
 
+    /// A predicate of the uniform datapath in each thread.
+    pub(super) fn in_each_thread(&mut self, holds: Src) -> Src {
+        let flag = self.new_value(File::UR, 1);
+        let srcs = [Src::ZERO, Src::imm(1), holds.not()];
+        self.push(Inst::new(Op::Usel, &[Dst::Value(flag)], &srcs, self.src));
+        self.is_other(Src::ZERO, flag.into())
+    }
+
     /// A 32-bit source of the chosen thread in a uniform register, never a number other than zero.
     pub(super) fn uniform_register(&mut self, src: Src, chosen: Chosen) -> Src {
         let src = self.uniform(src, chosen);

@@ -9,8 +9,10 @@ use crate::ori::op::{ICmp, Op};
 use crate::ori::signature::{facts, special};
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::convention::{Overwritten, must_keep};
+use crate::regalloc::counts;
 use crate::runtime;
 use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// Instructions between checkpoints.
 const STRIDE: usize = 1 << 12;
@@ -44,6 +46,10 @@ struct State {
     written: Vec<Storage>,
     /// Byte offset of the spilled words, whose places come after those of the registers.
     words: u32,
+    /// One more than the last general register that the thread has here.
+    end: u8,
+    /// A register beyond that was read or written. It makes no difference what it holds: some warps may come without it.
+    outside: Cell<Option<Reg>>,
 }
 
 /// Places of one register file.
@@ -57,11 +63,24 @@ impl State {
         }
     }
 
+    fn note(&self, place: Storage) {
+        if let Storage::Reg(reg) = place
+            && reg.file == File::R
+            && reg.index >= self.end
+        {
+            self.outside.set(Some(reg));
+        }
+    }
+
     fn get(&self, place: Storage) -> Held {
+        self.note(place);
         self.held[self.index(place)].unwrap_or(Held::Start(place, Steps::default()))
     }
 
     fn write(&mut self, place: Storage, held: Held) {
+        if held != Held::Nothing {
+            self.note(place);
+        }
         let index = self.index(place);
         if self.held[index].replace(held).is_none() {
             self.written.push(place);
@@ -96,19 +115,32 @@ impl Checker<'_> {
     /// Runs every block, with demands of the operands that they do not make themselves.
     pub(super) fn run_blocks(&self, trace: &mut Trace<'_>, checkpoint: &dyn Fn()) -> Result<(), String> {
         let frame = &self.after.frame;
-        let mut state = State { held: Vec::new(), written: Vec::new(), words: frame.local_bytes };
+        let mut state = State {
+            held: Vec::new(),
+            written: Vec::new(),
+            words: frame.local_bytes,
+            end: u8::MAX,
+            outside: Cell::new(None),
+        };
         let end = frame.local_bytes.checked_add(frame.spill_bytes).ok_or("the frame is too large")?;
         state.held.resize(state.index(Storage::Word(end)) + 1, None);
         let mut steps = 0;
         for &b in &self.after.layout {
             let count = self.after.block(b).insts.len();
+            let mut registers = self.counts.as_ref().map(|counts| counts.at_start(b));
             let mut i = 0;
             while i < count {
                 steps += 1;
                 if steps % STRIDE == 0 {
                     checkpoint();
                 }
-                i += self.run_one(b, i, &mut state, trace).map_err(|what| self.at((b, i as u32), &what))?;
+                let reader = (b, i as u32);
+                state.end = registers.map_or(u8::MAX, counts::end);
+                registers = registers.map(|count| counts::after(count, &self.after.block(b).insts[i].op));
+                i += self.run_one(b, i, &mut state, trace).map_err(|what| self.at(reader, &what))?;
+                if let Some(reg) = state.outside.take() {
+                    return Err(self.at(reader, &format!("{reg:?} is not among the thread's registers")));
+                }
             }
             let reader = (b, count as u32);
             if self.is_run(b)
@@ -315,6 +347,9 @@ impl Checker<'_> {
             forget(File::R, 255, state, &lost);
             forget(File::P, 7, state, &lost);
             forget(File::B, 16, state, &lost);
+        }
+        if let Op::GiveRegisters { count } = inst.op {
+            forget(File::R, 255, state, &|reg| reg.index >= counts::end(count));
         }
         if facts(&inst.op).waits {
             let lost = |reg: Reg| self.lent.has(reg);

@@ -1,0 +1,49 @@
+//! `setmaxnreg`: a warp gives registers to its block, or takes some of those that others gave.
+
+use super::{Lowering, Result, Statement};
+use crate::ori::ir::{Dst, File, Inst, Term};
+use crate::ori::op::Op;
+use ptx_isa::{Mod, ScalarType};
+
+impl<'a> Lowering<'a> {
+    /// `setmaxnreg`. Where threads keep the registers that they start with, it has no effect on results: no code.
+    pub(super) fn change_registers(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Sync, Mod::Aligned]);
+        let Some(gives) = instr.take(&[(Mod::Dec, true), (Mod::Inc, false)]) else {
+            return self.malformed("setmaxnreg without a direction");
+        };
+        if instr.ty(0) != Some(ScalarType::U32) {
+            return self.malformed("setmaxnreg of another type than .u32");
+        }
+        let count = self.immediate(instr, 0)?;
+        if self.out.facts.starts_with.is_none() {
+            return Ok(());
+        }
+        let op = if gives { Op::GiveRegisters { count } } else { Op::TakeRegisters { count } };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "a changing number of registers on this target");
+        }
+        self.branch_around(|this| {
+            this.join_all();
+            if gives {
+                this.effect(op, &[]);
+            } else {
+                this.take_registers(op, count);
+            }
+            Ok(())
+        })
+    }
+
+    /// Tries until other warps have given enough.
+    fn take_registers(&mut self, take: Op, count: u32) {
+        let (again, done) = (self.new_block(2), self.new_block(1));
+        self.end(Term::Jump(again));
+        self.start(again);
+        let taken = self.new_value(File::UP, 1);
+        self.push(Inst::new(take, &[Dst::Value(taken)], &[], self.src));
+        let taken = self.in_each_thread(taken.into());
+        self.end(Term::Branch { cond: taken, then: done, els: again, uniform: true });
+        self.start(done);
+        self.effect(Op::HaveRegisters { count }, &[]);
+    }
+}

@@ -1,0 +1,152 @@
+//! How many general registers a thread has at each point, where `setmaxnreg` changes their number.
+//!
+//! The number follows from the instructions before a point. Where paths join that leave different numbers, the fewest
+//! count: warps that come with more than that lose nothing, and registers that only some warps have hold no values.
+
+use crate::ori::cfg::{Cfg, for_each_successor};
+use crate::ori::ir::{BlockId, Function};
+use crate::ori::op::Op;
+use crate::regalloc::live::{Interval, Liveness, Ranges};
+use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS};
+use std::collections::BTreeSet;
+
+/// Counted as ptxas counts them.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    /// Per block, where it starts.
+    starts: Vec<u32>,
+}
+
+impl Counts {
+    /// `None` for a function in which the number never changes.
+    pub(crate) fn of(func: &Function, cfg: &Cfg) -> Option<Counts> {
+        let first = func.facts.starts_with?;
+        Some(Counts { starts: flow(func, cfg, first, MAX_REGISTERS, u32::min) })
+    }
+
+    pub(crate) fn at_start(&self, b: BlockId) -> u32 {
+        self.starts[b.index()]
+    }
+
+    /// The fewest in a block.
+    pub(crate) fn fewest_in(&self, func: &Function, b: BlockId) -> u32 {
+        self.in_block(func, b).fold(self.at_start(b), u32::min)
+    }
+
+    /// The most in the function.
+    pub(crate) fn most(&self, func: &Function) -> u32 {
+        let all = func.layout.iter().map(|&b| self.in_block(func, b).fold(self.at_start(b), u32::max));
+        all.max().unwrap_or(MAX_REGISTERS)
+    }
+
+    /// General registers that a thread does not have everywhere, up to the last that it has anywhere: where it lacks them.
+    pub(crate) fn lacking(&self, func: &Function, live: &Liveness) -> Vec<(u8, Ranges)> {
+        // Ascending, with the end of the registers there are.
+        let mut pieces: Vec<(Interval, u8)> = Vec::new();
+        let mut add = |interval: Interval, count: u32| match pieces.last_mut() {
+            Some((last, held)) if *held == end(count) && last.end == interval.start => {
+                last.end = interval.end
+            }
+            _ => pieces.push((interval, end(count))),
+        };
+        for &b in &func.layout {
+            let span = live.spans[b.index()];
+            let (mut start, mut count) = (span.start(), self.at_start(b));
+            for (i, next) in self.in_block(func, b).enumerate().filter(|(i, _)| changes(func, b, *i)) {
+                add(Interval { start, end: span.write(i) }, count);
+                (start, count) = (span.write(i), next);
+            }
+            add(Interval { start, end: span.end() }, count);
+        }
+        let ends = || pieces.iter().map(|piece| piece.1);
+        let lacking = |register: u8| {
+            let without = pieces.iter().filter(|(_, end)| *end <= register);
+            (register, Ranges(without.map(|(interval, _)| *interval).collect()))
+        };
+        let (fewest, most) = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        (fewest..most).map(lacking).collect()
+    }
+
+    /// After each instruction of a block.
+    fn in_block<'a>(&self, func: &'a Function, b: BlockId) -> impl Iterator<Item = u32> + 'a {
+        func.block(b).insts.iter().scan(self.at_start(b), |count, inst| {
+            *count = after(*count, &inst.op);
+            Some(*count)
+        })
+    }
+}
+
+fn changes(func: &Function, b: BlockId, i: usize) -> bool {
+    matches!(func.block(b).insts[i].op, Op::GiveRegisters { .. } | Op::HaveRegisters { .. })
+}
+
+/// Follows the number of registers from block to block. `join` is what counts of two, and `none` is no number for it.
+fn flow(func: &Function, cfg: &Cfg, first: u32, none: u32, join: fn(u32, u32) -> u32) -> Vec<u32> {
+    let mut starts = vec![none; func.blocks.len()];
+    if let Some(&entry) = cfg.order.first() {
+        starts[entry.index()] = first;
+    }
+    // What joins at a block only falls, or only rises.
+    let mut work: BTreeSet<usize> = (0..cfg.order.len()).collect();
+    while let Some(place) = work.pop_first() {
+        let b = cfg.order[place];
+        let end = func.block(b).insts.iter().fold(starts[b.index()], |count, inst| after(count, &inst.op));
+        for_each_successor(func, b, |to| {
+            let joined = join(starts[to.index()], end);
+            if std::mem::replace(&mut starts[to.index()], joined) != joined {
+                work.insert(cfg.place(to));
+            }
+        });
+    }
+    starts
+}
+
+/// Registers for a thread to start with, at most `most`, so that none starts with more than the number that it is first to
+/// have. `None` where some instruction gives or takes up to a number that is beyond what there is, or below.
+pub(crate) fn to_start_with(func: &Function, most: u32) -> Option<u32> {
+    let cfg = Cfg::new(func);
+    let mut first = most;
+    let mut seen = vec![false; func.blocks.len()];
+    let mut work: Vec<BlockId> = cfg.order.first().copied().into_iter().collect();
+    while let Some(b) = work.pop() {
+        if std::mem::replace(&mut seen[b.index()], true) {
+            continue;
+        }
+        let change = func.block(b).insts.iter().find_map(|inst| match inst.op {
+            Op::GiveRegisters { .. } => Some(MAX_REGISTERS),
+            Op::TakeRegisters { count } => Some(count),
+            _ => None,
+        });
+        match change {
+            Some(count) => first = first.min(count),
+            None => for_each_successor(func, b, |to| work.push(to)),
+        }
+    }
+    let fewest = flow(func, &cfg, first, MAX_REGISTERS, u32::min);
+    let most = flow(func, &cfg, first, 0, u32::max);
+    for &b in &cfg.order {
+        let (mut fewest, mut most) = (fewest[b.index()], most[b.index()]);
+        for inst in &func.block(b).insts {
+            match inst.op {
+                Op::GiveRegisters { count } if count > most => return None,
+                Op::TakeRegisters { count } if count < fewest => return None,
+                op => (fewest, most) = (after(fewest, &op), after(most, &op)),
+            }
+        }
+    }
+    Some(first)
+}
+
+/// What an operation leaves of a number of registers.
+pub(crate) fn after(count: u32, op: &Op) -> u32 {
+    match *op {
+        Op::GiveRegisters { count: kept } => count.min(kept),
+        Op::HaveRegisters { count } => count.min(MAX_REGISTERS),
+        _ => count,
+    }
+}
+
+/// One more than the highest register that code may name where there are so many.
+pub(crate) fn end(count: u32) -> u8 {
+    count.saturating_sub(HIDDEN_REGISTERS).min(MAX_REGISTERS) as u8
+}
