@@ -1,8 +1,10 @@
 //! What a module leaves to other modules, which only separate compilation joins to it.
 
 use ptx_backend::input::driver_provides;
+use ptx_isa::Sm;
 use text_size::TextRange;
 
+use crate::check::gates::TARGET_GATE;
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 
@@ -11,8 +13,16 @@ declare_lint! {
     pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
 }
 
+/// The one function of the device runtime library that is gone, and since which target.
+const REMOVED: (&str, Sm) = ("cudaDeviceSynchronize", Sm::new(90));
+
 /// An `.extern` function is called or its address taken.
-pub(crate) fn function(name: &str, range: TextRange) -> Option<Diagnostic> {
+pub(crate) fn function(name: &str, range: TextRange, architecture: Sm) -> Option<Diagnostic> {
+    let (removed, since) = REMOVED;
+    if name == removed && architecture.number >= since.number {
+        let message = format!("`{removed}` is not available on {since} or higher");
+        return Some(Diagnostic::new(&TARGET_GATE, range, message));
+    }
     (!driver_provides(name))
         .then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
 }
@@ -45,6 +55,18 @@ mod tests {
         for name in ["printf", "cudaGraph", "cudaGraphExecUpdate", "xcudaGraphLaunch"] {
             assert_eq!(called(name), 1, "{name}");
         }
+    }
+
+    #[test]
+    fn waiting_for_kernels_that_kernels_launch_is_gone() {
+        let found = |target: u16| {
+            let db = Database::default();
+            let text = ".extern .func cudaDeviceSynchronize; .entry k { call cudaDeviceSynchronize; ret; }";
+            let file = db.add_file(format!(".version 9.0\n.target sm_{target}\n{text}"));
+            diagnostics(&db, file).into_iter().map(|d| d.message).next().unwrap()
+        };
+        assert_eq!(found(90), "`cudaDeviceSynchronize` is not available on sm_90 or higher");
+        assert_eq!(found(89), "`.extern` function `cudaDeviceSynchronize` is not defined in this module");
     }
 
     #[test]

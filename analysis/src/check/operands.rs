@@ -409,7 +409,7 @@ pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Ex
         _ => match form.id {
             F::ShflSync => ctx.gates.target.number < 90,
             F::MmaSpInt4 => ctx.gates.target.number >= 90,
-            F::MmaSpInt8 => ctx.gates.target.number >= 100,
+            F::MmaSpInt8 => opcode.has(Mod::Sp) && ctx.gates.target.number >= 100,
             F::StAsyncRelease | F::RedAsyncRelease => opcode.ty(0).is_some_and(|ty| ty.bits() != 16),
             F::CreatepolicyRange | F::CreatepolicyFractional | F::Stackrestore => true,
             // Not so the descriptors.

@@ -157,7 +157,7 @@ impl<'db> Walker<'db> {
             let is_extern = is_extern(Some(global));
             self.occur(range, Entity::Symbol(symbol), Usage::Read);
             if is_extern {
-                self.diagnostics.extend(externals::function(name, range));
+                self.diagnostics.extend(externals::function(name, range, self.gates.architecture));
             }
             return Some(Operand::Symbol(symbol, 0));
         }

@@ -88,7 +88,7 @@ impl Walker<'_> {
         self.occur(range, Entity::Symbol(symbol), Usage::Read);
         let text = self.slice(range);
         if is_extern(self.global(text)) {
-            self.diagnostics.extend(externals::function(text, range));
+            self.diagnostics.extend(externals::function(text, range, self.gates.architecture));
         }
         if matches!(self.global(text), Some(Global::Function { signature, .. }) if signature.entry) {
             self.diagnostics.extend(self.gates.check(

@@ -329,8 +329,13 @@ fn sums_of_what_is_expanded() {
             "st.async.release.gpu.global.b16 [%d1], g+4;",
             "st.bulk [%d1], %r1+8, 0;",
             "createpolicy.fractional.L2::evict_last.b64 %d1, %r1+4;",
+            "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%r0, %r1, %r2, %r3}, {%r3, %r4}, {%r5, %r6}, {%r0, %r1, %r2, %r3}, %r7+4, 0;",
         ],
         &[
+            (
+                "mma.sp.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%r0, %r1, %r2, %r3}, {%r3, %r4}, {%r5, %r6}, {%r0, %r1, %r2, %r3}, %r7+4, 0;",
+                "E0303",
+            ),
             ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r1+4, %p1;", "E0303"),
             ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, g+4, %p1;", "E0302"),
             ("tcgen05.mma.cta_group::1.kind::f16 [%ur1], %d1, %d2, %r1, %p1;", "E0306"),

@@ -194,6 +194,10 @@ impl<'a> Lowering<'a> {
 
     /// `bar.warp.sync`.
     pub(super) fn warp_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if matches!(instr.operand(0), Some(Operand::Int(0))) {
+            // It names no thread.
+            self.out.facts.never.push(self.src);
+        }
         self.join_warp(instr, 0)
     }
 
