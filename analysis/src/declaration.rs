@@ -298,7 +298,11 @@ impl<'t> HeadReader<'t> {
             }
             Word::Unknown => {
                 let message = format!("`{text}` is not a state space or type");
-                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+                let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
+                out.push(match ptx_syntax::type_of_c(&text[1..]) {
+                    Some(ty) => diagnostic.sure_fix(format!("change to `{ty}`"), range, ty),
+                    None => diagnostic,
+                });
                 return None;
             }
         };

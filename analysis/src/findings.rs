@@ -37,6 +37,7 @@ pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> V
     let mut all = finish(db, file, all, &suppressions);
     cascades::prune(db, file, &mut all);
     remedies::complete(db, file, &mut all);
+    cascades::same_fix(&mut all, file.text(db));
     all
 }
 

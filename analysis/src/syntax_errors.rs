@@ -42,6 +42,13 @@ pub(crate) fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(lint_of(error.code), error.range, error.message.clone());
     diagnostic.reported = place(error, text);
     match &error.remedy {
+        _ if error.code == ErrorCode::Unterminated && text[error.range].starts_with("/*") => {
+            let line = text[error.range].lines().next().unwrap_or_default().trim_end();
+            let end = TextRange::empty(error.range.start() + TextSize::of(line));
+            diagnostic
+                .note("the comment extends to the end of the file, so the text after it is not checked")
+                .fix("insert `*/` at the end of the line", end, " */")
+        }
         _ if error.code == ErrorCode::MissingSemicolon => {
             diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
         }

@@ -8,6 +8,8 @@ mod instruction;
 mod section;
 mod statement;
 
+pub use declaration::type_of_c;
+
 use crate::SyntaxKind::*;
 use crate::parser::Parser;
 

@@ -26,6 +26,7 @@ mod validate;
 mod tests;
 
 pub use error::{ErrorCode, Remedy, SyntaxError};
+pub use grammar::type_of_c;
 pub use kind::SyntaxKind;
 pub use lexer::{Token, lex, next_token, tokens};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};

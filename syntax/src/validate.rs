@@ -5,6 +5,9 @@ use text_size::{TextRange, TextSize};
 use crate::ast::literal;
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind, scan};
 
+/// How the parser's error about a number in the place of a name ends.
+pub(crate) const DIGIT_FIRST: &str = "a name cannot begin with a digit";
+
 /// More bad tokens than this in one item are of no use.
 const MAX_ERRORS: usize = 200;
 
@@ -63,6 +66,12 @@ pub(crate) fn merge(faults: Faults, errors: &mut Vec<SyntaxError>) {
         let is_echo = |range: TextRange| {
             range == fault.range || is_open && range == TextRange::empty(fault.range.end())
         };
+        // The digits of what should be a name do not matter.
+        let is_name =
+            |error: &SyntaxError| error.range == fault.range && error.message.ends_with(DIGIT_FIRST);
+        if fault.code == ErrorCode::BadNumber && errors.iter().any(is_name) {
+            continue;
+        }
         errors.retain(|error| !is_echo(error.range));
         errors.push(fault);
     }

@@ -249,7 +249,12 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             };
             if far && wrong && ctx.header.address_size == 64 && compiled {
                 let bits = ty.bits();
-                return bad(format!("`{name}` is {bits} bits wide, expected a 64-bit address"));
+                let message = format!("`{name}` is {bits} bits wide, expected a 64-bit address");
+                let note = match target.space {
+                    Space::Global => "`.global` addresses have 64 bits in a module with `.address_size 64`",
+                    _ => "generic addresses have 64 bits in a module with `.address_size 64`",
+                };
+                return bad(message).map(|diagnostic| diagnostic.note(note));
             }
             None
         }

@@ -76,6 +76,31 @@ impl<'t> Name<'t> {
         }
     }
 
+    /// The name with each word in lower case that is unknown as it is written, where an instruction has such a name.
+    fn lower_case(&self) -> Option<Diagnostic> {
+        let lower =
+            |word: &str, is_known: bool| if is_known { word.to_owned() } else { word.to_ascii_lowercase() };
+        let mnemonic = lower(self.word(), ptx_isa::is_mnemonic(self.word()));
+        let words: Vec<String> = self
+            .words()
+            .into_iter()
+            .map(|word| lower(word, ptx_isa::Suffix::parse(word).is_some()))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let outcome = self.judge(&mnemonic, &words);
+        let new = words.iter().fold(mnemonic, |name, word| name + "." + word);
+        let old = &self.text[self.range];
+        if outcome == Outcome::Nothing || new == old {
+            return None;
+        }
+        let message = format!("unknown instruction `{old}`");
+        let edits = vec![TextEdit::new(self.range, new.as_str())];
+        let title = format!("change to `{new}`");
+        let diagnostic = Diagnostic::new(&UNKNOWN_INSTRUCTION, self.range, message);
+        let diagnostic = diagnostic.note("instruction names are in lower case");
+        Some(diagnostic.remedy(title, edits, outcome.applicability()))
+    }
+
     /// Offers words like the one at `index` among `candidates`.
     fn instead(
         &self,
@@ -229,6 +254,11 @@ pub(crate) fn unresolved(
     let reason = |because: &Option<usize>| {
         because.map_or(String::new(), |because| format!(" with `{}`", name.spelled(because)))
     };
+    if matches!(error, ResolveError::UnknownMnemonic | ResolveError::UnknownSuffix { .. })
+        && let Some(diagnostic) = name.lower_case()
+    {
+        return diagnostic;
+    }
     match error {
         ResolveError::UnknownMnemonic => {
             let diagnostic =
@@ -439,10 +469,11 @@ pub(crate) fn retyped(
     offered > 0
 }
 
-/// Whether an instruction with one type means the same with another one. Untyped bits may be anything.
+/// Whether an instruction with one type may have been meant with another one. Untyped bits may be anything.
 fn is_alike(one: ScalarType, other: ScalarType) -> bool {
-    let is_float = |ty: ScalarType| matches!(ty.kind(), TypeKind::Float | TypeKind::Packed);
+    let is_packed = |ty: ScalarType| ty.kind() == TypeKind::Packed;
     let is_untyped = |ty: ScalarType| ty.kind() == TypeKind::Bits;
     let is_narrow = types::is_untyped_only(one) || types::is_untyped_only(other);
-    !is_narrow && (is_untyped(one) || other != ScalarType::Pred && is_float(one) == is_float(other))
+    let is_number = other != ScalarType::Pred && (is_packed(one) || !is_packed(other));
+    !is_narrow && (is_untyped(one) || is_number)
 }

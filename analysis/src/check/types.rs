@@ -24,6 +24,10 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
+    if let Some(diagnostic) = predicate_first(ctx, statement) {
+        out.push(diagnostic);
+        return;
+    }
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         let wider = takes_wider(&statement.opcode, row);
@@ -40,6 +44,29 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
         }
     }
+}
+
+/// `selp d, p, a, b`, where the predicate is the last operand.
+fn predicate_first(ctx: &Context<'_>, statement: &Statement<'_>) -> Option<Diagnostic> {
+    let is_predicate = |operand: &Option<Operand>| match operand {
+        Some(Operand::Reg(register)) => ctx.register_type(*register) == ScalarType::Pred,
+        Some(Operand::NotPred(_)) => true,
+        _ => false,
+    };
+    let ([_, a, b, c], [_, first, second, third]) = (statement.operands, statement.ranges) else {
+        return None;
+    };
+    if statement.form.id != FormId::Selp || !is_predicate(a) || is_predicate(b) || is_predicate(c) {
+        return None;
+    }
+    let [predicate, one, other] = [first, second, third].map(|range| ctx.slice(*range));
+    let message = format!("`{predicate}` is a predicate and must be the last operand of `selp`");
+    let new = format!("{one}, {other}, {predicate}");
+    Some(
+        Diagnostic::new(&OPERAND_TYPE, *first, message)
+            .note("`selp d, a, b, p` writes `a` to `d` if `p` is true, and `b` if it is false")
+            .sure_fix(format!("change to `{new}`"), first.cover(*third), new),
+    )
 }
 
 /// Whether the registers of an instruction may be wider than its types. Of conversions from and to formats that
@@ -141,7 +168,16 @@ fn operand_type(
                     _ => accepts(row, found, wider),
                 };
                 if !fits {
+                    let name = ctx.slice(range);
                     out.push(match row.ty {
+                        _ if name.starts_with('%') => {
+                            let message =
+                                format!("`{name}` is a vector, expected {}", describe(row.ty, wider));
+                            let first = format!("{name}.x");
+                            Diagnostic::new(&OPERAND_TYPE, range, message)
+                                .note(format!("its components are `{first}`, `{name}.y` and `{name}.z`"))
+                                .fix(format!("change to `{first}`"), range, first)
+                        }
                         ExpectedType::Typed(ty) if share && ty.kind() == TypeKind::Bits => {
                             packed(elements.len(), found, ty, range)
                         }
@@ -270,11 +306,12 @@ pub(crate) fn gather(findings: &mut Vec<Diagnostic>) {
         if let Some((_, rest)) = said(&findings[at]).filter(|_| findings[at].lint == &OPERAND_TYPE) {
             let is_same =
                 |d: &Diagnostic| d.lint == &OPERAND_TYPE && said(d).is_some_and(|(_, other)| other == rest);
-            let same: Vec<String> = findings[at + 1..]
+            let mut same: Vec<String> = findings[at + 1..]
                 .iter()
                 .filter(|d| is_same(d))
                 .filter_map(|d| Some(said(d)?.0 + "`"))
                 .collect();
+            same.dedup();
             let mut index = 0;
             findings.retain(|d| {
                 index += 1;

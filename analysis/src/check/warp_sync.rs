@@ -38,6 +38,11 @@ pub(super) fn synchronise(diagnostic: Diagnostic, statement: &Statement<'_>) -> 
     }
     let insert =
         |offset: TextSize, text: &str| TextEdit { range: TextRange::empty(offset), text: text.into() };
+    // There is one operand too many: the mask.
+    if statement.rows.is_none() && statement.ranges.len() == statement.signature.operands.len() + 1 {
+        let edits = vec![insert(suffix.start(), ".sync")];
+        return diagnostic.remedy("add `.sync`", edits, Applicability::MachineApplicable);
+    }
     diagnostic.remedy(
         "add `.sync` and the mask of a full warp",
         vec![insert(suffix.start(), ".sync"), insert(last.end(), ", 0xffffffff")],

@@ -13,10 +13,13 @@ use text_size::{TextRange, TextSize};
 use crate::check::gates::TARGET_GATE;
 use crate::check::unassigned::{MAYBE_UNASSIGNED, UNASSIGNED_READ};
 use crate::db::{Db, SourceFile};
+use crate::declaration::BAD_DECLARATION;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::item_around;
 use crate::lower::source_map;
 use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
+use crate::scope::split_number;
+use crate::syntax_errors::UNEXPECTED;
 
 /// Findings of a statement that are compared with each other.
 const COMPARED: usize = 16;
@@ -47,6 +50,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     header_first(db, file, findings);
     bodies_first(db, file, findings);
     types_first(file.text(db), findings);
+    declared_nonetheless(file.text(db), findings);
     merge(db, file, findings);
 }
 
@@ -86,6 +90,56 @@ fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
         };
         d.lint.code != "E0101" || wrong.as_ref().is_none_or(|end| !is_same(end))
     });
+}
+
+/// A name whose declaration cannot be read is declared.
+fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
+    let mut broken: FxHashSet<&str> = FxHashSet::default();
+    for finding in findings.iter().filter(|d| d.lint == &BAD_DECLARATION || d.lint == &UNEXPECTED) {
+        let rest = &text[finding.range.end().into()..];
+        let line = rest.split('\n').next().unwrap_or_default();
+        if let Some((names, _)) = line.split_once(';')
+            && text[..finding.range.start().into()].trim_end().ends_with(".reg")
+        {
+            let name = |part: &'_ str| part.trim().split('<').next().map(str::len);
+            broken.extend(names.split(',').filter_map(|part| Some(&part.trim()[..name(part)?])));
+        }
+    }
+    if !broken.is_empty() {
+        let is_broken = |name: &str| {
+            broken.contains(name) || split_number(name).is_some_and(|(prefix, _)| broken.contains(prefix))
+        };
+        findings.retain(|d| !NAMES.contains(&d.lint.code) || !is_broken(&text[d.range]));
+    }
+}
+
+/// Puts findings together that the same fix removes: registers beyond the end of one declaration.
+pub(super) fn same_fix(findings: &mut Vec<Diagnostic>, text: &str) {
+    let mut first: FxHashMap<(TextRange, String), usize> = FxHashMap::default();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let edit = match finding.fixes.as_slice() {
+            [only] if finding.lint.code == "E0202" => only.edits.first(),
+            _ => None,
+        };
+        let Some(edit) = edit else {
+            kept.push(finding);
+            continue;
+        };
+        match first.entry((edit.range, edit.text.clone())) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(kept.len());
+                kept.push(finding);
+            }
+            Entry::Occupied(known) => {
+                let known = &mut kept[*known.get()];
+                if known.related.len() <= MARKED {
+                    known.relate(finding.range, format!("`{}` is not declared either", &text[finding.range]));
+                }
+            }
+        }
+    }
+    *findings = kept;
 }
 
 /// What one change resolves wherever it is reported.
@@ -193,6 +247,8 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
         }
         // The text after a word of another language is in that language too.
         "E0210" => code == "E0004" || NAMES.contains(&code),
+        // An instruction that does not exist any more has operands of the one that does.
+        "E0402" => code == "E0301" && other.gate.is_some_and(|gate| gate.removed.is_some()),
         // A call of something unknown has operands of any kind.
         "E0204" => code == "E0302" && !touches,
         "E0302" | "E0307" => other.range.contains_range(one.range) && NATURE.contains(&code),

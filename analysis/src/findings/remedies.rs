@@ -10,13 +10,13 @@ mod statement;
 mod unused;
 
 use ptx_backend::input::Symbol;
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
+use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::items::{Item, item_around};
-use crate::locate::module_target;
+use crate::locate::{module_target, trimmed};
 use crate::lower::source_map;
 use crate::scope::{DeclKind, Entity};
 use crate::source_map::Occurrence;
@@ -39,10 +39,34 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         header::complete(db, file, diagnostic);
         registers.complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
+        closed_too_early(db, file, diagnostic);
         // What a syntax error lacks or has too much is said by its fix.
         if diagnostic.notes.is_empty() && (diagnostic.lint != &UNEXPECTED || diagnostic.fixes.is_empty()) {
             diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
         }
+    }
+}
+
+/// Points to the brace that ends a function before text that belongs to it.
+fn closed_too_early(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
+    if diagnostic.lint != &UNEXPECTED {
+        return;
+    }
+    let Some(item) = item_around(db, file, diagnostic.range) else { return };
+    if item.kind(db) != ItemKind::Stray
+        || trimmed(db, item).start() != diagnostic.range.start()
+        || !item.text(db).contains('}')
+    {
+        return;
+    }
+    let text = file.text(db);
+    let before = text[..item.offset(db).into()].trim_ascii_end();
+    let Some(end) = before.strip_suffix('}').map(TextSize::of) else { return };
+    let brace = TextRange::at(end, TextSize::of('}'));
+    if item_around(db, file, brace).is_some_and(|item| item.kind(db).is_function()) {
+        diagnostic.relate(brace, "the function ends at this `}`");
+        let edits = vec![TextEdit::new(brace, "")];
+        diagnostic.offer("remove the `}` that ends the function", edits, Applicability::MaybeIncorrect);
     }
 }
 

@@ -239,7 +239,12 @@ impl Walker<'_> {
             let range = list.map_or(call, Node::text_range);
             let plural = if formals.len() == 1 { "" } else { "s" };
             let message = format!("expected {} {what}{plural}, found {}", formals.len(), passed.len());
-            self.report(Diagnostic::new(&OPERAND_COUNT, range, message));
+            let declared: Vec<String> = formals.iter().map(|formal| format!("`{formal}`")).collect();
+            let note = match declared.as_slice() {
+                [] => format!("the function has no {what}s"),
+                declared => format!("the function declares {}", declared.join(", ")),
+            };
+            self.report(Diagnostic::new(&OPERAND_COUNT, range, message).note(note));
             return;
         }
         let nodes: Vec<TextRange> =

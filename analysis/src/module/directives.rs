@@ -163,7 +163,12 @@ fn target(
     out: &mut Vec<Finding>,
 ) {
     if !decl.starts_with_target {
-        let message = "`.target` must name a target such as `sm_90` first".to_owned();
+        let message = match decl.options.first() {
+            Some(word) if decl.sm.is_none() && word.bytes().any(|byte| byte.is_ascii_digit()) => {
+                format!("unknown target `{word}`, expected a target such as `sm_90`")
+            }
+            _ => "`.target` must name a target such as `sm_90` first".to_owned(),
+        };
         find(out, &UNKNOWN_TARGET, at, message);
         return;
     }

@@ -742,3 +742,142 @@ fn what_exists_in_place_of_what_does_not() {
     "#]],
     );
 }
+
+/// The codes of everything found in a kernel around `body`.
+fn codes(body: &str) -> Vec<&'static str> {
+    let db = Database::default();
+    ide::diagnostics(&db, db.add_file(kernel(body).as_str())).iter().map(|d| d.lint.code).collect()
+}
+
+#[test]
+fn frequent_mistakes_are_one_finding() {
+    let registers = ".reg .pred %p<2>; .reg .b32 %r<3>; mov.b32 %r1, 0;";
+    let found = |body: &str| codes(&format!("{registers}\n{body}\nret;"));
+    assert_eq!(found("shfl.down.b32 %r2, %r1, 1, 31, -1;"), ["E0402"]);
+    assert_eq!(found("setp.eq.u32 %p1, %r1, 0; selp.b32 %r2, %p1, %r1, %r1;"), ["E0303"]);
+    assert_eq!(found("mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, %r4;"), ["E0202"]);
+    assert_eq!(found(".reg .int %x, %y<2>;\nmov.u32 %x, 0; mov.u32 %y1, %x;"), ["E0101"]);
+    assert_eq!(found("mov.b32 %r2, 0;\n}\nmov.b32 %r2, %r1;"), ["E0004"]);
+    assert_eq!(found("/* open"), ["E0002"]);
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry 2k(.param .u64 p)\n{\nret;\n}\n";
+    let db = Database::default();
+    let messages: Vec<String> =
+        ide::diagnostics(&db, db.add_file(text)).into_iter().map(|d| d.message.to_string()).collect();
+    assert_eq!(messages, ["expected a function name, found `2k`; a name cannot begin with a digit"]);
+}
+
+#[test]
+fn mistakes_of_beginners() {
+    check_body(
+        "E0402",
+        ".reg .b32 %r<3>;\nshfl.down.b32 %r2, %r1, 1, 31, -1;",
+        expect![[r#"
+        !add `.sync`
+          + shfl.sync.down.b32 %r2, %r1, 1, 31, -1;
+          - shfl.down.b32 %r2, %r1, 1, 31, -1;
+    "#]],
+    );
+    check_body(
+        "E0303",
+        ".reg .pred %p<2>; .reg .b32 %r<4>;\nselp.b32 %r1, %p1, %r2, %r3;",
+        expect![[r#"
+            !change to `%r2, %r3, %p1`
+              + selp.b32 %r1, %r2, %r3, %p1;
+              - selp.b32 %r1, %p1, %r2, %r3;
+        "#]],
+    );
+    check_body(
+        "E0202",
+        ".reg .b32 %r<3>;\nadd.u32 %r3, %r4, %r5;",
+        expect![[r#"
+        !change the declaration to `%r<6>`
+          + .reg .b32 %r<6>;
+          - .reg .b32 %r<3>;
+    "#]],
+    );
+    check_body(
+        "E0303",
+        ".reg .b32 %r<3>;\nmov.u32 %r1, %ctaid;",
+        expect![[r#"
+        change to `%ctaid.x`
+          + mov.u32 %r1, %ctaid.x;
+          - mov.u32 %r1, %ctaid;
+    "#]],
+    );
+    check_body(
+        "E0303",
+        ".reg .f32 %f<3>;\nadd.u32 %f2, %f1, %f1;",
+        expect![[r#"
+        change `.u32` to `.f32`
+          + add.f32 %f2, %f1, %f1;
+          - add.u32 %f2, %f1, %f1;
+        declare `%f` as `.b32`
+          + .reg .b32 %f<3>;
+          - .reg .f32 %f<3>;
+    "#]],
+    );
+    check_body(
+        "E0210",
+        ".reg .b32 %r<3>;\nADD.U32 %r1, %r2, 1;",
+        expect![[r#"
+        !change to `add.u32`
+          + add.u32 %r1, %r2, 1;
+          - ADD.U32 %r1, %r2, 1;
+    "#]],
+    );
+    check_body(
+        "E0210",
+        ".reg .f32 %f<3>;\nmin.NaN.F32 %f1, %f2, %f2;",
+        expect![[r#"
+        !change to `min.NaN.f32`
+          + min.NaN.f32 %f1, %f2, %f2;
+          - min.NaN.F32 %f1, %f2, %f2;
+    "#]],
+    );
+    check_body(
+        "E0101",
+        ".reg .int %r<3>;\nmov.u32 %r1, 0;",
+        expect![[r#"
+        !change to `.s32`
+          + .reg .s32 %r<3>;
+          - .reg .int %r<3>;
+    "#]],
+    );
+    check_body(
+        "E0002",
+        "/* open\nret;",
+        expect![[r#"
+        insert `*/` at the end of the line
+          + /* open */
+          - /* open
+    "#]],
+    );
+    check_body(
+        "E0004",
+        "}\nret;",
+        expect![[r#"
+        remove the `}` that ends the function
+          + 
+    "#]],
+    );
+    let target =
+        |name: &str| format!(".version 9.0\n.target {name}\n.address_size 64\n.entry k() {{ ret; }}\n");
+    check(
+        "E0403",
+        &target("sm90"),
+        expect![[r#"
+        change to `sm_90`
+          + .target sm_90
+          - .target sm90
+    "#]],
+    );
+    check(
+        "E0403",
+        &target("SM_90a"),
+        expect![[r#"
+        change to `sm_90a`
+          + .target sm_90a
+          - .target SM_90a
+    "#]],
+    );
+}

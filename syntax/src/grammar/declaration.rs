@@ -84,9 +84,17 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
     marker.complete(p, PARAM_LIST);
 }
 
-/// Types of C that have one counterpart, and it.
-const TYPES_OF_C: &[(&str, &str)] =
-    &[("float", ".f32"), ("double", ".f64"), ("int", ".s32"), ("unsigned", ".u32"), ("bool", ".pred")];
+/// The counterpart of a type of C.
+pub fn type_of_c(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "float" => ".f32",
+        "double" => ".f64",
+        "int" => ".s32",
+        "unsigned" => ".u32",
+        "bool" => ".pred",
+        _ => return None,
+    })
+}
 
 /// Reports that the type is missing, with the one that was meant if a name without a dot is in its place.
 fn missing_type(p: &mut Parser<'_>) {
@@ -94,11 +102,10 @@ fn missing_type(p: &mut Parser<'_>) {
     p.error_expected("a type");
     if p.at(IDENT) && p.nth(1) == IDENT && !p.at_line_start() {
         let dotted = format!(".{word}");
-        let of_c = TYPES_OF_C.iter().find(|(name, _)| *name == word);
         if ptx_isa::ScalarType::parse(word).is_some() {
             p.mend(range, Remedy::Replace(dotted.into()));
-        } else if let Some((_, ty)) = of_c {
-            p.mend(range, Remedy::Replace((*ty).into()));
+        } else if let Some(ty) = type_of_c(word) {
+            p.mend(range, Remedy::Replace(ty.into()));
         }
         p.bump_as_error();
     }

@@ -7,6 +7,7 @@ use crate::Remedy;
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
 use crate::split::starts_body;
+use crate::validate::DIGIT_FIRST;
 
 /// Anything that starts with linkage, a state space, `.entry` or `.func`.
 pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
@@ -94,6 +95,10 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     let name = p.start();
     if p.eat(IDENT) {
         name.complete(p, NAME);
+    } else if matches!(p.current(), INT | FLOAT) {
+        let found = p.found();
+        p.error_here(format!("expected a function name, found {found}; {DIGIT_FIRST}"));
+        p.bump_as_error();
     } else {
         p.error_expected("a function name");
     }

@@ -6,7 +6,7 @@ use ptx_isa::Mod;
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::{Site, Value};
+use crate::flow::{Order, Site, Value};
 use crate::scope::Entity;
 use crate::source_map::Usage;
 
@@ -53,7 +53,13 @@ fn counts(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let used = &[Kind::BarrierArrive, Kind::BarrierWait, Kind::ExpectsBytes];
     let order = inventory.order(&[Kind::BarrierInit]);
-    if let Some(site) = inventory.of(used).find(|site| !order.precedes(site)) {
+    // Another warp may take the branch with the initialization, unless that comes after the use.
+    let first = inventory.of(used).find(|site| !order.precedes(site));
+    let is_early = |site: &&Site<'_>| {
+        let after = Order::new(inventory.flow.graph(), std::iter::once(*site));
+        inventory.of(&[Kind::BarrierInit]).all(|init| after.precedes(init))
+    };
+    if let Some(site) = first.filter(is_early) {
         let message = match inventory.has(&[Kind::BarrierInit]) {
             true => "this mbarrier object is used before it is initialized on any path",
             false => "this kernel never initializes an mbarrier object",
@@ -130,6 +136,9 @@ mod tests {
         assert_eq!(messages(arrive), ["this kernel never initializes an mbarrier object"]);
         let found = messages("mbarrier.arrive.shared.b64 _, [b]; mbarrier.init.shared.b64 [b], 1; ret;");
         assert_eq!(found, ["this mbarrier object is used before it is initialized on any path"]);
+        let other_warp = "mov.u32 %n, %tid.x; setp.gt.u32 %p, %n, 31; @%p bra USE; \
+            mbarrier.init.shared.b64 [b], 1; bar.sync 0; ret; USE: bar.sync 0;";
+        assert!(messages(&format!(".reg .pred %p; {other_warp} {arrive}")).is_empty());
     }
 
     #[test]

@@ -120,6 +120,13 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             format!("change to {newest}, the newest known version"),
         );
     }
+    if header.target.sm.is_none()
+        && let Some(item) = items_of(db, file, ItemKind::Target).next()
+        && let Some(place) = word(db, item, |kind, _| kind == SyntaxKind::IDENT)
+        && let Some(meant) = meant_target(&file.text(db)[place])
+    {
+        offer(Some(place), meant.to_string(), format!("change to `{meant}`"));
+    }
     if let Some(sm) = header.target.sm
         && !Sm::KNOWN.contains(&sm)
         && let Some(nearest) =
@@ -129,6 +136,14 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     {
         offer(target_name(db, file), nearest.to_string(), format!("change to {nearest}"));
     }
+}
+
+/// The target that `sm90`, `SM_90` or `sm-90` stands for.
+fn meant_target(word: &str) -> Option<Sm> {
+    let word = word.to_ascii_lowercase();
+    let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("compute"))?;
+    let sm = Sm::parse(&format!("sm_{}", number.trim_start_matches('_')))?;
+    Sm::KNOWN.contains(&sm).then_some(sm)
 }
 
 /// `.target sm_90` in a module of an older version.

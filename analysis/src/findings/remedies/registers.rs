@@ -92,7 +92,9 @@ impl Registers {
     pub(super) fn complete(&self, db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         if is_undeclared(diagnostic) {
             self.declare(db, file, diagnostic);
-        } else if diagnostic.lint == &OPERAND_TYPE {
+        } else if diagnostic.lint == &OPERAND_TYPE
+            && diagnostic.fixes.iter().all(|fix| fix.applicability != Applicability::MachineApplicable)
+        {
             retype(db, file, diagnostic);
         }
     }
