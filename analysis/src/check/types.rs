@@ -221,11 +221,11 @@ fn operand_type(
             if let Some(found) = bare {
                 out.push(mismatch(ctx, row, found, range, false));
             }
-            if let Some(Operand::Vector(coordinates)) = parts.last() {
-                if !are_coordinates(ctx, row.ty, coordinates) {
-                    let message = format!("expected {}", describe(row.ty, false));
-                    out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, false)));
-                }
+            if let Some(Operand::Vector(coordinates)) = parts.last()
+                && !are_coordinates(ctx, row.ty, coordinates)
+            {
+                let message = format!("expected {}", describe(row.ty, false));
+                out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, false)));
             }
         }
         Operand::Special(register) if row.class.intersects(Class::SPECIAL) => {

@@ -251,7 +251,13 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
         "E0402" => code == "E0301" && other.gate.is_some_and(|gate| gate.removed.is_some()),
         // A call of something unknown has operands of any kind.
         "E0204" => code == "E0302" && !touches,
-        "E0302" | "E0307" => other.range.contains_range(one.range) && NATURE.contains(&code),
+        // What is no vector has no elements, and those of a vector that is not allowed do not matter.
+        "E0302" if other.range.contains_range(one.range) => {
+            NATURE.contains(&code) || matches!(code, "E0302" | "E0307")
+        }
+        "E0307" => other.range.contains_range(one.range) && NATURE.contains(&code),
+        // `@%tid.x`
+        "E0305" => code == "E0004" && one.range.start() == other.range.end(),
         "E0308" => code == "E0308" && one.range == other.range,
         "E0301" => SHAPE.contains(&code) || NATURE.contains(&code),
         _ => false,
