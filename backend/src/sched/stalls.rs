@@ -145,13 +145,11 @@ impl Window<'_> {
     fn push(&mut self, block: usize, at: usize, stall: u16) {
         let (inst, facts) = self.inst(block, at);
         let enough = enough(self.code.sm, inst, facts);
-        // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
-        let cycles = if facts.issue == 0 { stall.max(SCOREBOARD_DELAY) } else { stall };
         let (block, at) = (block as u32, at as u32);
         // Control came back to it through a loop: this time is the recent one.
         self.in_flight.retain(|e| (e.block, e.at) != (block, at));
         self.in_flight.push(InFlight { block, at, elapsed: 0, enough });
-        self.pass(cycles);
+        self.pass(stall);
     }
 }
 
@@ -171,7 +169,8 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
     let mut cycles = 0;
     let control = &first.control;
     let sets = [control.write_sb, control.read_sb].into_iter().flatten();
-    if sets.fold(0, |mask, s| mask | 1 << s) & second.control.wait != 0 {
+    // A count of zero lets the hardware pause, for longer than a scoreboard takes to be seen.
+    if first_facts.issue != 0 && sets.fold(0, |mask, s| mask | 1 << s) & second.control.wait != 0 {
         cycles = SCOREBOARD_DELAY;
     }
     for def in &first_facts.writes {
