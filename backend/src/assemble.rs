@@ -4,6 +4,7 @@
 //! wants it: a branch to itself, then `NOP`s up to a multiple of 128 bytes.
 
 use crate::CodegenError;
+use crate::driver::DriverFunction;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, Effect, Link, MachInst, RegisterSet};
 use crate::sched::sweep::Sweep;
@@ -73,6 +74,8 @@ pub struct CodeLink {
 pub enum LinkTo {
     /// Its target is the start of a function.
     Function(u32),
+    /// Its target is a function of the driver. Only objects have it.
+    Driver(DriverFunction),
     /// Its target counts from the start of the section.
     Start,
     /// It moves the place of this instruction of the function, counted from the start of the section.
@@ -103,6 +106,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         let to = match made.link {
             None => None,
             Some(Link::Function(function)) => Some(LinkTo::Function(function)),
+            Some(Link::Driver(function)) => Some(LinkTo::Driver(function)),
             // As long as the function begins its section.
             Some(Link::Start) => {
                 inst.set(Field::Target, (-next * i64::from(WORD)) as u64);

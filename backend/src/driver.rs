@@ -65,6 +65,23 @@ impl DriverFunction {
         }
     }
 
+    /// How it is called, as text for a linker. A letter for the result and for each parameter, then where arguments and the
+    /// return address are and what the function overwrites, which ptxas says of all of them alike.
+    pub fn prototype(self) -> String {
+        let result = match self {
+            DriverFunction::Bulk(_) => "v",
+            // Words up to the size of two vectors.
+            DriverFunction::Gradient(_) => "b32",
+        };
+        let letter = |param: Param| match param.size {
+            2 | 4 => "i".to_owned(),
+            8 => "l".to_owned(),
+            size => format!("b{size}"),
+        };
+        let params: String = self.params().into_iter().map(letter).collect();
+        format!("#{result}{params}|12p4r20sRx{:064x}", 0xfff9)
+    }
+
     pub fn convention(self) -> Convention {
         abi::convention(&self.params(), &self.returns())
     }
@@ -92,15 +109,28 @@ mod tests {
     }
 
     #[test]
+    fn prototypes_are_those_that_ptxas_writes() {
+        const REST: &str = "|12p4r20sRx000000000000000000000000000000000000000000000000000000000000fff9";
+        let of = |source, multicast| DriverFunction::Bulk(BulkFunction { source, multicast }).prototype();
+        assert_eq!(of(BulkSource::Block, true), format!("#vllilil{REST}"));
+        let image = BulkSource::Tensor { dims: Dims::D5, image: true };
+        assert_eq!(of(image, true), format!("#vllb20lb6il{REST}"));
+        assert_eq!(of(image, false), format!("#vllb20lb6l{REST}"));
+        let gradient =
+            Gradient::numbered(3, true).map(|gradient| DriverFunction::Gradient(gradient).prototype());
+        assert_eq!(gradient, Some(format!("#b32llb16b16b16b16i{REST}")));
+    }
+
+    #[test]
     fn arguments_of_copies_are_where_ptxas_puts_them() {
         use ArgumentPlace::{Registers as R, Stack};
         let places =
             |source, multicast| DriverFunction::Bulk(BulkFunction { source, multicast }).convention().params;
         assert_eq!(places(BulkSource::Block, false), [R(4), R(6), R(8), R(10), R(12)]);
-        assert_eq!(places(BulkSource::Block, true), [R(4), R(6), R(8), R(9), R(10), R(12)]);
+        assert_eq!(places(BulkSource::Block, true), [R(4), R(6), R(8), R(10), R(9), R(12)]);
         let tile = BulkSource::Tensor { dims: Dims::D2, image: false };
         assert_eq!(places(tile, false), [R(4), R(6), R(8), R(14), Stack(0)]);
         let image = BulkSource::Tensor { dims: Dims::D5, image: true };
-        assert_eq!(places(image, true), [R(4), R(6), R(8), R(13), R(14), Stack(0), Stack(8)]);
+        assert_eq!(places(image, true), [R(4), R(6), R(8), R(14), Stack(0), R(13), Stack(8)]);
     }
 }

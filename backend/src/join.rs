@@ -342,7 +342,7 @@ impl Whole<'_, '_> {
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
             LinkTo::EntrySize(_) => return Ok(()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
-            LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } => {
+            LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } | LinkTo::Driver(_) => {
                 return Err(wrong("an address for another linker"));
             }
             LinkTo::Table(start) => (Field::COffset, (self.pieces[piece].tables + start).into()),

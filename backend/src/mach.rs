@@ -7,6 +7,7 @@
 //! falls from a block into the next one unless that last instruction always leaves.
 
 use crate::abi::Preserved;
+use crate::driver::DriverFunction;
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
@@ -74,6 +75,8 @@ pub struct MachInst {
 pub enum Link {
     /// Its target is the start of a function.
     Function(u32),
+    /// Its target is a function of the driver.
+    Driver(DriverFunction),
     /// Its target counts from the start of the section.
     Start,
     /// It moves the address of a block, counted from the start of the section.

@@ -478,6 +478,20 @@ fn functions_of_objects_are_described_in_the_order_of_ptxas() {
 }
 
 #[test]
+fn objects_name_the_functions_of_the_driver_that_they_call() {
+    let text = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 t)\n{\n\
+        .reg .b64 %rd1;\n.reg .f32 %f<8>;\nld.param.u64 %rd1, [t];\n\
+        tex.grad.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4, %f4, %f4}], {%f4, %f4, %f4, %f4}, {%f4, %f4, %f4, %f4};\n\
+        st.global.v4.f32 [%rd1], {%f0, %f1, %f2, %f3};\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let said = run(COMPILE, folder.path(), &["-arch=sm_90", "-c", "-w", "-o", "k.o", "k.ptx"]);
+    assert_eq!(said, (0, String::new()));
+    let object = fs::read(folder.path().join("k.o")).expect("the object");
+    let has = |text: &[u8]| object.windows(text.len()).any(|bytes| bytes == text);
+    assert!(has(b"\0__cuda_syscall_tex_grad_3d_v4_f32_f32\0") && has(b"\0#b32lb16b16b16|12p4r20sRx"));
+}
+
+#[test]
 fn warnings_and_statistics_are_those_of_ptxas() {
     let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
     let folder =

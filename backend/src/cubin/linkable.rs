@@ -17,6 +17,7 @@ use super::symbols::{Names, entry_size};
 use super::{LinkFunction, Linker, note};
 use crate::abi::{self, Preserved};
 use crate::assemble::LinkTo;
+use crate::driver::DriverFunction;
 use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::Slot;
@@ -71,12 +72,14 @@ pub fn object(
 }
 
 /// What a relocation of code or data names.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Named {
     /// A function with code, by its place.
     Own(usize),
     /// One without, by its index in the module.
     Foreign(u32),
+    /// One of the driver that no module declares.
+    Driver(DriverFunction),
     Variable(u32),
     /// A variable of a function's body.
     Local(usize, u32),
@@ -367,23 +370,22 @@ impl Linker<'_> {
             };
             table.add(own, Some(Key::Named(Named::Own(i))));
         }
-        let mut foreign: Vec<u32> = open
+        let mut foreign: Vec<Named> = open
             .iter()
             .flatten()
-            .filter_map(|reloc| match reloc.named {
-                Named::Foreign(i) => Some(i),
-                _ => None,
-            })
+            .map(|reloc| reloc.named)
+            .filter(|named| matches!(named, Named::Foreign(_) | Named::Driver(_)))
             .chain(self.foreign_in_initialisers(&of_name))
             .collect();
         foreign.sort_unstable();
         foreign.dedup();
-        for &i in &foreign {
-            let name = &self.env.functions[i as usize].name;
-            table.add(
-                symbol(name, None, Binding::Global, SymbolKind::Function, 0),
-                Some(Key::Named(Named::Foreign(i))),
-            );
+        for &named in &foreign {
+            let name = match named {
+                Named::Foreign(i) => self.env.functions[i as usize].name.clone(),
+                Named::Driver(function) => function.name(),
+                _ => continue,
+            };
+            table.add(symbol(&name, None, Binding::Global, SymbolKind::Function, 0), Some(Key::Named(named)));
         }
         for described in self.described() {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
@@ -437,6 +439,7 @@ impl Linker<'_> {
             }
             let externs = open[i].iter().filter_map(|reloc| match reloc.named {
                 Named::Foreign(foreign) => Some((Slot::Function(foreign), id(reloc.named))),
+                Named::Driver(function) => Some((Slot::Driver(function), id(reloc.named))),
                 _ => None,
             });
             let mut externs: Vec<(Slot, SymbolId)> = externs.collect();
@@ -488,11 +491,14 @@ impl Linker<'_> {
             .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
     }
 
-    /// The address of a function is taken, or one is called by its address.
+    /// The address of a function is taken, or one is called by its address or is of the driver.
     fn uses_addresses(&self, open: &[Vec<Open>]) -> bool {
         let in_data = self.initial_symbols().any(|symbol| matches!(symbol, Name::Function(_)));
         in_data
-            || open.iter().flatten().any(Open::takes_function)
+            || open
+                .iter()
+                .flatten()
+                .any(|reloc| reloc.takes_function() || matches!(reloc.named, Named::Driver(_)))
             || self.functions.iter().any(|f| !indirect_calls(f).is_empty())
     }
 
@@ -558,11 +564,12 @@ impl Linker<'_> {
             .any(|symbol| matches!((symbol, named), (Name::Global(i), Named::Variable(j)) if i == j))
     }
 
-    fn foreign_in_initialisers(&self, of_name: &FxHashMap<&str, usize>) -> Vec<u32> {
+    fn foreign_in_initialisers(&self, of_name: &FxHashMap<&str, usize>) -> Vec<Named> {
         let foreign = |symbol: Name| match symbol {
             Name::Function(i) => {
                 let name = self.env.functions.get(i as usize)?.name.as_str();
-                (!of_name.contains_key(name) && self.program.stands_for(i).is_none()).then_some(i)
+                (!of_name.contains_key(name) && self.program.stands_for(i).is_none())
+                    .then_some(Named::Foreign(i))
             }
             _ => None,
         };
@@ -588,6 +595,7 @@ impl Linker<'_> {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
                     (self.target.cubin.call_relocation, named, 0)
                 }
+                LinkTo::Driver(function) => (self.target.cubin.call_relocation, Named::Driver(function), 0),
                 LinkTo::Return { place, high } => (half(high), Named::Own(i), i64::from(place) * WORD as i64),
                 LinkTo::Table(start) => {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
@@ -644,7 +652,7 @@ impl Linker<'_> {
         call_graph: SectionId,
         prototypes: SectionId,
         open: &[Vec<Open>],
-        foreign: &[u32],
+        foreign: &[Named],
         by_index: &dyn Fn(&Env, u32) -> Option<Named>,
         id: &dyn Fn(Named) -> SymbolId,
     ) {
@@ -689,7 +697,7 @@ impl Linker<'_> {
             let f = self.functions[i].input;
             !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
         });
-        let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().map(|&i| Named::Foreign(i))).collect();
+        let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().copied()).collect();
         // Prototypes of those whose addresses are taken are in the call graph.
         for named in all.into_iter().filter(|named| !taken.contains(named)) {
             let text = self.prototype_of(named);
@@ -709,6 +717,7 @@ impl Linker<'_> {
                 .functions
                 .get(i as usize)
                 .map_or_else(String::new, |f: &Signature| prototype(&f.params, &f.returns, f.preserved)),
+            Named::Driver(function) => function.prototype(),
             _ => String::new(),
         }
     }

@@ -75,8 +75,8 @@ impl BulkFunction {
         }
     }
 
-    /// The destination, the source (of tensors the map, then coordinates) and its size, the mask of blocks, the barrier
-    /// object, offsets of pixels, and the cache policy, which is zero where there is none.
+    /// The destination, the source (of tensors the map, then coordinates) and its size, the barrier object, offsets of
+    /// pixels, the mask of blocks, and the cache policy, which is zero where there is none.
     pub(super) fn params(self) -> Vec<Param> {
         let wide = || param(ScalarType::U64, 8);
         let list = |ty, count: u32, size: u32| Param { size: count * size, ..param(ty, size) };
@@ -86,9 +86,9 @@ impl BulkFunction {
             BulkSource::Tensor { image, .. } => (list(ScalarType::B32, COORDINATES, 4), image),
         };
         params.push(extent);
-        params.extend(self.multicast.then(|| param(ScalarType::U16, 2)));
         params.push(wide());
         params.extend(image.then(|| list(ScalarType::B16, OFFSETS, 2)));
+        params.extend(self.multicast.then(|| param(ScalarType::U16, 2)));
         params.push(wide());
         params
     }

@@ -44,14 +44,17 @@ impl Emitter<'_> {
                 call.reg(Field::Ra, File::R, operand(inst, 0)?);
                 (call, None)
             }
-            // Routines of the runtime library are in the same code.
-            _ if self.relocatable && inst.op.calls_function() => {
+            // Routines of the runtime library are in the same code, and what the driver has in no code.
+            _ if matches!(inst.op, Op::CallDriver { .. }) || self.relocatable && inst.op.calls_function() => {
                 for (dst, high) in [(&low, false), (&high, true)] {
                     self.linked_mov(dst, Link::Return { block: back, high }, Some(at))?;
                 }
                 match inst.op {
                     Op::Call { callee } => {
                         (Builder::new(self.sm, at, "CALL.ABS", "")?, Some(Link::Function(callee.function)))
+                    }
+                    Op::CallDriver { function } => {
+                        (Builder::new(self.sm, at, "CALL.ABS", "")?, Some(Link::Driver(function)))
                     }
                     _ => {
                         let mut call = Builder::new(self.sm, at, "CALL.ABS", "r")?;

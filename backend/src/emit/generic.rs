@@ -30,7 +30,9 @@ impl Emitter<'_> {
             }
             Op::Settle { registers } => self.settled(inst, registers),
             Op::EndGroup => self.end_product_group(inst),
-            Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
+            Op::Call { .. } | Op::CallTo { .. } | Op::CallDriver { .. } | Op::CallRoutine { .. } => {
+                self.call(inst)
+            }
             Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, Link::Symbol(link)),
             Op::EntrySize { table } => self.locate(inst, Link::EntrySize(table)),

@@ -304,7 +304,7 @@ impl Op {
 
     /// A call by the calling convention of functions, whose code is not here.
     pub const fn calls_function(&self) -> bool {
-        matches!(self, Op::Call { .. } | Op::CallTo { .. })
+        matches!(self, Op::Call { .. } | Op::CallTo { .. } | Op::CallDriver { .. })
     }
 }
 

@@ -18,6 +18,7 @@ use super::row::sample;
 use super::row::{Payload, Reader, Setting, Writer, families, operations, setting, strip};
 use super::signature::*;
 use crate::abi::Preserved;
+use crate::driver::DriverFunction;
 use crate::ori::op::*;
 use At::{A, B, C};
 use sass::Field;
@@ -62,6 +63,8 @@ operations! {
     Call "CALL" { callee: Callee } [each_result()] <- [each_source()] Facts::WORST;
     /// Calls the function at an address, of which this is the first source: that of code, or counted from the section's start.
     CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"], preserved: Preserved } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
+    /// Calls a function of the driver by its name, which a linker resolves.
+    CallDriver "CALL.DRIVER" { function: DriverFunction } [each_result()] <- [each_source()] Facts::WORST;
     /// A number that is known when the kernel is linked.
     Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
     /// Bytes of an entry of a table of the driver, which the driver fills in.

@@ -6,6 +6,7 @@
 //! braces after it, `LEA{shift=2}`.
 
 use crate::abi::Preserved;
+use crate::driver::DriverFunction;
 use crate::input::Symbol;
 use crate::ori::ir::BlockId;
 use crate::ori::memory::Order;
@@ -322,6 +323,26 @@ impl Payload for Link {
             link(Symbol::Global(1), 0x20, true),
             link(Symbol::Local(2), -4, false),
         ]
+    }
+}
+
+impl Payload for DriverFunction {
+    fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {
+        let _ = write!(out.numbers, "{name}=d{}", self.number());
+    }
+
+    fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
+        let number = read_text(name, from)?.strip_prefix('d')?.parse().ok()?;
+        DriverFunction::all().nth(number)
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
+    }
+
+    #[cfg(test)]
+    fn samples() -> Vec<Self> {
+        DriverFunction::all().step_by(9).collect()
     }
 }
 

@@ -159,18 +159,20 @@ impl Block<'_> {
     ) -> Result<()> {
         let mut arguments = words.iter();
         let mut next = || *arguments.next().expect("as many arguments as the function has");
-        let (to, from, extent) = (next(), next(), next());
+        let (to, from, extent, object) = (next(), next(), next(), next());
+        let offsets = match function.source {
+            BulkSource::Tensor { image: true, .. } => Some(next()),
+            _ => None,
+        };
         let ranks = if function.multicast { next()[0] & 0xffff } else { 1 << (to[0] >> RANK_SHIFT) };
-        let object = next();
         let from = u64::from(from[0]) | u64::from(from[1]) << 32;
         let ends = ClusterEnds { to: to[0].into(), object: object[0].into(), ranks };
         match function.source {
             BulkSource::Block => self.copy_block_to_cluster(w, (Space::Global, from), extent[0], ends, None),
-            BulkSource::Tensor { dims, image } => {
+            BulkSource::Tensor { dims, .. } => {
                 let count = dims as usize + 1;
                 let coordinates: Vec<i32> = extent[..count].iter().map(|&at| at as i32).collect();
-                let offsets = image.then(|| {
-                    let [low, high, ..] = next();
+                let offsets = offsets.map(|[low, high, ..]| {
                     [low & 0xffff, low >> 16, high & 0xffff].map(u64::from)[..count - 2].to_vec()
                 });
                 let map = TensorMap::read(&mut self.view(w, lane), from)?;

@@ -69,7 +69,7 @@ impl<'a> Lowering<'a> {
         next += usize::from(policy.is_some());
         let masked = instr.has(Mod::CpMask);
         let bytes = if masked { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
-        let driver = match (self.copy_function(instr)?, source) {
+        let driver = match (self.copy_function(instr), source) {
             (Some(function), CopyEnd::Global(from)) => {
                 let extent = vec![self.source(instr, 2, ScalarType::U32)?];
                 let ([to, object], blocks, offsets) = (destination, blocks.take(), Vec::new());
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
         let mut blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
         next += usize::from(multicast);
         let policy = self.cache_policy(instr, next)?;
-        let driver = match (self.copy_function(instr)?, &tile[..]) {
+        let driver = match (self.copy_function(instr), &tile[..]) {
             (Some(function), &[to, object, ref extent @ ..]) => {
                 let (extent, offsets, blocks) = (extent.to_vec(), offsets.clone(), blocks.take());
                 Some((function, ClusterCopy { to, object, blocks, from: map, extent, offsets, policy }))

@@ -215,9 +215,14 @@ impl<'a> Lowering<'a> {
         function: DriverFunction,
         arguments: Vec<Vec<Src>>,
     ) -> Result<Vec<Vec<Src>>> {
+        let (convention, returns) = (function.convention(), function.returns());
+        if self.relocatable {
+            let call = (Op::CallDriver { function }, &[][..]);
+            return Ok(self.transfer(call, &convention, &returns, arguments));
+        }
         let slot = self.function_slot(Slot::Driver(function))?;
         let call = (Op::CallTo { absolute: true, preserved: Preserved::default() }, &[slot][..]);
-        Ok(self.transfer(call, &function.convention(), &function.returns(), arguments))
+        Ok(self.transfer(call, &convention, &returns, arguments))
     }
 
     /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.

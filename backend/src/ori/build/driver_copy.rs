@@ -29,12 +29,8 @@ pub(super) struct ClusterCopy {
 
 impl<'a> Lowering<'a> {
     /// The function of the driver that does such a copy to other blocks; `None` where instructions do it.
-    pub(super) fn copy_function(&self, instr: &Statement<'a>) -> Result<Option<DriverFunction>> {
-        let function = DriverFunction::of(self.env, self.target, instr.input());
-        if function.is_some() && self.relocatable {
-            return self.unsupported(instr, "a function of the driver for it, with `--compile-only`");
-        }
-        Ok(function)
+    pub(super) fn copy_function(&self, instr: &Statement<'a>) -> Option<DriverFunction> {
+        DriverFunction::of(self.env, self.target, instr.input())
     }
 
     /// Begins a copy by the instruction that `here` makes; by the function if the copy is to other blocks too.
@@ -71,11 +67,11 @@ impl<'a> Lowering<'a> {
     /// The words of each argument.
     fn copy_arguments(&mut self, copy: ClusterCopy) -> Vec<Vec<Src>> {
         let mut arguments = vec![vec![copy.to, Src::ZERO], copy.from.to_vec(), copy.extent];
-        arguments.extend(copy.blocks.map(|blocks| vec![self.halves_packed(blocks, Src::ZERO)]));
         arguments.push(vec![copy.object, Src::ZERO]);
         if !copy.offsets.is_empty() {
             arguments.push(self.paired(&copy.offsets));
         }
+        arguments.extend(copy.blocks.map(|blocks| vec![self.halves_packed(blocks, Src::ZERO)]));
         arguments.push(copy.policy.unwrap_or([Src::ZERO; 2]).to_vec());
         arguments
     }

@@ -14,9 +14,6 @@ const MOST: usize = 4;
 impl<'a> Lowering<'a> {
     /// `tex.grad` as a call of a function of the driver, which takes handles and vectors as the statement has them.
     pub(super) fn read_by_driver(&mut self, instr: &Statement<'a>, gradient: Gradient) -> Result<()> {
-        if self.relocatable {
-            return self.unsupported(instr, "a function of the driver for it, with `--compile-only`");
-        }
         let geometry = [Mod::D1d, Mod::D2d, Mod::D3d, Mod::A1d, Mod::A2d, Mod::Cube, Mod::Acube];
         instr.ignore(&geometry);
         instr.ignore(&[Mod::V2, Mod::V4, Mod::Uni, Mod::Grad]);
