@@ -23,7 +23,7 @@ pub(crate) struct Bundle {
     pub(crate) slots: Vec<Ranges>,
     /// Values and their offsets in the run.
     pub(crate) members: Vec<(Value, u8)>,
-    /// Expected executions of its reads and writes.
+    /// Expected executions of its loads and stores, if it were spilled.
     pub(crate) weight: f32,
     /// Spilling cannot shorten any of its members.
     pub(crate) fixed: bool,
@@ -87,6 +87,15 @@ struct Affinity {
     weight: f32,
 }
 
+/// Instructions that load a spilled value of so many registers, and those that store it: see [`super::spill`].
+fn loads_of(width: u8) -> u8 {
+    if width > 4 { width.div_ceil(4) } else { 1 }
+}
+
+fn stores_of(width: u8) -> u8 {
+    if width > 4 { width } else { 1 }
+}
+
 /// `frequency` and `fixed` are per block and per value; `taken` is per general register. `coalesces`: not only ties merge.
 pub(crate) fn build(
     func: &Function,
@@ -97,24 +106,32 @@ pub(crate) fn build(
     coalesces: bool,
 ) -> Bundles {
     let mut weight = vec![0f32; func.values.len()];
+    let mut add = |v: Value, often: f32, instructions: u8| {
+        weight[v.index()] += often * f32::from(instructions);
+    };
+    let loads = |src: &Src| match src.kind {
+        SrcKind::Value(v) => Some((v, loads_of(func.value(v).width))),
+        SrcKind::Part(v, _) => Some((v, 1)),
+        _ => None,
+    };
+    let stores = |v: Value| stores_of(func.value(v).width);
     for &b in &func.layout {
         let block = func.block(b);
         let often = frequency[b.index()];
         for phi in &block.phis {
-            weight[phi.dst.index()] += often;
+            add(phi.dst, often, stores(phi.dst));
             for (pred, arg) in &phi.args {
-                if let Some(v) = arg.value() {
-                    weight[v.index()] += frequency[pred.index()];
+                if let Some((v, loads)) = loads(arg) {
+                    add(v, frequency[pred.index()], loads);
                 }
             }
         }
         for inst in &block.insts {
-            for v in inst.defs().chain(inst.uses().filter_map(Src::value)) {
-                weight[v.index()] += often;
-            }
+            inst.defs().for_each(|v| add(v, often, stores(v)));
+            inst.uses().filter_map(loads).for_each(|(v, loads)| add(v, often, loads));
         }
-        if let Some(v) = block.term.operand().and_then(Src::value) {
-            weight[v.index()] += often;
+        if let Some((v, loads)) = block.term.operand().and_then(loads) {
+            add(v, often, loads);
         }
     }
     let bundles = (0..func.values.len() as u32)

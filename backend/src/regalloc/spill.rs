@@ -18,7 +18,7 @@ use crate::regalloc::STACK_POINTER;
 use crate::regalloc::bundle::{Bundle, Bundles, source_width};
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::{Point, Ranges};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -90,7 +90,78 @@ pub(crate) fn spill(
     let mut spiller = Spiller { draft, homes, reach };
     spiller.blocks();
     spiller.phis(cfg);
+    remove_unread_stores(draft);
     shadows
+}
+
+/// A store to the frame or a load from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct FrameAccess {
+    /// Byte offset of the word.
+    word: u32,
+    block: BlockId,
+    /// The instruction's index in its block.
+    at: u32,
+    is_store: bool,
+}
+
+/// Removes stores that no load reads: values that share their words follow each other, and what reads one soon finds it in
+/// a register.
+fn remove_unread_stores(draft: &mut Draft<'_>) {
+    let func = &*draft.func;
+    let cfg = Cfg::new(func);
+    let mut accesses = Vec::new();
+    for &block in cfg.order.iter() {
+        for (at, inst) in (0..).zip(&func.block(block).insts) {
+            let (size, offset, is_store) = match inst.op {
+                Op::Spill { size, offset } => (size, offset, true),
+                Op::Fill { size, offset } => (size, offset, false),
+                _ => continue,
+            };
+            let words = Words { offset: offset as u32, count: size_registers(size) };
+            accesses.extend(words.offsets().map(|word| FrameAccess { word, block, at, is_store }));
+        }
+    }
+    accesses.sort_unstable();
+    let mut read: FxHashSet<(BlockId, u32)> = FxHashSet::default();
+    // The word for which each block's end was last asked.
+    let mut asked = vec![u32::MAX; func.blocks.len()];
+    let mut work: Vec<BlockId> = Vec::new();
+    for of_word in accesses.chunk_by(|a, b| a.word == b.word) {
+        // The last store of the word in a block before an instruction.
+        let store_before = |block: BlockId, at: u32| {
+            let end = of_word.partition_point(|access| (access.block, access.at) < (block, at));
+            let before = of_word[..end].iter().rev().take_while(|access| access.block == block);
+            before.into_iter().find(|access| access.is_store).map(|store| (block, store.at))
+        };
+        for load in of_word.iter().filter(|access| !access.is_store) {
+            match store_before(load.block, load.at) {
+                Some(store) => _ = read.insert(store),
+                None => work.extend(cfg.preds(load.block)),
+            }
+            while let Some(block) = work.pop() {
+                if std::mem::replace(&mut asked[block.index()], load.word) == load.word {
+                    continue;
+                }
+                match store_before(block, u32::MAX) {
+                    Some(store) => _ = read.insert(store),
+                    None => work.extend(cfg.preds(block)),
+                }
+            }
+        }
+    }
+    let mut written: Vec<BlockId> = accesses.iter().filter(|a| a.is_store).map(|a| a.block).collect();
+    written.sort_unstable();
+    written.dedup();
+    for block in written {
+        let mut code = Code::default();
+        for (at, (inst, origin)) in (0..).zip(draft.take(block)) {
+            if !matches!(inst.op, Op::Spill { .. }) || read.contains(&(block, at)) {
+                code.push(inst, origin);
+            }
+        }
+        draft.put(block, code);
+    }
 }
 
 /// Bytes that spills store and load, counted per instruction.
