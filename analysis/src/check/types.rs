@@ -542,6 +542,9 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
         (None, Some(ScalarType::F32), _) => {
             elements.iter().any(|element| !matches!(element, Operand::Int(_)))
         }
+        (None, _, ExpectedType::Coordinates(_, false) | ExpectedType::Integer(_)) => {
+            elements.iter().all(|element| matches!(element, Operand::Int(_) | Operand::Sink))
+        }
         (Some(found), None, ExpectedType::Integer(bits)) => found.bits() == bits && is_integer(found),
         _ => true,
     }

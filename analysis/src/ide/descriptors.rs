@@ -49,7 +49,7 @@ fn instruction(opcode: &Opcode, value: u32) -> Option<String> {
         })
     };
     let (Some(a), Some(b)) = (element(field(7, 3)), element(field(10, 3))) else {
-        return Some("names an element type that this kind does not have".to_owned());
+        return Some("invalid: this `.kind` has no such element type".to_owned());
     };
     let sum = match (is_scaled, field(4, 2)) {
         (true, _) | (false, 1) => ".f32",

@@ -207,7 +207,7 @@ pub fn live_register_hints(
                 standing: Standing::Compiled,
                 offset: place.end(),
                 label: format!("{count} live{mark}"),
-                tooltip: format!("{count} live registers, {peak} at the most"),
+                tooltip: format!("{count} live registers; the peak of the function is {peak}"),
             });
         }
     }

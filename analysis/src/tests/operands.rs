@@ -255,6 +255,8 @@ fn an_array_index_has_nothing_in_common_with_the_coordinates() {
             ("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %f6, 1}];", "E0303"),
             ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, %f5}];", "E0303"),
             ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, 1}];", "E0303"),
+            ("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {1.0, 1.0}];", "E0303"),
+            ("sust.b.1d.v2.b64.clamp [f, {1.0}], {%d1, %d2};", "E0303"),
         ],
     );
 }
