@@ -147,6 +147,12 @@ impl Legalizer<'_> {
                 }
             }
         }
+        // The only coordinate of a surface must be in a register of its own.
+        let is_surface =
+            matches!(inst.op, Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. });
+        if is_surface && inst.srcs.first() == Some(&Src::ZERO) {
+            inst.srcs[0] = self.load_once(func, Src::ZERO, (1, File::R), inst.src);
+        }
         if matches!(inst.op, Op::Pack | Op::Copy) {
             if !self.constant_operands {
                 self.constants_of_pack(func, inst);
