@@ -150,6 +150,8 @@ pub struct Cubin {
     pub workaround_35: bool,
     /// The relocation of a call of a function in another section.
     pub call_relocation: u32,
+    /// The relocation of a place in constant bank 0 that a uniform load reads.
+    pub uniform_relocation: u32,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
@@ -327,6 +329,7 @@ const SM_75: Target = Target {
         rela: false,
         workaround_35: false,
         call_relocation: 58,
+        uniform_relocation: 66,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
@@ -388,7 +391,13 @@ const SM_100: Target = Target {
     sm: 100,
     driver: &BLACKWELL_WORDS,
     tall_double_products: false,
-    cubin: Cubin { executable_flags: 2, counts_initial_blocks: true, reserved_shared: 0x40, ..SM_90.cubin },
+    cubin: Cubin {
+        executable_flags: 2,
+        uniform_relocation: 115,
+        counts_initial_blocks: true,
+        reserved_shared: 0x40,
+        ..SM_90.cubin
+    },
     ..SM_90
 };
 

@@ -492,6 +492,23 @@ fn objects_name_the_functions_of_the_driver_that_they_call() {
 }
 
 #[test]
+fn objects_name_the_textures_that_they_read() {
+    let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
+        .global .texref seen;\n.global .surfref drawn;\n.global .texref unseen;\n\
+        .visible .func f(.param .u64 out)\n{\n.reg .b64 %rd1;\n.reg .b32 %r<5>;\nld.param.u64 %rd1, [out];\n\
+        tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [seen, {0}];\nst.v4.b32 [%rd1], {%r0, %r1, %r2, %r3};\n\
+        sust.b.1d.b32.trap [drawn, {0}], %r1;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    for arch in ["sm_75", "sm_90", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-w", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let has = |name: &str| object.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+        assert!(has("\0seen\0") && has("\0drawn\0") && !has("\0unseen\0"));
+    }
+}
+
+#[test]
 fn warnings_and_statistics_are_those_of_ptxas() {
     let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
     let folder =

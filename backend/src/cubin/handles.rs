@@ -19,7 +19,12 @@ use ptx_isa::ScalarType;
 const WORD: u64 = 16;
 
 /// The symbol of a texture, a sampler or a surface.
-fn handle_symbol(name: String, kind: ScalarType, section: Option<SectionId>, binding: Binding) -> Symbol {
+pub(super) fn handle_symbol(
+    name: String,
+    kind: ScalarType,
+    section: Option<SectionId>,
+    binding: Binding,
+) -> Symbol {
     let kind = match kind {
         ScalarType::SamplerRef => SymbolKind::Sampler,
         ScalarType::SurfRef => SymbolKind::Surface,
@@ -43,9 +48,13 @@ impl Linker<'_> {
         f.code.attributes.handles.places().filter_map(named).collect()
     }
 
-    /// The kinds of the handles that a kernel uses.
+    /// The kinds of the handles that a kernel uses, or a function of an object.
     pub(super) fn handle_kinds(&self, f: &LinkFunction<'_>) -> Vec<ScalarType> {
-        self.handles(f).into_iter().map(|(.., kind)| kind).collect()
+        let linked = f.code.links.iter().filter_map(|link| match link.to {
+            LinkTo::Symbol(link) => layout::opaque(self.env, f.input, link.symbol),
+            _ => None,
+        });
+        self.handles(f).into_iter().map(|(.., kind)| kind).chain(linked).collect()
     }
 
     /// The relocations of each kernel's constant bank 0, with the name of its section.

@@ -9,6 +9,7 @@ use super::Sizes;
 use super::data::{Data, Referent, Reloc};
 use super::debug::{Debug, frame, saved};
 use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
+use super::handles::handle_symbol;
 use super::info::{Attribute, Records, compat};
 use super::lines::Lines;
 use super::note::{Caller, Unwound};
@@ -387,6 +388,21 @@ impl Linker<'_> {
             };
             table.add(symbol(&name, None, Binding::Global, SymbolKind::Function, 0), Some(Key::Named(named)));
         }
+        let mut handles: Vec<u32> = open
+            .iter()
+            .flatten()
+            .filter_map(|reloc| match reloc.named {
+                Named::Variable(i) => Some(i).filter(|&i| self.env.variables[i as usize].is_opaque()),
+                _ => None,
+            })
+            .collect();
+        handles.sort_unstable();
+        handles.dedup();
+        for i in handles {
+            let v = &self.env.variables[i as usize];
+            let own = handle_symbol(v.name.clone(), v.ty, None, Binding::Global);
+            table.add(own, Some(Key::Named(Named::Variable(i))));
+        }
         for described in self.described() {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
         }
@@ -533,7 +549,8 @@ impl Linker<'_> {
 
     /// All variables that a linker places.
     fn named_variables(&self) -> Vec<(Named, Variable)> {
-        let placed = |v: &Variable| matches!(v.space, Space::Global | Space::Const | Space::Shared);
+        let placed =
+            |v: &Variable| matches!(v.space, Space::Global | Space::Const | Space::Shared) && !v.is_opaque();
         let of_module = (0..).zip(&self.env.variables).map(|(i, v)| (Named::Variable(i), v));
         let of_bodies = self.functions.iter().enumerate().flat_map(|(f, function)| {
             (0..).zip(&function.input.locals).map(move |(i, v)| (Named::Local(f, i), v))
@@ -616,6 +633,9 @@ impl Linker<'_> {
                         Name::Param(_) | Name::Return(_) => return Err(wrong("a symbol has no place")),
                     };
                     let kind = match space {
+                        _ if crate::layout::opaque(self.env, f.input, symbol).is_some() => {
+                            self.target.cubin.uniform_relocation
+                        }
                         Some(Space::Shared) => R_CUDA_ABS32_32,
                         Some(Space::Const) => R_CUDA_ABS16_32,
                         _ => half(high),

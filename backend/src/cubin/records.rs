@@ -197,7 +197,7 @@ impl Linker<'_> {
                 bank(&mut r);
             }
             workaround(&mut r);
-            if !handles.is_empty() {
+            if !handles.is_empty() && !self.options.relocatable {
                 r.byte(Attribute::BindlessTextureBank, 0);
                 r.byte(Attribute::BindlessSurfaceBank, 0);
             }

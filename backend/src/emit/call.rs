@@ -180,6 +180,15 @@ impl Emitter<'_> {
         self.linked_mov(dst, link, Some(inst.src))
     }
 
+    pub(super) fn load_handle(&mut self, inst: &Inst, link: Link) -> Result<(), CodegenError> {
+        let word = Src::constant(0, 0);
+        self.select(&Inst::new(Op::Uldc { wide: false }, &inst.dsts, &[word], inst.src))?;
+        if let Some(made) = self.out.last_mut() {
+            made.link = Some(link);
+        }
+        Ok(())
+    }
+
     /// Moves a number that is filled in later.
     fn linked_mov(&mut self, dst: &Dst, link: Link, at: Option<SrcId>) -> Result<(), CodegenError> {
         let number = Src::new(SrcKind::Imm(0));

@@ -35,6 +35,7 @@ impl Emitter<'_> {
             }
             Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, Link::Symbol(link)),
+            Op::LoadHandle { link } => self.load_handle(inst, Link::Symbol(link)),
             Op::EntrySize { table } => self.locate(inst, Link::EntrySize(table)),
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),

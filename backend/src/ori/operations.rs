@@ -253,6 +253,8 @@ operations! {
     // Uniform datapath.
     /// Constant to uniform registers.
     Uldc "ULDC" { wide: bool [".64"] = Size } [uniform_result(registers_if(wide, 2))] <- [constant().wide(registers_if(wide, 2))] UNIFORM, as &["LDCU", "ULDC"];
+    /// The handle of a variable, from a word of constant bank 0 that a linker places.
+    LoadHandle "ULDC.HANDLE" { link: Link } [UR] <- [] UNIFORM, as &["LDCU", "ULDC"];
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;

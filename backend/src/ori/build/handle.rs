@@ -8,7 +8,7 @@ use crate::CodegenError;
 use crate::input::{AddressBase, Operand, Symbol};
 use crate::layout::{self, HandleWord};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, Term};
-use crate::ori::op::{ICmp, Op, lut};
+use crate::ori::op::{ICmp, Link, Op, lut};
 use ptx_isa::ScalarType;
 
 /// The bits of a texture's index; those of a sampler's follow in the same word, up to sm_89.
@@ -47,6 +47,13 @@ impl<'a> Lowering<'a> {
     ) -> Result<T> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
+            [_, sampler]
+                if self.relocatable
+                    && !self.target.uniform_handles
+                    && self.opaque_symbol(sampler).is_some() =>
+            {
+                return self.unsupported(instr, "a sampler that is a variable, with `--compile-only`");
+            }
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
             _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
         };
@@ -82,7 +89,11 @@ impl<'a> Lowering<'a> {
     ) -> Result<T> {
         let handle = |uniform| Handle { word: 0, register: None, uniform };
         let both = |words: &[Src]| [words[0], words.get(1).copied().unwrap_or(Src::ZERO)];
-        if words.iter().all(|word| matches!(word.kind, SrcKind::Const(_))) {
+        let is_same = |this: &Self, word: &Src| {
+            let is_uniform = |v| this.out.value(v).file == File::UR;
+            matches!(word.kind, SrcKind::Const(_)) || word.value().is_some_and(is_uniform)
+        };
+        if words.iter().all(|word| is_same(self, word)) {
             let pair = self.uniform_pack(&both(words), Chosen::all(Src::TRUE));
             return act(self, handle(pair), Src::TRUE);
         }
@@ -95,7 +106,7 @@ impl<'a> Lowering<'a> {
             words.iter().map(|word| self.uniform(*word, Chosen::all(chosen.into()))).collect();
         let mut matched = Src::TRUE;
         for (word, uniform) in words.iter().zip(&uniform) {
-            if !matches!(word.kind, SrcKind::Const(_)) {
+            if !is_same(self, word) {
                 let equal = self.compare(ICmp::Eq, false, *word, *uniform);
                 matched = if matched.is_true() { equal } else { self.and(matched, equal) };
             }
@@ -155,8 +166,17 @@ impl<'a> Lowering<'a> {
         Ok(self.shift_left(word, Src::imm(SAMPLER_SHIFT)))
     }
 
-    /// The word that the driver fills in for a variable.
-    fn variable_word(&self, word: HandleWord) -> Result<Src> {
+    /// The word that the driver fills in for a variable: a constant, or in objects a uniform register.
+    fn variable_word(&mut self, word: HandleWord) -> Result<Src> {
+        if let (true, HandleWord::One(symbol)) = (self.relocatable, word) {
+            let value = self.new_value(File::UR, 1);
+            let op = Op::LoadHandle { link: Link { symbol, offset: 0, high: false } };
+            self.push(Inst::new(op, &[Dst::Value(value)], &[], self.src));
+            return Ok(match self.target.uniform_handles {
+                true => value.into(),
+                false => self.reg(Op::Mov, &[value.into()]),
+            });
+        }
         if !self.func.entry || self.relocatable {
             return Err(CodegenError::unsupported(
                 self.src,
@@ -173,7 +193,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn variable_handle(&mut self, symbol: Symbol, kind: ScalarType) -> Result<Src> {
         let word = self.variable_word(HandleWord::One(symbol))?;
         let low = if self.target.uniform_handles {
-            word
+            // A linker's word is in a uniform register.
+            if self.relocatable { self.reg(Op::Mov, &[word]) } else { word }
         } else {
             let number = match kind {
                 ScalarType::SamplerRef => self.shift_right(word, SAMPLER_SHIFT, false),
