@@ -148,9 +148,6 @@ impl Linker<'_> {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
         r.half(Attribute::MercuryIsaVersion, if rela { 0x0101 } else { 0 });
-        if matches!(attributes.changes_registers, Some(Ok(_))) {
-            r.flag(Attribute::RegReconfig);
-        }
         if !attributes.own_warp_operations.is_empty() {
             r.words(Attribute::IntWarpWideInstrOffsets, &attributes.own_warp_operations);
         }
@@ -159,6 +156,9 @@ impl Linker<'_> {
             let offsets: Vec<u32> = attributes.coop_groups.iter().map(|g| g.0).collect();
             r.words(Attribute::CoopGroupMaskRegids, &masks);
             r.words(Attribute::CoopGroupInstrOffsets, &offsets);
+        }
+        if attributes.changes_registers == Some(Ok(())) {
+            r.flag(Attribute::RegReconfig);
         }
         if self.target.cubin.counts_initial_blocks && f.input.entry {
             let count = if uses(TensorUse::MEMORY) { BLOCKS_WITH_TENSOR_MEMORY } else { 0 };
