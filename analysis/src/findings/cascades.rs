@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::{TextRange, TextSize};
 
 use crate::check::gates::TARGET_GATE;
+use crate::check::lints::UNDEFINED_LABEL;
 use crate::check::unassigned::{MAYBE_UNASSIGNED, UNASSIGNED_READ};
 use crate::db::{Db, SourceFile};
 use crate::declaration::BAD_DECLARATION;
@@ -51,6 +52,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     bodies_first(db, file, findings);
     types_first(file.text(db), findings);
     declared_nonetheless(file.text(db), findings);
+    labels_that_are_there(file.text(db), findings);
     merge(db, file, findings);
 }
 
@@ -111,6 +113,30 @@ fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
         };
         findings.retain(|d| !NAMES.contains(&d.lint.code) || !is_broken(&text[d.range]));
     }
+}
+
+/// A label in text that cannot be read is defined.
+fn labels_that_are_there(text: &str, findings: &mut Vec<Diagnostic>) {
+    const SYNTAX: &[&str] = &["E0002", "E0004", "E0005", "E0006"];
+    if !findings.iter().any(|d| SYNTAX.contains(&d.lint.code)) {
+        return;
+    }
+    let is_defined = |name: &str, after: TextSize| {
+        let rest = &text[after.into()..];
+        rest.lines().any(|line| {
+            let label = line.trim_start().strip_prefix(name);
+            label.is_some_and(|behind| behind.trim_start().starts_with(':'))
+        })
+    };
+    let mut searched = 0;
+    findings.retain(|d| {
+        // Each search goes over the text.
+        if d.lint != &UNDEFINED_LABEL || searched == COMPARED {
+            return true;
+        }
+        searched += 1;
+        !is_defined(&text[d.range], d.range.end())
+    });
 }
 
 /// Puts findings together that the same fix removes: registers beyond the end of one declaration.

@@ -759,10 +759,12 @@ fn frequent_mistakes_are_one_finding() {
     assert_eq!(found(".reg .int %x, %y<2>;\nmov.u32 %x, 0; mov.u32 %y1, %x;"), ["E0101"]);
     assert_eq!(found("mov.b32 %r2, 0;\n}\nmov.b32 %r2, %r1;"), ["E0004"]);
     assert_eq!(found("/* open"), ["E0002"]);
+    assert_eq!(found("@%p1 bra L;\n}\nmov.b32 %r2, %r1;\nL:"), ["E0004"]);
+    assert_eq!(found("@%p1 bra L;\n/* open\nL:"), ["E0002"]);
     assert_eq!(found("add.u32 %r1, %r2, {_, _};"), ["E0302"]);
     assert_eq!(found("st.local.v4.b32 [0], 1;"), ["E0307"]);
     assert_eq!(found("@%tid.x add.u32 %r1, %r1, 1;"), ["E0305"]);
-    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry 2k(.param .u64 p)\n{\nret;\n}\n";
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry 2k(.param .u64 p, .param .b32 q)\n{\n.reg .b64 %d; ld.param.u64 %d, [p]; ret;\n}\n";
     let db = Database::default();
     let messages: Vec<String> =
         ide::diagnostics(&db, db.add_file(text)).into_iter().map(|d| d.message.to_string()).collect();

@@ -98,7 +98,8 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     } else if matches!(p.current(), INT | FLOAT) {
         let found = p.found();
         p.error_here(format!("expected a function name, found {found}; {DIGIT_FIRST}"));
-        p.bump_as_error();
+        p.bump();
+        name.complete(p, NAME);
     } else {
         p.error_expected("a function name");
     }
