@@ -63,6 +63,11 @@ impl Preserved {
         }
     }
 
+    /// Its parts and their names in texts.
+    pub fn parts(&mut self) -> [(&'static str, &mut Option<u8>); 2] {
+        [("preserves", &mut self.general), ("barriers_from", &mut self.control)]
+    }
+
     /// The pair of registers with the address where the function returns to: the last even one that it preserves.
     pub const fn return_address(self) -> u8 {
         match self.general {

@@ -270,19 +270,21 @@ impl Payload for Callee {
 
 impl Payload for Preserved {
     fn write(&self, _: &str, _: &str, _: &str, out: &mut Writer) {
-        for (name, count) in [("preserves", self.general), ("barriers_from", self.control)] {
-            if let Some(count) = count {
+        for (name, count) in { *self }.parts() {
+            if let Some(count) = *count {
                 write_number(name, count.into(), out);
             }
         }
     }
 
     fn read(_: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
-        let count = |name, from: &mut Reader<'_>| match read_text(name, from) {
-            Some(text) => number(text)?.try_into().ok().map(Some),
-            None => Some(None),
-        };
-        Some(Preserved { general: count("preserves", from)?, control: count("barriers_from", from)? })
+        let mut preserved = Preserved::default();
+        for (name, count) in preserved.parts() {
+            if let Some(text) = read_text(name, from) {
+                *count = Some(number(text)?.try_into().ok()?);
+            }
+        }
+        Some(preserved)
     }
 
     fn setting(&self, _: &'static str, _: &'static str) -> Setting {

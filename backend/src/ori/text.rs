@@ -136,8 +136,7 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     if facts.relocatable {
         text.push("relocatable".to_owned());
     }
-    for (name, count) in [("preserves", facts.preserved.general), ("barriers_from", facts.preserved.control)]
-    {
+    for (name, count) in { facts.preserved }.parts() {
         text.extend(count.map(|count| format!("{name}={count}")));
     }
     if facts.reads_ctaid_z {
@@ -380,12 +379,6 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 }
                 ("facts", "registers") => func.facts.starts_with = Some(value),
                 ("facts", "relocatable") => func.facts.relocatable = true,
-                ("facts", "preserves" | "barriers_from") => {
-                    let preserved = &mut func.facts.preserved;
-                    let is_general = key == "preserves";
-                    let count = if is_general { &mut preserved.general } else { &mut preserved.control };
-                    *count = Some(value.try_into().map_err(|_| "too many registers")?);
-                }
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "tensor") => {
                     func.facts.tensor.0 = value.try_into().map_err(|_| "no such use of tensor memory")?;
@@ -397,7 +390,12 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                     let function = DriverFunction::all().nth(value as usize);
                     func.facts.symbols.push(Slot::Driver(function.ok_or("no such function of the driver")?));
                 }
-                _ => return Err(format!("`{name}` has no `{key}`")),
+                _ => {
+                    let mut parts = func.facts.preserved.parts().into_iter();
+                    let part = parts.find(|(part, _)| name == "facts" && *part == key);
+                    let (_, count) = part.ok_or_else(|| format!("`{name}` has no `{key}`"))?;
+                    *count = Some(value.try_into().map_err(|_| "too many registers")?);
+                }
             }
         }
         rest = after;
