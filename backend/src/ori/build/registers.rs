@@ -3,7 +3,7 @@
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Term};
 use crate::ori::op::Op;
-use ptx_isa::{Mod, ScalarType};
+use ptx_isa::Mod;
 
 impl<'a> Lowering<'a> {
     /// `setmaxnreg`. Where threads keep the registers that they start with, it has no effect on results: no code.
@@ -12,8 +12,9 @@ impl<'a> Lowering<'a> {
         let Some(gives) = instr.take(&[(Mod::Dec, true), (Mod::Inc, false)]) else {
             return self.malformed("setmaxnreg without a direction");
         };
-        if instr.ty(0) != Some(ScalarType::U32) {
-            return self.malformed("setmaxnreg of another type than .u32");
+        // ptxas takes types with a sign too.
+        if self.type_of(instr, 0)?.bits() != 32 {
+            return self.malformed("setmaxnreg of a type that is not 32 bits wide");
         }
         let count = self.immediate(instr, 0)?;
         if self.out.facts.starts_with.is_none() {
