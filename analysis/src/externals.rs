@@ -4,13 +4,17 @@ use ptx_backend::input::driver_provides;
 use ptx_isa::Sm;
 use text_size::TextRange;
 
-use crate::check::gates::TARGET_GATE;
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// The module uses a symbol of another module but is compiled as a whole program.
     pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// The instruction is not available on the target of the module.
+    pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
 /// The one function of the device runtime library that is gone, and since which target.

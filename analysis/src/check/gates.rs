@@ -5,14 +5,9 @@ use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetS
 use text_size::{TextRange, TextSize};
 
 use super::{Context, Statement, warp_sync};
-use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+pub(crate) use crate::externals::TARGET_GATE;
 use crate::module::VERSION_GATE;
-
-declare_lint! {
-    /// The instruction is not available on the target of the module.
-    pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
-}
 
 /// Lengths of 32 bits; those with a sign have always been taken.
 const SHORT_LENGTH: Gate = Gate::since(9, 0, 100);
