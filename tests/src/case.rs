@@ -278,6 +278,8 @@ pub struct Prepared {
     pub buffers: Vec<(u64, Compare)>,
     /// The parameters that are addresses of buffers.
     pub pointers: Vec<Pointer>,
+    /// The parameters that are tensor maps or their addresses.
+    pub maps: Vec<Mapped>,
 }
 
 /// A parameter that is the address of a buffer.
@@ -286,12 +288,24 @@ pub struct Pointer {
     /// Where it is among the parameters.
     pub offset: usize,
     pub address: u64,
-    pub compare: Compare,
+    /// Bytes from the buffer's start to what the parameter points to.
+    pub into: u64,
+}
+
+/// A parameter that is a tensor map, or the address of one.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Where it is among the parameters.
+    pub offset: usize,
+    pub by_value: bool,
+    /// With the address of its tensor.
+    pub map: TensorMap,
 }
 
 pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let mut device = Device::new(&input.env).map_err(|kind| format!("{kind:?}"))?;
-    let (mut params, mut places, mut pointers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut params, mut places) = (Vec::new(), Vec::new());
+    let (mut pointers, mut maps) = (Vec::new(), Vec::new());
     let mut buffers: Vec<_> =
         device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
     for (name, texture, bytes) in &case.bound {
@@ -329,7 +343,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             }
             Argument::Tensor(map) => {
                 let address = pointers.last().map_or(0, |pointer: &Pointer| pointer.address);
-                pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device);
+                maps.push(pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device));
             }
             Argument::TensorOf(map, buffer) => {
                 let (address, compare) = match &**buffer {
@@ -338,7 +352,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
                     _ => return Err("a tensor that is no buffer".into()),
                 };
                 buffers.push((address, compare));
-                pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device);
+                maps.push(pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device));
             }
             Argument::Buffer(_, compare) | Argument::Unwritten(_, compare) => {
                 let address = match argument {
@@ -347,7 +361,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
                     _ => continue,
                 };
                 buffers.push((address, *compare));
-                pointers.push(Pointer { offset: params.len(), address, compare: *compare });
+                pointers.push(Pointer { offset: params.len(), address, into });
                 params.extend((address + into).to_le_bytes());
             }
         }
@@ -357,16 +371,18 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     launch.together = case.together;
     launch.cluster = input.function.launch.reqnctapercluster;
     launch.steps = case.steps.unwrap_or(launch.steps);
-    Ok(Prepared { device, launch, buffers, pointers })
+    Ok(Prepared { device, launch, buffers, pointers, maps })
 }
 
 /// Adds a tensor map to the parameters, or its address where that is what one of so many bytes takes.
-fn pass(map: TensorMap, size: u32, params: &mut Vec<u8>, device: &mut Device) {
-    if size as usize == tensormap::BYTES {
+fn pass(map: TensorMap, size: u32, params: &mut Vec<u8>, device: &mut Device) -> Mapped {
+    let (offset, by_value) = (params.len(), size as usize == tensormap::BYTES);
+    if by_value {
         params.extend(map.encode());
     } else {
         params.extend(device.global.add(map.encode()).to_le_bytes());
     }
+    Mapped { offset, by_value, map }
 }
 
 /// How an execution of machine code ended that should have agreed with the interpreter.

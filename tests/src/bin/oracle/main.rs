@@ -53,8 +53,8 @@ Compares with NVIDIA's tools, named by PTXAS, NVDISASM and CUOBJDUMP; SASS names
           where the attributes of our cubins differ from ptxas's, and in how many files
   oracle --texts [--target sm_NN] FILE-OR-FOLDER…
           where the output of -v differs from ptxas's
-  oracle --pack FOLDER [TARGET]
-          packs the cases for a machine with a GPU
+  oracle --pack FOLDER [TARGET] [--programs COUNT] [--seconds N] [FILE-OR-FOLDER…]
+          packs random programs, and the cases of this package or the described kernels of files, for a machine with a GPU
   oracle --help
 
 TARGET is a number such as 90. The exit status is 0 if everything agrees, 1 if something does not, 2 after an error.
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         Some("--cubins") => cubins::run(rest()),
         Some("--run") => launch::run(rest()),
         Some("--order") => order(rest().map(PathBuf::from)),
-        Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
+        Some("--pack") => pack_cases(rest()),
         Some(word) if word.starts_with('-') => Err(format!("there is no option '{word}'; see oracle --help")),
         Some(_) => compare(arguments.iter().map(PathBuf::from)),
         None => Err("no files to compare; see oracle --help".to_owned()),
@@ -147,11 +147,28 @@ fn order(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     Ok(all.report())
 }
 
-fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String> {
+fn pack_cases<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<bool, String> {
+    let (mut folder, mut target, mut programs, mut seconds, mut files) = (None, 90, 0, u64::MAX, Vec::new());
+    while let Some(word) = rest.next() {
+        let mut number =
+            || rest.next().and_then(|count| count.parse().ok()).ok_or(format!("{word} needs a number"));
+        if word == "--programs" {
+            programs = number()?;
+        } else if word == "--seconds" {
+            seconds = number()?;
+        } else if folder.is_none() {
+            folder = Some(PathBuf::from(word));
+        } else if let Ok(number) = word.parse() {
+            target = number;
+        } else {
+            collect(Path::new(word), &mut files).map_err(|error| format!("{word}: {error}"))?;
+        }
+    }
     let folder = folder.ok_or("--pack FOLDER [TARGET]")?;
-    let target = target.and_then(|text| text.parse().ok()).unwrap_or(90);
-    let count = pack::pack(&Tools::find()?, Path::new(folder), target)?;
-    println!("{count} cases for sm_{target} in {folder}");
+    files.sort();
+    let wanted = pack::Wanted { target, programs, files: &files, time: Duration::from_secs(seconds) };
+    let count = pack::pack(&Tools::find()?, &folder, &wanted)?;
+    println!("{count} cases for sm_{target} in {}", folder.display());
     Ok(true)
 }
 
