@@ -82,9 +82,6 @@ impl fmt::Display for Hazard {
 /// Cycles from setting a scoreboard until a wait sees it.
 pub const SCOREBOARD_DELAY: u8 = 2;
 
-// Registers read at issue are safe when the next instruction issues, so they are not kept.
-const _: () = assert!(latency::WAR == 1);
-
 /// What the check needs of one instruction.
 struct Facts {
     reads: SmallVec<[RegUse; 6]>,
@@ -318,7 +315,7 @@ impl Checker<'_> {
                 }
             }
             for p in &state.pending {
-                if p.mark() & if p.access == PendingAccess::LateRead { writes } else { named } != 0 {
+                if p.mark() & if p.access.reads() { writes } else { named } != 0 {
                     self.endangered(at, p, found);
                 }
             }
@@ -366,6 +363,8 @@ impl Checker<'_> {
             let (kind, needed) = match p.access {
                 PendingAccess::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
                 PendingAccess::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
+                // Control takes longer to go elsewhere.
+                PendingAccess::FixedRead => return,
                 PendingAccess::FixedWrite => {
                     let def = &earlier_facts.writes[usize::from(p.operand)];
                     let needed = match given {
@@ -386,6 +385,13 @@ impl Checker<'_> {
             // Writes in the same queue happen later.
             if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
                 report(Kind::WriteAfterRead, SCOREBOARD);
+            }
+            return;
+        }
+        if p.access == PendingAccess::FixedRead {
+            if over.is_some() {
+                let read = &earlier_facts.reads[usize::from(p.operand)];
+                report(Kind::WriteAfterRead, latency::war(self.sm, earlier, read, inst));
             }
             return;
         }
@@ -471,6 +477,13 @@ impl Checker<'_> {
             let writes = facts.writes.iter().enumerate();
             add(&mut state.fixed, at, guard, writes, PendingAccess::FixedWrite, |r| {
                 (write_sb, latency::longest(self.sm, inst, r))
+            });
+        }
+        if latency::reads_late(self.sm, inst) {
+            let uniform =
+                facts.reads.iter().enumerate().filter(|(_, r)| matches!(r.file, RegFile::UR | RegFile::UP));
+            add(&mut state.fixed, at, guard, uniform, PendingAccess::FixedRead, |_| {
+                (0, latency::late_read(inst))
             });
         }
         if !facts.variable && !facts.late {

@@ -162,7 +162,7 @@ impl Legalizer<'_> {
         if !self.constant_operands {
             self.constants_of_old(func, inst);
         }
-        if let (Op::Warpsync, [mask], false) = (inst.op, &inst.srcs[..], self.mask_operands)
+        if let (Op::Warpsync { .. }, [mask], false) = (inst.op, &inst.srcs[..], self.mask_operands)
             && mask.kind != SrcKind::Imm(u32::MAX)
         {
             inst.srcs[0] = self.register(func, *mask, 1, inst.src);
@@ -216,7 +216,7 @@ impl Legalizer<'_> {
         let own_field = memory::memory(op).is_some()
             || facts(op).uniform
             || slot.file == File::UR
-            || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync);
+            || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync { .. });
         own_field && fits(func, slot, src)
     }
 

@@ -119,6 +119,8 @@ impl Inst {
     pub fn fences_late(&self, sm: Sm) -> Option<Told> {
         match self.form().mnemonic {
             "FENCE" => Some(Told::Written),
+            // The barrier object is there for others when it is written.
+            "SYNCS" if self.form().name == "SYNCS.EXCH" => Some(Told::Written),
             "MEMBAR" if sm.0 >= 90 && self.is_local_fence() => Some(Told::Read),
             _ => None,
         }

@@ -16,8 +16,11 @@ pub const UNKNOWN: u8 = u8::MAX;
 /// The shortest distance seen where it is shortened by what an operand is for.
 const LEAST_READ: u8 = 1;
 
-/// No result that a scoreboard guards lands earlier after issue.
-const LEAST_VARIABLE: u8 = 8;
+/// Cycles from any instruction of fixed latency to one of variable latency that overwrites its result.
+const LEAST_OVERTAKEN: u8 = 6;
+
+/// Cycles from what computes in a uniform register to a move to the same register.
+const MOVE_OVERTAKES: u8 = 7;
 
 /// Cycles from the issue of a producer to that of a consumer of its result; [`UNKNOWN`] where only a
 /// scoreboard tells. `def` and `read` are the operands of the two that share a register.
@@ -37,7 +40,11 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
                 .or(early_predicate(sm, producer, def, column))
                 .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
                 .saturating_sub(late_operand(sm, consumer, read))
-                .max(LEAST_READ)
+                .max(if is_group_product(consumer) && read.file == RegFile::R {
+                    GROUP_OPERAND
+                } else {
+                    LEAST_READ
+                })
         }
         // Nothing else writes registers.
         None => 1,
@@ -51,17 +58,84 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
         return UNKNOWN;
     }
     let Some(row) = producer_row(sm, first, def) else { return 1 };
+    let lands = |column: Column| table(sm)[row as usize][column as usize];
     // The first result must not land after the second one.
-    let lands = |row: Row| table(sm)[row as usize][Column::Alu as usize];
-    let second = match producer_row(sm, second, over) {
-        Some(row) if !second.is_variable(sm) => lands(row),
-        _ => LEAST_VARIABLE,
+    let cycles = match producer_row(sm, second, over).filter(|_| !second.is_variable(sm)) {
+        // What a scoreboard guards may land at once.
+        None if matches!(def.file, RegFile::P | RegFile::UP) => lands(Column::Guard) - 1,
+        None if def.file == RegFile::UR => lands(Column::Uldc) - 1,
+        None if matches!(second.class(sm), Class::Fp64 | Class::Fp64Compare) => {
+            lands(Column::Alu).saturating_sub(4)
+        }
+        None => lands(Column::Alu).max(LEAST_OVERTAKEN),
+        Some(Row::Half | Row::HalfMma)
+            if def.file == RegFile::P && !matches!(row, Row::Half | Row::HalfMma) =>
+        {
+            lands(Column::Guard) - 4
+        }
+        Some(Row::Fp64 | Row::Compare64)
+            if def.file == RegFile::P && !matches!(row, Row::Fp64 | Row::Compare64) =>
+        {
+            lands(Column::Guard) - 6
+        }
+        // Moves to uniform registers are quicker than what computes in them.
+        Some(Row::UniformMove | Row::UniformVote) if row == Row::Uniform => MOVE_OVERTAKES,
+        // The low half of a wide product lands early.
+        Some(Row::Wide) => lands(Column::Fma).saturating_sub(2),
+        Some(second) => lands(Column::Alu).saturating_sub(table(sm)[second as usize][Column::Alu as usize]),
     };
-    lands(row).saturating_sub(second).max(1)
+    cycles.max(1)
 }
 
-/// Cycles from the issue of a reader, which reads at issue, to that of an instruction that overwrites what it read.
-pub const WAR: u8 = 1;
+/// Cycles from the issue of a reader to that of an instruction that overwrites what it read, for readers that set no
+/// scoreboard. Most read at issue.
+pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
+    let quick = matches!(writer.class(sm), Class::UniformMove | Class::VoteUniform);
+    match read.file {
+        // Their descriptors: ptxas leaves these as they are while the registers of the left matrix are read.
+        RegFile::UR | RegFile::UP if is_group_product(reader) => late_read(reader),
+        RegFile::UR if quick && reads_late(sm, reader) => late_read(reader),
+        RegFile::UP if quick && reads_late(sm, reader) && read.role != Role::Guard => 2,
+        _ => 1,
+    }
+}
+
+/// Cycles from the issue of a reader after which nobody is too early to overwrite what it read: no [`war`] is longer.
+pub fn late_read(reader: &Inst) -> u8 {
+    match (is_group_product(reader), reads_left_matrix(reader)) {
+        (true, true) => PRODUCT_OF_REGISTERS,
+        (true, false) => 4,
+        _ => 3,
+    }
+}
+
+/// Whether an instruction reads uniform registers after its issue: what computes in them does, and products of warp groups.
+pub fn reads_late(sm: Sm, inst: &Inst) -> bool {
+    inst.class(sm) == Class::Uniform || is_group_product(inst)
+}
+
+/// Cycles from the issue of a product whose left matrix is in registers to that of the next product.
+pub fn between_products(first: &Inst, second: &Inst) -> u8 {
+    if is_group_product(first) && is_group_product(second) && reads_left_matrix(first) {
+        PRODUCT_OF_REGISTERS
+    } else {
+        0
+    }
+}
+
+/// Cycles in which a product of a warp group reads its left matrix from registers. The least that ptxas leaves to the next one.
+const PRODUCT_OF_REGISTERS: u8 = 12;
+
+/// The least distance from arithmetic to a product of a warp group that reads its result, in ptxas's code.
+const GROUP_OPERAND: u8 = 10;
+
+fn is_group_product(inst: &Inst) -> bool {
+    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+}
+
+fn reads_left_matrix(inst: &Inst) -> bool {
+    inst.register(Field::Ra).is_some()
+}
 
 /// Cycles from the issue of a producer after which no reader can be too early: no [`raw`] or [`waw`] of it is
 /// longer. [`UNKNOWN`] where only a scoreboard tells.
@@ -135,7 +209,7 @@ names! { Row {
 
 names! { Column {
     Alu "alu", Viadd "viadd", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
-    Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Tensor "tensor", Accumulate "accumulate",
+    Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Predicate64 "predicate64", Tensor "tensor", Accumulate "accumulate",
     Uniform "uniform", Uldc "uldc",
 } }
 
@@ -203,6 +277,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
     let predicate = matches!(read.file, RegFile::P | RegFile::UP);
     match inst.class(sm) {
         Class::Alu if inst.form().mnemonic == "VIADD" => Column::Viadd,
+        // Votes, and what computes doubles, read predicates when guards are read.
+        Class::Vote | Class::VoteUniform if read.file == RegFile::P => Column::Guard,
+        Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
         Class::Alu | Class::Vote | Class::Cs2r => Column::Alu,
         Class::Fma => Column::Fma,
         Class::ImadWide if read.role == Role::C || predicate => Column::Addend,
@@ -303,6 +380,50 @@ mod tests {
             assert_eq!(distance(sm, "CS2R R6, SRZ", "FMUL R8, R6, R6"), 6);
             assert_eq!(distance(sm, "CS2R R6, SRZ", "IADD3 R8, R6, R6, RZ"), 6);
         }
+    }
+
+    #[test]
+    fn votes_and_doubles_read_predicates_when_guards_are_read() {
+        for sm in [75, 80, 90, 100, 120] {
+            let compare = "ISETP.NE.AND P0, PT, R4, RZ, PT";
+            assert_eq!(distance(sm, compare, "VOTE.ANY R7, PT, P0"), 13, "sm_{sm}");
+            assert_eq!(distance(sm, compare, "VOTEU.ANY UR4, UPT, P0"), 13, "sm_{sm}");
+            assert_eq!(distance(sm, compare, "DSETP.GT.AND P1, PT, R2, R4, P0"), 13, "sm_{sm}");
+            assert_eq!(distance(sm, compare, "SEL R7, RZ, 0x1, !P0"), 4, "sm_{sm}");
+        }
+    }
+
+    /// The distance between two instructions that write one register.
+    fn overtaken(sm: u8, first: &str, second: &str) -> u8 {
+        let sm = Sm(sm);
+        let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));
+        let (first, second) = (parse(first), parse(second));
+        let def = first.writes(sm).next().expect("a result");
+        let over = second.writes(sm).find(|over| over.file == def.file && over.index == def.index);
+        waw(sm, &first, &def, &second, &over.expect("another writer"))
+    }
+
+    #[test]
+    fn what_a_scoreboard_guards_may_overtake_what_takes_known_time() {
+        for sm in [80, 90, 100] {
+            assert_eq!(overtaken(sm, "MOV R2, RZ", "MUFU.RCP R2, R4"), 6, "sm_{sm}");
+            let vote = "MATCH.ALL P0, R7, R4";
+            assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", vote), 12, "sm_{sm}");
+            let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
+            assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", halves), 9, "sm_{sm}");
+            assert_eq!(overtaken(sm, "UIADD3 UR4, UR5, UR6, URZ", "UMOV UR4, 0x1"), 7, "sm_{sm}");
+        }
+    }
+
+    #[test]
+    fn uniform_arithmetic_reads_late() {
+        let sm = Sm(90);
+        let parse = |text| crate::parse(sm, text, 0).expect(text);
+        let sum = parse("UIADD3 UR5, UR4, 0x1, URZ");
+        let read = sum.reads(sm).find(|read| read.index == 4).expect("a source");
+        assert_eq!(war(sm, &sum, &read, &parse("UMOV UR4, 0x1")), 3);
+        assert_eq!(war(sm, &sum, &read, &parse("ULDC UR4, c[0x0][0x0]")), 3);
+        assert_eq!(war(sm, &sum, &read, &parse("UIADD3 UR4, UR6, 0x1, URZ")), 1);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Emitter<'_> {
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),
-            Op::Warpsync => self.warpsync(inst),
+            Op::Warpsync { exclusive } => self.warpsync(inst, exclusive),
             Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
             Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
                 self.surface(inst)

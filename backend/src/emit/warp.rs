@@ -144,7 +144,7 @@ impl Emitter<'_> {
     }
 
     /// `WARPSYNC`: newer targets have a form of their own for all threads, and masks in registers only.
-    pub(super) fn warpsync(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+    pub(super) fn warpsync(&mut self, inst: &Inst, exclusive: bool) -> Result<(), CodegenError> {
         let mask = operand(inst, 0)?;
         let all = mask.kind == SrcKind::Imm(u32::MAX) && sass::lookup(self.sm, "WARPSYNC.ALL", "").is_some();
         let sync = if all {
@@ -153,6 +153,9 @@ impl Emitter<'_> {
             let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", if is_imm(mask) { "" } else { "r" })?;
             if sync.has(Field::Ra) {
                 sync.reg(Field::Ra, File::R, mask);
+                if exclusive {
+                    sync.text(Field::Mode, ".EXCLUSIVE");
+                }
             } else {
                 sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
             }

@@ -13,8 +13,17 @@ pub(super) enum PendingAccess {
     FixedWrite,
     /// Will be written at some time.
     VariableWrite,
+    /// Will be read after a known time.
+    FixedRead,
     /// Will be read at some time.
     LateRead,
+}
+
+impl PendingAccess {
+    /// Whether only writers must wait for it.
+    pub(super) fn reads(self) -> bool {
+        matches!(self, PendingAccess::FixedRead | PendingAccess::LateRead)
+    }
 }
 
 /// The predicate that an instruction asks for.
@@ -61,7 +70,7 @@ pub(super) struct InProgress {
     /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
     /// told from others by that.
     pub(super) guard: Option<Guard>,
-    /// Cycles since it issued, and how many of them are enough for everybody. Of fixed-latency writes only.
+    /// Cycles since it issued, and how many of them are enough for everybody. Of accesses of known time only.
     pub(super) elapsed: u8,
     pub(super) enough: u8,
 }

@@ -414,7 +414,8 @@ operations! {
     /// Holds for one of the threads that execute it together; and which lane that is.
     Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
     /// Waits for the threads of a mask.
-    Warpsync "WARPSYNC" [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
+    /// `exclusive`: threads that name others go on apart, each group by itself. Without it they may stay together.
+    Warpsync "WARPSYNC" { exclusive: bool [".EXCLUSIVE"] = Mode } [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 

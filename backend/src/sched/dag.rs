@@ -216,7 +216,11 @@ impl Builder<'_> {
                 for (reader, read) in register.readers.into_iter().filter(|r| r.0 as usize != at) {
                     let earlier = &insts[reader as usize].inst;
                     let late = facts[reader as usize].late && matches!(read.file, RegFile::R | RegFile::UR);
-                    let cycles = if late { speed(earlier.form).release } else { u32::from(latency::WAR) };
+                    let cycles = if late {
+                        speed(earlier.form).release
+                    } else {
+                        u32::from(latency::war(self.sm, earlier, &read, inst))
+                    };
                     self.edge(reader, at, cycles);
                 }
                 *self.registers.named(r) = Register {

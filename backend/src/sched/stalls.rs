@@ -20,9 +20,6 @@ const MAX_STALL: u16 = 15;
 /// Cycles from setting a scoreboard until a wait sees it.
 const SCOREBOARD_DELAY: u16 = 2;
 
-// A register that is read at issue may be overwritten by the next instruction.
-const _: () = assert!(latency::WAR == 1);
-
 /// An instruction in flight: its block and place there, the fewest cycles since it issued, and how many of them
 /// are enough for everybody.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -159,19 +156,20 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     let sets = control.write_sb.is_some() || control.read_sb.is_some();
     let results = facts.writes.iter().filter(|_| !facts.variable);
     let longest = results.map(|def| u16::from(latency::longest(sm, inst, def))).max();
-    longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 })
+    let late = if latency::reads_late(sm, inst) { latency::late_read(inst) } else { 0 };
+    longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 }).max(late.into())
 }
 
 /// Cycles that must pass between the issue of two instructions, the first before the second in time.
 pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
     let (first, first_facts) = producer;
     let (second, second_facts) = consumer;
-    let mut cycles = 0;
+    let mut cycles = u16::from(latency::between_products(first, second));
     let control = &first.control;
     let sets = [control.write_sb, control.read_sb].into_iter().flatten();
     // A count of zero lets the hardware pause, for longer than a scoreboard takes to be seen.
     if first_facts.issue != 0 && sets.fold(0, |mask, s| mask | 1 << s) & second.control.wait != 0 {
-        cycles = SCOREBOARD_DELAY;
+        cycles = cycles.max(SCOREBOARD_DELAY);
     }
     for def in &first_facts.writes {
         if first_facts.variable {
@@ -186,6 +184,11 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
         }
         for over in second_facts.writes.iter().filter(|w| overlap(def, w)) {
             cycles = cycles.max(u16::from(latency::waw(sm, first, def, second, over)));
+        }
+    }
+    if latency::reads_late(sm, first) {
+        for read in first_facts.reads.iter().filter(|r| second_facts.writes.iter().any(|w| overlap(r, w))) {
+            cycles = cycles.max(u16::from(latency::war(sm, first, read, second)));
         }
     }
     cycles

@@ -233,7 +233,13 @@ impl Block<'_> {
                         }
                     };
                 }
-                return self.meet(w, g, active, |lane| members[lane]);
+                // Threads that are here together part only where it says so.
+                let live = self.warps[w].live();
+                let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
+                let parts = !inst.has(Field::Ra) || inst.text(Field::Mode) == Some(".EXCLUSIVE");
+                if parts || !is_met {
+                    return self.meet(w, g, active, |lane| members[lane]);
+                }
             }
             // Guarded off, it does not count the warp.
             "BAR" if active == 0 => {}

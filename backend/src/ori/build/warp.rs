@@ -14,7 +14,9 @@ use crate::ori::op::{
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    fn join_warp(&mut self, instr: &Statement<'a>, mask: usize) -> Result<()> {
+    ///
+    /// `asks`: what follows asks which threads execute it together, so those that another mask names must be elsewhere.
+    fn join_warp(&mut self, instr: &Statement<'a>, mask: usize, asks: bool) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
         // With an empty member mask no thread waits, and the result is undefined.
         if known(mask) == Some(0) {
@@ -22,7 +24,8 @@ impl<'a> Lowering<'a> {
         }
         // Only the whole warp is an immediate on every target.
         let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
-        self.effect(Op::Warpsync, &[mask]);
+        let exclusive = asks && known(mask) != Some(!0);
+        self.effect(Op::Warpsync { exclusive }, &[mask]);
         Ok(())
     }
 
@@ -82,7 +85,7 @@ impl<'a> Lowering<'a> {
         let ty = ScalarType::B32;
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
         if instr.form() == FormId::ShflSync {
-            self.join_warp(instr, 4)?;
+            self.join_warp(instr, 4, false)?;
         }
         let (reg, pred) = self.destinations(instr)?;
         self.warp_results(Op::Shfl { mode }, &[a, b, c], Some(reg), pred)
@@ -92,7 +95,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
         let cond = self.source(instr, 1, ScalarType::Pred)?;
         if instr.form() == FormId::VoteSync {
-            self.join_warp(instr, 2)?;
+            self.join_warp(instr, 2, true)?;
         }
         let dst = self.operand(instr, 0)?;
         let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
@@ -121,7 +124,7 @@ impl<'a> Lowering<'a> {
         let modes = [(Mod::All, MatchMode::All), (Mod::Any, MatchMode::Any)];
         let Some(mode) = instr.take(&modes) else { return self.malformed("a match without its mode") };
         let a = self.source(instr, 1, ty)?;
-        self.join_warp(instr, 2)?;
+        self.join_warp(instr, 2, true)?;
         let (reg, pred) = self.destinations(instr)?;
         self.warp_results(Op::Match { mode, wide: ty.bits() == 64 }, &[a], Some(reg), pred)
     }
@@ -167,7 +170,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "the instruction on this target");
         }
         let a = self.source(instr, 1, ty)?;
-        self.join_warp(instr, 2)?;
+        self.join_warp(instr, 2, true)?;
         let value = self.new_value(File::UR, 1);
         self.guarded(redux, &[Dst::Value(value)], &[a], &[]);
         let result = self.reg(Op::Mov, &[value.into()]);
@@ -179,7 +182,7 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&Op::Elect) {
             return self.unsupported(instr, "the instruction on this target");
         }
-        self.join_warp(instr, 1)?;
+        self.join_warp(instr, 1, true)?;
         let (lane, chosen) = self.destinations(instr)?;
         let is_chosen = self.new_value(File::P, 1);
         let uniform = (!matches!(lane, Operand::Sink)).then(|| self.new_value(File::UR, 1));
@@ -198,7 +201,7 @@ impl<'a> Lowering<'a> {
             // It names no thread.
             self.out.facts.never.push(self.src);
         }
-        self.join_warp(instr, 0)
+        self.join_warp(instr, 0, false)
     }
 
     /// `bar` and `barrier`: `sync`, `arrive` and `red`.
@@ -226,9 +229,11 @@ impl<'a> Lowering<'a> {
     pub(super) fn join_all(&mut self) {
         // They do not part within a block.
         let all = [Src::imm(u32::MAX)];
-        let meet = |inst: &Inst| inst.op == Op::Warpsync && inst.guard.is_true() && inst.srcs[..] == all;
+        let meet = |inst: &Inst| {
+            matches!(inst.op, Op::Warpsync { .. }) && inst.guard.is_true() && inst.srcs[..] == all
+        };
         if !self.out.block(self.block).insts.iter().any(meet) {
-            self.effect(Op::Warpsync, &all);
+            self.effect(Op::Warpsync { exclusive: false }, &all);
         }
     }
 

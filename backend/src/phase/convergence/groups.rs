@@ -50,7 +50,7 @@ impl Groups {
             let mut one_mask = true;
             for (i, inst) in insts.iter().enumerate() {
                 match inst.op {
-                    Op::Warpsync => {
+                    Op::Warpsync { .. } => {
                         let mask = inst.srcs.first().copied().unwrap_or(Src::UNDEF);
                         one_mask = same.holds(mask);
                         // Whoever else waits here has another value of everything but the mask.
@@ -144,7 +144,7 @@ pub(super) fn remove_waits(insts: &mut Vec<Inst>, comes_together: bool) {
     let mut is_together = comes_together;
     for i in 0..insts.len() {
         is_together &= comes_together || !insts[i].op.is_call();
-        if insts[i].op != Op::Warpsync {
+        if !matches!(insts[i].op, Op::Warpsync { .. }) {
             continue;
         }
         let next = insts.get(i + 1).filter(|next| next.src == insts[i].src);
@@ -158,7 +158,10 @@ pub(super) fn remove_waits(insts: &mut Vec<Inst>, comes_together: bool) {
                 is_together = comes_together || is_full(&insts[i]);
             }
             // It stands for `bar.warp.sync`, orders memory, and stays.
-            _ if comes_together => insts[i].srcs[0] = Src::imm(u32::MAX),
+            _ if comes_together => {
+                insts[i].op = Op::Warpsync { exclusive: false };
+                insts[i].srcs[0] = Src::imm(u32::MAX);
+            }
             _ => is_together &= is_full(&insts[i]),
         }
     }

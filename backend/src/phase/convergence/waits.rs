@@ -174,8 +174,8 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     let mut waits = Vec::new();
     for inst in insts {
         match inst.op {
-            Op::Warpsync if is_full(inst) => waits.push(Wait::Warp),
-            Op::Warpsync => waits.push(Wait::Some),
+            Op::Warpsync { .. } if is_full(inst) => waits.push(Wait::Warp),
+            Op::Warpsync { .. } => waits.push(Wait::Some),
             // The warp is together already, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
@@ -199,5 +199,7 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
 
 /// Waits for all threads of the warp.
 pub(super) fn is_full(inst: &Inst) -> bool {
-    inst.op == Op::Warpsync && inst.guard == Src::TRUE && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
+    matches!(inst.op, Op::Warpsync { .. })
+        && inst.guard == Src::TRUE
+        && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
 }
