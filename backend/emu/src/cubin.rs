@@ -87,7 +87,11 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let mut kernel = Kernel {
         sm,
         code: Vec::new(),
-        registers: registers(&data(find(".nv.info")), sections[text].info, text, &symbols),
+        // A linker gives threads as many as the functions need that they may call.
+        registers: (texts.iter())
+            .map(|&text| registers(&data(find(".nv.info")), sections[text].info, text, &symbols))
+            .max()
+            .unwrap_or(0),
         shared_bytes: find(&format!(".nv.shared.{name}")).map_or(0, |i| sections[i].size as u32),
         stack_bytes: 0,
         local_bytes: find(&format!(".nv.local.{name}")).map_or(0, |i| sections[i].size as u32),

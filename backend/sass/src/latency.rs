@@ -67,11 +67,12 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
         None if matches!(second.class(sm), Class::Fp64 | Class::Fp64Compare) => {
             lands(Column::Alu).saturating_sub(4)
         }
-        None => lands(Column::Alu).max(LEAST_OVERTAKEN),
+        None => lands(Column::Alu).saturating_sub(1).max(LEAST_OVERTAKEN),
         Some(Row::Half | Row::HalfMma)
             if def.file == RegFile::P && !matches!(row, Row::Half | Row::HalfMma) =>
         {
-            lands(Column::Guard) - 4
+            // From sm_100 on they land as early as others.
+            lands(Column::Guard) - if sm.0 >= 100 { 8 } else { 4 }
         }
         Some(Row::Fp64 | Row::Compare64)
             if def.file == RegFile::P && !matches!(row, Row::Fp64 | Row::Compare64) =>
@@ -412,7 +413,8 @@ mod tests {
             let vote = "MATCH.ALL P0, R7, R4";
             assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", vote), 12, "sm_{sm}");
             let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
-            assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", halves), 9, "sm_{sm}");
+            let wanted = if sm >= 100 { 5 } else { 9 };
+            assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", halves), wanted, "sm_{sm}");
         }
         assert_eq!(overtaken(90, "UIADD3 UR4, UR5, UR6, URZ", "UMOV UR4, 0x1"), 7);
     }
