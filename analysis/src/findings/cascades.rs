@@ -277,7 +277,7 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
         "E0402" => code == "E0301" && other.gate.is_some_and(|gate| gate.removed.is_some()),
         // A call of something unknown has operands of any kind.
         "E0204" => code == "E0302" && !touches,
-        // What is no vector has no elements, and those of a vector that is not allowed do not matter.
+        // Only a vector has elements, and those of a vector that is not allowed do not matter.
         "E0302" if other.range.contains_range(one.range) => {
             NATURE.contains(&code) || matches!(code, "E0302" | "E0307")
         }

@@ -93,7 +93,7 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
 pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
     let quick = matches!(writer.class(sm), Class::UniformMove | Class::VoteUniform);
     match read.file {
-        // Their descriptors: ptxas leaves these as they are while the registers of the left matrix are read.
+        // Descriptors: ptxas does not overwrite them while the product reads its left matrix.
         RegFile::UR | RegFile::UP if is_group_product(reader) => late_read(reader),
         RegFile::UR if quick && reads_late(sm, reader) => late_read(reader),
         RegFile::UP if quick && reads_late(sm, reader) && read.role != Role::Guard => 2,
@@ -101,7 +101,7 @@ pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
     }
 }
 
-/// Cycles from the issue of a reader after which nobody is too early to overwrite what it read: no [`war`] is longer.
+/// Cycles from the issue of a reader after which any instruction may overwrite what it read: the longest [`war`].
 pub fn late_read(reader: &Inst) -> u8 {
     match (is_group_product(reader), reads_left_matrix(reader)) {
         (true, true) => PRODUCT_OF_REGISTERS,

@@ -80,7 +80,7 @@ fn changes(func: &Function, b: BlockId, i: usize) -> bool {
     matches!(func.block(b).insts[i].op, Op::GiveRegisters { .. } | Op::HaveRegisters { .. })
 }
 
-/// Follows the number of registers from block to block. `join` is what counts of two, and `none` is no number for it.
+/// Propagates the number of registers from block to block. `join` combines the numbers of two paths; `none` is its identity.
 fn flow(func: &Function, cfg: &Cfg, first: u32, none: u32, join: fn(u32, u32) -> u32) -> Vec<u32> {
     let mut starts = vec![none; func.blocks.len()];
     if let Some(&entry) = cfg.order.first() {

@@ -145,7 +145,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    /// A case with all that a GPU needs; `None` for what cannot be run there, or what nobody compiles.
+    /// A case with everything a GPU needs; `None` if it cannot run there, or if neither compiler compiles it.
     fn entry(&self, kind: Kind, Described { name, case }: &Described) -> Option<Value> {
         let needs_objects = |argument: &Argument| matches!(argument, Argument::Texture(..));
         if case.arguments.iter().any(needs_objects) || !case.bound.is_empty() {
@@ -192,7 +192,7 @@ impl Packer<'_> {
         let entry = |&(address, compare): &(u64, Compare)| {
             let variable = prepared.device.variables.iter().find(|(_, place)| *place == address);
             let (before, after) = (contents(&prepared.device, address), contents(expected, address));
-            // Variables that nobody writes may hold addresses, which are others there.
+            // Variables that the kernel does not write may hold addresses, which differ on a GPU.
             let is_constant = variable.is_some() && before == after;
             let mut entry = comparison(if is_constant { Compare::Ignored } else { compare });
             entry["before"] = json!(before);
