@@ -57,6 +57,10 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
     if first.is_variable(sm) {
         return UNKNOWN;
     }
+    // Whoever gets the registers does not know of what is still to land in them.
+    if second.gives_registers() {
+        return longest(sm, first, def);
+    }
     let Some(row) = producer_row(sm, first, def) else { return 1 };
     let lands = |column: Column| table(sm)[row as usize][column as usize];
     // The first result must not land after the second one.

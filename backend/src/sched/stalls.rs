@@ -175,10 +175,6 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
         if first_facts.variable {
             break;
         }
-        if second.gives_registers() {
-            cycles = cycles.max(u16::from(latency::longest(sm, first, def)));
-            continue;
-        }
         for read in second_facts.reads.iter().filter(|r| overlap(def, r)) {
             cycles = cycles.max(u16::from(latency::raw(sm, first, def, second, read)));
         }

@@ -336,11 +336,7 @@ fn endangered(
                 return complain("overwrites the source", latency::UNKNOWN);
             }
         } else if !in_order(producer.facts.write_queue, ours.write_queue) {
-            let needed = if step.inst.gives_registers() {
-                latency::longest(sm, &producer.inst, &earlier.operand)
-            } else {
-                latency::waw(sm, &producer.inst, &earlier.operand, &step.inst, over)
-            };
+            let needed = latency::waw(sm, &producer.inst, &earlier.operand, &step.inst, over);
             if late(needed) {
                 return complain("overwrites", needed);
             }
