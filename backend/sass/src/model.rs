@@ -400,6 +400,8 @@ pub enum Count {
     By2(Field, &'static [u8], Field, &'static [u8]),
     /// By the sum of several fields' counts; a field that the form lacks counts nothing.
     Sum(&'static [(Field, &'static [u8])]),
+    /// The count that a field's value selects, else the first.
+    Select(Field, &'static [Count]),
     /// A number more than another count.
     Plus(u8, &'static Count),
     /// Another count, where a flag is set at most so many.

@@ -125,6 +125,10 @@ impl Inst {
                 .filter(|(field, _)| self.has(*field))
                 .map(|(field, counts)| by(*field, counts))
                 .sum(),
+            Count::Select(field, counts) => {
+                let value = self.get(field).unwrap_or(0) as usize;
+                self.count(counts.get(value).unwrap_or(&counts[0]))
+            }
             Count::Plus(more, count) => more + self.count(count),
             Count::AtMost(flag, most, count) => {
                 let count = self.count(count);
@@ -199,6 +203,7 @@ mod tests {
 
     #[test]
     fn masks_span_predicates() {
+        check("TXD.AOFFI R10, R8, R16, R8, 0x0, 0x4, ARRAY_2D", "R16x3 R8x4", "R10x2 R8x2");
         check("P2R R0, PR, RZ, 0x14", "P2x3", "R0x1");
         check("R2P PR, R5, 0x60", "R5x1", "P5x2");
     }

@@ -63,9 +63,10 @@ const GATHER_PLACE: Piece = first_of(&BEHIND_GATHERED);
 const BEHIND_GATHERED: Count = Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]);
 const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
 const DERIVATIVE_COUNT: Count = Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4]);
-/// Coordinates, then offsets. Offsets share a register with the layer index, so with both the count is one too high.
+/// Coordinates, then offsets, which share a register with the layer index.
 const DERIVED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), DERIVED_COUNT));
-const DERIVED_COUNT: Count = Count::Sum(&[(Field::Dims, COORDINATES), (Field::Offsets, &[0, 1, 0])]);
+const DERIVED_COUNT: Count =
+    Count::Select(Field::Offsets, &[ALL_COORDINATES, Count::By(Field::Dims, &[2, 3, 1, 1, 2, 3])]);
 /// The same, after a handle.
 const DERIVED_COORDINATE_R: Piece =
     op(counted(reg_at(Field::Ra, 24, Role::A), Count::Plus(1, &DERIVED_COUNT)));
