@@ -233,11 +233,11 @@ impl Block<'_> {
                         }
                     };
                 }
-                // Threads that are here together part only where it says so.
+                // Threads that are here together part only where it says so, or for what the members do together.
+                let says_so = inst.text(Field::Mode) == Some(".EXCLUSIVE") || form.name == "WARPSYNC.COLLECTIVE";
                 let live = self.warps[w].live();
                 let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
-                let parts = !inst.has(Field::Ra) || inst.text(Field::Mode) == Some(".EXCLUSIVE");
-                if parts || !is_met {
+                if !inst.has(Field::Ra) || says_so || !is_met {
                     return self.meet(w, g, active, |lane| members[lane]);
                 }
             }
