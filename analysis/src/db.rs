@@ -13,6 +13,7 @@ use salsa::{Durability, Setter};
 
 use crate::at_work::AtWork;
 use crate::diagnostic::Levels;
+use crate::items::{Piece, pieces};
 use crate::text::Text;
 
 /// A PTX file: the only thing that changes while a user types.
@@ -20,6 +21,9 @@ use crate::text::Text;
 pub struct SourceFile {
     #[returns(ref)]
     pub text: Text,
+    /// The items of the text, if it may change.
+    #[returns(deref)]
+    pub pieces: Box<[Piece]>,
     /// The text never changes.
     #[returns(copy)]
     pub is_frozen: bool,
@@ -267,7 +271,9 @@ impl Database {
 
     /// Adds a file.
     pub fn add_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::new(self, text.into(), false, false, false, Spare::default(), AtWork::default())
+        let text = text.into();
+        let pieces = pieces(&text, &[]);
+        SourceFile::new(self, text, pieces, false, false, false, Spare::default(), AtWork::default())
     }
 
     /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
@@ -281,14 +287,18 @@ impl Database {
     }
 
     fn freeze(&self, text: Text, is_compiled_next: bool) -> SourceFile {
-        SourceFile::builder(text, true, true, is_compiled_next, Spare::default(), AtWork::default())
+        let pieces = Box::default();
+        SourceFile::builder(text, pieces, true, true, is_compiled_next, Spare::default(), AtWork::default())
             .durability(Durability::NEVER_CHANGE)
             .new(self)
     }
 
     /// Replaces a file's text. Cancels the running queries of all snapshots and waits until they are dropped.
     pub fn set_text(&mut self, file: SourceFile, text: impl Into<Text>) {
-        file.set_text(self).to(text.into());
+        let text = text.into();
+        let pieces = pieces(&text, file.pieces(self));
+        file.set_text(self).to(text);
+        file.set_pieces(self).to(pieces);
     }
 
     /// Says whether every function of a file is to be compiled, however large.

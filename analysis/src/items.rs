@@ -9,6 +9,7 @@
 //! alone. Who looks at all of them takes [`parts`], which are cheap.
 
 use ::line_index::LineIndex;
+use memchr::memmem;
 use ptx_syntax::{ItemKind, Parse, RawItem};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -50,25 +51,82 @@ impl<'db> Item<'db> {
     }
 }
 
+/// The word that starts a comment to the checks.
+pub(crate) const IGNORE: &str = "ptx-ignore";
+
+/// An item of a text that is edited.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Piece {
+    raw: RawItem,
+    name: SmolStr,
+    contents: Text,
+    /// [`IGNORE`] appears in it.
+    ignores: bool,
+}
+
+/// The pieces of a text, in order. Those of the text before it was edited stay as they are wherever it is the same, so
+/// that an edit takes no time for the rest of the file.
+pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
+    let front = old.iter().take_while(|piece| {
+        let rest = &text.as_bytes()[text.len().min(piece.raw.range.start().into())..];
+        rest.starts_with(piece.contents.as_bytes())
+    });
+    let front = front.count();
+    let same_before = old[..front].last().map_or(0, |piece| piece.raw.range.end().into());
+    let mut rest = &text.as_bytes()[same_before..];
+    let changed = rest.len();
+    for piece in old[front..].iter().rev() {
+        let Some(before) = rest.strip_suffix(piece.contents.as_bytes()) else { break };
+        rest = before;
+    }
+    let same_after = changed - rest.len();
+    let raw: Vec<RawItem> = old.iter().map(|piece| piece.raw).collect();
+    let again = ptx_syntax::split_again(text, &raw, same_before, same_after);
+    let new = again.items.into_iter().map(|raw| {
+        let contents = &text[raw.range];
+        Piece {
+            raw,
+            name: raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name])),
+            contents: Text::from(contents),
+            ignores: memmem::find(contents.as_bytes(), IGNORE.as_bytes()).is_some(),
+        }
+    });
+    let end = |pieces: &[Piece]| pieces.last().map_or(0, |piece| u32::from(piece.raw.range.end()));
+    let (old_length, length) = (end(old), text.len() as u32);
+    let moved = |range: TextRange| {
+        TextRange::at((u32::from(range.start()) + length - old_length).into(), range.len())
+    };
+    let after = old[old.len() - again.kept_after..].iter().cloned().map(|piece| {
+        let RawItem { range, name, .. } = piece.raw;
+        Piece { raw: RawItem { range: moved(range), name: name.map(moved), ..piece.raw }, ..piece }
+    });
+    old[..again.kept_before].iter().cloned().chain(new).chain(after).collect()
+}
+
+/// Whether a comment of the file may be to the checks.
+pub(crate) fn has_ignores(db: &dyn Db, file: SourceFile) -> bool {
+    match file.is_frozen(db) {
+        true => memmem::find(file.text(db).as_bytes(), IGNORE.as_bytes()).is_some(),
+        false => file.pieces(db).iter().any(|piece| piece.ignores),
+    }
+}
+
 /// Cuts a file into items, in text order. Their ranges cover the file.
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     if file.is_frozen(db) {
         return (0..outline(db, file).len() as u32).map(|index| frozen_item(db, file, index)).collect();
     }
-    let text = file.text(db);
-    let raw = ptx_syntax::split(text);
-    let mut equals: FxHashMap<(ItemKind, SmolStr), u32> = FxHashMap::default();
-    equals.reserve(raw.len());
-    raw.into_iter()
-        .map(|raw| {
-            let name = raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
-            let equal = equals.entry((raw.kind, name.clone())).or_default();
-            let ordinal = *equal;
-            *equal += 1;
-            Item::new(db, file, raw.kind, name, ordinal, Text::from(&text[raw.range]), raw.range.start())
-        })
-        .collect()
+    let pieces = file.pieces(db);
+    let mut equals: FxHashMap<(ItemKind, &str), u32> = FxHashMap::default();
+    equals.reserve(pieces.len());
+    let items = pieces.iter().map(|Piece { raw, name, contents, .. }| {
+        let equal = equals.entry((raw.kind, name)).or_default();
+        let ordinal = *equal;
+        *equal += 1;
+        Item::new(db, file, raw.kind, name.clone(), ordinal, contents.clone(), raw.range.start())
+    });
+    items.collect()
 }
 
 /// Where the items of a file are that never changes.
@@ -80,7 +138,7 @@ fn outline(db: &dyn Db, file: SourceFile) -> Box<[RawItem]> {
 /// An item of a file that never changes. No other one comes from the same query.
 #[salsa::tracked(returns(copy))]
 fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> {
-    let RawItem { range, kind, name } = outline(db, file)[index as usize];
+    let RawItem { range, kind, name, .. } = outline(db, file)[index as usize];
     let text = file.text(db);
     let name = name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
     Item::new(db, file, kind, name, 0, text.part(range), range.start())

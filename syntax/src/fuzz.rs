@@ -1,7 +1,9 @@
 //! Properties that hold for every input, as plain functions for a fuzzer.
 
 use crate::flat::{FlatTree, Node};
-use crate::{NodeOrToken, SyntaxKind, SyntaxNode, lex, parse_file, parse_item, split};
+use text_size::TextRange;
+
+use crate::{NodeOrToken, RawItem, SyntaxKind, SyntaxNode, lex, parse_file, parse_item, split, split_again};
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -34,6 +36,43 @@ pub fn check_split(bytes: &[u8]) {
         }
     }
     assert_eq!(end, text.len());
+}
+
+/// After a change the items are those of the new text, whether they are cut anew or kept.
+pub fn check_split_again(bytes: &[u8]) {
+    let text = text_of(bytes);
+    let mut random =
+        bytes.iter().fold(0x9E37_79B9_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let mut place = |text: &str| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        text.floor_char_boundary((u64::from(random) * (text.len() as u64 + 1) >> 32) as usize)
+    };
+    for _ in 0..32 {
+        let (a, b) = (place(&text), place(&text));
+        let (start, end) = (a.min(b), a.max(b));
+        let shorter = [&text[..start], &text[end..]].concat();
+        check_change(&text, &shorter, start, text.len() - end);
+        check_change(&shorter, &text, start, text.len() - end);
+        let (c, d) = (place(&text), place(&text));
+        let other = [&text[..start], &text[c.min(d)..c.max(d)], &text[end..]].concat();
+        check_change(&text, &other, start, text.len() - end);
+    }
+}
+
+fn check_change(before: &str, after: &str, same_before: usize, same_after: usize) {
+    let (old, new) = (split(before), split(after));
+    let again = split_again(after, &old, same_before, same_after);
+    let moved = old[old.len() - again.kept_after..].iter().map(|item| {
+        let shift = |range: TextRange| {
+            let start = u32::from(range.start()) + after.len() as u32;
+            let start = start - before.len() as u32;
+            TextRange::at(start.into(), range.len())
+        };
+        RawItem { range: shift(item.range), name: item.name.map(shift), ..*item }
+    });
+    let all: Vec<RawItem> =
+        old[..again.kept_before].iter().copied().chain(again.items).chain(moved).collect();
+    assert_eq!(all, new, "{before:?} became {after:?}");
 }
 
 /// The tree of a file has the text of the file, its errors lie in it in order, and each item parses alone to the

@@ -31,7 +31,7 @@ pub use kind::SyntaxKind;
 pub use lexer::{Token, lex, next_token, tokens};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use scan::{Next, is_word, word_end};
-pub use split::{ItemKind, RawItem, split};
+pub use split::{Again, ItemKind, RawItem, split, split_again};
 pub use tree::{
     Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file, parse_item,
 };

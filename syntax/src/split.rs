@@ -51,15 +51,40 @@ pub struct RawItem {
     pub kind: ItemKind,
     /// Where its name is, in the file.
     pub name: Option<TextRange>,
+    /// It ends with its closing brace. How the text up to there is cut does not depend on the text after it, and how that
+    /// is cut does not depend on the text up to there.
+    pub is_closed: bool,
 }
 
 /// Cuts `text` into items. Texts of 4 GiB and more are out of the range of positions and yield none.
 pub fn split(text: &str) -> Vec<RawItem> {
-    let mut items = Vec::new();
+    split_again(text, &[], 0, 0).items
+}
+
+/// How a text is cut after a change.
+#[derive(Debug)]
+pub struct Again {
+    /// How many of the old items are as they were before the change.
+    pub kept_before: usize,
+    /// The items after those.
+    pub items: Vec<RawItem>,
+    /// How many of the old items follow these, as they were but for their places.
+    pub kept_after: usize,
+}
+
+/// Cuts `text` into items, of which some are known: it was cut into the items `old`, before its bytes other than
+/// the first `same_before` and the last `same_after` were replaced.
+pub fn split_again(text: &str, old: &[RawItem], same_before: usize, same_after: usize) -> Again {
+    let mut again = Again { kept_before: 0, items: Vec::new(), kept_after: 0 };
     if u32::try_from(text.len()).is_err() {
-        return items;
+        return again;
     }
+    let end_of = |item: &RawItem| usize::from(item.range.end());
+    let unchanged = old.partition_point(|item| end_of(item) <= same_before);
+    again.kept_before = old[..unchanged].iter().rposition(|item| item.is_closed).map_or(0, |last| last + 1);
+    let old_length = old.last().map_or(0, end_of);
     let mut splitter = Splitter::new(text);
+    splitter.pos = old[..again.kept_before].last().map_or(0, end_of);
     while splitter.pos < text.len() {
         let start = splitter.pos;
         let (kind, name) = splitter.item();
@@ -67,9 +92,18 @@ pub fn split(text: &str) -> Vec<RawItem> {
         if splitter.pos == start {
             splitter.pos = text.len();
         }
-        items.push(RawItem { range: range(start, splitter.pos), kind, name });
+        let is_closed = std::mem::take(&mut splitter.is_closed) && splitter.unclosed_to <= splitter.pos;
+        again.items.push(RawItem { range: range(start, splitter.pos), kind, name, is_closed });
+        let left = text.len() - splitter.pos;
+        if is_closed && left <= same_after {
+            let after = old.partition_point(|item| end_of(item) < old_length - left);
+            if old.get(after).is_some_and(|item| item.is_closed && end_of(item) == old_length - left) {
+                again.kept_after = old.len() - (after + 1);
+                break;
+            }
+        }
     }
-    items
+    again
 }
 
 /// The line break before `pos`, if only blanks are between.
@@ -148,6 +182,8 @@ struct Splitter<'a> {
     next_hidden: Next,
     /// Up to here no `}` closes a body whose `{` is missing.
     unclosed_to: usize,
+    /// The item ended with its closing brace.
+    is_closed: bool,
 }
 
 type Item = (ItemKind, Option<TextRange>);
@@ -163,6 +199,7 @@ impl<'a> Splitter<'a> {
             next_start: next,
             next_hidden: next,
             unclosed_to: 0,
+            is_closed: false,
         }
     }
 
@@ -294,6 +331,7 @@ impl<'a> Splitter<'a> {
                 b'{' => {
                     let closed = self.braces(0);
                     if !closed || kind.is_function() || kind == ItemKind::Section {
+                        self.is_closed = closed;
                         break;
                     }
                 }
@@ -337,6 +375,7 @@ impl<'a> Splitter<'a> {
             return false;
         }
         let closed = self.braces(1);
+        self.is_closed = closed;
         if !closed {
             self.unclosed_to = self.pos;
             self.pos = start;
@@ -405,14 +444,12 @@ impl<'a> Splitter<'a> {
             return false;
         }
         // A function may be declared in a block, though not defined.
-        let mut words = self.bytes[pos..].split(|byte| scan::is_blank(*byte)).filter(|word| !word.is_empty());
+        let end = self.next_end.at_or_after(self.bytes, pos, |rest| memchr3(b';', b'{', b'}', rest));
+        let mut words =
+            self.bytes[pos..end].split(|byte| scan::is_blank(*byte)).filter(|word| !word.is_empty());
         let is_func =
             words.by_ref().take(3).find(|word| !is_linkage(word)).is_some_and(|word| word == b".func");
-        if !is_func {
-            return true;
-        }
-        let end = self.next_end.at_or_after(self.bytes, pos, |rest| memchr3(b';', b'{', b'}', rest));
-        self.bytes.get(end) != Some(&b';')
+        !is_func || self.bytes.get(end) != Some(&b';')
     }
 
     /// Text that starts no item, up to the next line that does.
@@ -500,6 +537,20 @@ mod tests {
             out.push_str(&format!("{:?} {name} {:?}\n", item.kind, &text[item.range]));
         }
         expected.assert_eq(&out);
+    }
+
+    /// Only the function that was changed is cut again.
+    #[test]
+    fn change_in_a_function() {
+        let before = ".version 9.0\n.func f() { }\n.func g() { ret; }\n.global .u32 x;\n.func h() { }\n";
+        let after = before.replace("ret", "exit");
+        let at = before.find("ret").unwrap();
+        let again = split_again(&after, &split(before), at, before.len() - at - 3);
+        assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 1, 3));
+        // Without its closing brace it takes the declaration with it.
+        let after = before.replace("ret; }", "ret; ");
+        let again = split_again(&after, &split(before), at + 5, before.len() - at - 6);
+        assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 2, 1));
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn inputs(folder: &str) -> Vec<(PathBuf, String)> {
 fn check_all(text: &str) {
     fuzz::check_lex(text.as_bytes());
     fuzz::check_split(text.as_bytes());
+    fuzz::check_split_again(text.as_bytes());
     fuzz::check_parse(text.as_bytes());
     fuzz::check_parse_item(text.as_bytes());
 }

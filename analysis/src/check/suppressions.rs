@@ -12,15 +12,12 @@ use super::lints::{lint, near};
 use crate::db::{Db, SourceFile};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
-use crate::items::parts;
+use crate::items::{IGNORE, has_ignores, parts};
 
 declare_lint! {
     /// A suppression comment names no lint, an unknown lint, or an error.
     pub(crate) BAD_SUPPRESSION = "W0523" "bad-suppression", Warning, since "0.1.0"
 }
-
-/// The word that starts such a comment.
-pub(crate) const MARK: &str = "ptx-ignore";
 
 /// A comment, in file offsets.
 struct Comment {
@@ -36,16 +33,16 @@ struct Comment {
 pub(crate) struct Suppressions(Vec<Comment>);
 
 impl Suppressions {
-    /// Finds the comments. Where there are none, this is a search for a word.
+    /// Finds the comments. Where there are none, this takes no time in a file that is edited.
     pub(crate) fn of(db: &dyn Db, file: SourceFile) -> Self {
         let text: &str = file.text(db);
         let mut found = Vec::new();
-        if memmem::find(text.as_bytes(), MARK.as_bytes()).is_none() {
+        if !has_ignores(db, file) {
             return Self(found);
         }
         for part in parts(db, file) {
             let (item, mut start) = (part.text(db), part.offset(db));
-            if memmem::find(item.as_bytes(), MARK.as_bytes()).is_none() {
+            if memmem::find(item.as_bytes(), IGNORE.as_bytes()).is_none() {
                 continue;
             }
             for token in ptx_syntax::lex(item) {
@@ -80,9 +77,9 @@ impl Suppressions {
         let mut out = Findings::default();
         for comment in &self.0 {
             if comment.names.is_empty() {
-                let message = format!("`{MARK}` comment names no lint");
+                let message = format!("`{IGNORE}` comment names no lint");
                 let found = Diagnostic::new(&BAD_SUPPRESSION, comment.range, message);
-                out.push(found.note(format!("write `// {MARK}: CODE` with the code or name of a warning")));
+                out.push(found.note(format!("write `// {IGNORE}: CODE` with the code or name of a warning")));
             }
             out.extend(comment.names.iter().filter_map(|&range| judge(&text[range], range)));
         }
@@ -93,7 +90,7 @@ impl Suppressions {
 /// The comment, if it is one of ours. Its reach is its own line.
 fn read(text: &str, range: TextRange) -> Option<Comment> {
     let comment = &text[range];
-    let rest = comment.strip_prefix("//")?.trim_start().strip_prefix(MARK)?;
+    let rest = comment.strip_prefix("//")?.trim_start().strip_prefix(IGNORE)?;
     let list = match rest.chars().next() {
         Some(':') => rest[1..].split(" --").next().unwrap_or_default(),
         // `ptx-ignored` is another word.

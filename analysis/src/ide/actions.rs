@@ -2,10 +2,11 @@
 
 use text_size::{TextRange, TextSize};
 
-use crate::check::suppressions::{BAD_SUPPRESSION, MARK};
+use crate::check::suppressions::BAD_SUPPRESSION;
 use crate::db::{Database, SourceFile};
 use crate::diagnostic::{Lint, TextEdit};
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
+use crate::items::IGNORE;
 use crate::locate::items_in;
 use crate::lower::lower;
 
@@ -74,7 +75,7 @@ fn suppression(text: &str, at: TextSize, code: &str) -> TextEdit {
     let at = usize::from(at);
     let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
     let line = text[start..].lines().next().unwrap_or_default().trim_end();
-    let mark = format!("// {MARK}:");
+    let mark = format!("// {IGNORE}:");
     let insert = |offset: usize, new: String| {
         TextEdit::new(TextRange::empty(TextSize::new((start + offset) as u32)), new)
     };

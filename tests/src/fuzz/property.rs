@@ -36,6 +36,7 @@ fn syntax(case: &Case) {
         let bytes = text.as_bytes();
         ptx_syntax::fuzz::check_lex(bytes);
         ptx_syntax::fuzz::check_split(bytes);
+        ptx_syntax::fuzz::check_split_again(bytes);
         ptx_syntax::fuzz::check_parse(bytes);
         ptx_syntax::fuzz::check_parse_item(bytes);
     }
