@@ -19,12 +19,12 @@ function cell(text: string, share: number | undefined): vscode.ThemableDecoratio
     return { contentText: text, backgroundColor: colour(share), color: new vscode.ThemeColor('editor.foreground') };
 }
 
-/** Two cells for each line that has figures, and room for them on the others; without colours if they are old. */
-export function heatCells(heat: ([number, number] | null)[], isStale: boolean): vscode.DecorationOptions[] {
+/** Two cells for each line from `first` to before `end` that has figures, and room for them on the others; without colours if they are old. */
+export function heatCells(heat: ([number, number] | null)[], isStale: boolean, first: number, end: number): vscode.DecorationOptions[] {
     const most = (index: 0 | 1) => Math.max(1, ...heat.map(figures => figures?.[index] ?? 0));
     const [mostLive, mostStall] = [most(0), most(1)];
-    return heat.map((figures, line): vscode.DecorationOptions => {
-        const at = new vscode.Range(line, 0, line, 0);
+    return heat.slice(first, end).map((figures, index): vscode.DecorationOptions => {
+        const at = new vscode.Range(first + index, 0, first + index, 0);
         if (!figures) {
             return { range: at, renderOptions: { before: { contentText: BLANK } } };
         }

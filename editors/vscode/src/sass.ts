@@ -37,6 +37,8 @@ export const SCHEME = 'ptx-sass';
 export const LANGUAGE = 'ptx-sass';
 /** After the last keystroke, and after the last movement of the cursor, in milliseconds. */
 const PAUSE = 150;
+/** Lines above and below those in sight that have cells: each cell is a style of its own, of which thousands are slow. */
+const AROUND = 150;
 
 export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.DefinitionProvider,
     vscode.DocumentLinkProvider, vscode.Disposable {
@@ -62,6 +64,8 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     private readonly heat = vscode.window.createTextEditorDecorationType({
         rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
     });
+    /** The lines that have cells in each editor, and of what they are. */
+    private heated = new WeakMap<vscode.TextEditor, { shown: Shown; isStale: boolean; first: number; end: number }>();
     private readonly subscriptions: vscode.Disposable[];
 
     readonly onDidChange = this.changed.event;
@@ -78,6 +82,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             vscode.window.onDidChangeTextEditorSelection(event => this.moved(event.textEditor)),
             vscode.window.onDidChangeActiveTextEditor(editor => editor && this.moved(editor)),
             vscode.window.onDidChangeVisibleTextEditors(() => this.decorate()),
+            vscode.window.onDidChangeTextEditorVisibleRanges(event => this.showHeat(event.textEditor)),
             vscode.workspace.onDidChangeTextDocument(event => this.edited(event.document)),
             vscode.workspace.onDidSaveTextDocument(document => this.edited(document)),
             vscode.workspace.onDidCloseTextDocument(document => this.closed(document.uri)),
@@ -235,6 +240,8 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     private edited(document: vscode.TextDocument): void {
         if (document.uri.scheme === SCHEME) {
+            // New text has lost its cells.
+            this.heated = new WeakMap();
             this.decorate();
         } else if (this.shown && this.isSource(document.uri) && this.isOpen) {
             this.decorate();
@@ -278,7 +285,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             sources.forEach(editor => editor.setDecorations(this.mark, []));
             return;
         }
-        const { lines, heat } = this.shown;
+        const { lines } = this.shown;
         const isStale = this.isStale;
         for (const view of views) {
             const whole = new vscode.Range(0, 0, view.document.lineCount, 0);
@@ -287,8 +294,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             const text = isStale ? this.reason : this.difference;
             const note = { range: new vscode.Range(end, end), renderOptions: { after: { contentText: text } } };
             view.setDecorations(this.note, text ? [note] : []);
-            // While the document has its old text, the lines are those of another one.
-            view.setDecorations(this.heat, view.document.lineCount >= heat.length ? heatCells(heat, isStale) : []);
+            this.showHeat(view);
         }
         // Ranges of an older text mean nothing in the new one.
         const cursor = isStale ? undefined : vscode.window.activeTextEditor;
@@ -304,6 +310,26 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             const marked = lines.flatMap((range, i) => (range && at !== undefined && range.start.line <= at && at <= range.end.line ? [line(i)] : []));
             views.forEach(editor => this.highlight(editor, marked, true));
             sources.forEach(editor => this.highlight(editor, at !== undefined && marked.length > 0 ? [line(at)] : [], false));
+        }
+    }
+
+    /** Puts cells on the lines in sight and some around them, unless they are there. */
+    private showHeat(view: vscode.TextEditor): void {
+        const shown = this.shown;
+        // While the document has its old text, the lines are those of another one.
+        if (!shown || view.document.uri.toString() !== this.uri.toString() || view.document.lineCount < shown.heat.length) {
+            return;
+        }
+        const isStale = this.isStale;
+        const top = view.visibleRanges[0]?.start.line ?? 0;
+        const bottom = view.visibleRanges[view.visibleRanges.length - 1]?.end.line ?? 0;
+        const last = this.heated.get(view);
+        const isEnough = last?.shown === shown && last.isStale === isStale
+            && (last.first === 0 || last.first + AROUND / 3 <= top) && (last.end === shown.heat.length || bottom + AROUND / 3 < last.end);
+        if (!isEnough) {
+            const [first, end] = [Math.max(0, top - AROUND), Math.min(shown.heat.length, bottom + AROUND)];
+            this.heated.set(view, { shown, isStale, first, end });
+            view.setDecorations(this.heat, heatCells(shown.heat, isStale, first, end));
         }
     }
 
