@@ -9,7 +9,7 @@
 //! alone. Who looks at all of them takes [`parts`], which are cheap.
 
 use ::line_index::LineIndex;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use ptx_syntax::{ItemKind, Parse, RawItem};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -62,6 +62,8 @@ pub struct Piece {
     contents: Text,
     /// [`IGNORE`] appears in it.
     ignores: bool,
+    /// Line breaks in it.
+    breaks: u32,
 }
 
 /// The pieces of a text, in order. Those of the text before it was edited stay as they are wherever it is the same, so
@@ -89,6 +91,7 @@ pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
             name: raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name])),
             contents: Text::from(contents),
             ignores: memmem::find(contents.as_bytes(), IGNORE.as_bytes()).is_some(),
+            breaks: memchr_iter(b'\n', contents.as_bytes()).count() as u32,
         }
     });
     let end = |pieces: &[Piece]| pieces.last().map_or(0, |piece| u32::from(piece.raw.range.end()));
@@ -253,4 +256,19 @@ pub(crate) fn item_around<'db>(db: &'db dyn Db, file: SourceFile, range: TextRan
 #[salsa::tracked]
 pub fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
     LineIndex::new(file.text(db))
+}
+
+/// The number of the line of an offset, from 1. In a file that is edited this needs no index, which each edit would
+/// make anew.
+pub(crate) fn line_number(db: &dyn Db, file: SourceFile, offset: TextSize) -> u32 {
+    if file.is_frozen(db) {
+        return line_index(db, file).line_col(offset).line + 1;
+    }
+    let pieces = file.pieces(db);
+    let (before, after) = pieces.split_at(pieces.partition_point(|piece| piece.raw.range.end() <= offset));
+    let within = after.first().map_or(0, |piece| {
+        let end = usize::from(offset - piece.raw.range.start());
+        memchr_iter(b'\n', &piece.contents.as_bytes()[..end]).count() as u32
+    });
+    before.iter().map(|piece| piece.breaks).sum::<u32>() + within + 1
 }

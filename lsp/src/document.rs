@@ -139,7 +139,6 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::{Lines, line_index};
 
     fn check(encoding: Encoding, text: &str, edit: (u32, u32, u32, u32, &str), expected: &str) {
         let mut document = Document::new(text, 1, encoding);
@@ -172,27 +171,48 @@ mod tests {
         check(Encoding::Utf8, "ab\r\rcd", (2, 0, 2, 1, ""), "ab\r\rd");
     }
 
+    /// The position of a byte, found by going through the text.
+    fn position(text: &str, offset: usize, encoding: Encoding) -> Position {
+        let before = &text[..offset];
+        let is_break = |&(at, c): &(usize, char)| c == '\n' || c == '\r' && !text[at + 1..].starts_with('\n');
+        let breaks: Vec<usize> = before.char_indices().filter(is_break).map(|(at, _)| at + 1).collect();
+        let line = &before[breaks.last().copied().unwrap_or(0)..];
+        let column = match encoding {
+            Encoding::Utf8 => line.len(),
+            Encoding::Utf16 => line.encode_utf16().count(),
+        };
+        Position::new(breaks.len() as u32, column as u32)
+    }
+
     /// Edits and answers must mean the same place by the same position.
     #[test]
-    fn positions_mean_what_they_mean_in_answers() {
+    fn positions_and_offsets_are_inverse() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..2000 {
             let pieces = ["\r", "\n", "\r\n", "a", "π", "𝄞", " "];
             let text: String = (0..random.usize(..12)).map(|_| random.choice(pieces).unwrap()).collect();
             for encoding in [Encoding::Utf8, Encoding::Utf16] {
                 let document = Document::new(&text, 1, encoding);
-                let index = line_index(&text);
-                let lines = Lines { text: &text, index: &index, encoding };
+                let ends = (0..=text.len()).filter(|&at| text.is_char_boundary(at));
+                let places = ends.map(|at| (at, position(&text, at, encoding))).collect::<Vec<_>>();
+                for &(at, place) in &places {
+                    let offset = TextSize::new(at as u32);
+                    assert_eq!(document.position(offset), place, "{text:?} {at} {encoding:?}");
+                    // Between the two bytes of one line break.
+                    if !(text[..at].ends_with('\r') && text[at..].starts_with('\n')) {
+                        assert_eq!(document.offset(place), offset, "{text:?} {place:?} {encoding:?}");
+                    }
+                }
+                // A column past the end of its line, or inside a character, is the end or the start of that.
                 for (line, column) in (0..9).flat_map(|line| (0..9).map(move |column| (line, column))) {
-                    let position = Position::new(line, column);
-                    let byte = document.rope.char_to_byte(document.char_index(position));
-                    assert_eq!(
-                        usize::from(lines.offset(position)),
-                        byte,
-                        "{text:?} {position:?} {encoding:?}"
-                    );
-                    let offset = TextSize::new(byte as u32);
-                    assert_eq!(document.position(offset), lines.position(offset), "{text:?} {byte}");
+                    let is_before = |&&(at, place): &&(usize, Position)| {
+                        let is_inside = text[..at].ends_with('\r') && text[at..].starts_with('\n');
+                        place.line == line && place.character <= column && !is_inside
+                    };
+                    let known = places.iter().rfind(is_before).map(|&(at, _)| at);
+                    let expected = known.unwrap_or(text.len());
+                    let found = document.offset(Position::new(line, column));
+                    assert_eq!(usize::from(found), expected, "{text:?} {line}:{column} {encoding:?}");
                 }
             }
         }

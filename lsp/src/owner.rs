@@ -12,7 +12,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::config::Config;
-use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
 use crate::handlers::{embedded, semantic_tokens};
 use crate::host::{Embedded, Host};
@@ -21,7 +20,6 @@ use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::reference::{self, Stop};
 use crate::transport::Load;
-use line_index::LineIndex;
 use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::ide;
 use ptx_analysis::module::effective_target;
@@ -152,7 +150,7 @@ pub struct Snapshot {
     pub uri: Url,
     pub version: i32,
     pub encoding: Encoding,
-    lines: Arc<OnceLock<LineIndex>>,
+    document: Document,
     pub config: Arc<Config>,
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
@@ -168,10 +166,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn lines(&self) -> Lines<'_> {
-        let text = self.file.text(&self.db);
-        let index = self.lines.get_or_init(|| convert::line_index(text));
-        Lines { text, index, encoding: self.encoding }
+    /// The document, which knows positions.
+    pub fn lines(&self) -> &Document {
+        &self.document
     }
 
     /// Which functions of `file` are compiled in at most `time`, by their places among its items.
@@ -189,8 +186,6 @@ pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
 struct Open {
     document: Document,
     file: SourceFile,
-    /// Of the current text, once a handler asks.
-    lines: Arc<OnceLock<LineIndex>>,
     compiled: Option<(i32, Arc<[ide::Diagnostic]>)>,
     checked: Option<(i32, Arc<[ide::Diagnostic]>)>,
     /// Compile this version when typing has paused until then.
@@ -395,7 +390,6 @@ impl Owner {
         let open = Open {
             document,
             file,
-            lines: Arc::default(),
             compiled: None,
             checked: None,
             compile_at: None,
@@ -519,7 +513,6 @@ impl Owner {
     fn commit(&mut self, changed: &mut Vec<Url>) {
         for uri in changed.drain(..) {
             let Some(open) = self.documents.get_mut(&uri) else { continue };
-            open.lines = Arc::default();
             if let Some(host) = &mut open.host {
                 host.commit(&mut self.db, &mut self.spare);
                 self.start_checks(&uri);
@@ -542,7 +535,7 @@ impl Owner {
             uri: uri.clone(),
             version,
             encoding: self.abilities.encoding,
-            lines: open.lines.clone(),
+            document: open.document.clone(),
             config: self.config.clone(),
             compiled,
             sent_tokens: open.sent_tokens.clone(),

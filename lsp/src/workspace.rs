@@ -5,8 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::convert::{Lines, line_index};
-use crate::document::Encoding;
+use crate::document::{Document, Encoding};
 use crate::input;
 use ptx_syntax::{ItemKind, split};
 use tower_lsp::lsp_types::{Location, SymbolInformation, SymbolKind, Url};
@@ -47,7 +46,7 @@ fn of_text(
     is_wanted: &impl Fn(&str) -> bool,
     found: &mut Vec<SymbolInformation>,
 ) {
-    let mut index = None;
+    let mut document = None;
     for item in split(text) {
         let kind = match item.kind {
             ItemKind::Entry | ItemKind::Func => SymbolKind::FUNCTION,
@@ -55,8 +54,7 @@ fn of_text(
             _ => continue,
         };
         let Some(range) = item.name.filter(|&name| is_wanted(&text[name])) else { continue };
-        let index = index.get_or_insert_with(|| line_index(text));
-        let lines = Lines { text, index, encoding };
+        let lines = document.get_or_insert_with(|| Document::new(text, 0, encoding));
         #[expect(deprecated, reason = "the protocol's struct still has the field")]
         found.push(SymbolInformation {
             name: text[range].to_owned(),

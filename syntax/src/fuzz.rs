@@ -45,7 +45,7 @@ pub fn check_split_again(bytes: &[u8]) {
         bytes.iter().fold(0x9E37_79B9_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let mut place = |text: &str| {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        text.floor_char_boundary((u64::from(random) * (text.len() as u64 + 1) >> 32) as usize)
+        text.floor_char_boundary(((u64::from(random) * (text.len() as u64 + 1)) >> 32) as usize)
     };
     for _ in 0..32 {
         let (a, b) = (place(&text), place(&text));

@@ -17,7 +17,7 @@ use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
 use crate::ide::{descriptors, layout, operands};
-use crate::items::{Item, items, line_index, parse};
+use crate::items::{Item, items, line_number, parse};
 use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::module::module;
@@ -75,11 +75,6 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
     Some(Hover { range: range + spot.item.offset(db), markdown })
 }
 
-/// A line number as people count.
-fn line(db: &dyn Db, file: SourceFile, offset: TextSize) -> u32 {
-    line_index(db, file).line_col(offset).line + 1
-}
-
 fn entity(
     db: &dyn Db,
     file: SourceFile,
@@ -112,7 +107,7 @@ fn entity(
                 let _ = writeln!(
                     out,
                     "\ndeclared on line {}",
-                    line(db, file, declared.range.start() + item.offset(db))
+                    line_number(db, file, declared.range.start() + item.offset(db))
                 );
             }
             Some(out)
@@ -144,8 +139,11 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
         },
     };
     if !declared.range.is_empty() {
-        let _ =
-            writeln!(out, "\ndeclared on line {}", line(db, file, declared.range.start() + item.offset(db)));
+        let _ = writeln!(
+            out,
+            "\ndeclared on line {}",
+            line_number(db, file, declared.range.start() + item.offset(db))
+        );
     }
     Some(out)
 }
@@ -238,7 +236,7 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'
         Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
     };
     if let Some(target) = module_target(db, file, symbol) {
-        let _ = writeln!(out, "\ndeclared on line {}", line(db, file, target.focus.start()));
+        let _ = writeln!(out, "\ndeclared on line {}", line_number(db, file, target.focus.start()));
     }
     Some(out)
 }
@@ -282,7 +280,7 @@ fn instruction(
         out.insert_str(0, &format!("{about}\n"));
     }
     let is_ready = compiled.is_ready(db, file, item);
-    let line_of = |range: TextRange| line(db, file, range.start() + item.offset(db));
+    let line_of = |range: TextRange| line_number(db, file, range.start() + item.offset(db));
     match is_ready.then(|| statement_sass(db, file, item, src)).flatten() {
         None if !is_ready => {
             out.push_str("\nThe function is being compiled. Hover again for its machine code.\n")

@@ -12,7 +12,7 @@ use crate::compile::{compile_diagnostic, compile_function, functions, is_too_lar
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::Severity;
 use crate::ide::{Command, InlayHint, Lens, Standing};
-use crate::items::{Item, line_index};
+use crate::items::{Item, line_number};
 use crate::lower::{function, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
@@ -114,7 +114,7 @@ pub(super) fn of_item(
 /// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
 /// in file offsets.
 pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (String, Option<TextRange>) {
-    let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
+    let line = |at: TextRange| format!(" (line {})", line_number(db, file, at.start()));
     let Some(diagnostic) = compile_diagnostic(db, item) else {
         let lowered = lower(db, item);
         let errors = lowered.diagnostics.iter().filter(|found| found.severity == Severity::Error);

@@ -13,7 +13,7 @@ use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::resources::{not_compiled, of_item};
 use crate::ide::{Controls, Figures, Heat, SassStyle, SassView};
-use crate::items::{Item, line_index};
+use crate::items::{Item, line_index, line_number};
 use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
@@ -283,8 +283,8 @@ pub(super) fn statement_sass(
     let sm = architecture(db, file)?;
     let own =
         (0..compiled.code.len()).filter(|&index| compiled.lines.get(index).copied().flatten() == Some(src));
-    let (map, index) = (&lower(db, item).map, line_index(db, file));
-    let line_of = |src| Some(index.line_col(map.statement(src)?.start() + item.offset(db)).line + 1);
+    let map = &lower(db, item).map;
+    let line_of = |src| Some(line_number(db, file, map.statement(src)?.start() + item.offset(db)));
     let style = SassStyle { controls: Controls::Words, live: false, addresses: true };
     let mut lines = Vec::new();
     let mut live = 0;

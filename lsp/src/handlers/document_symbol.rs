@@ -1,6 +1,6 @@
 //! `textDocument/documentSymbol`: the outline.
 
-use crate::convert::Lines;
+use crate::document::Document;
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{DocumentSymbol, DocumentSymbolResponse, SymbolKind};
@@ -11,7 +11,7 @@ pub fn handle(s: &Snapshot) -> Option<DocumentSymbolResponse> {
     Some(DocumentSymbolResponse::Nested(symbols.iter().map(|symbol| convert(lines, symbol)).collect()))
 }
 
-fn convert(lines: Lines<'_>, symbol: &ide::DocumentSymbol) -> DocumentSymbol {
+fn convert(lines: &Document, symbol: &ide::DocumentSymbol) -> DocumentSymbol {
     #[expect(deprecated, reason = "the protocol's struct still has the field")]
     DocumentSymbol {
         name: symbol.name.clone(),

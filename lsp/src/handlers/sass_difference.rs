@@ -5,7 +5,7 @@
 //! `{ title, text, lines }`, without addresses and control words, so that only what differs shows as different. Null
 //! where there is no function.
 
-use crate::convert::{Lines, line_index};
+use crate::document::Document;
 use crate::handlers::sass_view::{Place, object, of_file};
 use crate::input;
 use crate::owner::Snapshot;
@@ -46,9 +46,8 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
             let (db, file) = variant(s, Change::Text(&saved));
             let before = of_file(&db, file, &name)
                 .ok_or_else(|| format!("the saved file has no function `{name}`"))?;
-            let index = line_index(&saved);
-            let lines = Lines { text: &saved, index: &index, encoding: s.encoding };
-            ((side("as saved", &before, &lines), before), (side("as it is", &own, &s.lines()), own))
+            let lines = Document::new(&saved, 0, s.encoding);
+            ((side("as saved", &before, &lines), before), (side("as it is", &own, s.lines()), own))
         }
         With::Target(target) => {
             let target = Sm::known(target)?;
@@ -70,7 +69,7 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
 
 type Side = (Value, SassView);
 
-fn side(title: &str, view: &SassView, lines: &Lines<'_>) -> Value {
+fn side(title: &str, view: &SassView, lines: &Document) -> Value {
     let mut object = object(view, lines);
     object["title"] = format!("{} {title}", view.function).into();
     object
@@ -82,7 +81,7 @@ fn other(s: &Snapshot, own: SassView, change: Change<'_>, title: &str) -> Result
     let other = of_file(&db, file, &own.function)
         .ok_or_else(|| format!("there is no function `{}` {title}", own.function))?;
     let lines = s.lines();
-    Ok(((side("as it is", &own, &lines), own), (side(title, &other, &lines), other)))
+    Ok(((side("as it is", &own, lines), own), (side(title, &other, lines), other)))
 }
 
 /// The reason that a function has no code.

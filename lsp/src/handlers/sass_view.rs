@@ -5,7 +5,7 @@
 //! hasCode }`, `lines[i]` being the PTX range of line `i` or null, `heat[i]` its live registers and stall cycles or null.
 //! Where a function has no machine code, the text says why. The answer is null outside of a function.
 
-use crate::convert::Lines;
+use crate::document::Document;
 use crate::owner::Snapshot;
 use ptx_analysis::ide::{self, Controls, SassStyle, SassView};
 use ptx_analysis::{Database, SourceFile};
@@ -73,11 +73,11 @@ pub fn handle(s: &Snapshot, params: &SassViewParams) -> Option<SassViewResult> {
         ShownControls::Hidden => Controls::Hidden,
     };
     let style = SassStyle { controls, live: params.live.unwrap_or(true), addresses: true };
-    Some(object(&params.place.view(s, style)?, &s.lines()))
+    Some(object(&params.place.view(s, style)?, s.lines()))
 }
 
 /// What clients get of a view whose ranges are those of `lines`.
-pub fn object(view: &SassView, lines: &Lines<'_>) -> Value {
+pub fn object(view: &SassView, lines: &Document) -> Value {
     let map: Vec<Option<Range>> = view.lines.iter().map(|range| range.map(|r| lines.range(r))).collect();
     let heat: Vec<Option<[u16; 2]>> =
         view.heat.iter().map(|heat| heat.map(|heat| [heat.live, heat.stall.into()])).collect();

@@ -241,7 +241,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::{Lines, line_index};
+    use crate::document::Document;
     use ptx_analysis::Database;
 
     fn tokens(text: &str) -> Vec<ItemTokens> {
@@ -292,9 +292,8 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(3);
         for _ in 0..300 {
             let text = text(&mut random, 12).concat();
-            let index = line_index(&text);
             for encoding in [Encoding::Utf8, Encoding::Utf16] {
-                let lines = Lines { text: &text, index: &index, encoding };
+                let lines = Document::new(&text, 1, encoding);
                 let items = tokens(&text);
                 let mut expected = items.iter().flat_map(|item| {
                     let range = |token: ide::SemanticToken| lines.range(token.range + item.start);
