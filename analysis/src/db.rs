@@ -13,7 +13,7 @@ use salsa::{Durability, Setter};
 
 use crate::at_work::AtWork;
 use crate::diagnostic::Levels;
-use crate::items::{Piece, pieces};
+use crate::pieces::{Piece, pieces};
 use crate::text::Text;
 
 /// A PTX file: the only thing that changes while a user types.

@@ -30,6 +30,7 @@ mod words;
 pub use crate::compile::{check_all, compile_diagnostics};
 pub use crate::findings::{diagnostics, diagnostics_for};
 pub use crate::locate::Target;
+pub use crate::readable::readable;
 pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
 pub use calls::{CallNode, Calls, call_node, callees, callers};
@@ -105,7 +106,9 @@ pub enum SymbolKind {
 /// An outline entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocumentSymbol {
+    /// As the source of a C++ compiler's output has it.
     pub name: String,
+    /// With the name in the file, if it is another one.
     pub detail: String,
     pub kind: SymbolKind,
     pub full: TextRange,

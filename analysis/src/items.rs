@@ -16,6 +16,7 @@ use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
+use crate::pieces::{IGNORE, Piece};
 use crate::text::Text;
 
 /// A top-level item with the blanks and comments before it.
@@ -49,61 +50,6 @@ impl<'db> Item<'db> {
     pub fn range(self, db: &'db dyn Db) -> TextRange {
         TextRange::at(self.offset(db), TextSize::of(self.text(db)))
     }
-}
-
-/// The word that starts a comment to the checks.
-pub(crate) const IGNORE: &str = "ptx-ignore";
-
-/// An item of a text that is edited.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Piece {
-    raw: RawItem,
-    name: SmolStr,
-    contents: Text,
-    /// [`IGNORE`] appears in it.
-    ignores: bool,
-    /// Line breaks in it.
-    breaks: u32,
-}
-
-/// The pieces of a text, in order. Those of the text before it was edited stay as they are wherever it is the same, so
-/// that an edit takes no time for the rest of the file.
-pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
-    let front = old.iter().take_while(|piece| {
-        let rest = &text.as_bytes()[text.len().min(piece.raw.range.start().into())..];
-        rest.starts_with(piece.contents.as_bytes())
-    });
-    let front = front.count();
-    let same_before = old[..front].last().map_or(0, |piece| piece.raw.range.end().into());
-    let mut rest = &text.as_bytes()[same_before..];
-    let changed = rest.len();
-    for piece in old[front..].iter().rev() {
-        let Some(before) = rest.strip_suffix(piece.contents.as_bytes()) else { break };
-        rest = before;
-    }
-    let same_after = changed - rest.len();
-    let raw: Vec<RawItem> = old.iter().map(|piece| piece.raw).collect();
-    let again = ptx_syntax::split_again(text, &raw, same_before, same_after);
-    let new = again.items.into_iter().map(|raw| {
-        let contents = &text[raw.range];
-        Piece {
-            raw,
-            name: raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name])),
-            contents: Text::from(contents),
-            ignores: memmem::find(contents.as_bytes(), IGNORE.as_bytes()).is_some(),
-            breaks: memchr_iter(b'\n', contents.as_bytes()).count() as u32,
-        }
-    });
-    let end = |pieces: &[Piece]| pieces.last().map_or(0, |piece| u32::from(piece.raw.range.end()));
-    let (old_length, length) = (end(old), text.len() as u32);
-    let moved = |range: TextRange| {
-        TextRange::at((u32::from(range.start()) + length - old_length).into(), range.len())
-    };
-    let after = old[old.len() - again.kept_after..].iter().cloned().map(|piece| {
-        let RawItem { range, name, .. } = piece.raw;
-        Piece { raw: RawItem { range: moved(range), name: name.map(moved), ..piece.raw }, ..piece }
-    });
-    old[..again.kept_before].iter().cloned().chain(new).chain(after).collect()
 }
 
 /// Whether a comment of the file may be to the checks.

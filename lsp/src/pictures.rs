@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use canvas::escape;
 pub use flow::{Described, blocks};
-use ptx_analysis::ide::Portrait;
+use ptx_analysis::ide::{self, Portrait};
 
 /// One drawing: what is between the tags of the SVG, and its size.
 pub struct Picture {
@@ -85,13 +85,13 @@ pub fn page(title: &str, portraits: &[Portrait], link: Option<&str>) -> String {
          body.vscode-light,body.vscode-dark,body.vscode-high-contrast{{--paper:var(--vscode-editor-background);\
          --ink:var(--vscode-editor-foreground)}}\
          body{{background:var(--paper);color:var(--ink);font:14px system-ui,'DejaVu Sans',sans-serif;margin:1.5em}}\
-         h1{{font-size:1.3em;margin:.4em 0 .1em}}h2{{font-size:1.05em;margin:1.6em 0 .5em}}p{{color:var(--soft);margin:0}}\
-         svg{{max-width:max(100%,700px);height:auto}}{STYLE}</style></head>\n<body>\n",
+         h1,.name{{overflow-wrap:anywhere}}h1{{font-size:1.3em;margin:.4em 0 .1em}}.name{{font-size:.85em}}h2{{font-size:1.05em;margin:1.6em 0 .5em}}p{{color:var(--soft);margin:0}}\
+         svg{{max-width:max(100%,520px);height:auto}}{STYLE}</style></head>\n<body>\n",
         escape(title)
     );
     for portrait in portraits {
-        let (name, line) = (escape(&portrait.function), escape(&summary(portrait)));
-        let _ = write!(out, "<h1>{name}</h1>\n<p>{line}</p>\n");
+        let (name, line) = (heading(&portrait.function), escape(&summary(portrait)));
+        let _ = writeln!(out, "{name}<p>{line}</p>");
         for picture in pictures(portrait, link) {
             let Picture { title, body, width, height } = picture;
             let title = escape(&title);
@@ -106,10 +106,20 @@ pub fn page(title: &str, portraits: &[Portrait], link: Option<&str>) -> String {
     out
 }
 
+/// A function's name as its source has it, and below it the one in the file.
+fn heading(function: &str) -> String {
+    match ide::readable(function) {
+        Some(readable) => {
+            format!("<h1>{}</h1>\n<p class=\"name\">{}</p>\n", escape(&readable), escape(function))
+        }
+        None => format!("<h1>{}</h1>\n", escape(function)),
+    }
+}
+
 /// A page that says why there are no pictures.
 pub fn apology(function: &str, why: &str) -> String {
-    page(function, &[], None)
-        .replace("<body>\n", &format!("<body>\n<h1>{}</h1>\n<p>{}</p>\n", escape(function), escape(why)))
+    let start = format!("<body>\n{}<p>{}</p>\n", heading(function), escape(why));
+    page(function, &[], None).replace("<body>\n", &start)
 }
 
 /// All pictures below each other in one SVG.
@@ -117,7 +127,8 @@ pub fn svg(portraits: &[Portrait]) -> String {
     const MARGIN: u32 = 20;
     let (mut inner, mut y, mut widest) = (String::new(), MARGIN, 400);
     for portrait in portraits {
-        let (name, line) = (escape(&portrait.function), escape(&summary(portrait)));
+        let name = ide::readable(&portrait.function).unwrap_or_else(|| portrait.function.clone());
+        let (name, line) = (escape(&name), escape(&summary(portrait)));
         let _ = write!(
             inner,
             "<text x=\"{MARGIN}\" y=\"{}\" style=\"font-size:18px;font-weight:600\">{name}</text>\n\
@@ -150,7 +161,6 @@ pub fn svg(portraits: &[Portrait]) -> String {
 mod tests {
     use super::*;
     use ptx_analysis::Database;
-    use ptx_analysis::ide;
 
     const KERNEL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 n)\n{\n\
         .reg .b32 %r<9>;\n.reg .f32 %f<5>;\n.reg .b64 %rd<2>;\n.reg .pred %p;\nld.param.u64 %rd1, [a];\nld.param.u32 %r1, [n];\n\

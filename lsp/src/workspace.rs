@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::document::{Document, Encoding};
 use crate::input;
+use ptx_analysis::ide::readable;
 use ptx_syntax::{ItemKind, split};
 use tower_lsp::lsp_types::{Location, SymbolInformation, SymbolKind, Url};
 
@@ -57,7 +58,7 @@ fn of_text(
         let lines = document.get_or_insert_with(|| Document::new(text, 0, encoding));
         #[expect(deprecated, reason = "the protocol's struct still has the field")]
         found.push(SymbolInformation {
-            name: text[range].to_owned(),
+            name: readable(&text[range]).unwrap_or_else(|| text[range].to_owned()),
             kind,
             tags: None,
             deprecated: None,

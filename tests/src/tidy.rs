@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &str)] = &[
     ("rowan", "ptx-syntax"),
     ("salsa", "ptx-analysis"),
+    ("cpp_demangle", "ptx-analysis"),
     ("object", "ptx-backend"),
     ("tower-lsp", "ptx-analyzer"),
     ("lsp-types", "ptx-analyzer"),
@@ -43,7 +44,7 @@ const HOMES: &[(&str, &str)] = &[
 /// The modules of the analysis from the lowest floor up. Each uses those before it and its own parts, and no other.
 const FLOORS: &[&[&str]] = &[
     // The text and its items.
-    &["text", "diagnostic", "syntax_errors", "at_work", "db", "items"],
+    &["text", "pieces", "readable", "diagnostic", "syntax_errors", "at_work", "db", "items"],
     // What items declare, and the module that they make.
     &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
     // Names in a function, and their ranges.

@@ -12,7 +12,8 @@ use super::lints::{lint, near};
 use crate::db::{Db, SourceFile};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
-use crate::items::{IGNORE, has_ignores, parts};
+use crate::items::{has_ignores, parts};
+use crate::pieces::IGNORE;
 
 declare_lint! {
     /// A suppression comment names no lint, an unknown lint, or an error.

@@ -6,9 +6,9 @@ use crate::check::suppressions::BAD_SUPPRESSION;
 use crate::db::{Database, SourceFile};
 use crate::diagnostic::{Lint, TextEdit};
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
-use crate::items::IGNORE;
 use crate::locate::items_in;
 use crate::lower::lower;
+use crate::pieces::IGNORE;
 
 /// What can be done about a range.
 pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<CodeAction> {

@@ -21,6 +21,7 @@ use crate::items::{Item, items, line_number, parse};
 use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::module::module;
+use crate::readable::readable_in_full;
 use crate::ready::Code;
 use crate::scope::{DeclId, DeclKind, Entity};
 use crate::source_map::{Occurrence, Usage};
@@ -197,10 +198,16 @@ pub(super) fn describe_variable(variable: &Variable) -> String {
 
 fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'_>) -> Option<String> {
     let module = module(db, file);
+    let readable = |name: &str| match readable_in_full(name) {
+        Some(readable) => format!("```cpp\n{readable}\n```\n"),
+        None => String::new(),
+    };
     let mut out = match symbol {
         Symbol::Global(index) => {
             let variable = module.env.variables.get(index as usize)?;
-            code(&describe_variable(variable)) + &format!("{} bytes\n", variable.size)
+            code(&describe_variable(variable))
+                + &readable(&variable.name)
+                + &format!("{} bytes\n", variable.size)
         }
         Symbol::Function(index) => {
             let signature = module.env.functions.get(index as usize)?;
@@ -226,6 +233,7 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'
                 format!(" ({})", list(&signature.returns))
             };
             let mut out = code(&format!("{kind}{returns} {} ({})", signature.name, list(&signature.params)));
+            out += &readable(&signature.name);
             let place = module.function_items.get(index as usize)?;
             let item = items(db, file)[place.item as usize];
             if let Some(found) = of_item(db, file, item, compiled.is_ready(db, file, item)) {

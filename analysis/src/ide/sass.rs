@@ -17,6 +17,7 @@ use crate::items::{Item, line_index, line_number};
 use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
+use crate::readable::readable;
 
 /// The machine code of a function by name, or why it has none.
 pub fn sass_view(db: &Database, file: SourceFile, name: &str, style: SassStyle) -> Option<SassView> {
@@ -65,6 +66,9 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
     let mut out = Lines::default();
     let title = format!("// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
     out.push(&title, None, None);
+    if let Some(readable) = readable(&compiled.name) {
+        out.push(&format!("// {readable}"), None, None);
+    }
     if let Some(legend) = style.legend() {
         out.push(legend, None, None);
     }
@@ -292,7 +296,21 @@ pub(super) fn statement_sass(
         live = live.max(compiled.live_registers.get(index).copied().unwrap_or(0));
         lines.push(line(compiled, sm, index, style, &BTreeMap::new(), &line_of));
     }
-    Some((lines, live))
+    Some((close_up(&lines), live))
+}
+
+/// The lines with their comments no further to the right than they must be: hovers are narrow.
+fn close_up(lines: &[String]) -> Vec<String> {
+    let parts = lines.iter().map(|line| match line.split_once(" // ") {
+        Some((code, words)) => (code.trim_end(), words),
+        None => (line.as_str(), ""),
+    });
+    let width = parts.clone().map(|(code, _)| code.chars().count()).max().unwrap_or(0);
+    let joined = parts.map(|(code, words)| match words {
+        "" => code.to_owned(),
+        words => format!("{code:width$} // {words}"),
+    });
+    joined.collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::ide::{DocumentSymbol, SymbolKind, Usage};
 use crate::items::{Item, items};
 use crate::locate::trimmed_text;
 use crate::lower::{Resolved, resolved};
+use crate::readable::readable;
 use crate::scope::Entity;
 use crate::signature::{FunctionDecl, ItemDecl, VariableDecl, item_decl};
 
@@ -69,8 +70,19 @@ fn function_symbol(
     let what = if decl.signature.entry { ".entry" } else { ".func" };
     let detail = format!("{what}, {count} parameter{plural}");
     let focus = resolved.map.name_range()?;
-    let (name, children) = (item.name(db).to_string(), members(item.text(db), resolved));
-    Some(DocumentSymbol { name, detail, kind, full, focus, children })
+    let children = members(item.text(db), resolved);
+    let name = item.name(db);
+    Some(match readable(name) {
+        Some(readable) => DocumentSymbol {
+            name: readable,
+            detail: format!("{detail}: {name}"),
+            kind,
+            full,
+            focus,
+            children,
+        },
+        None => DocumentSymbol { name: name.to_string(), detail, kind, full, focus, children },
+    })
 }
 
 fn variable_symbols(
@@ -83,7 +95,7 @@ fn variable_symbols(
         let variable = &decl.variable;
         let kind = if variable.space == Space::Const { SymbolKind::Constant } else { SymbolKind::Variable };
         DocumentSymbol {
-            name: variable.name.clone(),
+            name: readable(&variable.name).unwrap_or_else(|| variable.name.clone()),
             detail: super::hover::describe_variable(variable),
             kind,
             full: if variables.len() == 1 { full } else { name.range },

@@ -594,6 +594,26 @@ fn questions_that_do_not_wait_compile_nothing() {
     assert!(is_ready(&db, file, places[0]) && !is_ready(&db, file, places[1]));
 }
 
+/// Names of C++ are shown as their source has them.
+#[test]
+fn readable_names() {
+    let text = ".version 8.0\n.target sm_90\n.global .u32 _ZN1a1bE;\n.visible .entry _Z4gemmILi64EEvPf(.param .u64 p) { ret; }\n";
+    let db = Database::default();
+    let file = db.add_file(text);
+    let symbols = ide::document_symbols(&db, file);
+    let shown: Vec<String> =
+        symbols.iter().map(|symbol| format!("{} | {}", symbol.name, symbol.detail)).collect();
+    assert_eq!(
+        shown,
+        ["a::b | .global .align 4 .u32 _ZN1a1bE", "gemm<64> | .entry, 1 parameter: _Z4gemmILi64EEvPf"]
+    );
+    let at = TextSize::new(text.find("_Z4").unwrap() as u32);
+    let markdown = ide::hover(&db, file, at, Code::Awaited).unwrap().markdown;
+    assert!(markdown.contains("```cpp\nvoid gemm<64>(float*)\n```"), "{markdown}");
+    let view = ide::sass_view(&db, file, "_Z4gemmILi64EEvPf", ide::SassStyle::default()).unwrap();
+    assert_eq!(view.text.lines().nth(1), Some("// gemm<64>"));
+}
+
 /// What the scheduler waits for, and where statements went that have no instruction of their own.
 #[test]
 fn hovers_tell_what_instructions_wait_for() {
@@ -614,10 +634,10 @@ fn hovers_tell_what_instructions_wait_for() {
         no instruction of its own: part of the machine code of `ld.global.f32` (line 11), `st.global.f32` (line 15)
         no instruction of its own: part of the machine code of `ld.global.f32` (line 11), `st.global.f32` (line 15)
         no instruction of its own: part of the machine code of `add.f32` (line 13)
-        /*0050*/ FFMA R5, R0, R0, 1 ;                           // waits for SB0 (LDG on line 11), 5 cycles, may yield
+        /*0050*/ FFMA R5, R0, R0, 1 ; // waits for SB0 (LDG on line 11), 5 cycles, may yield
         includes `mul.f32` (line 12)
         no machine code: nothing reads the result
-        /*0060*/ STG.E desc[UR0][R2.64], R5 ;                   // 1 cycle
+        /*0060*/ STG.E desc[UR0][R2.64], R5 ; // 1 cycle
         includes `ld.param.u64` (line 9), `cvta.to.global.u64` (line 10)
     "#]].assert_eq(&all.concat());
 }

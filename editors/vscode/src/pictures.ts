@@ -8,6 +8,8 @@ import { Server } from './server';
 interface Answer {
     function: string;
     html: string;
+    /** Why the function is not compiled. */
+    reason?: string;
 }
 
 /** The command that the links in the panel run, the only one that they may run. */
@@ -17,6 +19,8 @@ export class Pictures implements vscode.Disposable {
     private panel: vscode.WebviewPanel | undefined;
     private source: vscode.Uri | undefined;
     private shown = '';
+    /** The last pictures of the function that is shown. */
+    private last: Answer | undefined;
     private timer: NodeJS.Timeout | undefined;
     private readonly subscriptions: vscode.Disposable[];
 
@@ -84,11 +88,15 @@ export class Pictures implements vscode.Disposable {
     }
 
     private take(source: vscode.Uri, answer: Answer): void {
+        const isSame = this.last?.function === answer.function && this.source?.toString() === source.toString();
         this.source = source;
         this.shown = answer.function;
+        if (!answer.reason || !isSame) {
+            this.last = answer.reason ? undefined : answer;
+        }
         if (this.panel) {
             this.panel.title = `${answer.function}: pictures`;
-            this.panel.webview.html = answer.html;
+            this.panel.webview.html = answer.reason && this.last ? stale(this.last.html, answer.reason) : answer.html;
         }
     }
 
@@ -110,4 +118,10 @@ export class Pictures implements vscode.Disposable {
         vscode.Disposable.from(...this.subscriptions).dispose();
         this.panel?.dispose();
     }
+}
+
+/** A page that is older than the text, pale, and why there is no newer one. */
+function stale(html: string, reason: string): string {
+    const escaped = reason.replace(/[&<>]/g, c => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[c] ?? c);
+    return html.replace('<body>', `<body><p style="color:var(--mark)">${escaped}</p><div style="opacity:.45">`).replace('</body>', '</div></body>');
 }

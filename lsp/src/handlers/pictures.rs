@@ -1,7 +1,7 @@
 //! `ptx/pictures`: pictures of a function as a page.
 //!
 //! Parameters: `{ textDocument, function | position, link }`. Result: `{ function, html, svg, blocks }`; where the function
-//! is not compiled, the page says why. With `link`, an address with `{line}` in place of a line's number, the blocks in the
+//! is not compiled, the page and the field `reason` say why. With `link`, an address with `{line}` in place of a line's number, the blocks in the
 //! page lead to their first lines. `blocks` are the same in words, `{ text, line }`. The answer is null outside of a
 //! function.
 
@@ -25,7 +25,9 @@ pub fn handle(s: &Snapshot, params: &PicturesParams) -> Option<Value> {
     let name = view.function;
     let Some(portrait) = ide::portrait(&s.db, s.file, &name) else {
         let why = view.text.lines().next().unwrap_or_default().trim_start_matches("// ");
-        return Some(json!({ "function": name, "html": apology(&name, why), "svg": svg(&[]), "blocks": [] }));
+        return Some(
+            json!({ "function": name, "html": apology(&name, why), "svg": svg(&[]), "blocks": [], "reason": why }),
+        );
     };
     let blocks = blocks(&portrait);
     let all = [portrait];

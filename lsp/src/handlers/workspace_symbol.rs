@@ -8,8 +8,9 @@ use tower_lsp::lsp_types::{Location, SymbolInformation};
 /// The symbols of one document whose names contain the letters of a query, in their order.
 pub fn handle(s: &Snapshot, query: &str) -> Vec<SymbolInformation> {
     let lines = s.lines();
-    let symbols =
-        ide::document_symbols(&s.db, s.file).into_iter().filter(|symbol| matches(&symbol.name, query));
+    let is_wanted =
+        |symbol: &ide::DocumentSymbol| matches(&symbol.name, query) || matches(&symbol.detail, query);
+    let symbols = ide::document_symbols(&s.db, s.file).into_iter().filter(is_wanted);
     let convert = |symbol: ide::DocumentSymbol| {
         #[expect(deprecated, reason = "the protocol's struct still has the field")]
         SymbolInformation {

@@ -116,10 +116,7 @@ pub fn blocks(portrait: &Portrait) -> Vec<Described> {
 /// `link` is the address of a line of the PTX, with `{line}` in place of its number.
 pub(super) fn draw(portrait: &Portrait, link: Option<&str>) -> Option<Picture> {
     let count = portrait.blocks.len();
-    let title = format!(
-        "Control flow of {}: share of the issue cycles, each loop taken {TURNS:.0} times",
-        portrait.function
-    );
+    let title = format!("Control flow: share of the issue cycles, each loop taken {TURNS:.0} times");
     let mut canvas = Canvas::default();
     if count == 0 {
         return None;

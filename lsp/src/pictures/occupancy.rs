@@ -71,8 +71,8 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
         step.sideways(&mut canvas, 5, axis.name, |value| (axis.label)(value * scale));
     }
     let title = format!(
-        "Occupancy of {}: {} of {} warps per multiprocessor, limited by {} ({} threads per block)",
-        portrait.function, found.warps, found.max_warps, found.limiter, portrait.threads
+        "Occupancy: {} of {} warps per multiprocessor, limited by {} ({} threads per block)",
+        found.warps, found.max_warps, found.limiter, portrait.threads
     );
     let width = 60.0 + 3.0 * CHART + 2.0 * GAP + 30.0;
     Some(Picture { title, body: canvas.out, width: width as u32, height: 262 })

@@ -80,7 +80,7 @@ pub(super) fn draw(portrait: &Portrait) -> Picture {
     stalls.sideways(&mut canvas, 10, "address of the instruction", address);
     tips(&mut canvas, portrait, &columns, &plot, stalls.bottom());
     let height = (stalls.bottom() + 44.0) as u32;
-    let title = format!("Live registers and stall cycles along the code of {}", portrait.function);
+    let title = "Live registers and stall cycles along the code".to_owned();
     Picture { title, body: canvas.out, width: WIDTH as u32, height }
 }
 
