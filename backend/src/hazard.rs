@@ -2,8 +2,8 @@
 //!
 //! For every path through the code: what reads or overwrites a register comes late enough after a
 //! fixed-latency instruction that writes it, and waits for the scoreboard of a variable-latency one; what
-//! overwrites a register that is read after issue waits for the scoreboard of that read; and every control
-//! word is one that the hardware accepts.
+//! overwrites a register that is read after issue waits for the scoreboard of that read; and the hardware accepts
+//! every control word and every operand.
 //!
 //! It works on decoded instructions in address order, ours or anybody's, and shares the latency tables with
 //! the scheduler but none of its code.
@@ -61,6 +61,8 @@ pub enum Kind {
     IllegalScoreboard,
     /// A reuse flag without what it needs.
     IllegalReuse,
+    /// Operands that have an encoding and that the hardware does not execute.
+    IllegalOperands,
 }
 
 impl fmt::Display for Hazard {
@@ -192,7 +194,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Control words that the hardware does not accept.
+    /// Control words and operands that the hardware does not accept.
     fn legality(&mut self) {
         for (at, inst) in self.code.iter().enumerate() {
             let control = &inst.control;
@@ -211,6 +213,9 @@ impl Checker<'_> {
             }
             if control.reuse != 0 && control.yield_ && inst.class(self.sm) != Class::Texture {
                 report(Kind::IllegalReuse);
+            }
+            if inst.illegal().is_some() {
+                report(Kind::IllegalOperands);
             }
         }
     }

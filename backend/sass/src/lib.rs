@@ -11,6 +11,7 @@ mod decode;
 mod encode;
 mod expand;
 mod float;
+mod illegal;
 mod inst;
 pub mod latency;
 pub mod model;

@@ -175,10 +175,11 @@ fn every_path_counts() {
 }
 
 #[test]
-fn control_words_must_be_legal() {
+fn control_words_and_operands_must_be_legal() {
     let kinds = |lines: &[&str]| check(SM, &code(lines), &[]).iter().map(|h| h.kind).collect::<Vec<_>>();
     assert_eq!(kinds(&["s12: NOP", "s0: NOP", "y0: NOP", "y12: NOP"]), [Kind::IllegalStall; 2]);
     assert_eq!(kinds(&["s5 w0: EXIT"]), [Kind::IllegalScoreboard]);
+    assert_eq!(kinds(&["s5: IADD3 R0, -R1, -R2, RZ", "s5: IADD3 R0, -R1, R3, -R2"]), [Kind::IllegalOperands]);
     let mut reuse = code(&["y5: FADD R0, R1, R2"]);
     reuse[0].control.reuse = 1;
     assert_eq!(check(SM, &reuse, &[])[0].kind, Kind::IllegalReuse);

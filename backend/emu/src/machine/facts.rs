@@ -27,6 +27,8 @@ pub(super) struct Facts {
     pub(super) writes: Vec<(RegUse, Range<u16>)>,
     /// One more than the last general register that it names.
     pub(super) named: u32,
+    /// Why the hardware does not execute it.
+    pub(super) illegal: Option<&'static str>,
     /// The registers in the slots of the operand caches, and which of them are kept.
     pub(super) slots: [Option<u8>; 3],
     pub(super) kept: u8,
@@ -57,6 +59,7 @@ impl Facts {
             given.map(|index| RegUse { file: RegFile::R, index, count: u8::MAX - index, role: Role::Dst });
         Facts {
             named,
+            illegal: inst.illegal(),
             waits: waits(inst),
             at_issue: inst.control.wait,
             counted: counted_wait(inst),

@@ -354,6 +354,10 @@ impl Block<'_> {
         let (at, now, mask) = (group.pc, group.clock, group.mask);
         let step = &machine.code[at as usize];
         group.clock += step.facts.stall;
+        if let Some(why) = step.facts.illegal {
+            let name = step.inst.form().mnemonic;
+            return Err(FaultKind::Malformed(format!("{name} is an illegal instruction: {why}")));
+        }
         if step.facts.named + HIDDEN_REGISTERS > warp.held.min(MAX_REGISTERS) && step.facts.named > 0 {
             let (name, named, held) = (step.inst.form().mnemonic, step.facts.named - 1, warp.held);
             return Err(FaultKind::Hazard(format!(
