@@ -105,7 +105,7 @@ impl Legalizer<'_> {
         self.out = Vec::with_capacity(insts.len() + insts.len() / 8);
         for mut inst in insts {
             self.inst(func, &mut inst);
-            if matches!(inst.op, Op::Iadd3 { .. }) {
+            if matches!(inst.op, Op::Iadd3 { .. } | Op::Lea { .. }) {
                 self.terms(func, &mut inst);
             }
             self.out.push(inst);
@@ -197,26 +197,32 @@ impl Legalizer<'_> {
         }
     }
 
-    /// One of the first two terms of a sum must be plain. The first and the third are registers.
+    /// One of the first two terms of a sum must be plain. The first and the third of three are registers.
     fn terms(&mut self, func: &mut Function, sum: &mut Inst) {
         let is_plain = |src: &Src| src.mods == SrcMods::NONE;
         if is_plain(&sum.srcs[0]) || is_plain(&sum.srcs[1]) {
             return;
         }
-        sum.srcs.swap(0, 2);
-        if is_plain(&sum.srcs[0]) {
-            return;
+        if matches!(sum.op, Op::Iadd3 { .. }) {
+            sum.srcs.swap(0, 2);
+            if is_plain(&sum.srcs[0]) {
+                return;
+            }
         }
+        // The first term of LEA is shifted, so its negation is too.
         let term = sum.srcs[0];
         let result = func.new_value(File::R, 1);
         let dst = [Dst::Value(result)];
         let inst = match sum.op {
-            Op::Iadd3 { x: true } => {
-                Inst::new(Op::Lop3 { lut: !lut::A }, &dst, &[Src::new(term.kind), Src::ZERO, Src::ZERO], sum.src)
-            }
+            Op::Iadd3 { x: true } => Inst::new(
+                Op::Lop3 { lut: !lut::A },
+                &dst,
+                &[Src::new(term.kind), Src::ZERO, Src::ZERO],
+                sum.src,
+            ),
             // The negation of zero carries in a sum and not by itself. No phase makes such a sum.
             _ if sum.dsts[1..].iter().any(|dst| *dst != Dst::Sink) => return,
-            op => Inst::new(op, &dst, &[term, Src::ZERO, Src::ZERO], sum.src),
+            _ => Inst::new(Op::Iadd3 { x: false }, &dst, &[term, Src::ZERO, Src::ZERO], sum.src),
         };
         self.out.push(inst);
         sum.srcs[0] = result.into();

@@ -234,7 +234,8 @@ impl Block<'_> {
                     };
                 }
                 // Threads that are here together part only where it says so, or for what the members do together.
-                let says_so = inst.text(Field::Mode) == Some(".EXCLUSIVE") || form.name == "WARPSYNC.COLLECTIVE";
+                let says_so =
+                    inst.text(Field::Mode) == Some(".EXCLUSIVE") || form.name == "WARPSYNC.COLLECTIVE";
                 let live = self.warps[w].live();
                 let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
                 if !inst.has(Field::Ra) || says_so || !is_met {
