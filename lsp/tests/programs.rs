@@ -491,6 +491,34 @@ fn objects_name_the_functions_of_the_driver_that_they_call() {
     assert!(has(b"\0__cuda_syscall_tex_grad_3d_v4_f32_f32\0") && has(b"\0#b32lb16b16b16|12p4r20sRx"));
 }
 
+/// nvlink refuses a kernel that is one in only some of the objects.
+#[test]
+fn objects_say_that_what_they_launch_are_kernels() {
+    let text = ".version 8.0\n.target sm_75\n.address_size 64\n.extern .entry elsewhere(.param .u64 a);\n.extern .func called;\n\
+        .visible .entry here(.param .u64 out)\n{\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nmov.u64 %rd2, elsewhere;\n\
+        mov.u64 %rd3, here;\nst.global.v2.b64 [%rd1], {%rd2, %rd3};\ncall called;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    for arch in ["sm_75", "sm_90", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let elf = gpu_files::elf::Elf::new(&object).expect("an ELF file");
+        let symbols = elf.symbols().expect("symbols");
+        let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
+        let [elsewhere, here, called] = ["elsewhere", "here", "called"].map(find);
+        assert_eq!([elsewhere, here, called].map(|i| symbols[i].other), [0x10, 0x10, 0]);
+        // They have no prototypes, by which calls would reach them.
+        let graph =
+            elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("the call graph");
+        let graph = elf.content(graph).expect("its bytes");
+        let words: Vec<u32> =
+            graph.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        let taken = words.chunks(2).skip_while(|pair| *pair != [0, 2u32.wrapping_neg()]).skip(1);
+        let taken: Vec<&[u32]> = taken.take_while(|pair| pair[0] != 0).collect();
+        assert_eq!(taken, [[here as u32, 0], [elsewhere as u32, 0]]);
+    }
+}
+
 #[test]
 fn objects_name_the_textures_that_they_read() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n\

@@ -19,7 +19,7 @@ use super::{LinkFunction, Linker, note};
 use crate::abi::{self, Preserved};
 use crate::assemble::LinkTo;
 use crate::driver::DriverFunction;
-use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
+use crate::input::{Env, Linkage, Param, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::Slot;
 use crate::ori::ir::{File, Reg};
@@ -42,8 +42,6 @@ const UNIFIED_TABLES: [&str; 8] = [
 ];
 /// Bytes of an instruction.
 const WORD: u64 = 16;
-/// The linker refuses objects without it from sm_90 on.
-const MERCURY_VERSION: u16 = 0x0101;
 /// What code adds to indices of lists of targets.
 const TABLE_BIAS: i64 = 0x8000;
 
@@ -359,7 +357,6 @@ impl Linker<'_> {
             table.add(own, Some(Key::Named(key)));
         }
         for (i, f) in self.functions.iter().enumerate() {
-            let other = if f.input.entry { STO_CUDA_ENTRY } else { 0 };
             let binding = if f.input.entry && f.input.linkage == Linkage::Internal {
                 Binding::Global
             } else {
@@ -367,7 +364,13 @@ impl Linker<'_> {
             };
             let own = Symbol {
                 size: code[i].len() as u64 * WORD,
-                ..symbol(&names[i], Some(text[i]), binding, SymbolKind::Function, other)
+                ..symbol(
+                    &names[i],
+                    Some(text[i]),
+                    binding,
+                    SymbolKind::Function,
+                    other_of_function(f.input.entry),
+                )
             };
             table.add(own, Some(Key::Named(Named::Own(i))));
         }
@@ -381,12 +384,16 @@ impl Linker<'_> {
         foreign.sort_unstable();
         foreign.dedup();
         for &named in &foreign {
-            let name = match named {
-                Named::Foreign(i) => self.env.functions[i as usize].name.clone(),
-                Named::Driver(function) => function.name(),
+            let (name, entry) = match named {
+                Named::Foreign(i) => {
+                    let declared = &self.env.functions[i as usize];
+                    (declared.name.clone(), declared.entry)
+                }
+                Named::Driver(function) => (function.name(), false),
                 _ => continue,
             };
-            table.add(symbol(&name, None, Binding::Global, SymbolKind::Function, 0), Some(Key::Named(named)));
+            let own = symbol(&name, None, Binding::Global, SymbolKind::Function, other_of_function(entry));
+            table.add(own, Some(Key::Named(named)));
         }
         let mut handles: Vec<u32> = open
             .iter()
@@ -660,9 +667,6 @@ impl Linker<'_> {
                 records.flag(Attribute::GenErrbarAtExit);
             }
         }
-        if self.target.cubin.rela {
-            records.half(Attribute::MercuryIsaVersion, MERCURY_VERSION);
-        }
         records.into_bytes()
     }
 
@@ -699,8 +703,7 @@ impl Linker<'_> {
         taken.dedup();
         words.push([0, 2u32.wrapping_neg()]);
         for &named in &taken {
-            let text = self.prototype_of(named);
-            words.push([id(named).0, self.image.string(&text)]);
+            words.push([id(named).0, self.prototype_of(named)]);
         }
         words.push([0, 3u32.wrapping_neg()]);
         for (i, f) in self.functions.iter().enumerate() {
@@ -720,26 +723,26 @@ impl Linker<'_> {
         let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().copied()).collect();
         // Prototypes of those whose addresses are taken are in the call graph.
         for named in all.into_iter().filter(|named| !taken.contains(named)) {
-            let text = self.prototype_of(named);
-            described.push([id(named).0, self.image.string(&text)]);
+            described.push([id(named).0, self.prototype_of(named)]);
         }
         self.image.section_mut(prototypes).body = Body::Words(described.concat());
     }
 
-    fn prototype_of(&self, named: Named) -> String {
-        match named {
+    /// The place of the text among the strings. Kernels have none: their addresses are for launches, not for calls.
+    fn prototype_of(&mut self, named: Named) -> u32 {
+        let text = match named {
             Named::Own(i) => {
                 let f = self.functions[i].input;
-                prototype(&f.params, &f.returns, f.preserved)
+                (!f.entry).then(|| prototype(&f.params, &f.returns, f.preserved))
             }
-            Named::Foreign(i) => self
-                .env
-                .functions
-                .get(i as usize)
-                .map_or_else(String::new, |f: &Signature| prototype(&f.params, &f.returns, f.preserved)),
-            Named::Driver(function) => function.prototype(),
-            _ => String::new(),
-        }
+            Named::Foreign(i) => {
+                let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
+                declared.map(|f| prototype(&f.params, &f.returns, f.preserved))
+            }
+            Named::Driver(function) => Some(function.prototype()),
+            _ => None,
+        };
+        text.map_or(0, |text| self.image.string(&text))
     }
 }
 
@@ -814,6 +817,11 @@ fn binding(linkage: Linkage) -> Binding {
         Linkage::Weak | Linkage::Common => Binding::Weak,
         Linkage::Visible | Linkage::Extern => Binding::Global,
     }
+}
+
+/// nvlink refuses a kernel whose symbol says so in one object and not in another, be it only referred to.
+fn other_of_function(entry: bool) -> u8 {
+    if entry { STO_CUDA_ENTRY } else { 0 }
 }
 
 fn symbol(name: &str, section: Option<SectionId>, binding: Binding, kind: SymbolKind, other: u8) -> Symbol {
