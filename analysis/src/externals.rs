@@ -53,7 +53,9 @@ mod tests {
     #[test]
     fn functions_of_the_driver_need_no_linking() {
         let called = |name: &str| found(&format!(".extern .func {name}; .entry k {{ call {name}; ret; }}"));
-        for name in ["vprintf", "cudaGraphLaunch", "cudaGraphSetConditional", "__cuda_syscall_any"] {
+        for name in
+            ["vprintf", "cudaGraphLaunch", "cudaGraphSetConditional", "__cuda_syscall_any", "cnpLaunchDevice"]
+        {
             assert_eq!(called(name), 0, "{name}");
         }
         for name in ["printf", "cudaGraph", "cudaGraphExecUpdate", "xcudaGraphLaunch"] {

@@ -13,6 +13,10 @@ use crate::input::{Env, Instr, Param};
 use crate::target::Target;
 use ptx_isa::ScalarType;
 
+/// The end of the prototypes of the driver's functions, for a linker: where arguments and the return address are, and which
+/// registers the function overwrites. ptxas says the same of all of them.
+pub const OVERWRITES: &str = "|12p4r20sRx000000000000000000000000000000000000000000000000000000000000fff9";
+
 /// One of these functions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DriverFunction {
@@ -65,8 +69,7 @@ impl DriverFunction {
         }
     }
 
-    /// How it is called, as text for a linker. A letter for the result and for each parameter, then where arguments and the
-    /// return address are and what the function overwrites, which ptxas says of all of them alike.
+    /// How it is called, as text for a linker: a letter for the result and for each parameter, then [`OVERWRITES`].
     pub fn prototype(self) -> String {
         let result = match self {
             DriverFunction::Bulk(_) => "v",
@@ -79,7 +82,7 @@ impl DriverFunction {
             size => format!("b{size}"),
         };
         let params: String = self.params().into_iter().map(letter).collect();
-        format!("#{result}{params}|12p4r20sRx{:064x}", 0xfff9)
+        format!("#{result}{params}{OVERWRITES}")
     }
 
     pub fn convention(self) -> Convention {
@@ -110,15 +113,14 @@ mod tests {
 
     #[test]
     fn prototypes_are_those_that_ptxas_writes() {
-        const REST: &str = "|12p4r20sRx000000000000000000000000000000000000000000000000000000000000fff9";
         let of = |source, multicast| DriverFunction::Bulk(BulkFunction { source, multicast }).prototype();
-        assert_eq!(of(BulkSource::Block, true), format!("#vllilil{REST}"));
+        assert_eq!(of(BulkSource::Block, true), format!("#vllilil{OVERWRITES}"));
         let image = BulkSource::Tensor { dims: Dims::D5, image: true };
-        assert_eq!(of(image, true), format!("#vllb20lb6il{REST}"));
-        assert_eq!(of(image, false), format!("#vllb20lb6l{REST}"));
+        assert_eq!(of(image, true), format!("#vllb20lb6il{OVERWRITES}"));
+        assert_eq!(of(image, false), format!("#vllb20lb6l{OVERWRITES}"));
         let gradient =
             Gradient::numbered(3, true).map(|gradient| DriverFunction::Gradient(gradient).prototype());
-        assert_eq!(gradient, Some(format!("#b32llb16b16b16b16i{REST}")));
+        assert_eq!(gradient, Some(format!("#b32llb16b16b16b16i{OVERWRITES}")));
     }
 
     #[test]

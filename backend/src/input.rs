@@ -76,8 +76,8 @@ impl Signature {
 }
 
 /// Whether the driver defines a function of this name for every program, so that kernels may call it without linking.
-/// These are the names that ptxas 13.0.88 leaves unresolved in executables: the system calls of the CUDA C++ library, and
-/// what kernels may do to graphs.
+/// These are the names that ptxas 13.0.88 leaves unresolved in executables: the system calls of the CUDA C++ library, what
+/// kernels may do to graphs, and an old interface for launches by kernels.
 pub fn driver_provides(name: &str) -> bool {
     matches!(
         name,
@@ -93,7 +93,29 @@ pub fn driver_provides(name: &str) -> bool {
             | "cudaGraphKernelNodeSetParam"
             | "cudaGraphKernelNodeUpdatesApply"
     ) || name.starts_with("__cuda_syscall")
+        || name.strip_prefix("cnp").is_some_and(|name| LAUNCHES.contains(&name))
 }
+
+/// An old interface for launches by kernels, whose names begin with `cnp`.
+const LAUNCHES: [&str; 17] = [
+    "CtxSynchronize",
+    "DeviceGetAttribute",
+    "EventCreate",
+    "EventDestroy",
+    "EventRecord",
+    "FuncGetAttribute",
+    "GetDevice",
+    "GetDeviceCount",
+    "GetLastError",
+    "GetParameterBuffer",
+    "GetParameterBufferV2",
+    "LaunchDevice",
+    "LaunchDeviceV2",
+    "SetLastError",
+    "StreamCreate",
+    "StreamDestroy",
+    "StreamWaitEvent",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Linkage {

@@ -478,6 +478,20 @@ fn functions_of_objects_are_described_in_the_order_of_ptxas() {
 }
 
 #[test]
+fn objects_describe_functions_of_the_driver_as_such() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b64 p) malloc(.param .b64 n);\n\
+        .extern .func (.param .b64 p) elsewhere(.param .b64 n);\n.visible .func f()\n{\n.reg .b64 %rd<3>;\nmov.b64 %rd1, 8;\n\
+        { .param .b64 n; .param .b64 p; st.param.b64 [n], %rd1; call (p), malloc, (n); ld.param.b64 %rd1, [p]; }\n\
+        { .param .b64 n; .param .b64 p; st.param.b64 [n], %rd1; call (p), elsewhere, (n); }\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let said = run(COMPILE, folder.path(), &["-arch", "sm_80", "-c", "-o", "k.o", "k.ptx"]);
+    assert_eq!(said, (0, String::new()));
+    let object = fs::read(folder.path().join("k.o")).expect("the object");
+    let count = |text: &[u8]| object.windows(text.len()).filter(|bytes| *bytes == text).count();
+    assert_eq!((count(b"\0#ll\0"), count(b"\0#ll|12p4r20sRx")), (1, 1));
+}
+
+#[test]
 fn objects_name_the_functions_of_the_driver_that_they_call() {
     let text = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 t)\n{\n\
         .reg .b64 %rd1;\n.reg .f32 %f<8>;\nld.param.u64 %rd1, [t];\n\

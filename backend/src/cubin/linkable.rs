@@ -18,7 +18,7 @@ use super::symbols::{Names, entry_size};
 use super::{LinkFunction, Linker, note};
 use crate::abi::{self, Preserved};
 use crate::assemble::LinkTo;
-use crate::driver::DriverFunction;
+use crate::driver::{DriverFunction, OVERWRITES};
 use crate::input::{Env, Linkage, Param, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::Slot;
@@ -737,7 +737,10 @@ impl Linker<'_> {
             }
             Named::Foreign(i) => {
                 let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
-                declared.map(|f| prototype(&f.params, &f.returns, f.preserved))
+                declared.map(|f| {
+                    let text = prototype(&f.params, &f.returns, f.preserved);
+                    if f.is_of_driver() { text + OVERWRITES } else { text }
+                })
             }
             Named::Driver(function) => Some(function.prototype()),
             _ => None,

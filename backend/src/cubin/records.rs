@@ -160,7 +160,7 @@ impl Linker<'_> {
         if attributes.changes_registers == Some(Ok(())) {
             r.flag(Attribute::RegReconfig);
         }
-        if self.target.cubin.counts_initial_blocks && f.input.entry {
+        if self.target.cubin.counts_initial_blocks {
             let count = if uses(TensorUse::MEMORY) { BLOCKS_WITH_TENSOR_MEMORY } else { 0 };
             r.byte(Attribute::VrcCtaInitCount, count);
         }
