@@ -5,6 +5,8 @@
 
 use ptx_backend::input::Linkage;
 use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use text_size::TextRange;
 
 use super::Gates;
@@ -261,6 +263,20 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     opaque(d, header, out);
 }
 
+fn opaque_in_body(ty: ScalarType) -> String {
+    format!("`.{}` must be declared at module scope or as a kernel parameter", ty.text())
+}
+
+/// A declaration in a body that names nothing.
+pub(crate) fn unnamed(node: Node<'_>, text: &str, out: &mut Findings) {
+    for word in node.tokens(SyntaxKind::DOT_WORD) {
+        let ty = text[word].strip_prefix('.').and_then(ScalarType::parse);
+        if let Some(ty) = ty.filter(|ty| ty.kind() == TypeKind::Opaque) {
+            out.push(Diagnostic::new(&MISPLACED, word, opaque_in_body(ty)));
+        }
+    }
+}
+
 /// Textures, samplers and surfaces.
 fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     if !d.is_opaque() {
@@ -268,8 +284,7 @@ fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     }
     let ty = d.head.ty.text();
     if d.site == Site::Body {
-        let message = format!("`.{ty}` must be declared at module scope or as a kernel parameter");
-        d.report(out, &MISPLACED, message);
+        d.report(out, &MISPLACED, opaque_in_body(d.head.ty));
         return;
     }
     if d.site == Site::Module && d.is_scalar() && d.head.space != Space::Global {

@@ -290,8 +290,13 @@ impl<'db> Walker<'db> {
     }
 
     fn variable(&mut self, node: Node<'_>, block: TextRange) {
+        let has_names = node.child(SyntaxKind::DECLARATOR).is_some();
+        if !has_names {
+            declarations::unnamed(node, self.text, &mut self.diagnostics);
+        }
         let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else {
-            self.incomplete = true;
+            // A declaration without names may lack its state space; it declares nothing.
+            self.incomplete |= has_names;
             return;
         };
         let context = (self.header, &self.gates);

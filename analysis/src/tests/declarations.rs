@@ -48,6 +48,8 @@ fn declarations_without_names() {
             (".tf32;", 1, "E0101"),
             (".entry k() { .s4; ret; }", 1, "E0101"),
             (".v4;", 1, "E0004"),
+            (".entry k() { .texref; ret; }", 1, "E0109"),
+            (".entry k() { { .global .surfref; } ret; }", 1, "E0109"),
         ],
     );
 }
