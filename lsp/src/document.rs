@@ -4,6 +4,7 @@
 //! agreed with the client, lines end at `\n`, `\r\n` or `\r`, and a column past a line's end means the end, as the
 //! protocol says.
 
+use std::cell::Cell;
 use std::ops;
 
 use ropey::Rope;
@@ -23,11 +24,22 @@ pub struct Document {
     rope: Rope,
     version: i32,
     encoding: Encoding,
+    /// The line of the last position that was asked for: most questions are about the same line as the one before.
+    last: Cell<Option<Line>>,
+}
+
+/// A line with its break; the last one has the end of the text too.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    number: u32,
+    start: usize,
+    end: usize,
+    is_ascii: bool,
 }
 
 impl Document {
     pub fn new(text: &str, version: i32, encoding: Encoding) -> Self {
-        Self { rope: Rope::from_str(text), version, encoding }
+        Self { rope: Rope::from_str(text), version, encoding, last: Cell::default() }
     }
 
     pub fn version(&self) -> i32 {
@@ -59,6 +71,7 @@ impl Document {
                     all
                 }
             };
+            self.last.set(None);
             watch(self, removed, change.text.len());
         }
         self.version = version;
@@ -94,14 +107,29 @@ impl Document {
 
     /// The position of a byte, without looking at the rest of the text.
     pub fn position(&self, offset: TextSize) -> Position {
-        let char = self.rope.byte_to_char(usize::from(offset).min(self.rope.len_bytes()));
-        let line = self.rope.char_to_line(char);
-        let start = self.rope.line_to_char(line);
+        let byte = usize::from(offset).min(self.rope.len_bytes());
+        let known = self.last.get().filter(|line| (line.start..line.end).contains(&byte));
+        let line = known.unwrap_or_else(|| self.line_at(byte));
+        self.last.set(Some(line));
+        if line.is_ascii {
+            return Position::new(line.number, (byte - line.start) as u32);
+        }
+        let (start, char) = (self.rope.byte_to_char(line.start), self.rope.byte_to_char(byte));
         let column = match self.encoding {
-            Encoding::Utf8 => self.rope.char_to_byte(char) - self.rope.char_to_byte(start),
+            Encoding::Utf8 => self.rope.char_to_byte(char) - line.start,
             Encoding::Utf16 => self.rope.char_to_utf16_cu(char) - self.rope.char_to_utf16_cu(start),
         };
-        Position::new(line as u32, column as u32)
+        Position::new(line.number, column as u32)
+    }
+
+    fn line_at(&self, byte: usize) -> Line {
+        let rope = &self.rope;
+        let number = rope.byte_to_line(byte);
+        let start = rope.line_to_byte(number);
+        let is_last = number + 1 >= rope.len_lines();
+        let end = if is_last { rope.len_bytes() } else { rope.line_to_byte(number + 1) };
+        let is_ascii = rope.byte_slice(start..end).chunks().all(str::is_ascii);
+        Line { number: number as u32, start, end: end + usize::from(is_last), is_ascii }
     }
 
     pub fn range(&self, range: TextRange) -> Range {

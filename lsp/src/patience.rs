@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::Url;
 use crate::owner::Event;
 
 /// For a hover, which the user waits for.
-pub const HOVER: Duration = Duration::from_millis(4);
+pub const HOVER: Duration = Duration::from_millis(2);
 /// For hints and lenses, where the client keeps the old ones meanwhile: most functions are compiled in this time.
 pub const HINTS: Duration = Duration::from_millis(50);
 

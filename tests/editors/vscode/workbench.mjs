@@ -84,11 +84,12 @@ export class Workbench {
         await this.page.waitForSelector('.quick-input-widget:visible');
         await this.page.keyboard.type(text.replace(/^[>:]/, ''), { delay: 5 });
         if (row) {
-            await this.page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${row}")`, { timeout: 20000 });
+            // The list may still have the rows of an earlier filter, so Enter could take another one.
+            await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 20000 });
         } else {
             await this.page.waitForTimeout(150);
+            await this.press('Enter');
         }
-        await this.press('Enter');
         await this.page.waitForSelector('.quick-input-widget', { state: 'hidden' });
     }
 

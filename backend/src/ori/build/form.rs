@@ -227,7 +227,7 @@ impl<'a> Lowering<'a> {
             | F::FabricTryAtom
             | F::FabricTryGetTensor
             | F::FabricTryPutTensor
-            | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
+            | F::FabricTryRedTensor => self.unsupported(instr, "operations on the memory of several GPUs"),
             F::Griddepcontrol => self.depend(instr),
             F::Setmaxnreg => self.change_registers(instr),
             F::Alloca => self.take_stack(instr),
@@ -350,7 +350,7 @@ impl<'a> Lowering<'a> {
             // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
             F::Tcgen05Fence => self.hint(instr),
             F::Tcgen05LdRed => self.branch_around(|this| this.load_tensor_reduced(instr)),
-            F::Tcgen05LdSpcompress => self.unsupported(instr, "a load that compresses"),
+            F::Tcgen05LdSpcompress => self.unsupported(instr, "compressing loads"),
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),

@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(SymbolPlace::Slot(offset))
             }
-            (space, _) => self.refuse(&format!("the address of a variable in {space:?} space")),
+            (space, _) => self.refuse(&format!("the address of a `.{}` variable", space.text())),
         }
     }
 

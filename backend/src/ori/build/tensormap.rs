@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
         }
         let i = match self.operand(instr, 1)? {
             Operand::Int(i) if (0..i64::from(DIMENSIONS)).contains(i) => *i as u32,
-            _ => return self.unsupported(instr, "a dimension that no map has"),
+            _ => return self.unsupported(instr, "a tensor map dimension that is not 0 to 4"),
         };
         let value = self.source(instr, 2, ty)?;
         if instr.has(Mod::GlobalStride) {
