@@ -136,7 +136,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             this.server.missing();
             return;
         }
-        const answer = await this.ask(source, place);
+        const answer = await this.ask(source, place).catch(() => undefined);
         if (!answer) {
             void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
             return;
@@ -171,12 +171,12 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return this.shown && { source: this.shown.source, place: { function: this.shown.function } };
     }
 
-    /** `undefined` where the server has nothing to say, with the text's version at the time of asking. */
+    /** `undefined` where the server has nothing to say, with the text's version at the time of asking. Fails if it was interrupted. */
     private async ask(source: vscode.Uri, place: Place): Promise<Shown | undefined> {
         const document = vscode.workspace.textDocuments.find(open => open.uri.toString() === source.toString());
         const version = document?.version ?? 0;
         const parameters = { textDocument: { uri: source.toString() }, ...place, controls: this.controls, live: false };
-        const answer = await this.server.client?.sendRequest<Answer | null>('ptx/sassView', parameters).catch(() => null);
+        const answer = await this.server.client?.sendRequest<Answer | null>('ptx/sassView', parameters);
         return answer ? { ...answer, source, version } : undefined;
     }
 
@@ -257,7 +257,16 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     private async refresh(source: vscode.Uri, place: Place): Promise<void> {
         const own = ++this.asked;
-        const answer = await this.ask(source, place);
+        let answer: Shown | undefined;
+        try {
+            answer = await this.ask(source, place);
+        } catch {
+            // The text, or another one, changed while the server was at work.
+            if (own === this.asked && this.server.client) {
+                this.soon(() => this.refresh(source, place));
+            }
+            return;
+        }
         if (own !== this.asked) {
             return;
         }
@@ -265,7 +274,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             this.take(answer);
             await this.compareWithSaved();
         } else if (place.function) {
-            this.reason = 'there is no such function any more';
+            this.reason = 'the function no longer exists';
             this.decorate();
         }
     }

@@ -337,6 +337,26 @@ const parts = {
             await block.locator('svg a').nth(1).click();
             await until('line of the block', async () => new RegExp(`Ln ${first}\\b`).test(await w.page.locator('.statusbar').innerText()));
             saw('a click on a block goes to its line');
+
+            // While a statement is unfinished, the last pictures stay, pale, with the reason.
+            await w.go(body, 1);
+            await w.press('Home');
+            await w.page.keyboard.type('fna');
+            await w.press('Escape');
+            const pale = await w.inside('not compiled');
+            assert(await pale.evaluate(() => document.body.textContent.includes('registers allocated')), 'the pictures are gone');
+            await w.press('Control+Z');
+            await until('pictures of the code as it is', async () => !(await w.inside('registers allocated')
+                .then(frame => frame.evaluate(() => document.body.textContent))).includes('not compiled'));
+            saw('pictures stay while the text has errors');
+
+            // Lines that come into sight get their cells.
+            await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
+            await w.line('/*0000*/', 1).first().waitFor({ timeout: 20000 });
+            await w.line('/*0000*/', 1).first().click();
+            await w.press('Control+End');
+            await until('cells at the end', async () => (await w.line('EXIT', 1).count()) > 0 && (await w.beside('EXIT', 1)).length === 2);
+            saw('cells of lines that come into sight');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
             // What cannot be compiled says why, and leads to the statement.

@@ -201,7 +201,7 @@ local function refresh(source, place)
       take(source, answer, tick)
       compare_with_saved()
     elseif place['function'] then
-      view.reason = 'there is no such function any more'
+      view.reason = 'the function no longer exists'
     end
     decorate()
   end)
