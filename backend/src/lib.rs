@@ -31,6 +31,7 @@ pub mod phases;
 pub mod products;
 pub mod regalloc;
 mod registers;
+mod remat;
 pub mod runtime;
 pub mod sched;
 pub mod session;

@@ -64,6 +64,8 @@ pub struct Allocation {
     pub origin: Vec<Vec<Option<u32>>>,
     /// Per block, general registers live before each instruction, and before the terminator.
     pub live: Vec<Vec<u16>>,
+    /// Values of the input that found no register for all their life.
+    pub spilled: Vec<Value>,
 }
 
 /// Allocates registers. `max_registers` bounds them as ptxas counts, unless the function changes their number; a function that cannot be allocated
@@ -144,7 +146,8 @@ fn run(
                 }
                 // The others count on what is left.
                 registers = draft.func.facts.starts_with.unwrap_or(registers);
-                return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
+                let spilled = whole.iter().flat_map(Whole::spilled).collect();
+                return Ok(Allocation { registers, used, origin: draft.origin, live: counts, spilled });
             }
             Placed::Without(values) => {
                 let whole = whole.get_or_insert_with(|| Whole {
@@ -183,6 +186,11 @@ struct Whole {
 }
 
 impl Whole {
+    fn spilled(&self) -> impl Iterator<Item = Value> {
+        let spills = (0..).zip(&self.spills);
+        spills.filter(|(_, spill)| **spill != Spill::No).map(|(v, _)| Value(v))
+    }
+
     /// Values of the last round have found no place.
     fn add(&mut self, values: &[Value]) {
         for v in values {

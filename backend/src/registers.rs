@@ -8,6 +8,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::Function;
 use crate::regalloc::counts::Counts;
 use crate::regalloc::{self, Allocation};
+use crate::remat;
 use crate::sched::pre;
 use crate::session::Session;
 use crate::switches::Step;
@@ -113,7 +114,8 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
 
 /// Orders the instructions of every block and gives values registers, at most `limit`.
 ///
-/// Where values go to memory, orders that keep fewer of them live are tried, and that with the least traffic stays. So are
+/// Where values go to memory, those that are cheap to compute are computed again where they are read, for as long as that
+/// lessens the traffic; then orders that keep fewer of them live are tried, and that with the least traffic stays. So are
 /// they where allocation takes more registers than the order was meant for, if fewer warps fit then.
 pub(crate) fn assign(
     func: &mut Function,
@@ -140,8 +142,23 @@ pub(crate) fn assign(
         (result, meant)
     };
     let (mut best, meant) = attempt(func, limit);
-    let Some(unordered) = unordered else { return best };
+    let Some(mut unordered) = unordered else { return best };
     let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
+    while let Ok(Allocation { spilled, .. }) = &best
+        && traffic(func) > 0
+        && switches.takes(Step::Remat)
+    {
+        let mut remade = unordered.clone();
+        if !remat::remake(&mut remade, spilled) {
+            break;
+        }
+        let mut other = remade.clone();
+        let (result, _) = attempt(&mut other, limit);
+        if result.is_err() || traffic(&other) >= traffic(func) {
+            break;
+        }
+        (*func, best, unordered) = (other, result, remade);
+    }
     for share in [7, 6, 4, 0] {
         if best.is_ok() && (traffic(func) == 0 || !switches.takes(Step::RetrySpills)) {
             break;

@@ -24,7 +24,7 @@ pub enum Step {
     Coalesce,
     /// Values take any register of a unit that is taken anyway, and late readers keep theirs.
     WholeUnits,
-    /// Constants are made again instead of being kept in memory.
+    /// Constants and cheap values are made again instead of being kept in memory.
     Remat,
     /// The order of instructions with registers.
     PostSched,

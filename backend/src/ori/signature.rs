@@ -561,16 +561,18 @@ pub mod special {
     pub const TID: [Sr; 3] = [Sr(0x21), Sr(0x22), Sr(0x23)];
     pub const CTA_ID: [Sr; 3] = [Sr(0x25), Sr(0x26), Sr(0x27)];
     pub const LANE_MASKS: std::ops::RangeInclusive<u8> = 0x38..=0x3c;
+    /// The rank of the thread's CTA in its cluster.
+    pub const CLUSTER_CTA_ID: Sr = Sr(0x88);
     pub const ZERO: Sr = Sr(0xff);
 
     /// Reading it again gives the same value.
     pub fn is_stable(sr: Sr) -> bool {
-        sr == LANE_ID || sr == ZERO || is_tid(sr) || is_cta_id(sr) || LANE_MASKS.contains(&sr.0)
+        sr == LANE_ID || is_uniform(sr) || is_tid(sr) || LANE_MASKS.contains(&sr.0)
     }
 
     /// All threads of a warp read the same value.
     pub fn is_uniform(sr: Sr) -> bool {
-        is_cta_id(sr) || sr == ZERO
+        is_cta_id(sr) || sr == CLUSTER_CTA_ID || sr == ZERO
     }
 
     pub fn is_tid(sr: Sr) -> bool {

@@ -12,6 +12,7 @@ use ptx_isa::SpecialReg;
 /// Special registers of the hardware.
 pub(super) mod sr {
     use super::Sr;
+    pub(in super::super) use crate::ori::signature::special::CLUSTER_CTA_ID;
 
     pub(in super::super) const LANE_ID: Sr = Sr(0);
     pub(in super::super) const VIRTUAL_CONFIG: Sr = Sr(2);
@@ -25,7 +26,6 @@ pub(super) mod sr {
     pub(in super::super) const CLOCK_LOW: Sr = Sr(80);
     pub(in super::super) const GLOBAL_TIMER_LOW: Sr = Sr(82);
     pub(in super::super) const PERFORMANCE_0: Sr = Sr(100);
-    pub(in super::super) const CLUSTER_CTA_ID: Sr = Sr(136);
     pub(in super::super) const CLUSTER_SIZE: Sr = Sr(138);
 }
 

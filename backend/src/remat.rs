@@ -1,0 +1,199 @@
+//! Computes cheap values again where they are read, so that they need no register in between.
+//!
+//! Before and after: SSA form, before allocation. What is computed again reads constants, special registers that never
+//! change, other such values, and values that are in registers there anyway.
+
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, Value};
+use crate::ori::op::Op;
+use crate::ori::operations::facts;
+use crate::phase::dead_code;
+use crate::phase::edit::Defs;
+use crate::regalloc::live::{Liveness, Point};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The most instructions that make one value again.
+const MOST: usize = 4;
+/// Instructions for which a value stays in a register after it was computed or read.
+const REACH: usize = 32;
+
+/// Computes each of `values`, which find no registers, again in every block that reads it, if it is cheap, and once more
+/// where that block reads it much later. Returns whether anything changed.
+pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
+    let cfg = Cfg::new(func);
+    let defs = Defs::new(func, &cfg);
+    let without: FxHashSet<Value> = values.iter().copied().collect();
+    let mut cookbook = Cookbook { func, defs: &defs, without: &without, recipes: FxHashMap::default() };
+    let recipes: FxHashMap<Value, Recipe> =
+        values.iter().filter_map(|&v| Some((v, cookbook.recipe(v)?))).collect();
+    if recipes.is_empty() {
+        return false;
+    }
+    let live = Liveness::compute(func, &cfg);
+    let mut remaker =
+        Remaker { func, live: &live, recipes: &recipes, near: FxHashMap::default(), changed: false };
+    for &b in &cfg.order {
+        remaker.block(b, &cfg);
+    }
+    let changed = remaker.changed;
+    if changed {
+        dead_code::remove_dead(func, &cfg);
+    }
+    changed
+}
+
+/// How a value is made.
+#[derive(Clone, Default)]
+struct Recipe {
+    /// In their order; the last one makes the value.
+    steps: Vec<Inst>,
+    /// What they read and do not make.
+    reads: Vec<Value>,
+}
+
+struct Cookbook<'a> {
+    func: &'a Function,
+    defs: &'a Defs,
+    /// Values that are not to be read.
+    without: &'a FxHashSet<Value>,
+    /// `None` for values that are not cheap.
+    recipes: FxHashMap<Value, Option<Recipe>>,
+}
+
+impl Cookbook<'_> {
+    fn recipe(&mut self, v: Value) -> Option<Recipe> {
+        if let Some(known) = self.recipes.get(&v) {
+            return known.clone();
+        }
+        let recipe = self.find(v);
+        self.recipes.insert(v, recipe.clone());
+        recipe
+    }
+
+    fn find(&mut self, v: Value) -> Option<Recipe> {
+        let inst = self.defs.inst(self.func, v)?;
+        let facts = facts(&inst.op);
+        let is_cheap = facts.is_pure()
+            && !(facts.convergent || facts.pinned || facts.waits)
+            && inst.guard.is_true()
+            && inst.defs().all(|v| self.func.value(v).pin.is_none())
+            && inst.uses().all(|src| !matches!(src.kind, SrcKind::Reg(_)));
+        if !is_cheap {
+            return None;
+        }
+        let mut recipe = Recipe::default();
+        for source in inst.srcs.iter().filter_map(Src::value) {
+            match self.recipe(source) {
+                Some(of_source) if of_source.reads.is_empty() => {
+                    for step in of_source.steps {
+                        if !recipe.steps.contains(&step) {
+                            recipe.steps.push(step);
+                        }
+                    }
+                }
+                _ if self.without.contains(&source) || self.func.value(source).pin.is_some() => return None,
+                _ => recipe.reads.push(source),
+            }
+        }
+        recipe.steps.push(inst.clone());
+        let length = recipe.steps.iter().filter(|step| !matches!(step.op, Op::Pack | Op::Copy)).count();
+        (length <= MOST).then_some(recipe)
+    }
+}
+
+struct Remaker<'a> {
+    func: &'a mut Function,
+    /// Of the function as it was.
+    live: &'a Liveness,
+    recipes: &'a FxHashMap<Value, Recipe>,
+    /// Values that the block has made: what stands for each, and the instruction that last read it.
+    near: FxHashMap<Value, (Value, usize)>,
+    changed: bool,
+}
+
+impl Remaker<'_> {
+    fn block(&mut self, b: BlockId, cfg: &Cfg) {
+        self.near.clear();
+        let span = self.live.spans[b.index()];
+        let insts = std::mem::take(&mut self.func.block_mut(b).insts);
+        let mut code = Vec::with_capacity(insts.len());
+        for (i, mut inst) in insts.into_iter().enumerate() {
+            for src in inst.uses_mut() {
+                self.replace(src, span.write(i), &mut code);
+            }
+            for v in inst.defs().filter(|v| self.recipes.contains_key(v)) {
+                self.near.insert(v, (v, code.len()));
+            }
+            code.push(inst);
+        }
+        let mut term = self.func.block(b).term.clone();
+        let end = span.end() - 1;
+        if let Some(src) = term.operand_mut() {
+            self.replace(src, end, &mut code);
+        }
+        for to in term.successors().into_iter().filter(|to| cfg.is_reached(*to)) {
+            let mut phis = std::mem::take(&mut self.func.block_mut(to).phis);
+            for (_, src) in phis.iter_mut().flat_map(|phi| &mut phi.args).filter(|(from, _)| *from == b) {
+                self.replace(src, end, &mut code);
+            }
+            self.func.block_mut(to).phis = phis;
+        }
+        let block = self.func.block_mut(b);
+        (block.insts, block.term) = (code, term);
+    }
+
+    /// Makes an operand read what was made nearby. What else is to be read for it must be live at a point after it.
+    fn replace(&mut self, src: &mut Src, after: Point, code: &mut Vec<Inst>) {
+        let Some((v, recipe)) = src.value().and_then(|v| Some((v, self.recipes.get(&v)?))) else { return };
+        let copy = match self.find(v, code.len()) {
+            Some(copy) => copy,
+            None if recipe.reads.iter().all(|&read| self.live.live_at(read, after)) => {
+                self.make(v, recipe, code)
+            }
+            None => return,
+        };
+        read(src, copy);
+    }
+
+    /// What stands for a value and was read not long ago.
+    fn find(&mut self, v: Value, place: usize) -> Option<Value> {
+        let (copy, used) = self.near.get_mut(&v)?;
+        if place - *used > REACH {
+            return None;
+        }
+        *used = place;
+        Some(*copy)
+    }
+
+    fn make(&mut self, v: Value, recipe: &Recipe, code: &mut Vec<Inst>) -> Value {
+        self.changed = true;
+        for step in &recipe.steps {
+            if step.defs().all(|v| self.find(v, code.len()).is_some()) {
+                continue;
+            }
+            let mut inst = step.clone();
+            for src in &mut inst.srcs {
+                if let Some(copy) = src.value().and_then(|v| self.find(v, code.len())) {
+                    read(src, copy);
+                }
+            }
+            for dst in &mut inst.dsts {
+                if let Dst::Value(v) = dst {
+                    let data = self.func.value(*v);
+                    let copy = self.func.new_value(data.file, data.width);
+                    self.near.insert(*v, (copy, code.len()));
+                    *v = copy;
+                }
+            }
+            code.push(inst);
+        }
+        self.near.get(&v).map_or(v, |&(copy, _)| copy)
+    }
+}
+
+/// Makes an operand read a value in place of the one that it reads.
+fn read(src: &mut Src, value: Value) {
+    if let SrcKind::Value(v) | SrcKind::Part(v, _) = &mut src.kind {
+        *v = value;
+    }
+}
