@@ -90,7 +90,7 @@ impl Plan {
         let mut plan = Plan { block: b, end, original, narrow: None };
         if original.general + NOT_LIVE > enough {
             let graph = Graph::new(&block.insts, lanes, latencies);
-            let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
+            let (order, peak) = plan.attempt(&graph, &block.insts, lanes, Limits::FEWEST);
             if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
                 plan.narrow = Some((order, peak));
             }
@@ -98,9 +98,9 @@ impl Plan {
         Some(plan)
     }
 
-    fn attempt(&self, graph: &Graph, insts: &[Inst], lanes: &mut Lanes, limit: u32) -> (Vec<u32>, Count) {
+    fn attempt(&self, graph: &Graph, insts: &[Inst], lanes: &mut Lanes, limits: Limits) -> (Vec<u32>, Count) {
         lanes.reset(&self.end);
-        let order = Scheduler::new(graph, insts, lanes, limit).run();
+        let order = Scheduler::new(graph, insts, lanes, limits).run();
         lanes.reset(&self.end);
         let peak = lanes.peak(order.iter().map(|&i| &insts[i as usize]));
         (order, peak)
@@ -118,10 +118,17 @@ impl Plan {
         }
         let graph = Graph::new(insts, lanes, latencies);
         let predicates = self.original.predicates.max(PREDICATES);
-        // Steps overshoot the limit they are given where nothing fits, so a second try gets less.
-        let tries = [limit, limit * 7 / 8];
-        let fitting = tries.into_iter().find_map(|limit_given| {
-            let (order, peak) = self.attempt(&graph, insts, lanes, limit_given);
+        // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
+        let tries = [
+            Limits { general: limit, predicates: PREDICATES, depth_first: false },
+            Limits { general: limit * 7 / 8, predicates: PREDICATES - 1, depth_first: false },
+            Limits { general: limit, predicates: PREDICATES, depth_first: true },
+            Limits { general: limit * 3 / 4, predicates: PREDICATES - 2, depth_first: true },
+            Limits { general: limit * 5 / 8, predicates: PREDICATES - 2, depth_first: true },
+            Limits { general: limit / 2, predicates: PREDICATES - 3, depth_first: true },
+        ];
+        let fitting = tries.into_iter().find_map(|limits| {
+            let (order, peak) = self.attempt(&graph, insts, lanes, limits);
             (peak.general <= limit && peak.predicates <= predicates).then_some(order)
         });
         let order = match fitting {
@@ -138,12 +145,24 @@ impl Plan {
     }
 }
 
+/// What an order may use. Where nothing fits, it uses more.
+#[derive(Clone, Copy)]
+struct Limits {
+    general: u32,
+    predicates: u32,
+    /// Where registers are short, one expression comes after another rather than what has waited longest.
+    depth_first: bool,
+}
+
+impl Limits {
+    const FEWEST: Limits = Limits { general: 0, predicates: PREDICATES, depth_first: true };
+}
+
 struct Scheduler<'a> {
     graph: &'a Graph,
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
-    /// General registers; zero to use as few as can be.
-    limit: u32,
+    limits: Limits,
     /// Per instruction: later ones that depend on it and are not placed.
     waiting: Vec<u32>,
     /// Per instruction: the cycle, counted from the end of the block, at which its users have waited enough.
@@ -155,14 +174,14 @@ struct Scheduler<'a> {
 }
 
 impl<'a> Scheduler<'a> {
-    fn new(graph: &'a Graph, insts: &'a [Inst], lanes: &'a mut Lanes, limit: u32) -> Scheduler<'a> {
+    fn new(graph: &'a Graph, insts: &'a [Inst], lanes: &'a mut Lanes, limits: Limits) -> Scheduler<'a> {
         let waiting = graph.after.clone();
         let ready = (0..insts.len() as u32).rev().filter(|&i| waiting[i as usize] == 0).collect();
         Scheduler {
             graph,
             insts,
             lanes,
-            limit,
+            limits,
             waiting,
             earliest: vec![0; insts.len()],
             ready,
@@ -202,16 +221,16 @@ impl<'a> Scheduler<'a> {
         let key = |i: u32| {
             let (general, predicates) = self.lanes.change(&self.graph.touches[i as usize]);
             let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
-            let fits =
-                fits(live.general, general, self.limit) && fits(live.predicates, predicates, PREDICATES);
+            let fits = fits(live.general, general, self.limits.general)
+                && fits(live.predicates, predicates, self.limits.predicates);
             let stall = self.earliest[i as usize].saturating_sub(cycle);
-            let tight = live.general >= self.limit || live.predicates >= PREDICATES;
+            let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
             let relief = general + predicates;
             // Smaller is better: what must not be done, then relief where registers are short, else no waiting,
             // free relief, and depth.
             let pressed = if tight { relief } else { 0 };
-            if self.limit == 0 {
-                // For the fewest registers: what the last one read, so that expressions stay together.
+            if tight && self.limits.depth_first {
+                // What the last one read, so that expressions stay together.
                 return (!fits, pressed, 0, 0, Reverse(self.since[i as usize]));
             }
             (!fits, pressed, stall, relief.min(0), Reverse(self.graph.depth[i as usize]))
