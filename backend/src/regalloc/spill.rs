@@ -105,8 +105,8 @@ struct FrameAccess {
     is_store: bool,
 }
 
-/// Removes stores that no load reads: values that share their words follow each other, and what reads one soon finds it in
-/// a register.
+/// Removes stores of spilled values that no load reads: values that share their words follow each other, and what reads one
+/// soon finds it in a register.
 fn remove_unread_stores(draft: &mut Draft<'_>) {
     let func = &*draft.func;
     let cfg = Cfg::new(func);
@@ -156,7 +156,8 @@ fn remove_unread_stores(draft: &mut Draft<'_>) {
     for block in written {
         let mut code = Code::default();
         for (at, (inst, origin)) in (0..).zip(draft.take(block)) {
-            if !matches!(inst.op, Op::Spill { .. }) || read.contains(&(block, at)) {
+            // The function's own stores are of parameters, which it reads through pointers.
+            if !matches!(inst.op, Op::Spill { .. }) || origin.is_some() || read.contains(&(block, at)) {
                 code.push(inst, origin);
             }
         }
