@@ -316,7 +316,7 @@ fn instruction(
     }
     if let Some(opcode) = opcode {
         let expected = ptx_isa::signature(&opcode).operands;
-        let _ = write!(out, "\n{}", operands::list(&expected));
+        let _ = write!(out, "\n{}", operands::list(&opcode, &expected));
         let operands = node.children().filter(|child| child.kind() != SyntaxKind::GUARD);
         let operands = operands.map(|operand| text[operand.text_range()].trim().to_owned());
         let written: layout::Written = expected.iter().map(|operand| operand.name).zip(operands).collect();

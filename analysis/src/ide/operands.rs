@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ptx_isa::{
-    Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Mod, Operand, OperandType, Presence,
-    Role, Then, Values, Window, form, forms_of,
+    Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Mod, Opcode, Operand, OperandType,
+    Presence, Role, ScalarType, Then, Values, Window, form, forms_of,
 };
 
 use crate::check::describe_class;
@@ -141,8 +141,14 @@ pub(super) fn table(mnemonic: &str) -> String {
     out
 }
 
-fn expected_type(ty: ExpectedType) -> String {
+fn expected_type(opcode: &Opcode, ty: ExpectedType) -> String {
+    let is_half =
+        |ty| matches!(ty, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2);
     match ty {
+        // For assemblers, fragments of narrow floats and of `.tf32` are like those of halves. The manual says `.b32`.
+        ExpectedType::Typed(ScalarType::F16x2 | ScalarType::Bf16x2) if !opcode.types().any(is_half) => {
+            "`.b32`".to_owned()
+        }
         ExpectedType::Typed(ty) => format!("`.{}`", ty.text()),
         ExpectedType::Integer(bits) => format!("{bits}-bit integer"),
         ExpectedType::Pointer => "32-bit or 64-bit integer".to_owned(),
@@ -169,7 +175,7 @@ pub(super) fn spelled(operand: &Expected) -> String {
 }
 
 /// The operands of one instruction as a list: what each may be there.
-pub(super) fn list(operands: &[Expected]) -> String {
+pub(super) fn list(opcode: &Opcode, operands: &[Expected]) -> String {
     let mut out = String::new();
     for operand in operands {
         let mut parts = vec![role(operand.role).to_owned()];
@@ -179,7 +185,7 @@ pub(super) fn list(operands: &[Expected]) -> String {
         if operand.class != Class::NONE {
             parts.push(describe_class(operand.class));
         }
-        parts.push(expected_type(operand.ty));
+        parts.push(expected_type(opcode, operand.ty));
         if operand.class.intersects(Class::VECTOR) {
             match operand.lanes {
                 ExpectedLanes::Exactly(count) if count > 1 => parts.push(format!("{count} elements")),
@@ -245,6 +251,15 @@ mod tests {
             - `d`: written; a register or a vector in braces; `.f32`; 4 elements
             - `a`: read; an address in brackets; in `.global`
         "#]]
-        .assert_eq(&list(&ptx_isa::signature(&opcode).operands));
+        .assert_eq(&list(&opcode, &ptx_isa::signature(&opcode).operands));
+        let words = ["sync", "aligned", "m16n8k8", "row", "col", "f32", "tf32", "tf32", "f32"];
+        let opcode = ptx_isa::resolve("mma", &words).unwrap();
+        expect![[r#"
+            - `d`: written; a vector in braces; `.f32`; 4 elements
+            - `a`: read; a vector in braces; `.b32`; 4 elements
+            - `b`: read; a vector in braces; `.b32`; 2 elements
+            - `c`: read; a vector in braces; `.f32`; 4 elements
+        "#]]
+        .assert_eq(&list(&opcode, &ptx_isa::signature(&opcode).operands));
     }
 }

@@ -33,7 +33,7 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
         expected
             .iter()
             .find(|operand| operand.name == name)
-            .map(|operand| operands::list(std::slice::from_ref(operand)) + "\n")
+            .map(|operand| operands::list(&opcode, std::slice::from_ref(operand)) + "\n")
     });
     Some(SignatureHelp { label, documentation: operand.unwrap_or_default(), parameters, active })
 }
