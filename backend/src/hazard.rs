@@ -55,6 +55,8 @@ pub enum Kind {
     WriteAfterRead,
     /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
     WaitTooEarly,
+    /// A product of a warp group too soon after an arrival or another product.
+    ProductTooEarly,
     /// A stall count and yield bit that do not go together.
     IllegalStall,
     /// A scoreboard that does not exist, or on an instruction that takes none.
@@ -175,7 +177,8 @@ fn check_with(
     is_alone: bool,
     checkpoint: &dyn Fn(),
 ) -> Vec<Hazard> {
-    let facts = code.iter().map(|inst| Facts::of(sm, inst, is_alone)).collect();
+    let mut facts: Vec<Facts> = code.iter().map(|inst| Facts::of(sm, inst, is_alone)).collect();
+    arrivals_read(code, &mut facts);
     let mut checker = Checker { sm, code, facts, found: Vec::new() };
     checker.legality();
     checkpoint();
@@ -184,6 +187,20 @@ fn check_with(
     // An instruction may read a register by several operands.
     checker.found.dedup();
     checker.found
+}
+
+/// An arrival of a warp group reads what the products after it read, up to the next arrival.
+fn arrivals_read(code: &[Inst], facts: &mut [Facts]) {
+    let mut operands: Vec<RegUse> = Vec::new();
+    for (inst, facts) in code.iter().zip(facts).rev() {
+        if inst.is_group_product() {
+            operands.extend(facts.reads.iter().filter(|read| read.file == RegFile::R));
+        } else if inst.is_group_arrival() {
+            facts.late = false;
+            facts.reads.extend(operands.drain(..));
+            facts.read_marks = marks(&facts.reads);
+        }
+    }
 }
 
 struct Checker<'a> {
@@ -312,6 +329,17 @@ impl Checker<'_> {
                     });
                 }
             }
+            if inst.is_group_product() && state.before_product > 0 {
+                let needed = state.before_product;
+                found.push(Hazard {
+                    at,
+                    kind: Kind::ProductTooEarly,
+                    register: None,
+                    earlier: None,
+                    needed,
+                    found: 0,
+                });
+            }
             let facts = &self.facts[at];
             let (writes, named) = (facts.write_marks, facts.read_marks | facts.write_marks);
             for p in &state.fixed {
@@ -332,6 +360,7 @@ impl Checker<'_> {
             p.elapsed = p.elapsed.saturating_add(cycles);
             p.elapsed < p.enough
         });
+        state.before_product = state.before_product.saturating_sub(cycles);
         // Longer than a scoreboard takes to be seen.
         let seen = if inst.control.stall == 0 { SCOREBOARD_DELAY } else { cycles };
         for since in &mut state.since_set {
@@ -476,6 +505,7 @@ impl Checker<'_> {
                 p.told_by |= tells;
             }
         }
+        state.before_product = state.before_product.max(latency::before_product(inst));
         // The same instruction again, by a loop.
         state.fixed.retain(|p| p.at as usize != at);
         if !facts.variable {
@@ -487,9 +517,7 @@ impl Checker<'_> {
         if latency::reads_late(self.sm, inst) {
             let uniform =
                 facts.reads.iter().enumerate().filter(|(_, r)| matches!(r.file, RegFile::UR | RegFile::UP));
-            add(&mut state.fixed, at, guard, uniform, PendingAccess::FixedRead, |_| {
-                (0, latency::late_read(inst))
-            });
+            add(&mut state.fixed, at, guard, uniform, PendingAccess::FixedRead, |_| (0, latency::LATE_READ));
         }
         if !facts.variable && !facts.late {
             return;

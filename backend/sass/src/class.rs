@@ -135,6 +135,16 @@ impl Inst {
         }
     }
 
+    /// A product of a warp group, which goes on beside the code.
+    pub fn is_group_product(&self) -> bool {
+        matches!(self.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+    }
+
+    /// The arrival of a warp group, after which its products may read registers.
+    pub fn is_group_arrival(&self) -> bool {
+        self.form().name == "WARPGROUP.ARRIVE"
+    }
+
     fn is_local_fence(&self) -> bool {
         self.text(Field::Mode) == Some(".ALL") && self.text(Field::Scope) == Some(".CTA")
     }

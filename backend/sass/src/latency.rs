@@ -40,11 +40,7 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
                 .or(early_predicate(sm, producer, def, column))
                 .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
                 .saturating_sub(late_operand(sm, consumer, read))
-                .max(if is_group_product(consumer) && read.file == RegFile::R {
-                    GROUP_OPERAND
-                } else {
-                    LEAST_READ
-                })
+                .max(least_for_product(consumer, read))
         }
         // Nothing else writes registers.
         None => 1,
@@ -97,49 +93,50 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
 pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
     let quick = matches!(writer.class(sm), Class::UniformMove | Class::VoteUniform);
     match read.file {
-        // Descriptors: ptxas does not overwrite them while the product reads its left matrix.
-        RegFile::UR | RegFile::UP if is_group_product(reader) => late_read(reader),
-        RegFile::UR if quick && reads_late(sm, reader) => late_read(reader),
+        RegFile::UR if quick && reads_late(sm, reader) => LATE_READ,
         RegFile::UP if quick && reads_late(sm, reader) && read.role != Role::Guard => 2,
         _ => 1,
     }
 }
 
-/// Cycles from the issue of a reader after which any instruction may overwrite what it read: the longest [`war`].
-pub fn late_read(reader: &Inst) -> u8 {
-    match (is_group_product(reader), reads_left_matrix(reader)) {
-        (true, true) => PRODUCT_OF_REGISTERS,
-        (true, false) => 4,
-        _ => 3,
-    }
-}
+/// The longest [`war`].
+pub const LATE_READ: u8 = 3;
 
-/// Whether an instruction reads uniform registers after its issue: what computes in them does, and products of warp groups.
+/// Whether an instruction reads uniform registers after its issue: what computes in them does.
 pub fn reads_late(sm: Sm, inst: &Inst) -> bool {
-    inst.class(sm) == Class::Uniform || is_group_product(inst)
+    inst.class(sm) == Class::Uniform
 }
 
-/// Cycles from the issue of a product whose left matrix is in registers to that of the next product.
-pub fn between_products(first: &Inst, second: &Inst) -> u8 {
-    if is_group_product(first) && is_group_product(second) && reads_left_matrix(first) {
-        PRODUCT_OF_REGISTERS
-    } else {
-        0
+/// Cycles from the issue of an instruction to that of the next product of a warp group, whatever registers these use. The
+/// least that ptxas leaves: after an arrival 6, after a product one for every eight columns, less 4.
+pub fn before_product(inst: &Inst) -> u8 {
+    if inst.is_group_arrival() {
+        return ARRIVAL;
     }
+    let columns =
+        inst.text(Field::Size).filter(|_| inst.is_group_product()).and_then(|shape| shape.split('x').nth(1));
+    let columns: u16 = columns.and_then(|columns| columns.parse().ok()).unwrap_or(0);
+    (columns / 8).saturating_sub(4) as u8
 }
 
-/// Cycles in which a product of a warp group reads its left matrix from registers. The least that ptxas leaves to the next one.
-const PRODUCT_OF_REGISTERS: u8 = 12;
+const ARRIVAL: u8 = 6;
 
-/// The least distance from arithmetic to a product of a warp group that reads its result, in ptxas's code.
-const GROUP_OPERAND: u8 = 10;
+/// The least distance in ptxas's code from arithmetic to a product of a warp group that reads its result as the left matrix,
+/// and as the sum. The arrival between them comes [`ARRIVAL`] cycles before the product.
+const LEFT_MATRIX: u8 = 10;
+const SUM: u8 = 12;
 
-fn is_group_product(inst: &Inst) -> bool {
-    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
-}
-
-fn reads_left_matrix(inst: &Inst) -> bool {
-    inst.register(Field::Ra).is_some()
+/// What [`raw`] is at least for the operands in general registers of products, and of the arrival before them.
+fn least_for_product(consumer: &Inst, read: &RegUse) -> u8 {
+    if read.file != RegFile::R {
+        return LEAST_READ;
+    }
+    let cycles = if read.role == Role::C { SUM } else { LEFT_MATRIX };
+    match consumer {
+        arrival if arrival.is_group_arrival() => cycles - ARRIVAL,
+        product if product.is_group_product() => cycles,
+        _ => LEAST_READ,
+    }
 }
 
 /// Cycles from the issue of a producer after which no reader can be too early: no [`raw`] or [`waw`] of it is
@@ -305,7 +302,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         _ if predicate => Column::Guard,
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
         Class::UniformLoad => Column::Xu,
-        _ if ["MATCH", "SYNCS"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => Column::Xu,
+        _ if ["MATCH", "SYNCS", "WARPGROUP"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => {
+            Column::Xu
+        }
         Class::Texture => Column::Texture,
         _ if ["SUST", "SURED", "SUATOM", "STTM"].contains(&inst.form().mnemonic) => Column::Texture,
         Class::Load if inst.form().mnemonic == "LDG" => Column::Ldg,

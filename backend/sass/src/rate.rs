@@ -203,7 +203,7 @@ fn products(sm: Sm, inst: &Inst) -> Option<(u32, u64)> {
     let name = inst.form().name;
     let singles = !matches!(inst.text(Field::Type), Some(".F16"));
     let each = match inst.class(sm) {
-        Class::Async if matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA") => {
+        Class::Async if inst.is_group_product() => {
             let each = figure(sm, GroupProduct);
             match inst.form().mnemonic {
                 "HGMMA" if inst.text(Field::SrcType) == Some(".TF32") => 2 * each,

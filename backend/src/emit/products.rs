@@ -21,26 +21,18 @@ pub(super) const NO_GROUP: u64 = 7;
 /// A count above the most groups that a wait can leave in flight. Counts saturate here.
 const MANY: u8 = 9;
 
-fn is_product(inst: &Inst) -> bool {
-    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
-}
-
-fn is_arrival(inst: &Inst) -> bool {
-    inst.form().name == "WARPGROUP.ARRIVE"
-}
-
 /// The number of groups that a wait leaves in flight.
 fn wait(inst: &Inst) -> Option<u8> {
     (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
 }
 
 fn ends_group(inst: &Inst) -> bool {
-    is_product(inst) && inst.get(Field::Scoreboard) == Some(GROUP)
+    inst.is_group_product() && inst.get(Field::Scoreboard) == Some(GROUP)
 }
 
 /// Ends a group with the last product, if that is in no group yet.
 pub(super) fn close(insts: &mut [MachInst]) -> bool {
-    match insts.iter_mut().rev().find(|made| is_product(&made.inst)) {
+    match insts.iter_mut().rev().find(|made| made.inst.is_group_product()) {
         Some(last) if !ends_group(&last.inst) => {
             last.inst.set(Field::Scoreboard, GROUP);
             true
@@ -51,7 +43,7 @@ pub(super) fn close(insts: &mut [MachInst]) -> bool {
 
 /// Closes groups, adds the missing waits, and removes redundant arrivals.
 pub(super) fn settle(sm: Sm, blocks: &mut [Block]) {
-    if !blocks.iter().flat_map(|block| &block.insts).any(|made| is_product(&made.inst)) {
+    if !blocks.iter().flat_map(|block| &block.insts).any(|made| made.inst.is_group_product()) {
         return;
     }
     for block in blocks.iter_mut() {
@@ -95,7 +87,7 @@ impl Begun {
         let sum = |of: &&RegUse| of.role == Role::Dst;
         // Products with the same accumulator registers accumulate in order.
         let (own, theirs) = (used.iter().find(sum), self.used.iter().find(sum));
-        let goes_on = is_product(inst)
+        let goes_on = inst.is_group_product()
             && own.zip(theirs).is_some_and(|(a, b)| (a.index, a.count) == (b.index, b.count));
         let conflicts = |mine: &RegUse, its: &RegUse| {
             let written = [mine, its].map(|of| matches!(of.role, Role::Dst | Role::C));
@@ -116,7 +108,7 @@ impl InFlight {
         if let Some(left) = wait(inst) {
             self.0.retain(|begun| begun.ended <= left);
         }
-        if is_product(inst) {
+        if inst.is_group_product() {
             self.0.retain(|begun| begun.at != at);
             let place = self.0.partition_point(|begun| begun.at < at);
             self.0.insert(place, Begun { at, used: general(sm, inst), ended: 0 });
@@ -174,7 +166,7 @@ fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
                 let left = ended.max(1) - 1;
                 // It comes before the arrival.
                 let place = made.len()
-                    - usize::from(made.last().is_some_and(|last: &MachInst| is_arrival(&last.inst)));
+                    - usize::from(made.last().is_some_and(|last: &MachInst| last.inst.is_group_arrival()));
                 let wait = wait_for(sm, left);
                 state.pass(sm, &wait.inst, (b, at));
                 made.insert(place, wait);
@@ -202,10 +194,10 @@ fn share_arrivals(sm: Sm, insts: &mut Vec<MachInst>) {
     let mut dead = vec![false; insts.len()];
     for at in 0..insts.len() {
         let inst = &insts[at].inst;
-        if is_product(inst) {
+        if inst.is_group_product() {
             let used = general(sm, inst);
             let touched = |fresh: &[RegUse]| fresh.iter().any(|of| used.iter().any(|own| overlap(of, own)));
-            if at > 0 && is_arrival(&insts[at - 1].inst) {
+            if at > 0 && insts[at - 1].inst.is_group_arrival() {
                 dead[at - 1] = fresh.as_ref().is_some_and(|fresh| !touched(fresh));
                 if !dead[at - 1] {
                     fresh = Some(Vec::new());

@@ -22,7 +22,7 @@ pub enum Queue {
 /// The queue in which an instruction reads its sources.
 pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match inst.class(sm) {
-        Class::Async if is_group_product(inst) => Some(Queue::WarpGroup),
+        Class::Async if inst.is_group_product() => Some(Queue::WarpGroup),
         Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
@@ -54,7 +54,11 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
 pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
     let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
     let eight_rows = |inst: &Inst| matches!(inst.text(Field::Size), None | Some(".8x8x4"));
-    let sum = both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
+    if producer.is_group_product() && consumer.is_group_arrival() {
+        return true;
+    }
+    let sum =
+        both(&Inst::is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
     sum && read.role == Role::C
 }
 
@@ -65,12 +69,7 @@ pub fn group_wait(inst: &Inst) -> Option<u8> {
 
 /// Whether an instruction closes the current group of warp group products, itself included.
 pub fn ends_product_group(inst: &Inst) -> bool {
-    is_group_product(inst) && inst.get(Field::Scoreboard) == Some(0)
-}
-
-/// A product of a group of warps, which goes on beside the code: `WARPGROUP.DEPBAR` tells of it.
-fn is_group_product(inst: &Inst) -> bool {
-    matches!(name(inst), "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+    inst.is_group_product() && inst.get(Field::Scoreboard) == Some(0)
 }
 
 pub(super) fn same(a: Option<Queue>, b: Option<Queue>) -> bool {

@@ -102,11 +102,13 @@ pub(super) struct State {
     pub(super) pending: Vec<InProgress>,
     /// Cycles since each scoreboard was last set.
     pub(super) since_set: [u8; 6],
+    /// Cycles that must pass before the next product of a warp group.
+    pub(super) before_product: u8,
 }
 
 impl State {
     pub(super) fn start() -> State {
-        State { fixed: Vec::new(), pending: Vec::new(), since_set: [SCOREBOARD_DELAY; 6] }
+        State { fixed: Vec::new(), pending: Vec::new(), since_set: [SCOREBOARD_DELAY; 6], before_product: 0 }
     }
 
     pub(super) fn sort(&mut self) {
@@ -116,7 +118,8 @@ impl State {
 
     /// Whether the state got worse.
     pub(super) fn unite(&mut self, other: &State) -> bool {
-        let mut changed = false;
+        let mut changed = other.before_product > self.before_product;
+        self.before_product = self.before_product.max(other.before_product);
         for (mine, theirs) in self.since_set.iter_mut().zip(other.since_set) {
             changed |= theirs < *mine;
             *mine = theirs.min(*mine);

@@ -122,6 +122,39 @@ fn products_end_by_groups() {
     );
 }
 
+/// Products begin some cycles after the arrival, and the arrival some after what their registers are written by.
+#[test]
+fn products_begin_after_an_arrival() {
+    let found = |lines: &[&str]| {
+        let parse = |(at, line): (usize, &&str)| {
+            let (stall, text) = line.split_once(": ").expect("stall: text");
+            let mut inst = sass::parse(Sm(90), text, at as u64 * 16).expect("an instruction");
+            (inst.control.stall, inst.control.yield_) = (stall[1..].parse().expect("cycles"), true);
+            inst
+        };
+        let code: Vec<Inst> = lines.iter().enumerate().map(parse).collect();
+        check(Sm(90), &code, &[]).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let product = "s3: HGMMA.64x64x16.F32 R24, R4, gdesc[UR4], R24, gsb0";
+    assert_eq!(found(&["s6: WARPGROUP.ARRIVE", product]), [""; 0]);
+    assert_eq!(found(&["s5: WARPGROUP.ARRIVE", product]), ["0x0010: ProductTooEarly, 0 of 1 cycles"]);
+    let wide = "s12: HGMMA.64x128x16.F32 R88, gdesc[UR8], R88";
+    assert_eq!(found(&[wide, product]), [""; 0]);
+    assert_eq!(found(&["s2: NOP", &wide.replace("s12", "s11"), product]).len(), 1);
+    let sum = |stall: u8| found(&[&format!("s{stall}: FMUL R30, R1, R2"), "s9: WARPGROUP.ARRIVE", product]);
+    assert_eq!(sum(6), [""; 0]);
+    assert_eq!(sum(5), ["0x0010: ReadAfterWrite of R30 after 0x0000, 5 of 6 cycles"]);
+    let factor = |stall: u8| found(&[&format!("s{stall}: MOV R5, R2"), "s6: WARPGROUP.ARRIVE", product]);
+    assert_eq!(factor(4), [""; 0]);
+    assert_eq!(
+        factor(3),
+        [
+            "0x0010: ReadAfterWrite of R5 after 0x0000, 3 of 4 cycles",
+            "0x0020: ReadAfterWrite of R5 after 0x0000, 9 of 10 cycles"
+        ]
+    );
+}
+
 /// Where the threads are together a `BRA.DIV` falls through, and what follows it is in progress where paths join.
 #[test]
 fn a_branch_for_diverged_threads_may_not_be_taken() {

@@ -5,7 +5,7 @@
 
 use crate::CodegenError;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Term};
-use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
+use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign, VoteMode};
 use crate::ori::signature::{fold_modifiers, special};
 use crate::phase::edit::{Defs, Replacements, known};
 use crate::phases::Context;
@@ -157,6 +157,9 @@ fn value_of(inst: &Inst) -> Option<Src> {
             0x0f => Some(srcs[0].not()),
             _ => None,
         },
+        // Some thread votes.
+        Op::Voteu { mode: VoteMode::All | VoteMode::Any } => matches!(srcs[0].kind, SrcKind::Pred(_))
+            .then(|| if srcs[0].is_true() { Src::TRUE } else { Src::FALSE }),
         Op::Sel | Op::Fsel { .. } => {
             let (yes, no) = (plain(&srcs[0])?, plain(&srcs[1])?);
             match srcs[2] {

@@ -39,7 +39,7 @@ pub(crate) struct InstFacts {
 impl InstFacts {
     pub(crate) fn new(sm: Sm, inst: &Inst) -> InstFacts {
         let mnemonic = name(inst);
-        let product = matches!(mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA");
+        let product = inst.is_group_product();
         let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
         inst.uses(sm).for_each(|used| match used.role {
             Role::Dst => writes.push(used),
@@ -91,10 +91,12 @@ impl InstFacts {
             if facts.product {
                 taken.extend(facts.reads.iter().chain(&facts.writes).filter(|of| of.file == RegFile::R));
                 results.extend(facts.writes.iter().copied());
-            } else if made.inst.form().name == "WARPGROUP.ARRIVE" {
+            } else if made.inst.is_group_arrival() {
                 facts.late = false;
                 facts.writes.extend(results.drain(..));
-                facts.reads.extend(taken.drain(..).map(|of| RegUse { role: Role::A, ..of }));
+                // A register that a product only writes counts as its sum.
+                let role = |of: &RegUse| if of.role == Role::Dst { Role::C } else { of.role };
+                facts.reads.extend(taken.drain(..).map(|of| RegUse { role: role(&of), ..of }));
             }
         }
     }

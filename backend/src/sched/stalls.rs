@@ -156,7 +156,8 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     let sets = control.write_sb.is_some() || control.read_sb.is_some();
     let results = facts.writes.iter().filter(|_| !facts.variable);
     let longest = results.map(|def| u16::from(latency::longest(sm, inst, def))).max();
-    let late = if latency::reads_late(sm, inst) { latency::late_read(inst) } else { 0 };
+    let late = if latency::reads_late(sm, inst) { latency::LATE_READ } else { 0 };
+    let late = late.max(latency::before_product(inst));
     longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 }).max(late.into())
 }
 
@@ -164,7 +165,8 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
 pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
     let (first, first_facts) = producer;
     let (second, second_facts) = consumer;
-    let mut cycles = u16::from(latency::between_products(first, second));
+    let before_product = if second_facts.product { latency::before_product(first) } else { 0 };
+    let mut cycles = u16::from(before_product);
     let control = &first.control;
     let sets = [control.write_sb, control.read_sb].into_iter().flatten();
     // A count of zero lets the hardware pause, for longer than a scoreboard takes to be seen.

@@ -130,7 +130,7 @@ fn what(sm: Sm, inst: &Inst, result: Option<u32>) -> What {
         "CCTL" if form.name.starts_with("CCTL.IVALL") => What::Invalidates,
         "LDGDEPBAR" => What::ClosesCopies,
         "UTMACMDFLUSH" => What::ClosesBulkCopies,
-        "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => What::GroupProduct(inst.get(Field::Scoreboard) == Some(0)),
+        _ if inst.is_group_product() => What::GroupProduct(inst.get(Field::Scoreboard) == Some(0)),
         "WARPGROUP" if form.name == "WARPGROUP.DEPBAR" => {
             What::WaitsForProducts(inst.get(Field::Imm2).unwrap_or(0) as usize)
         }

@@ -9,7 +9,6 @@
 
 use super::facts::Facts;
 use super::step::Step;
-use super::warpgroup::is_product;
 use super::{Block, Result};
 use crate::launch::FaultKind;
 use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, forwards};
@@ -109,7 +108,7 @@ impl Timing {
     /// The products of a warp group are over but for those at some places.
     pub(super) fn finish_products(&mut self, code: &[Step], left: &[u32]) {
         self.in_progress
-            .retain(|access| !is_product(&code[access.at as usize].inst) || left.contains(&access.at));
+            .retain(|access| !code[access.at as usize].inst.is_group_product() || left.contains(&access.at));
     }
 
     /// Issues an instruction at `now` for a group, `active` of whose threads it acts in.
@@ -303,7 +302,7 @@ fn endangered(
     };
     let late = |needed: u8| needed == latency::UNKNOWN || passed < needed.into();
     // Products of a warp group add to their results in order.
-    let in_order = is_product(&producer.inst) && is_product(&step.inst);
+    let in_order = producer.inst.is_group_product() && step.inst.is_group_product();
     if earlier.access != PendingAccess::LateRead {
         for (read, range) in &step.facts.reads {
             if in_order && read.role == Role::C {

@@ -69,11 +69,6 @@ fn product(inst: &Inst) -> Option<Product> {
     Some(Product { columns, depth, a, b, sum, negated, transposed })
 }
 
-/// Whether an instruction is a product of a warp group.
-pub(super) fn is_product(inst: &Inst) -> bool {
-    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
-}
-
 /// Whether a product has no result and only ends a group.
 fn is_empty(inst: &Inst) -> bool {
     inst.get(Field::Rd) == Some(RZ)
