@@ -30,6 +30,7 @@ use crate::runtime;
 use crate::shown::{Mark, Word};
 use crate::target::Target;
 pub(crate) use generic::{any_form, encodes, takes_uniform};
+pub(crate) use warp::parts_warps;
 
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{BranchTarget, Leave, Plan};

@@ -165,7 +165,8 @@ impl Legalizer<'_> {
         if !self.constant_operands {
             self.constants_of_old(func, inst);
         }
-        if let (Op::Warpsync { .. }, [mask], false) = (inst.op, &inst.srcs[..], self.mask_operands)
+        if let (Op::Warpsync { exclusive }, [mask]) = (inst.op, &inst.srcs[..])
+            && (exclusive || !self.mask_operands)
             && mask.kind != SrcKind::Imm(u32::MAX)
         {
             inst.srcs[0] = self.register(func, *mask, 1, inst.src);

@@ -153,14 +153,21 @@ impl Emitter<'_> {
             let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", if is_imm(mask) { "" } else { "r" })?;
             if sync.has(Field::Ra) {
                 sync.reg(Field::Ra, File::R, mask);
-                if exclusive {
-                    sync.text(Field::Mode, ".EXCLUSIVE");
-                }
             } else {
                 sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
+            }
+            // The whole warp has nobody to part from.
+            if exclusive && mask.kind != SrcKind::Imm(u32::MAX) {
+                sync.text(Field::Mode, ".EXCLUSIVE");
             }
             sync
         };
         self.push(sync, Some(inst.src), FENCE)
     }
+}
+
+/// Whether `WARPSYNC` can part threads whose masks differ.
+pub(crate) fn parts_warps(sm: sass::Sm) -> bool {
+    let form = sass::lookup(sm, "WARPSYNC", "r");
+    form.and_then(|id| sass::form(id).spec(Field::Mode)).is_some_and(|mode| mode.allows(1))
 }

@@ -238,7 +238,7 @@ impl Block<'_> {
                     inst.text(Field::Mode) == Some(".EXCLUSIVE") || form.name == "WARPSYNC.COLLECTIVE";
                 let live = self.warps[w].live();
                 let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
-                if !inst.has(Field::Ra) || says_so || !is_met {
+                if says_so || !is_met {
                     return self.meet(w, g, active, |lane| members[lane]);
                 }
             }

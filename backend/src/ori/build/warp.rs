@@ -6,27 +6,41 @@
 
 use super::operand::known;
 use super::{Lowering, Result, Statement};
+use crate::emit;
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{
-    BARRIER_BITS, BarMode, FloatRedux, FloatType, MatchMode, Op, ReduxOp, ShflMode, VoteMode,
+    BARRIER_BITS, BarMode, Bool, FloatRedux, FloatType, ICmp, MatchMode, Op, ReduxOp, ShflMode, Sign,
+    VoteMode, lut,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
+    /// The threads of a member mask come together. Returns the mask.
     ///
-    /// `asks`: what follows asks which threads execute it together, so those that another mask names must be elsewhere.
-    fn join_warp(&mut self, instr: &Statement<'a>, mask: usize, asks: bool) -> Result<()> {
+    /// `asks`: what follows asks which threads execute it together, so those that another mask names must be elsewhere. Where
+    /// the target can't part them, the result must be reduced to the [`Self::members`].
+    fn join_warp(&mut self, instr: &Statement<'a>, mask: usize, asks: bool) -> Result<Src> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
         // With an empty member mask no thread waits, and the result is undefined.
         if known(mask) == Some(0) {
-            return Ok(());
+            return Ok(mask);
         }
         // Only the whole warp is an immediate on every target.
         let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
-        let exclusive = asks && known(mask) != Some(!0);
+        let exclusive = asks && known(mask) != Some(!0) && self.parts_warps();
         self.effect(Op::Warpsync { exclusive }, &[mask]);
-        Ok(())
+        Ok(mask)
+    }
+
+    /// Whether threads can go on without those that another mask names.
+    fn parts_warps(&self) -> bool {
+        emit::parts_warps(sass::Sm(self.sm as u8))
+    }
+
+    /// The members of a mask, where threads that are not among them may execute the operation too.
+    fn members(&self, mask: Src) -> Option<Src> {
+        (known(mask).is_none_or(|mask| mask != 0 && mask != !0) && !self.parts_warps()).then_some(mask)
     }
 
     /// A warp operation's results, one in a register and one a predicate, under the statement's guard.
@@ -94,19 +108,59 @@ impl<'a> Lowering<'a> {
     /// `vote.sync`, and `vote` of the threads that come to it together.
     pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
         let cond = self.source(instr, 1, ScalarType::Pred)?;
-        if instr.form() == FormId::VoteSync {
-            self.join_warp(instr, 2, true)?;
-        }
+        let members = match instr.form() {
+            FormId::VoteSync => self.join_warp(instr, 2, true).map(|mask| self.members(mask))?,
+            _ => None,
+        };
         let dst = self.operand(instr, 0)?;
         let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
         let ballot = self.type_of(instr, 0)? == ScalarType::B32;
-        match instr.take(&modes) {
-            Some(mode) if !ballot => self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst)),
-            None if ballot && instr.has(Mod::Ballot) => {
+        match (instr.take(&modes), members) {
+            (mode, Some(members)) if ballot == mode.is_none() => {
+                self.vote_of(instr, dst, mode, cond, members)
+            }
+            (Some(mode), None) if !ballot => self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst)),
+            (None, None) if ballot && instr.has(Mod::Ballot) => {
                 self.warp_results(Op::Vote { mode: VoteMode::Any }, &[cond], Some(dst), None)
             }
             _ => self.malformed("a vote of another type than its result"),
         }
+    }
+
+    /// A vote of those threads of a mask, among others that execute it with them.
+    fn vote_of(
+        &mut self,
+        instr: &Statement<'a>,
+        dst: &Operand,
+        mode: Option<VoteMode>,
+        cond: Src,
+        members: Src,
+    ) -> Result<()> {
+        if mode.is_none() && !instr.has(Mod::Ballot) {
+            return self.malformed("a vote of another type than its result");
+        }
+        let cond = if mode == Some(VoteMode::All) { cond.not() } else { cond };
+        let ballot = self.ballot(cond, members);
+        let compare = |cmp| Op::Isetp { cmp, sign: Sign::U32, bool_: Bool::And, ex: false };
+        match mode {
+            None => self.write(dst, ballot),
+            Some(mode) => {
+                let none = if mode == VoteMode::Any { ICmp::Ne } else { ICmp::Eq };
+                let mut holds = self.pred(compare(none), &[ballot, Src::ZERO, Src::TRUE]);
+                if mode == VoteMode::Eq {
+                    let all = self.pred(compare(ICmp::Eq), &[ballot, members, Src::TRUE]);
+                    holds = self.plop3(lut::A | lut::B, holds, all, Src::TRUE);
+                }
+                self.write(dst, holds)
+            }
+        }
+    }
+
+    /// Those threads of a mask for which a predicate holds.
+    fn ballot(&mut self, cond: Src, members: Src) -> Src {
+        let all = self.new_value(File::R, 1);
+        self.guarded(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(all)], &[cond], &[]);
+        self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[all.into(), members, Src::ZERO])
     }
 
     /// `pmevent`: one event by its number, or those of a mask.
@@ -124,8 +178,22 @@ impl<'a> Lowering<'a> {
         let modes = [(Mod::All, MatchMode::All), (Mod::Any, MatchMode::Any)];
         let Some(mode) = instr.take(&modes) else { return self.malformed("a match without its mode") };
         let a = self.source(instr, 1, ty)?;
-        self.join_warp(instr, 2, true)?;
+        let mask = self.join_warp(instr, 2, true)?;
         let (reg, pred) = self.destinations(instr)?;
+        if let Some(members) = self.members(mask) {
+            let equal = self.new_value(File::R, 1);
+            let op = Op::Match { mode: MatchMode::Any, wide: ty.bits() == 64 };
+            self.guarded(op, &[Dst::Value(equal)], &[a], &[]);
+            let equal = self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[equal.into(), members, Src::ZERO]);
+            if mode == MatchMode::Any {
+                return self.write(reg, equal);
+            }
+            let is_equal = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
+            let all = self.pred(is_equal, &[equal, members, Src::TRUE]);
+            let whole = self.reg(Op::Sel, &[members, Src::ZERO, all]);
+            self.write(reg, whole)?;
+            return pred.map_or(Ok(()), |pred| self.write(pred, all));
+        }
         self.warp_results(Op::Match { mode, wide: ty.bits() == 64 }, &[a], Some(reg), pred)
     }
 
@@ -201,7 +269,7 @@ impl<'a> Lowering<'a> {
             // It names no thread.
             self.out.facts.never.push(self.src);
         }
-        self.join_warp(instr, 0, false)
+        self.join_warp(instr, 0, false).map(|_| ())
     }
 
     /// `bar` and `barrier`: `sync`, `arrive` and `red`.
