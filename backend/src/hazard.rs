@@ -22,6 +22,7 @@ use crate::target::HIDDEN_REGISTERS;
 use flow::Flow;
 pub(crate) use flow::is_unconditional;
 use queue::{MOST_BEHIND, counted_wait, name, same};
+use sass::latency::Spaced;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, Told, latency};
 use smallvec::SmallVec;
 use state::{Guard, InProgress, PendingAccess, State, add, marks};
@@ -55,8 +56,8 @@ pub enum Kind {
     WriteAfterRead,
     /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
     WaitTooEarly,
-    /// A product of a warp group too soon after an arrival or another product.
-    ProductTooEarly,
+    /// An instruction of a [`Spaced`] kind too soon after one that it keeps a distance from.
+    TooClose,
     /// A stall count and yield bit that do not go together.
     IllegalStall,
     /// A scoreboard that does not exist, or on an instruction that takes none.
@@ -329,11 +330,11 @@ impl Checker<'_> {
                     });
                 }
             }
-            if inst.is_group_product() && state.before_product > 0 {
-                let needed = state.before_product;
+            let needed = Spaced::of(inst).map_or(0, |kind| state.before[kind as usize]);
+            if needed > 0 {
                 found.push(Hazard {
                     at,
-                    kind: Kind::ProductTooEarly,
+                    kind: Kind::TooClose,
                     register: None,
                     earlier: None,
                     needed,
@@ -360,7 +361,7 @@ impl Checker<'_> {
             p.elapsed = p.elapsed.saturating_add(cycles);
             p.elapsed < p.enough
         });
-        state.before_product = state.before_product.saturating_sub(cycles);
+        state.before.iter_mut().for_each(|left| *left = left.saturating_sub(cycles));
         // Longer than a scoreboard takes to be seen.
         let seen = if inst.control.stall == 0 { SCOREBOARD_DELAY } else { cycles };
         for since in &mut state.since_set {
@@ -505,7 +506,10 @@ impl Checker<'_> {
                 p.told_by |= tells;
             }
         }
-        state.before_product = state.before_product.max(latency::before_product(inst));
+        for kind in Spaced::ALL {
+            let left = &mut state.before[kind as usize];
+            *left = kind.after(self.sm, inst).max(*left);
+        }
         // The same instruction again, by a loop.
         state.fixed.retain(|p| p.at as usize != at);
         if !facts.variable {

@@ -107,16 +107,41 @@ pub fn reads_late(sm: Sm, inst: &Inst) -> bool {
     inst.class(sm) == Class::Uniform
 }
 
-/// Cycles from the issue of an instruction to that of the next product of a warp group, whatever registers these use. The
-/// least that ptxas leaves: after an arrival 6, after a product one for every eight columns, less 4.
-pub fn before_product(inst: &Inst) -> u8 {
-    if inst.is_group_arrival() {
-        return ARRIVAL;
+/// What keeps a distance from certain instructions before it, whatever registers they use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spaced {
+    /// A product of a warp group.
+    Product,
+    /// A branch that some threads may take and others not.
+    Branch,
+}
+
+impl Spaced {
+    pub const ALL: [Spaced; 2] = [Spaced::Product, Spaced::Branch];
+
+    pub fn of(inst: &Inst) -> Option<Spaced> {
+        match inst.form().mnemonic {
+            _ if inst.is_group_product() => Some(Spaced::Product),
+            "BRA" => Some(Spaced::Branch),
+            _ => None,
+        }
     }
-    let columns =
-        inst.text(Field::Size).filter(|_| inst.is_group_product()).and_then(|shape| shape.split('x').nth(1));
-    let columns: u16 = columns.and_then(|columns| columns.parse().ok()).unwrap_or(0);
-    (columns / 8).saturating_sub(4) as u8
+
+    /// Cycles from the issue of an instruction to that of the next one of this kind. The least that ptxas leaves: to a product 6
+    /// after an arrival, and after a product one for every eight columns, less 4; to a branch 4 after a convergence barrier
+    /// is set, from sm_90 on.
+    pub fn after(self, sm: Sm, inst: &Inst) -> u8 {
+        match self {
+            Spaced::Product if inst.is_group_arrival() => ARRIVAL,
+            Spaced::Product if inst.is_group_product() => {
+                let columns = inst.text(Field::Size).and_then(|shape| shape.split('x').nth(1));
+                let columns: u16 = columns.and_then(|columns| columns.parse().ok()).unwrap_or(0);
+                (columns / 8).saturating_sub(4) as u8
+            }
+            Spaced::Branch if sm.0 >= 90 && inst.form().mnemonic == "BSSY" => 4,
+            _ => 0,
+        }
+    }
 }
 
 const ARRIVAL: u8 = 6;

@@ -1,6 +1,7 @@
 //! The accesses in progress at a point of the code, and how they merge where paths join.
 
 use super::SCOREBOARD_DELAY;
+use sass::latency::Spaced;
 use sass::{Field, Inst, RegFile, RegUse};
 
 /// The predicate that always holds.
@@ -102,13 +103,18 @@ pub(super) struct State {
     pub(super) pending: Vec<InProgress>,
     /// Cycles since each scoreboard was last set.
     pub(super) since_set: [u8; 6],
-    /// Cycles that must pass before the next product of a warp group.
-    pub(super) before_product: u8,
+    /// Cycles that must pass before the next instruction of each [`Spaced`] kind.
+    pub(super) before: [u8; Spaced::ALL.len()],
 }
 
 impl State {
     pub(super) fn start() -> State {
-        State { fixed: Vec::new(), pending: Vec::new(), since_set: [SCOREBOARD_DELAY; 6], before_product: 0 }
+        State {
+            fixed: Vec::new(),
+            pending: Vec::new(),
+            since_set: [SCOREBOARD_DELAY; 6],
+            before: [0; Spaced::ALL.len()],
+        }
     }
 
     pub(super) fn sort(&mut self) {
@@ -118,8 +124,11 @@ impl State {
 
     /// Whether the state got worse.
     pub(super) fn unite(&mut self, other: &State) -> bool {
-        let mut changed = other.before_product > self.before_product;
-        self.before_product = self.before_product.max(other.before_product);
+        let mut changed = false;
+        for (mine, theirs) in self.before.iter_mut().zip(other.before) {
+            changed |= theirs > *mine;
+            *mine = theirs.max(*mine);
+        }
         for (mine, theirs) in self.since_set.iter_mut().zip(other.since_set) {
             changed |= theirs < *mine;
             *mine = theirs.min(*mine);

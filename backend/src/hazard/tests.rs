@@ -122,6 +122,26 @@ fn products_end_by_groups() {
     );
 }
 
+/// From sm_90 on a branch comes some cycles after a convergence barrier is set.
+#[test]
+fn branches_keep_a_distance_from_barriers() {
+    let found = |sm: u8, stall: u8| {
+        let parse = |(at, text): (usize, &&str)| {
+            let mut inst = sass::parse(Sm(sm), text, at as u64 * 16).expect("an instruction");
+            (inst.control.stall, inst.control.yield_) = (stall, true);
+            inst
+        };
+        let code: Vec<Inst> =
+            ["BSSY B0, 0x20", "@P0 BRA 0x20", "BSYNC B0"].iter().enumerate().map(parse).collect();
+        check(Sm(sm), &code, &[]).iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    for sm in [90, 100, 120] {
+        assert_eq!(found(sm, 3), [Kind::TooClose]);
+        assert_eq!(found(sm, 4), []);
+    }
+    assert_eq!(found(80, 2), []);
+}
+
 /// Products begin some cycles after the arrival, and the arrival some after what their registers are written by.
 #[test]
 fn products_begin_after_an_arrival() {
@@ -137,7 +157,7 @@ fn products_begin_after_an_arrival() {
     };
     let product = "s3: HGMMA.64x64x16.F32 R24, R4, gdesc[UR4], R24, gsb0";
     assert_eq!(found(&["s6: WARPGROUP.ARRIVE", product]), [""; 0]);
-    assert_eq!(found(&["s5: WARPGROUP.ARRIVE", product]), ["0x0010: ProductTooEarly, 0 of 1 cycles"]);
+    assert_eq!(found(&["s5: WARPGROUP.ARRIVE", product]), ["0x0010: TooClose, 0 of 1 cycles"]);
     let wide = "s12: HGMMA.64x128x16.F32 R88, gdesc[UR8], R88";
     assert_eq!(found(&[wide, product]), [""; 0]);
     assert_eq!(found(&["s2: NOP", &wide.replace("s12", "s11"), product]).len(), 1);

@@ -12,6 +12,7 @@ use super::facts::InstFacts;
 use super::sweep::Sweep;
 use crate::input::SrcId;
 use crate::mach::{Code, Effect, MachInst};
+use sass::latency::Spaced;
 use sass::{Inst, RegUse, Sm, latency};
 
 /// The most that one instruction can stall.
@@ -157,7 +158,7 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     let results = facts.writes.iter().filter(|_| !facts.variable);
     let longest = results.map(|def| u16::from(latency::longest(sm, inst, def))).max();
     let late = if latency::reads_late(sm, inst) { latency::LATE_READ } else { 0 };
-    let late = late.max(latency::before_product(inst));
+    let late = Spaced::ALL.iter().fold(late, |most, kind| most.max(kind.after(sm, inst)));
     longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 }).max(late.into())
 }
 
@@ -165,8 +166,7 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
 pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
     let (first, first_facts) = producer;
     let (second, second_facts) = consumer;
-    let before_product = if second_facts.product { latency::before_product(first) } else { 0 };
-    let mut cycles = u16::from(before_product);
+    let mut cycles = Spaced::of(second).map_or(0, |kind| u16::from(kind.after(sm, first)));
     let control = &first.control;
     let sets = [control.write_sb, control.read_sb].into_iter().flatten();
     // A count of zero lets the hardware pause, for longer than a scoreboard takes to be seen.
