@@ -34,7 +34,7 @@ struct Comment {
 pub(crate) struct Suppressions(Vec<Comment>);
 
 impl Suppressions {
-    /// Finds the comments. Where there are none, this takes no time in a file that is edited.
+    /// Finds the comments. An open file remembers whether it has any, so the text of one without is not searched.
     pub(crate) fn of(db: &dyn Db, file: SourceFile) -> Self {
         let text: &str = file.text(db);
         let mut found = Vec::new();

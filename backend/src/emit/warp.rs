@@ -156,7 +156,7 @@ impl Emitter<'_> {
             } else {
                 sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
             }
-            // The whole warp has nobody to part from.
+            // A mask of the whole warp leaves no thread out.
             if exclusive && mask.kind != SrcKind::Imm(u32::MAX) {
                 sync.text(Field::Mode, ".EXCLUSIVE");
             }
@@ -166,7 +166,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether `WARPSYNC` can part threads whose masks differ.
+/// Whether `WARPSYNC` can separate threads whose masks differ.
 pub(crate) fn parts_warps(sm: sass::Sm) -> bool {
     let form = sass::lookup(sm, "WARPSYNC", "r");
     form.and_then(|id| sass::form(id).spec(Field::Mode)).is_some_and(|mode| mode.allows(1))

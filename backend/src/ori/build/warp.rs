@@ -10,16 +10,15 @@ use crate::emit;
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{
-    BARRIER_BITS, BarMode, Bool, FloatRedux, FloatType, ICmp, MatchMode, Op, ReduxOp, ShflMode, Sign,
-    VoteMode, lut,
+    BARRIER_BITS, BarMode, FloatRedux, FloatType, ICmp, MatchMode, Op, ReduxOp, ShflMode, VoteMode, lut,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
     /// The threads of a member mask come together. Returns the mask.
     ///
-    /// `asks`: what follows asks which threads execute it together, so those that another mask names must be elsewhere. Where
-    /// the target can't part them, the result must be reduced to the [`Self::members`].
+    /// `asks`: the result of what follows depends on which threads execute it together, so threads with another mask must be
+    /// elsewhere. Where the target cannot separate them, the caller must mask the result with the [`Self::members`].
     fn join_warp(&mut self, instr: &Statement<'a>, mask: usize, asks: bool) -> Result<Src> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
         // With an empty member mask no thread waits, and the result is undefined.
@@ -33,12 +32,12 @@ impl<'a> Lowering<'a> {
         Ok(mask)
     }
 
-    /// Whether threads can go on without those that another mask names.
+    /// Whether the target can separate threads whose masks differ.
     fn parts_warps(&self) -> bool {
         emit::parts_warps(sass::Sm(self.sm as u8))
     }
 
-    /// The members of a mask, where threads that are not among them may execute the operation too.
+    /// The mask, if threads outside it may execute the operation together with its members.
     fn members(&self, mask: Src) -> Option<Src> {
         (known(mask).is_none_or(|mask| mask != 0 && mask != !0) && !self.parts_warps()).then_some(mask)
     }
@@ -107,60 +106,49 @@ impl<'a> Lowering<'a> {
 
     /// `vote.sync`, and `vote` of the threads that come to it together.
     pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
+        let mode = instr.take(&modes);
+        let ballot = self.type_of(instr, 0)? == ScalarType::B32;
+        if mode.is_some() == ballot || (ballot && !instr.has(Mod::Ballot)) {
+            return self.malformed("a vote of another type than its result");
+        }
         let cond = self.source(instr, 1, ScalarType::Pred)?;
         let members = match instr.form() {
             FormId::VoteSync => self.join_warp(instr, 2, true).map(|mask| self.members(mask))?,
             _ => None,
         };
         let dst = self.operand(instr, 0)?;
-        let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
-        let ballot = self.type_of(instr, 0)? == ScalarType::B32;
-        match (instr.take(&modes), members) {
-            (mode, Some(members)) if ballot == mode.is_none() => {
-                self.vote_of(instr, dst, mode, cond, members)
+        match (members, mode) {
+            (Some(members), _) => {
+                let result = self.vote_of(members, mode, cond);
+                self.write(dst, result)
             }
-            (Some(mode), None) if !ballot => self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst)),
-            (None, None) if ballot && instr.has(Mod::Ballot) => {
-                self.warp_results(Op::Vote { mode: VoteMode::Any }, &[cond], Some(dst), None)
-            }
-            _ => self.malformed("a vote of another type than its result"),
+            (None, Some(mode)) => self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst)),
+            (None, None) => self.warp_results(Op::Vote { mode: VoteMode::Any }, &[cond], Some(dst), None),
         }
     }
 
-    /// A vote of those threads of a mask, among others that execute it with them.
-    fn vote_of(
-        &mut self,
-        instr: &Statement<'a>,
-        dst: &Operand,
-        mode: Option<VoteMode>,
-        cond: Src,
-        members: Src,
-    ) -> Result<()> {
-        if mode.is_none() && !instr.has(Mod::Ballot) {
-            return self.malformed("a vote of another type than its result");
-        }
+    /// The vote of a mask's members, where other threads may execute it with them. Without a mode it is the ballot.
+    fn vote_of(&mut self, members: Src, mode: Option<VoteMode>, cond: Src) -> Src {
         let cond = if mode == Some(VoteMode::All) { cond.not() } else { cond };
-        let ballot = self.ballot(cond, members);
-        let compare = |cmp| Op::Isetp { cmp, sign: Sign::U32, bool_: Bool::And, ex: false };
+        let ballot = self.among(members, Op::Vote { mode: VoteMode::Any }, cond);
         match mode {
-            None => self.write(dst, ballot),
-            Some(mode) => {
-                let none = if mode == VoteMode::Any { ICmp::Ne } else { ICmp::Eq };
-                let mut holds = self.pred(compare(none), &[ballot, Src::ZERO, Src::TRUE]);
-                if mode == VoteMode::Eq {
-                    let all = self.pred(compare(ICmp::Eq), &[ballot, members, Src::TRUE]);
-                    holds = self.plop3(lut::A | lut::B, holds, all, Src::TRUE);
-                }
-                self.write(dst, holds)
+            None => ballot,
+            Some(VoteMode::Any) => self.compare(ICmp::Ne, false, ballot, Src::ZERO),
+            Some(VoteMode::All) => self.compare(ICmp::Eq, false, ballot, Src::ZERO),
+            Some(VoteMode::Eq) => {
+                let none = self.compare(ICmp::Eq, false, ballot, Src::ZERO);
+                let all = self.compare(ICmp::Eq, false, ballot, members);
+                self.plop3(lut::A | lut::B, none, all, Src::TRUE)
             }
         }
     }
 
-    /// Those threads of a mask for which a predicate holds.
-    fn ballot(&mut self, cond: Src, members: Src) -> Src {
-        let all = self.new_value(File::R, 1);
-        self.guarded(Op::Vote { mode: VoteMode::Any }, &[Dst::Value(all)], &[cond], &[]);
-        self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[all.into(), members, Src::ZERO])
+    /// Those threads in the result of a warp operation that are members of a mask.
+    fn among(&mut self, members: Src, op: Op, src: Src) -> Src {
+        let threads = self.new_value(File::R, 1);
+        self.guarded(op, &[Dst::Value(threads)], &[src], &[]);
+        self.lop3(lut::A & lut::B, threads.into(), members, Src::ZERO)
     }
 
     /// `pmevent`: one event by its number, or those of a mask.
@@ -181,15 +169,12 @@ impl<'a> Lowering<'a> {
         let mask = self.join_warp(instr, 2, true)?;
         let (reg, pred) = self.destinations(instr)?;
         if let Some(members) = self.members(mask) {
-            let equal = self.new_value(File::R, 1);
             let op = Op::Match { mode: MatchMode::Any, wide: ty.bits() == 64 };
-            self.guarded(op, &[Dst::Value(equal)], &[a], &[]);
-            let equal = self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[equal.into(), members, Src::ZERO]);
+            let equal = self.among(members, op, a);
             if mode == MatchMode::Any {
                 return self.write(reg, equal);
             }
-            let is_equal = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
-            let all = self.pred(is_equal, &[equal, members, Src::TRUE]);
+            let all = self.compare(ICmp::Eq, false, equal, members);
             let whole = self.reg(Op::Sel, &[members, Src::ZERO, all]);
             self.write(reg, whole)?;
             return pred.map_or(Ok(()), |pred| self.write(pred, all));
