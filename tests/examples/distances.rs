@@ -47,11 +47,6 @@ fn main() {
     }
 }
 
-fn overlap(a: &RegUse, b: &RegUse) -> bool {
-    let end = |r: &RegUse| u16::from(r.index) + u16::from(r.count);
-    a.file == b.file && u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
-}
-
 /// Takes the pairs of straight-line code: branches in and out end it.
 fn walk(sm: Sm, code: &[Option<Inst>], pairs: &mut BTreeMap<Pair, Seen>) {
     let targets: Vec<u64> = code
@@ -70,39 +65,40 @@ fn walk(sm: Sm, code: &[Option<Inst>], pairs: &mut BTreeMap<Pair, Seen>) {
             continue;
         };
         for read in inst.reads(sm) {
-            let writer = recent.iter().rev().find_map(|(when, earlier)| {
-                let def = earlier.writes(sm).find(|def| overlap(def, &read))?;
-                Some((*when, *earlier, def))
-            });
-            let Some((when, earlier, def)) = writer else { continue };
+            let Some((when, earlier, def)) = last(&recent, |inst| inst.writes(sm), &read) else { continue };
             let told = latency::raw(sm, earlier, &def, inst, &read);
-            if told == UNKNOWN || read.file == RegFile::B {
-                continue;
+            if read.file != RegFile::B {
+                let how = format!("{:?} {:?}", read.file, read.role);
+                note(pairs, sm, (earlier, inst), how, cycle - when, told);
             }
-            let how = format!("{:?} {:?}", read.file, read.role);
-            note(pairs, sm, (earlier, inst), how, cycle - when, told);
         }
         for over in inst.writes(sm) {
-            let writer = recent.iter().rev().find_map(|(when, earlier)| {
-                let def = earlier.writes(sm).find(|def| overlap(def, &over))?;
-                Some((*when, *earlier, def))
-            });
-            if let Some((when, earlier, def)) = writer {
+            if let Some((when, earlier, def)) = last(&recent, |inst| inst.writes(sm), &over) {
                 let told = latency::waw(sm, earlier, &def, inst, &over);
                 note(pairs, sm, (earlier, inst), format!("{:?} again", over.file), cycle - when, told);
             }
-            let reader = recent.iter().rev().find_map(|(when, earlier)| {
-                earlier.reads(sm).find(|read| overlap(read, &over)).map(|read| (*when, *earlier, read))
-            });
+            let reader = last(&recent, |inst| inst.reads(sm), &over);
             if let Some((when, earlier, read)) = reader.filter(|r| r.1.control.read_sb.is_none()) {
-                let how = format!("{:?} over", over.file);
-                note(pairs, sm, (earlier, inst), how, cycle - when, latency::war(sm, earlier, &read, inst));
+                let told = latency::war(sm, earlier, &read, inst);
+                note(pairs, sm, (earlier, inst), format!("{:?} over", over.file), cycle - when, told);
             }
         }
         recent.push((cycle, inst));
         recent.retain(|(when, _)| cycle - when < FAR);
         cycle += u32::from(inst.control.stall).max(1);
     }
+}
+
+/// The last instruction that uses a register of `of` in such a way: when it issued, and with which operand.
+fn last<'i, U: Iterator<Item = RegUse>>(
+    recent: &[(u32, &'i Inst)],
+    uses: impl Fn(&'i Inst) -> U,
+    of: &RegUse,
+) -> Option<(u32, &'i Inst, RegUse)> {
+    recent
+        .iter()
+        .rev()
+        .find_map(|&(when, inst)| Some((when, inst, uses(inst).find(|used| used.overlaps(of))?)))
 }
 
 /// Counts a pair whose second instruction issued so many cycles after the first.

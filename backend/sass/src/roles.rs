@@ -15,6 +15,14 @@ pub struct RegUse {
     pub role: Role,
 }
 
+impl RegUse {
+    /// Whether the two share a register.
+    pub fn overlaps(&self, other: &RegUse) -> bool {
+        let end = |of: &RegUse| u16::from(of.index) + u16::from(of.count);
+        self.file == other.file && u16::from(self.index) < end(other) && u16::from(other.index) < end(self)
+    }
+}
+
 impl Inst {
     /// Registers read, guard included. RZ, PT and URZ are never listed.
     pub fn reads(&self, sm: Sm) -> impl Iterator<Item = RegUse> + '_ {

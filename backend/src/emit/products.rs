@@ -63,11 +63,6 @@ fn general(sm: Sm, inst: &Inst) -> SmallVec<[RegUse; 4]> {
     all
 }
 
-fn overlap(a: &RegUse, b: &RegUse) -> bool {
-    let end = |of: &RegUse| u16::from(of.index) + u16::from(of.count);
-    u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
-}
-
 /// A product in flight.
 #[derive(Clone, PartialEq, Eq)]
 struct Begun {
@@ -92,7 +87,7 @@ impl Begun {
         let conflicts = |mine: &RegUse, its: &RegUse| {
             let written = [mine, its].map(|of| matches!(of.role, Role::Dst | Role::C));
             let in_order = goes_on && written == [true, true];
-            overlap(mine, its) && !in_order && (mine.role == Role::Dst || its.role == Role::Dst)
+            mine.overlaps(its) && !in_order && (mine.role == Role::Dst || its.role == Role::Dst)
         };
         used.iter().any(|mine| self.used.iter().any(|its| conflicts(mine, its)))
     }
@@ -196,7 +191,7 @@ fn share_arrivals(sm: Sm, insts: &mut Vec<MachInst>) {
         let inst = &insts[at].inst;
         if inst.is_group_product() {
             let used = general(sm, inst);
-            let touched = |fresh: &[RegUse]| fresh.iter().any(|of| used.iter().any(|own| overlap(of, own)));
+            let touched = |fresh: &[RegUse]| fresh.iter().any(|of| used.iter().any(|own| own.overlaps(of)));
             if at > 0 && insts[at - 1].inst.is_group_arrival() {
                 dead[at - 1] = fresh.as_ref().is_some_and(|fresh| !touched(fresh));
                 if !dead[at - 1] {

@@ -13,7 +13,7 @@ use super::sweep::Sweep;
 use crate::input::SrcId;
 use crate::mach::{Code, Effect, MachInst};
 use sass::latency::Spaced;
-use sass::{Inst, RegUse, Sm, latency};
+use sass::{Inst, Sm, latency};
 
 /// The most that one instruction can stall.
 const MAX_STALL: u16 = 15;
@@ -177,24 +177,19 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
         if first_facts.variable {
             break;
         }
-        for read in second_facts.reads.iter().filter(|r| overlap(def, r)) {
+        for read in second_facts.reads.iter().filter(|r| r.overlaps(def)) {
             cycles = cycles.max(u16::from(latency::raw(sm, first, def, second, read)));
         }
-        for over in second_facts.writes.iter().filter(|w| overlap(def, w)) {
+        for over in second_facts.writes.iter().filter(|w| w.overlaps(def)) {
             cycles = cycles.max(u16::from(latency::waw(sm, first, def, second, over)));
         }
     }
     if latency::reads_late(sm, first) {
-        for read in first_facts.reads.iter().filter(|r| second_facts.writes.iter().any(|w| overlap(r, w))) {
+        for read in first_facts.reads.iter().filter(|r| second_facts.writes.iter().any(|w| w.overlaps(r))) {
             cycles = cycles.max(u16::from(latency::war(sm, first, read, second)));
         }
     }
     cycles
-}
-
-fn overlap(a: &RegUse, b: &RegUse) -> bool {
-    let (a_start, b_start) = (u16::from(a.index), u16::from(b.index));
-    a.file == b.file && a_start < b_start + u16::from(b.count) && b_start < a_start + u16::from(a.count)
 }
 
 /// Writes stall counts into the control words.

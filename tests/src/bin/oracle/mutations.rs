@@ -116,11 +116,14 @@ fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>
 
 /// The first reader of what an instruction writes, in the same straight line of code.
 fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, RegUse)> {
+    if def.file == RegFile::B {
+        return None;
+    }
     for (at, inst) in code.iter().enumerate().skip(first + 1) {
-        if let Some(read) = inst.reads(sm).find(|read| overlap(read, def)) {
+        if let Some(read) = inst.reads(sm).find(|read| read.overlaps(def)) {
             return Some((at, read));
         }
-        let overwritten = inst.writes(sm).any(|w| overlap(&w, def));
+        let overwritten = inst.writes(sm).any(|w| w.overlaps(def));
         // Waits on a counter are waits too.
         let leaves = inst.form().class == sass::Class::Branch || inst.form().mnemonic.starts_with("DEPBAR");
         if overwritten || leaves || inst.control.stall == 0 {
@@ -128,9 +131,4 @@ fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, R
         }
     }
     None
-}
-
-fn overlap(a: &RegUse, b: &RegUse) -> bool {
-    let end = |r: &RegUse| u16::from(r.index) + u16::from(r.count);
-    a.file == b.file && a.file != RegFile::B && u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
 }
