@@ -13,6 +13,7 @@ use super::walker::{Resolution, Walker};
 use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
+use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::scope::Entity;
 use crate::source_map::Usage;
@@ -112,7 +113,8 @@ impl<'db> Walker<'db> {
             self.remember(names, resolved.signature, guard, all);
         }
         let mut lowered = lowered;
-        self.put_sums(&mut lowered);
+        let is_right = self.diagnostics.count() == found;
+        self.put_sums(&mut lowered, is_right);
         if lowered.operands.iter().all(Option::is_some) {
             self.add(src, &resolved.opcode, guard, lowered.operands, names);
         } else {
@@ -120,9 +122,9 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Puts registers plus constants in the place of the registers, which the checks have seen. The vendor's assembler
-    /// adds where the register holds an integer; elsewhere what it does is not documented.
-    fn put_sums(&mut self, lowered: &mut Lowered) {
+    /// Puts registers plus constants in the place of the registers, which the checks have seen. Where the register is
+    /// no integer of at most 64 bits, ptxas crashes, does not end or drops the instruction.
+    fn put_sums(&mut self, lowered: &mut Lowered, is_right: bool) {
         for (range, addend) in std::mem::take(&mut self.sums) {
             let place = lowered.ranges.iter().position(|&place| place == range);
             let operand = place.and_then(|place| lowered.operands[place].as_mut());
@@ -132,9 +134,16 @@ impl<'db> Walker<'db> {
                     let ty = self.names.registers[register.0 as usize].ty;
                     let is_integer =
                         matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
-                    match is_integer && ty.bits() <= 64 {
-                        true => *operand = Operand::Sum(register, addend),
-                        false => self.incomplete = true,
+                    if is_integer && ty.bits() <= 64 {
+                        *operand = Operand::Sum(register, addend);
+                        continue;
+                    }
+                    self.incomplete = true;
+                    if is_right {
+                        let text = self.slice(range);
+                        let message = format!("`{text}` adds a constant to a `.{}` register", ty.text());
+                        let note = "a constant can be added only to an integer register of at most 64 bits";
+                        self.report(Diagnostic::new(&BAD_CONSTANT, range, message).note(note));
                     }
                 }
                 _ => self.incomplete = true,

@@ -399,13 +399,13 @@ fn signature_names_the_operand() {
 #[test]
 fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let db = Database::default();
-    let body = ".reg .f32 %r<4>;\nmov.f32 %r1, 0f3F800000;\nmov.f32 %r2, %r1+4;\nret;";
+    let body = ".reg .f32 %r<4>;\nmov.f32 %r1, 0f3F800000;\nst.global.f32 [%clock], %r1;\nret;";
     let file = db.add_file(kernel(body));
     assert!(ide::diagnostics(&db, file).is_empty());
     let found = ide::compile_diagnostics(&db, file);
     let text: Vec<String> =
         found.iter().map(|d| format!("{}: {}", shown(&db, file, d.range), d.message)).collect();
-    expect!["9:0 mov.f32 %r2, %r1+4;: `kernel` cannot be compiled yet: unsupported statement"]
+    expect!["9:0 st.global.f32 [%clock], %r1;: `kernel` cannot be compiled yet: unsupported statement"]
         .assert_eq(&text.join("\n"));
 }
 

@@ -35,9 +35,13 @@ fn check(target: &str, taken: &[&str], refused: &[(&str, &str)]) {
 fn a_register_with_an_offset_is_read_whatever_its_width() {
     check(
         "sm_80",
-        &["mov.u64 %ud1, %r1+4;", "add.s32 %r1, %r2, %d1+4;", "add.f64 %g1, %g2, %f1+4;", "bar.sync g+4;"],
+        &["mov.u64 %ud1, %r1+4;", "add.s32 %r1, %r2, %d1+4;", "bar.sync g+4;"],
         &[
             ("mov.u32 %r1, %f1+4;", "E0303"),
+            ("mov.f32 %f1, %f2+4;", "E0103"),
+            ("add.f64 %g1, %g2, %f1+4;", "E0103"),
+            ("and.pred %p1, %p2, %p3+1;", "E0103"),
+            ("mov.b128 %q0, %q1+4;", "E0103"),
             ("shl.b64 %d1, %d2, %d1+4;", "E0303"),
             ("add.s32 %r1+4, %r2, %r3;", "E0302"),
             ("st.global.v2.u32 [%d1], {%r1+4, %r2};", "E0103"),
