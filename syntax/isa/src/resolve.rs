@@ -620,6 +620,14 @@ mod tests {
     }
 
     #[test]
+    fn full_divisions_say_so_first() {
+        assert_eq!(form_of("div.full.ftz.f32"), FormId::DivFull);
+        assert_eq!(form_of("div.ftz.approx.f32"), FormId::DivF32);
+        assert_eq!(read("div.ftz.full.f32").unwrap_err().index(), Some(1));
+        assert_eq!(read("div.f32").unwrap_err().expected(), ["approx", "rn", "rz", "rm", "rp"]);
+    }
+
+    #[test]
     fn flags_may_be_repeated_and_choices_may_not() {
         assert_eq!(read("add.sat.sat.s32").unwrap().mods().count(), 1);
         let conflict = |index, with, form| Err(ResolveError::Conflict { index, with, form });

@@ -51,7 +51,7 @@ form_ids! {
     AddCc "add"; Addc "addc"; SubCc "sub"; Subc "subc"; MadCc "mad"; Madc "madc";
     // Floating point.
     AddF32 "add"; AddF64 "add"; SubF32 "sub"; SubF64 "sub"; MulF32 "mul"; MulF64 "mul"; FmaF32 "fma"; FmaF64 "fma";
-    MadF32 "mad"; MadF64 "mad"; DivF32 "div"; DivF64 "div"; AbsFloat "abs"; NegFloat "neg"; MinF32 "min"; MinF64 "min";
+    MadF32 "mad"; MadF64 "mad"; DivFull "div"; DivF32 "div"; DivF64 "div"; AbsFloat "abs"; NegFloat "neg"; MinF32 "min"; MinF64 "min";
     MaxF32 "max"; MaxF64 "max"; RcpF32 "rcp"; RcpF64 "rcp"; RcpApproxF64 "rcp"; SqrtF32 "sqrt"; SqrtF64 "sqrt";
     RsqrtF32 "rsqrt"; RsqrtF64 "rsqrt"; Sin "sin"; Cos "cos"; Lg2 "lg2"; Ex2 "ex2"; Tanh "tanh"; Testp "testp";
     Copysign "copysign";

@@ -198,7 +198,9 @@ fn register(opcode: &Opcode, ty: ExpectedType, values: Values) -> &'static str {
     match ty {
         // Where the hardware's error is small.
         ExpectedType::Typed(ScalarType::F32) if matches!(opcode.form, FormId::Sin | FormId::Cos) => "angle",
-        ExpectedType::Typed(ScalarType::F32) if opcode.form == FormId::DivF32 && approximates(opcode) => {
+        ExpectedType::Typed(ScalarType::F32)
+            if matches!(opcode.form, FormId::DivFull | FormId::DivF32) && approximates(opcode) =>
+        {
             "s32"
         }
         ExpectedType::Typed(ty) => ty.text(),

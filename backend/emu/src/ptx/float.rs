@@ -119,7 +119,8 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         // ptxas takes these names, which the manual does not have, and computes something else.
         F::FmaHalf if mode != Rounding::Nearest => return unsupported(instr),
         F::FmaF32 | F::FmaF64 | F::FmaF32x2 | F::MadF32 | F::MadF64 | F::FmaHalf => format.fma(a, b, c, mode),
-        F::DivF32 if approximate || op.has(Mod::Full) => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
+        F::DivFull => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
+        F::DivF32 if approximate => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
         F::DivF32 | F::DivF64 => format.div(a, b, mode),
         F::RcpF32 if approximate => function(Function::Reciprocal),
         F::RcpF32 | F::RcpF64 => format.div(format.one(), a, mode),

@@ -286,8 +286,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// `div.approx` and `div.full` of .f32.
-    pub(super) fn divide_approximately(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let (ftz, full) = (instr.has(Mod::Ftz), instr.has(Mod::Full));
+    pub(super) fn divide_approximately(&mut self, instr: &Statement<'a>, full: bool) -> Result<()> {
+        let ftz = instr.has(Mod::Ftz);
         let (mut a, mut b) =
             (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
         let divisor = b;
