@@ -67,8 +67,7 @@ impl Outbox {
             Ok(id) => format!(r#","id":{id}}}"#),
             Err(error) => return tracing::error!("id is not JSON: {error}"),
         };
-        let answer: Box<str> = answer.into();
-        self.put_parts(vec![head.into(), String::from(answer).into_bytes(), tail.into()]);
+        self.put_parts(vec![head.into(), answer.into(), tail.into()]);
     }
 
     fn put_parts(&self, mut body: Parts) {

@@ -20,9 +20,8 @@ use crate::parent::parent;
 use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
 use crate::workspace;
-use crate::written;
+use crate::written::{self, Written};
 use ptx_analysis::{CancellationToken, catch_cancelled};
-use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -111,12 +110,12 @@ impl Backend {
     }
 
     /// As [`Self::read`], for an answer that may be long: it is written where it is computed.
-    async fn write<T: Serialize, R>(
+    async fn write<R>(
         &self,
         uri: Url,
-        query: impl FnOnce(&Snapshot) -> T + Clone + Send + 'static,
+        query: impl FnOnce(&Snapshot) -> Option<Written> + Clone + Send + 'static,
     ) -> Result<Option<R>> {
-        if let Some(answer) = self.read(uri, move |s| written::write(&query(s))).await? {
+        if let Some(answer) = self.read(uri, query).await? {
             written::leave(answer);
         }
         Ok(None)

@@ -7,10 +7,22 @@
 use std::cell::RefCell;
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 /// An answer as JSON.
-pub type Written = Box<RawValue>;
+pub struct Written(Vec<u8>);
+
+impl From<String> for Written {
+    /// `json` is one value.
+    fn from(json: String) -> Self {
+        Self(json.into_bytes())
+    }
+}
+
+impl From<Written> for Vec<u8> {
+    fn from(written: Written) -> Self {
+        written.0
+    }
+}
 
 tokio::task_local! {
     static WRITTEN: RefCell<Option<Written>>;
@@ -18,7 +30,7 @@ tokio::task_local! {
 
 /// Writes an answer.
 pub fn write(answer: &impl Serialize) -> Option<Written> {
-    to_raw_value(answer).inspect_err(|error| tracing::error!("answer is not JSON: {error}")).ok()
+    serde_json::to_vec(answer).map(Written).inspect_err(|error| tracing::error!("answer is not JSON: {error}")).ok()
 }
 
 /// Leaves an answer for the task's [`collect`].
@@ -45,7 +57,7 @@ mod tests {
             number
         };
         let (first, second) = tokio::join!(collect(handler(1)), collect(handler(2)));
-        let text = |written: Option<Written>| written.unwrap().get().to_owned();
+        let text = |written: Option<Written>| String::from_utf8(written.unwrap().into()).unwrap();
         assert_eq!((first.0, text(first.1)), (1, "[1]".to_owned()));
         assert_eq!((second.0, text(second.1)), (2, "[2]".to_owned()));
         assert!(collect(async {}).await.1.is_none());

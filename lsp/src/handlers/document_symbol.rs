@@ -2,13 +2,15 @@
 
 use crate::document::Document;
 use crate::owner::Snapshot;
+use crate::written::{self, Written};
 use ptx_analysis::ide;
-use tower_lsp::lsp_types::{DocumentSymbol, DocumentSymbolResponse, SymbolKind};
+use tower_lsp::lsp_types::{DocumentSymbol, SymbolKind};
 
-pub fn handle(s: &Snapshot) -> Option<DocumentSymbolResponse> {
+pub fn handle(s: &Snapshot) -> Option<Written> {
     let lines = s.lines();
     let symbols = ide::document_symbols(&s.db, s.file);
-    Some(DocumentSymbolResponse::Nested(symbols.iter().map(|symbol| convert(lines, symbol)).collect()))
+    let symbols: Vec<_> = symbols.iter().map(|symbol| convert(lines, symbol)).collect();
+    written::write(&symbols)
 }
 
 fn convert(lines: &Document, symbol: &ide::DocumentSymbol) -> DocumentSymbol {

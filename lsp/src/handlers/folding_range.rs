@@ -1,10 +1,11 @@
 //! `textDocument/foldingRange`.
 
 use crate::owner::Snapshot;
+use crate::written::{self, Written};
 use ptx_analysis::ide::{self, FoldKind};
 use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind};
 
-pub fn handle(s: &Snapshot) -> Option<Vec<FoldingRange>> {
+pub fn handle(s: &Snapshot) -> Option<Written> {
     let lines = s.lines();
     let convert = |fold: ide::Fold| {
         let range = lines.range(fold.range);
@@ -15,5 +16,6 @@ pub fn handle(s: &Snapshot) -> Option<Vec<FoldingRange>> {
             ..Default::default()
         })
     };
-    Some(ide::folding_ranges(&s.db, s.file).into_iter().filter_map(convert).collect())
+    let folds: Vec<_> = ide::folding_ranges(&s.db, s.file).into_iter().filter_map(convert).collect();
+    written::write(&folds)
 }
