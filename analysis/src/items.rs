@@ -39,6 +39,10 @@ pub struct Item<'db> {
     #[tracked]
     #[returns(copy)]
     pub offset: TextSize,
+    /// See [`Piece::is_edited`].
+    #[tracked]
+    #[returns(copy)]
+    pub(crate) is_edited: bool,
 }
 
 impl<'db> Item<'db> {
@@ -49,6 +53,18 @@ impl<'db> Item<'db> {
     /// The item's range in the file.
     pub fn range(self, db: &'db dyn Db) -> TextRange {
         TextRange::at(self.offset(db), TextSize::of(self.text(db)))
+    }
+
+    /// Where its name is in the file, in an item that is cut as it should be.
+    pub(crate) fn name_range(self, db: &'db dyn Db) -> Option<TextRange> {
+        match Part::new(db, self) {
+            Part::Frozen { raw, .. } => raw.name,
+            Part::Edited(_) => {
+                let (pieces, offset) = (self.file(db).pieces(db), self.offset(db));
+                let index = pieces.binary_search_by_key(&offset, |piece| piece.raw.range.start()).ok()?;
+                pieces[index].raw.name
+            }
+        }
     }
 }
 
@@ -69,11 +85,11 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     let pieces = file.pieces(db);
     let mut equals: FxHashMap<(ItemKind, &str), u32> = FxHashMap::default();
     equals.reserve(pieces.len());
-    let items = pieces.iter().map(|Piece { raw, name, contents, .. }| {
+    let items = pieces.iter().map(|Piece { raw, name, contents, is_edited, .. }| {
         let equal = equals.entry((raw.kind, name)).or_default();
         let ordinal = *equal;
         *equal += 1;
-        Item::new(db, file, raw.kind, name.clone(), ordinal, contents.clone(), raw.range.start())
+        Item::new(db, file, raw.kind, name.clone(), ordinal, contents.clone(), raw.range.start(), *is_edited)
     });
     items.collect()
 }
@@ -90,7 +106,7 @@ fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> 
     let RawItem { range, kind, name, .. } = outline(db, file)[index as usize];
     let text = file.text(db);
     let name = name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
-    Item::new(db, file, kind, name, 0, text.part(range), range.start())
+    Item::new(db, file, kind, name, 0, text.part(range), range.start(), false)
 }
 
 /// An item as it lies in its file.

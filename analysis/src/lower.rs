@@ -28,6 +28,7 @@ use walker::Walker;
 use crate::db::{CacheModifiers, Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, Part, items, parts};
+use crate::signature::{ItemDecl, item_decl};
 use crate::source_map::SourceMap;
 
 /// What the walk over an item gives.
@@ -73,6 +74,10 @@ pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindin
 
 #[salsa::tracked]
 fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
+    if item.is_edited(db) {
+        // One walk for this and all that follows.
+        return lower(db, item).findings();
+    }
     let part = Part::new(db, item);
     Session::run(db, item.file(db), iter::once(part), |session| {
         session.walk(part);
@@ -130,10 +135,13 @@ impl FileFindings {
 
 /// The functions of a file that have a body, in text order.
 pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
-    items(db, file)
-        .iter()
-        .copied()
-        .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
+    items(db, file).iter().copied().filter(move |&item| has_body(db, item))
+}
+
+/// Whether an item is a function with a body. Nothing is walked for it.
+pub(crate) fn has_body<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    item.kind(db).is_function()
+        && matches!(item_decl(db, item), ItemDecl::Function(function) if function.has_body)
 }
 
 /// The source map of an item with findings.

@@ -20,7 +20,12 @@ pub struct Piece {
     pub(crate) ignores: bool,
     /// Line breaks in it.
     pub(crate) breaks: u32,
+    /// An edit of few items made it. What is asked next is about it, and it is compiled next.
+    pub(crate) is_edited: bool,
 }
+
+/// An edit of so many items, or fewer, is typing.
+const FEW: usize = 4;
 
 /// The pieces of a text, in order. Those of the text before it was edited stay as they are wherever it is the same, so
 /// that an edit takes no time for the rest of the file.
@@ -40,6 +45,7 @@ pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
     let same_after = changed - rest.len();
     let raw: Vec<RawItem> = old.iter().map(|piece| piece.raw).collect();
     let again = ptx_syntax::split_again(text, &raw, same_before, same_after);
+    let is_edited = again.items.len() <= FEW && again.kept_before + again.kept_after > 0;
     let new = again.items.into_iter().map(|raw| {
         let contents = &text[raw.range];
         Piece {
@@ -48,6 +54,7 @@ pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
             contents: Text::from(contents),
             ignores: memmem::find(contents.as_bytes(), IGNORE.as_bytes()).is_some(),
             breaks: memchr_iter(b'\n', contents.as_bytes()).count() as u32,
+            is_edited,
         }
     });
     let end = |pieces: &[Piece]| pieces.last().map_or(0, |piece| u32::from(piece.raw.range.end()));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ptx_backend::input::{Function, Linkage, SrcId, Symbol, Variable};
 use ptx_isa::Expected;
 use ptx_syntax::ast::literal;
-use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
+use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
 
 use crate::compile::compile_function;
@@ -18,7 +18,7 @@ use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
 use crate::ide::{descriptors, layout, operands};
 use crate::items::{Item, items, line_number, parse};
-use crate::locate::{Found, module_target, name_at, spot};
+use crate::locate::{Found, Spot, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::module::module;
 use crate::readable::readable_in_full;
@@ -38,7 +38,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
         return Some(Hover { range: range + item.offset(db), markdown });
     }
     let spot = spot(db, file, offset)?;
-    let token = match parse(db, spot.item).syntax().token_at_offset(spot.offset) {
+    let token = match syntax_around(db, spot).token_at_offset(spot.offset) {
         TokenAtOffset::None => return None,
         TokenAtOffset::Single(token) => token,
         TokenAtOffset::Between(left, right) => {
@@ -74,6 +74,16 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
         _ => return None,
     };
     Some(Hover { range: range + spot.item.offset(db), markdown })
+}
+
+/// A tree with what is at a place, in the ranges of the item. The statement alone, if it is one: the tree of a long
+/// function takes longer than all else that a hover needs.
+fn syntax_around(db: &dyn Db, Spot { item, offset }: Spot<'_>) -> SyntaxNode {
+    let map = &lower(db, item).map;
+    match map.statement_at(offset).and_then(|src| map.statement(src)) {
+        Some(range) => StatementParser::default().parse(&item.text(db)[range], range.start()).syntax(),
+        None => parse(db, item).syntax(),
+    }
 }
 
 fn entity(
@@ -257,7 +267,7 @@ fn instruction(
     file: SourceFile,
     item: Item<'_>,
     src: SrcId,
-    node: &ptx_syntax::SyntaxNode,
+    node: &SyntaxNode,
     token: &SyntaxToken,
     compiled: Code<'_>,
 ) -> Option<String> {

@@ -13,7 +13,8 @@ use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::Severity;
 use crate::ide::{Command, InlayHint, Lens, Standing};
 use crate::items::{Item, line_number};
-use crate::lower::{function, lower};
+use crate::locate::items_in;
+use crate::lower::{function, has_body, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 use crate::ready::Code;
@@ -50,7 +51,7 @@ pub struct FunctionResources {
     pub occupancy: Option<Occupancy>,
     /// Threads per block that the occupancy is for.
     pub threads: u32,
-    /// What a higher occupancy needs, where registers or shared memory limit it.
+    /// What a higher occupancy requires, where registers or shared memory limit it.
     pub next_step: Option<String>,
 }
 
@@ -139,13 +140,15 @@ pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (St
     (format!("not compiled: {why}{line}"), place)
 }
 
+/// The functions with a body that a range touches.
+fn functions_in<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> impl Iterator<Item = Item<'db>> {
+    items_in(db, file, Some(range)).filter(|&item| has_body(db, item))
+}
+
 /// Registers and occupancy at the ends of the lines with the names of the functions in a range.
 pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange, code: Code<'_>) -> Vec<InlayHint> {
-    let names = functions(db, file).filter(|&item| {
-        let name = lower(db, item).map.name_range();
-        name.is_some_and(|name| range.intersect(name + item.offset(db)).is_some())
-    });
-    let names: Vec<Item<'_>> = names.collect();
+    let is_shown = |item: &Item<'_>| item.name_range(db).is_some_and(|name| range.intersect(name).is_some());
+    let names: Vec<Item<'_>> = functions_in(db, file, range).filter(is_shown).collect();
     let ready = code.ready(db, file, &names);
     names
         .into_iter()
@@ -182,8 +185,7 @@ pub fn live_register_hints(
     code: Code<'_>,
 ) -> Vec<InlayHint> {
     let mut hints = Vec::new();
-    let shown: Vec<Item<'_>> =
-        functions(db, file).filter(|item| range.intersect(item.range(db)).is_some()).collect();
+    let shown: Vec<Item<'_>> = functions_in(db, file, range).collect();
     let ready = code.ready(db, file, &shown);
     for (item, _) in shown.into_iter().zip(ready).filter(|&(_, is_ready)| is_ready) {
         let Some(Ok(compiled)) = compile_function(db, item).as_deref() else { continue };
@@ -214,7 +216,7 @@ pub fn live_register_hints(
     hints
 }
 
-/// What the occupancy needs to rise: fewer registers, or less shared memory.
+/// What a higher occupancy requires: fewer registers, or less shared memory.
 fn next_step(found: &FunctionResources, sm: Sm) -> Option<String> {
     let (resources, own) = (found.resources.as_ref().ok()?, found.occupancy?);
     let today =
@@ -223,11 +225,11 @@ fn next_step(found: &FunctionResources, sm: Sm) -> Option<String> {
     match own.limiter {
         Limiter::Registers => (1..resources.registers).rev().find_map(|registers| {
             let percent = better(BlockUse { registers, ..today })?.percent();
-            Some(format!("{percent}% needs at most {registers} registers"))
+            Some(format!("{percent}% requires at most {registers} registers"))
         }),
         Limiter::SharedMemory => (0..resources.shared_bytes).rev().step_by(16).find_map(|shared| {
             let percent = better(BlockUse { shared, ..today })?.percent();
-            Some(format!("{percent}% needs at most {shared} bytes of shared memory"))
+            Some(format!("{percent}% requires at most {shared} bytes of shared memory"))
         }),
         Limiter::Warps | Limiter::Blocks => None,
     }
@@ -259,16 +261,15 @@ pub fn code_lenses(db: &Database, file: SourceFile, code: Code<'_>) -> Vec<Lens>
     let all: Vec<Item<'_>> = functions(db, file).collect();
     let ready = if is_large { vec![false; all.len()] } else { code.ready(db, file, &all) };
     let lens = |(item, is_ready): (Item<'_>, bool)| {
-        let range = lower(db, item).map.name_range()? + item.offset(db);
         let function = item.name(db).to_string();
         let command = Some(Command::ShowSass { function: function.clone() });
         if is_large {
-            let standing = Standing::Never;
+            let (standing, range) = (Standing::Never, item.name_range(db)?);
             return Some(Lens { function, standing, range, title: "Show SASS".to_owned(), command });
         }
         let found = of_item(db, file, item, is_ready)?;
         let standing = if is_ready { standing(db, item, &found) } else { Standing::Later };
-        Some(Lens { function, standing, range, title: found.summary(), command })
+        Some(Lens { function, standing, range: found.range, title: found.summary(), command })
     };
     all.into_iter().zip(ready).filter_map(lens).collect()
 }
@@ -290,7 +291,7 @@ pub(super) fn summary(found: &FunctionResources) -> String {
     if let Some(occupancy) = found.occupancy {
         let limit = format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter);
         parts.push(match &found.next_step {
-            Some(needs) => format!("{limit}; {needs}"),
+            Some(step) => format!("{limit}; {step}"),
             None => limit,
         });
     }
@@ -324,8 +325,8 @@ pub(super) fn details(found: &FunctionResources) -> String {
             occupancy.percent(),
             occupancy.limiter
         ));
-        if let Some(needs) = &found.next_step {
-            text.push_str(&format!("{needs}.\n"));
+        if let Some(step) = &found.next_step {
+            text.push_str(&format!("{step}.\n"));
         }
     }
     text

@@ -483,7 +483,7 @@ fn what_a_higher_occupancy_needs() {
         ide::function_resources(&db, file)[0].summary()
     };
     let text = summary(".shared .b8 all[40000];\n.reg .b32 %r;\nmov.u32 %r, all;\nst.shared.u32 [%r], 1;\n");
-    assert!(text.contains("limited by shared memory; 75% needs at most "), "{text}");
+    assert!(text.contains("limited by shared memory; 75% requires at most "), "{text}");
     assert!(!summary("").contains("needs"));
 }
 
