@@ -99,7 +99,7 @@ fn has_line_marker<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
 
 fn version(header: &Header, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     let message = match header.version {
-        None => "invalid PTX ISA version, expected one such as `9.0`".to_owned(),
+        None => "invalid PTX ISA version; expected a version such as `9.0`".to_owned(),
         Some(found) if found > PtxVersion::NEWEST => {
             format!("PTX ISA {found} is newer than {}, the newest known version", PtxVersion::NEWEST)
         }
@@ -136,7 +136,7 @@ fn address_size(
 /// The assembler is lenient about names: `sm_90c` is sm_90 to it, and sm_101 runs on its successor alone.
 fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
-        let message = format!("{sm} is called {} since PTX ISA {}", sm.current(), sm.current().since());
+        let message = format!("{sm} was renamed to {} in PTX ISA {}", sm.current(), sm.current().since());
         let finding = find(out, &TARGET_NAME, at, message);
         finding.note =
             Some(format!("assemblers of that version do not generate code for an architecture named {sm}"));

@@ -32,7 +32,7 @@ fn collector(name: &str) -> Option<String> {
         "fill" => "reads the operand from memory and keeps it in the buffer",
         "use" => "takes the operand from the buffer and keeps it there",
         "lastuse" => "takes the operand from the buffer for the last time",
-        _ => "reads the operand from memory and does not keep it",
+        _ => "reads the operand from memory and does not keep it in the buffer",
     };
     let (matrix, number) = buffer.split_at(1);
     let number = if number.is_empty() { String::new() } else { format!(" {number}") };

@@ -211,7 +211,7 @@ const DIRECTIVES: &[Directive] = &[
     directive("calltargets", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .calltargets function, ...;", "possible targets of an indirect call"),
     directive("callprototype", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .callprototype (result) _ (params);", "signature of an indirect call"),
     directive("align", K::Attribute, Site::DECLARATION.or(Site::PARAMETER), ANY, ".align bytes", "alignment, a power of two"),
-    directive("ptr", K::Attribute, Site::PARAMETER, Gate::since(2, 2, 10), ".ptr [.space] [.align n]", "the parameter points into a state space with the given alignment"),
+    directive("ptr", K::Attribute, Site::PARAMETER, Gate::since(2, 2, 10), ".ptr [.space] [.align n]", "the parameter is a pointer; the address that it holds is in this state space and has this alignment"),
     directive("attribute", K::Attribute, Site::DECLARATION.or(Site::MODULE), Gate::since(4, 0, 30), ".attribute(.managed | .unified(a, b))", "attributes of a variable or function"),
     directive("managed", K::Attribute, Site::DECLARATION, Gate::since(4, 0, 30), ".attribute(.managed)", "the variable is in memory shared by host and device"),
     directive("unified", K::Attribute, Site::DECLARATION.or(Site::MODULE), Gate::since(9, 0, 90), ".attribute(.unified(a, b))", "the variable or function is the same on host and device"),
