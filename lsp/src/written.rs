@@ -30,7 +30,10 @@ tokio::task_local! {
 
 /// Writes an answer.
 pub fn write(answer: &impl Serialize) -> Option<Written> {
-    serde_json::to_vec(answer).map(Written).inspect_err(|error| tracing::error!("answer is not JSON: {error}")).ok()
+    serde_json::to_vec(answer)
+        .map(Written)
+        .inspect_err(|error| tracing::error!("answer is not JSON: {error}"))
+        .ok()
 }
 
 /// Leaves an answer for the task's [`collect`].

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 
 use crate::db::Database;
+use crate::items::items;
+use crate::lower::lower;
 use crate::{compile, ide};
 
 const TEXT: &str = "\
@@ -162,4 +164,49 @@ fn one_statement_among_two_thousand_functions() {
         "trap;",
         expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
     );
+}
+
+/// The checks have walked the function that was edited, and a hover needs the tree of one statement.
+#[test]
+fn a_hover_after_an_edit_repeats_nothing() {
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = Arc::clone(&log);
+    let mut db = Database::with_hook(Box::new(move |query| sink.lock().unwrap().push(query.to_owned())));
+    let file = db.add_file(TEXT);
+    ide::diagnostics(&db, file);
+    let text = TEXT.replacen("mov.u32 %r1, 1", "mov.u32 %r2, 1", 1);
+    let mnemonic = text.find("mov.u32 %r2").unwrap();
+    db.set_text(file, text);
+    ide::diagnostics(&db, file);
+    log.lock().unwrap().clear();
+    let not_ready = |wanted: &[usize]| vec![false; wanted.len()];
+    let hover = ide::hover(&db, file, (mnemonic as u32).into(), crate::Code::IfReady(&not_ready)).unwrap();
+    assert!(hover.markdown.contains("mov.u32 d, a"), "{}", hover.markdown);
+    expect!["items 0, parse 0, item_decl 0, module 0, lower 0, environment 0, compile_function 0"]
+        .assert_eq(&counts(&log.lock().unwrap()));
+}
+
+/// Which items are functions with a body, and where their names are, is the same as after a walk.
+#[test]
+fn functions_are_known_before_a_walk() {
+    let text = TEXT.to_owned()
+        + ".func f();\n.extern .func g() { ret; }\n.entry h( { ret; }\n.entry i() .maxntid { ret; }\n\
+           .visible .func (.reg .b32 r) j(.reg .b32 a) // {\n{ ret; }\n.entry k() { { ret; }\n.entry () { }\n\
+           .func /* l */ l /* { */ (.param .b32 a[2])\n{ }\n.entry m()\n";
+    let db = Database::default();
+    let file = db.add_file(text);
+    let found: Vec<_> = compile::functions(&db, file).collect();
+    for &item in items(&db, file) {
+        let lowered = lower(&db, item);
+        let name = lowered.map.name_range().map(|range| range + item.offset(&db));
+        let is_function = lowered.has_body && name.is_some();
+        assert_eq!(found.contains(&item), is_function, "{}", item.text(&db));
+        if is_function {
+            assert_eq!(item.name_range(&db), name, "{}", item.text(&db));
+        }
+    }
+    let names: Vec<&str> = found.iter().map(|item| item.name(&db).as_str()).collect();
+    for name in ["helper", "first", "second", "g", "i", "j", "k", "l"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
 }

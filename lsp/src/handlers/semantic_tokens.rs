@@ -456,11 +456,9 @@ mod tests {
                 assert_eq!(edit.is_none(), data == expected, "{:?}", pieces.concat());
                 if let Some(Edit { start, deleted, data: inserted }) = edit {
                     let (start, count) = (start / NUMBERS, deleted / NUMBERS);
-                    let (first, last) = (count > 0).then(|| (start, start + count - 1)).unwrap_or((0, 0));
-                    let inserted = decoded(&inserted);
-                    if let (Some(new), true) = (inserted.first(), count > 0) {
-                        assert!(*new != data[first] && *inserted.last().unwrap() != data[last]);
-                    }
+                    let (removed, inserted) = (&data[start..start + count], decoded(&inserted));
+                    assert!(removed.first().zip(inserted.first()).is_none_or(|(old, new)| old != new));
+                    assert!(removed.last().zip(inserted.last()).is_none_or(|(old, new)| old != new));
                     data.splice(start..start + count, inserted);
                 }
                 assert_eq!(data, expected, "{:?}", pieces.concat());
