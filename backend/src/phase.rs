@@ -16,5 +16,6 @@ pub mod join;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;
+pub mod uniform;
 pub mod unroll;
 pub mod value_numbering;

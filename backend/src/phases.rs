@@ -149,6 +149,15 @@ pub const PHASES: &[Phase] = &[
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
     optional("OriFold", phase::fold::run, &[]).keeps_flow(),
     optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
+    optional(
+        "OriPropagateVarying",
+        phase::uniform::run,
+        &[
+            ("OriFold", "words that are known need no move"),
+            ("GvnCse", "what is computed of one value is found by that value's name"),
+        ],
+    )
+    .keeps_flow(),
     optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
     optional("OriBranchOpt", phase::branches::run, &[("OriFold", "it makes predicates known")]),
     optional(

@@ -258,6 +258,12 @@ operations! {
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    Uiadd3 "UIADD3" [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    /// Any function of three bits; bit `4a+2b+c` of `lut`.
+    Ulop3 "ULOP3" { lut: u8 = Lut } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    /// Funnel shift of low, amount, high; `hi` gives the high word.
+    Ushf "USHF" { right: bool [".R" ".L"] = Right, wrap: bool [".W"] = Wrap, ty: ShfType = Type, hi: bool [".HI"] = High }
+        [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
     /// The first where the predicate holds.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();

@@ -23,6 +23,14 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
             fold_guard(inst);
             simplify(inst);
+            if never_carries(func, &defs, &func.block(b).insts[i]) {
+                for dst in &mut func.block_mut(b).insts[i].dsts[1..] {
+                    if let Dst::Value(carry) = std::mem::replace(dst, Dst::Sink) {
+                        replaced.insert(carry, Src::FALSE);
+                    }
+                }
+            }
+            let inst = &mut func.block_mut(b).insts[i];
             let Some(Dst::Value(v)) = inst.dsts.first().copied() else { continue };
             let others_unread = inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink);
             if !inst.guard.is_true() || !others_unread {
@@ -80,6 +88,14 @@ fn simplify(inst: &mut Inst) {
                 inst.srcs.copy_from_slice(&rest);
             }
         }
+        // No carry comes in. A complement is no negation.
+        Op::Iadd3 { x: true }
+            if inst.srcs[3..].iter().all(|carry| *carry == Src::FALSE)
+                && inst.srcs[..3].iter().all(|src| src.mods == SrcMods::NONE) =>
+        {
+            inst.op = Op::Iadd3 { x: false };
+            inst.srcs.truncate(3);
+        }
         Op::Isetp { cmp, sign, bool_, ex: true } => {
             // The low words' result is known: the high words decide alone.
             let Some(Src { kind: SrcKind::Pred(low), mods }) = inst.srcs.get(3).copied() else { return };
@@ -112,6 +128,17 @@ fn simplify(inst: &mut Inst) {
         }
         _ => {}
     }
+}
+
+/// A sum that is less than 2^32 in any case and gives carries that something reads.
+fn never_carries(func: &Function, defs: &Defs, inst: &Inst) -> bool {
+    let reads = |dst: &Dst| matches!(dst, Dst::Value(_));
+    inst.op == (Op::Iadd3 { x: false })
+        && inst.guard.is_true()
+        && inst.dsts[1..].iter().any(reads)
+        && inst.srcs.iter().all(|src| src.mods == SrcMods::NONE)
+        && inst.srcs.iter().map(|src| u64::from(!zero_bits(func, defs, src, 4))).sum::<u64>()
+            <= u64::from(u32::MAX)
 }
 
 /// What the result is, from the operands alone.
@@ -291,6 +318,16 @@ fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
             }
             _ => 0,
         },
+        Op::Sgxt { wrap: false, sign: Sign::U32 } => match known(&inst.srcs[1]) {
+            Some(bits @ 0..32) => u32::MAX << bits,
+            _ => 0,
+        },
+        // As long as the largest that it can be.
+        Op::Iadd3 { x: false } if inst.srcs.iter().all(|src| src.mods == SrcMods::NONE) => {
+            let largest: u64 = inst.srcs.iter().map(|src| u64::from(!below(src))).sum();
+            u32::try_from(largest)
+                .map_or(0, |largest| u32::MAX.checked_shl(32 - largest.leading_zeros()).unwrap_or(0))
+        }
         Op::Popc => !0x3f,
         _ => 0,
     }

@@ -339,6 +339,9 @@ pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec
         Op::S2r { sr } | Op::S2ur { sr } => vec![reg(machine.special.get(&sr.0).copied().unwrap_or(0))],
         Op::Cs2r { sr, .. } => vec![reg(machine.special.get(&sr.0).copied().unwrap_or(0))],
         Op::Ulea { shift } => vec![reg((r(0) << shift).wrapping_add(r(1)))],
+        Op::Uiadd3 => vec![reg(r(0).wrapping_add(r(1)).wrapping_add(r(2)))],
+        Op::Ulop3 { lut } => vec![reg(lop3(lut, r(0), r(1), r(2)))],
+        Op::Ushf { right, wrap, ty, hi } => vec![reg(shift(right, wrap, hi, ty, [r(0), r(1), r(2)]))],
         _ => return arithmetic(machine, inst, s),
     })
 }
