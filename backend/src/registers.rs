@@ -21,6 +21,8 @@ pub(crate) const FEWEST: u32 = 24;
 const FEW_VALUES: usize = 64;
 /// Registers that allocation may take beyond those that an order is meant for, if another order is to do without.
 const NEARLY: u32 = 8;
+/// Registers by which allocation may miss what is live at one point, for the sake of runs and alignment.
+const UNSURE: u32 = 8;
 
 /// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
 ///
@@ -144,20 +146,29 @@ pub(crate) fn assign(
     let (mut best, meant) = attempt(func, limit);
     let Some(mut unordered) = unordered else { return best };
     let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
+    // First all that crowd where too much is live, then what found no registers.
+    let mut crowding = true;
     while let Ok(Allocation { spilled, .. }) = &best
         && traffic(func) > 0
         && switches.takes(Step::Remat)
     {
+        let mut values = spilled.clone();
+        if crowding {
+            values.extend(remat::crowding(&unordered, limit.saturating_sub(UNSURE)));
+        }
         let mut remade = unordered.clone();
-        if !remat::remake(&mut remade, spilled) {
-            break;
+        let mut other = None;
+        if remat::remake(&mut remade, &values) {
+            let mut func = remade.clone();
+            let (result, _) = attempt(&mut func, limit);
+            other = result.is_ok().then_some((func, result));
         }
-        let mut other = remade.clone();
-        let (result, _) = attempt(&mut other, limit);
-        if result.is_err() || traffic(&other) >= traffic(func) {
-            break;
+        match other.filter(|(other, _)| traffic(other) < traffic(func)) {
+            Some((other, result)) => (*func, best, unordered) = (other, result, remade),
+            None if crowding => {}
+            None => break,
         }
-        (*func, best, unordered) = (other, result, remade);
+        crowding = false;
     }
     for share in [7, 6, 4, 0] {
         if best.is_ok() && (traffic(func) == 0 || !switches.takes(Step::RetrySpills)) {

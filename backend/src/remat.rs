@@ -4,11 +4,11 @@
 //! change, other such values, and values that are in registers there anyway.
 
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::phase::dead_code;
-use crate::phase::edit::Defs;
+use crate::phase::edit::{Defs, for_each_use};
 use crate::regalloc::live::{Liveness, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -40,6 +40,36 @@ pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
         dead_code::remove_dead(func, &cfg);
     }
     changed
+}
+
+/// Cheap values that live through a block, which does not read them, while more is live there than `most` general
+/// registers hold.
+pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
+    let cfg = Cfg::new(func);
+    let live = Liveness::compute(func, &cfg);
+    let pressure = live.pressure(func, File::R);
+    let defs = Defs::new(func, &cfg);
+    let nothing = FxHashSet::default();
+    let mut cookbook = Cookbook { func, defs: &defs, without: &nothing, recipes: FxHashMap::default() };
+    let mut found: FxHashSet<Value> = FxHashSet::default();
+    for &b in &cfg.order {
+        let span = live.spans[b.index()];
+        let points = (0..func.block(b).insts.len()).map(|i| span.write(i));
+        let Some(peak) = points.max_by_key(|&point| pressure[point as usize]) else { continue };
+        if u32::from(pressure[peak as usize]) <= most {
+            continue;
+        }
+        let mut read: FxHashSet<Value> = FxHashSet::default();
+        for_each_use(func, b, |src| read.extend(src.value()));
+        let values = (0..func.values.len() as u32).map(Value);
+        found.extend(values.filter(|&v| {
+            let is_general = func.value(v).file == File::R;
+            is_general && !read.contains(&v) && live.live_at(v, peak) && cookbook.recipe(v).is_some()
+        }));
+    }
+    let mut found: Vec<Value> = found.into_iter().collect();
+    found.sort_unstable();
+    found
 }
 
 /// How a value is made.

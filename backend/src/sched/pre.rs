@@ -27,6 +27,9 @@ const NOT_LIVE: u32 = 3;
 const PREDICATES: u32 = 6;
 /// Candidates that one step looks at, nearest to the end of the original order first.
 const WINDOW: usize = 48;
+/// Where registers are short, it also looks at the latest of those that became candidates, so that one expression comes
+/// after another where there are more expressions than that.
+const LATEST: usize = 48;
 
 /// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
 /// asks for as few as can be. Where the function changes how many there are, it bounds blocks with the most, and others
@@ -117,7 +120,6 @@ impl Plan {
             return;
         }
         let graph = Graph::new(insts, lanes, latencies);
-        let predicates = self.original.predicates.max(PREDICATES);
         // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
         let tries = [
             Limits { general: limit, predicates: PREDICATES, depth_first: false },
@@ -127,18 +129,25 @@ impl Plan {
             Limits { general: limit * 5 / 8, predicates: PREDICATES - 2, depth_first: true },
             Limits { general: limit / 2, predicates: PREDICATES - 3, depth_first: true },
         ];
-        let fitting = tries.into_iter().find_map(|limits| {
+        // The first that fits, else that with the least too many. A predicate without a register takes a general one.
+        let excess =
+            |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
+        let mut best: Option<(Vec<u32>, u32)> = None;
+        for limits in tries {
             let (order, peak) = self.attempt(&graph, insts, lanes, limits);
-            (peak.general <= limit && peak.predicates <= predicates).then_some(order)
-        });
-        let order = match fitting {
-            Some(order) => order,
-            None if self.original.general <= limit => return,
-            None => match self.narrow {
-                Some((order, _)) => order,
-                None => return,
-            },
-        };
+            let excess = excess(peak);
+            if best.as_ref().is_none_or(|(_, least)| excess < *least) {
+                best = Some((order, excess));
+            }
+            if excess == 0 {
+                break;
+            }
+        }
+        let least = best.as_ref().map_or(u32::MAX, |(_, excess)| *excess);
+        let narrow = self.narrow.filter(|(_, peak)| excess(*peak) < least);
+        let least = narrow.as_ref().map_or(least, |(_, peak)| excess(*peak));
+        let order = narrow.map(|(order, _)| order).or(best.map(|(order, _)| order));
+        let Some(order) = order.filter(|_| least <= excess(self.original)) else { return };
         let block = func.block_mut(self.block);
         let mut insts: Vec<Option<Inst>> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
         block.insts = order.iter().rev().filter_map(|&i| insts[i as usize].take()).collect();
@@ -171,6 +180,9 @@ struct Scheduler<'a> {
     ready: Vec<u32>,
     /// Per instruction: how many were placed when it became ready.
     since: Vec<u32>,
+    /// Instructions as they became ready, those among them that are placed included.
+    latest: Vec<u32>,
+    placed: Vec<bool>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -186,6 +198,8 @@ impl<'a> Scheduler<'a> {
             earliest: vec![0; insts.len()],
             ready,
             since: vec![0; insts.len()],
+            latest: Vec::new(),
+            placed: vec![false; insts.len()],
         }
     }
 
@@ -193,8 +207,10 @@ impl<'a> Scheduler<'a> {
     fn run(mut self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.insts.len());
         let mut cycle = 0;
-        while let Some(choice) = self.choose(cycle) {
-            let i = self.ready.remove(choice);
+        while let Some(i) = self.choose(cycle) {
+            let place = self.ready.partition_point(|&r| r > i);
+            self.ready.remove(place);
+            self.placed[i as usize] = true;
             cycle = cycle.max(self.earliest[i as usize]);
             self.lanes.place(&self.insts[i as usize]);
             order.push(i);
@@ -206,6 +222,7 @@ impl<'a> Scheduler<'a> {
                     let at = self.ready.partition_point(|&r| r > before);
                     self.ready.insert(at, before);
                     self.since[before as usize] = order.len() as u32;
+                    self.latest.push(before);
                 }
             }
             // What becomes no instruction takes no time.
@@ -214,17 +231,17 @@ impl<'a> Scheduler<'a> {
         order
     }
 
-    /// The place in `ready` of the next instruction.
-    fn choose(&self, cycle: u32) -> Option<usize> {
+    /// The next instruction.
+    fn choose(&self, cycle: u32) -> Option<u32> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
+        let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
         let key = |i: u32| {
             let (general, predicates) = self.lanes.change(&self.graph.touches[i as usize]);
             let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
             let fits = fits(live.general, general, self.limits.general)
                 && fits(live.predicates, predicates, self.limits.predicates);
             let stall = self.earliest[i as usize].saturating_sub(cycle);
-            let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
             let relief = general + predicates;
             // Smaller is better: what must not be done, then relief where registers are short, else no waiting,
             // free relief, and depth.
@@ -235,7 +252,14 @@ impl<'a> Scheduler<'a> {
             }
             (!fits, pressed, stall, relief.min(0), Reverse(self.graph.depth[i as usize]))
         };
-        (0..window.len()).min_by_key(|&place| (key(window[place]), place))
+        let outside = if tight && self.ready.len() > window.len() { LATEST } else { 0 };
+        let latest = self
+            .latest
+            .iter()
+            .rev()
+            .take(outside)
+            .filter(|&&i| !self.placed[i as usize] && window.last().is_some_and(|&last| i < last));
+        window.iter().chain(latest).copied().min_by_key(|&i| key(i))
     }
 }
 
@@ -308,6 +332,28 @@ mod tests {
                 }
             "#]],
         );
+    }
+
+    /// More is live through the block than there are registers, and each predicate could be read at once.
+    #[test]
+    fn predicates_are_few_where_general_registers_cannot_be() {
+        let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+        let text = [
+            "entry \"f\" {\nb0:\n".to_owned(),
+            lines(60, &|i| format!("%v{i}:r = S2R{{sr={i}}}\n")),
+            "JUMP b1\nb1:\n".to_owned(),
+            lines(60, &|i| format!("%v{}:p = ISETP.LT.AND %v{i}, {i}, PT\n", 100 + i)),
+            lines(60, &|i| format!("%v{}:r = SEL %v{i}, 0x7, %v{}\n", 200 + i, 100 + i)),
+            lines(60, &|i| format!("STG.E RZ, RZ, %v{}\nSTG.E{{offset=4}} RZ, RZ, %v{i}\n", 200 + i)),
+            "EXIT\n}\n".to_owned(),
+        ]
+        .concat();
+        let mut func = text::parse(&text).expect("parses");
+        schedule(&mut func, target(), 40, &|| ());
+        assert_eq!(verify(&func, Stage::Built), Ok(()));
+        let live = Liveness::compute(&func, &Cfg::new(&func));
+        let predicates = live.pressure(&func, crate::ori::ir::File::P).into_iter().max();
+        assert!(predicates.is_some_and(|most| u32::from(most) <= PREDICATES), "{predicates:?}");
     }
 
     #[test]
