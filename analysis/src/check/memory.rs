@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
+use ptx_backend::input::{Address, AddressBase, Operand, RegId, Symbol};
 use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::TextRange;
@@ -13,6 +13,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Flow, Instr};
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 declare_lint! {
     /// An access is misaligned.
@@ -37,7 +38,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let all = takes_addresses.then(|| flow.code().instructions(0..flow.code().len()));
     let some = (!takes_addresses).then(naming);
     let mut indexed = FxHashSet::default();
-    let names = Names { body, ranges: OnceCell::new() };
+    let names = Names { body, ranges: OnceCell::new(), read: OnceCell::new() };
     for instr in all.into_iter().flatten().chain(some.into_iter().flatten()) {
         let Some(bytes) = accesses(instr) else { continue };
         for (operand, bytes) in instr.operands.iter().zip(bytes) {
@@ -48,7 +49,10 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
                     let Some(place) = body.variables.get(&symbol) else { continue };
-                    let access = MemoryAccess { place, offset, bytes };
+                    let mut access = MemoryAccess { place, offset, bytes, used: bytes };
+                    if access.is_outside() {
+                        access.used = used(&names, instr, bytes);
+                    }
                     if access.is_misaligned() || access.is_outside() {
                         let range = base(body, flow, instr, address);
                         access.report(names.of(symbol), range, out);
@@ -103,11 +107,29 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
     })
 }
 
+/// How many of the bytes that an instruction loads are used. Compilers load four elements of a variable of three that is
+/// aligned to four: they discard the last or never read its register. A load of which nothing is read counts as a whole.
+fn used(names: &Names<'_, '_>, instr: Instr<'_>, bytes: u32) -> u32 {
+    let is_load = matches!(instr.opcode.form, FormId::Ld | FormId::Ldu);
+    let Some(Operand::Vector(elements)) = instr.operands.first().filter(|_| is_load) else { return bytes };
+    let is_read = |element: &Operand| match element {
+        Operand::Sink => false,
+        Operand::Reg(register) => names.is_read(*register),
+        _ => true,
+    };
+    match elements.iter().rposition(is_read) {
+        Some(last) => bytes / elements.len() as u32 * (last as u32 + 1),
+        None => bytes,
+    }
+}
+
 /// An access to so many bytes at an offset in a variable.
 struct MemoryAccess<'a> {
     place: &'a VariableFacts,
     offset: i64,
     bytes: u32,
+    /// The bytes up to the last that is used.
+    used: u32,
 }
 
 impl MemoryAccess<'_> {
@@ -118,13 +140,13 @@ impl MemoryAccess<'_> {
     }
 
     fn is_outside(&self) -> bool {
-        let (size, end) = (self.place.size, self.offset.saturating_add(i64::from(self.bytes)));
+        let (size, end) = (self.place.size, self.offset.saturating_add(i64::from(self.used)));
         size != 0 && (self.offset < 0 || end as u64 > size)
     }
 
     /// Reports what is wrong with the access, which the variable `name` is read or written by at `range`.
     fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
-        let Self { place, offset, bytes } = *self;
+        let Self { place, offset, bytes, .. } = *self;
         if self.is_misaligned() {
             let message = format!("{bytes}-byte access at offset {offset} of `{name}` is misaligned");
             let note = format!("`{name}` is aligned to {} bytes", place.align);
@@ -143,10 +165,11 @@ impl MemoryAccess<'_> {
     }
 }
 
-/// The names of variables, looked up when the first is asked for.
+/// The names of variables and the registers that are read, looked up when the first is asked for.
 struct Names<'b, 'a> {
     body: &'b Body<'a>,
     ranges: OnceCell<FxHashMap<Symbol, TextRange>>,
+    read: OnceCell<FxHashSet<RegId>>,
 }
 
 impl<'a> Names<'_, 'a> {
@@ -159,6 +182,19 @@ impl<'a> Names<'_, 'a> {
             names.collect()
         });
         ranges.get(&symbol).map_or("the variable", |&range| &self.body.text[range])
+    }
+
+    fn is_read(&self, register: RegId) -> bool {
+        let read = self.read.get_or_init(|| {
+            let names = self.body.map.occurrences.iter().filter_map(|occurrence| match occurrence.entity {
+                Entity::Register(register) => {
+                    matches!(occurrence.access, Usage::Read | Usage::ReadWrite).then_some(register)
+                }
+                _ => None,
+            });
+            names.collect()
+        });
+        read.contains(&register)
     }
 }
 
@@ -207,6 +243,19 @@ mod tests {
         assert_eq!(found("add.u32 %r3, %r1, 64; st.shared.u32 [%r3], 1;").len(), 1);
         assert_eq!(found("add.u32 %r3, %r1, %r2; st.shared.u32 [%r3+64], 1;").len(), 0);
         assert_eq!(found("ld.shared.u32 %r4, [s+-4];").len(), 1);
+    }
+
+    #[test]
+    fn elements_that_nothing_reads_may_be_padding() {
+        let found = |body: &str| marks(&OUT_OF_BOUNDS, &format!("{HEAD}{body} ret;")).len();
+        let reads = "add.u32 %r6, %r4, 1;";
+        assert_eq!(found(&format!("ld.shared.v2.u32 {{%r4, _}}, [s+60]; {reads}")), 0);
+        assert_eq!(found(&format!("ld.shared.v2.u32 {{%r4, %r5}}, [s+60]; {reads}")), 0);
+        assert_eq!(found(&format!("ld.shared.v2.u32 {{_, %r4}}, [s+60]; {reads}")), 1);
+        assert_eq!(found(&format!("ld.shared.v2.u32 {{%r5, %r4}}, [s+60]; {reads}")), 1);
+        assert_eq!(found("ld.shared.v2.u32 {%r4, %r5}, [s+60];"), 1);
+        assert_eq!(found(&format!("ld.shared.v2.u32 {{%r4, %r5}}, [s+64]; {reads}")), 1);
+        assert_eq!(found(&format!("st.shared.v2.u32 [s+60], {{%r4, %r5}}; {reads}")), 1);
     }
 
     #[test]
