@@ -117,15 +117,15 @@ fn chart(
     let y = if own > 60.0 { y + 18.0 } else { y - 10.0 };
     let side = if is_right { -8.0 } else { 8.0 };
     canvas.text(class, x + side, y, format!("today: {}, {own:.0}%", amount(axis, axis.today)));
-    let needs = match next(&values, axis.today, own) {
+    let step = match next(&values, axis.today, own) {
         Some((value, percent)) => {
             let word = if value < axis.today { "at most" } else { "at least" };
-            format!("{percent:.0}% needs {word} {}", amount(axis, value))
+            format!("{percent:.0}% requires {word} {}", amount(axis, value))
         }
         None if own > 99.0 => "all warps fit".to_owned(),
         None => "no other value gives more".to_owned(),
     };
-    canvas.text("soft middle", plot.left + plot.width / 2.0, plot.bottom() + 50.0, needs);
+    canvas.text("soft middle", plot.left + plot.width / 2.0, plot.bottom() + 50.0, step);
 }
 
 fn amount(axis: &Axis, value: u32) -> String {

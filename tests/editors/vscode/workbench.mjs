@@ -135,12 +135,14 @@ export class Workbench {
             .map(content => content.replace(/^"|"$/g, '').replace(/\u00a0/g, ' ')));
     }
 
-    /** Waits until a page inside the workbench has a text. */
+    /** Waits until a page inside the workbench shows a text. */
     async inside(text) {
         return until(`page with "${text}"`, async () => {
             for (const frame of this.page.frames()) {
                 const content = await frame.evaluate(() => document.body?.innerText + (document.body?.querySelector('svg') ? document.body.textContent : '')).catch(() => '');
-                if (content.includes(text)) return frame;
+                // A page that is being loaded is hidden behind the one before it.
+                const element = await frame.frameElement().catch(() => undefined);
+                if (content.includes(text) && (!element || await element.isVisible().catch(() => false))) return frame;
             }
             return undefined;
         });
