@@ -217,7 +217,7 @@ impl Document {
         let (method, params) = self.question(random);
         let answer = client.request(method, params.clone()).await;
         self.open(fresh).await;
-        let expected = match method {
+        let mut expected = match method {
             "textDocument/semanticTokens/full/delta" => {
                 fresh.request("textDocument/semanticTokens/full", params).await
             }
@@ -233,6 +233,9 @@ impl Document {
                 self.text
             );
         } else {
+            if let (Ok(answer), Ok(expected)) = (&answer, &mut expected) {
+                take_earlier_values(answer, expected);
+            }
             assert_eq!(answer, expected, "{method} about\n{:?}", self.text);
         }
     }
@@ -271,6 +274,23 @@ impl Document {
     /// The tokens that the client has.
     pub(crate) fn numbers(&self) -> &[u32] {
         self.tokens.as_ref().map_or(&[], |(_, data)| data)
+    }
+}
+
+/// While a function cannot be compiled, lenses and hints show its last good values, which a new server does not know.
+/// They take the place of what that says.
+fn take_earlier_values(answer: &Value, expected: &mut Value) {
+    let (Some(answer), Some(expected)) = (answer.as_array(), expected.as_array_mut()) else { return };
+    for (shown, expected) in answer.iter().zip(expected) {
+        for place in ["/command/title", "/label"] {
+            let text = shown.pointer(place).and_then(Value::as_str).unwrap_or_default();
+            if text.starts_with("was: ")
+                && let Some(own) = expected.pointer_mut(place)
+                && own.as_str().is_some_and(|own| own.contains("compiled"))
+            {
+                *own = text.into();
+            }
+        }
     }
 }
 
