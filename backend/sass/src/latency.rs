@@ -309,7 +309,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
         Class::Alu | Class::Vote | Class::Cs2r => Column::Alu,
         Class::Fma => Column::Fma,
-        Class::ImadWide if read.role == Role::C || predicate => Column::Addend,
+        // Before sm_90 a carry is read when factors are.
+        Class::ImadWide if read.role == Role::C || predicate && sm.0 >= 90 => Column::Addend,
         Class::ImadWide => Column::Factor,
         Class::Half | Class::HalfToSingle => Column::Half,
         Class::HalfMma => Column::HalfMma,

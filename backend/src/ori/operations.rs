@@ -94,8 +94,8 @@ operations! {
         Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..I.commutes(0, 1) };
     /// Low 32 bits of a*b+c.
     Imad "IMAD" { sign: Sign = Signed } [R] <- [r(A), alu(B), alu(C).neg()] I.commutes(0, 1);
-    /// a*b+c, 32x32+64.
-    ImadWide "IMAD.WIDE" { sign: Sign = Signed } [R2, P.optional()] <- [r(A), alu(B), alu(C).wide(2)] I.commutes(0, 1);
+    /// a*b+c, 32x32+64, and the carry out where the sign is not counted; `x` takes a carry.
+    ImadWide "IMAD.WIDE" { sign: Sign = Signed, x: bool [".X"] = Extend } [R2, P.optional()] <- [r(A), alu(B), alu(C).wide(2), carry(Field::Pp).only(x)] I.commutes(0, 1);
     /// High 32 bits of a*b, plus c.
     ImadHi "IMAD.HI" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C).one_or_two()] I.commutes(0, 1);
     /// (a << shift) + b.

@@ -98,6 +98,7 @@ impl Combiner<'_> {
         match inst.op {
             Op::Pack if inst.srcs.len() == 2 => self.pair(b, i),
             Op::Iadd3 { x: false } => self.sum(b, i),
+            Op::Iadd3 { x: true } => self.carried_product(b, i),
             Op::Lop3 { .. } | Op::Lop3P { .. } => self.logic(b, i),
             Op::Plop3 { .. } => self.predicate_logic(b, i),
             Op::Isetp { .. } => self.test(b, i),

@@ -180,7 +180,7 @@ impl Generator {
                 let (a, b) = (self.register(), self.word());
                 let v = self.value(File::R, 2);
                 let sign = if self.random.bool() { Sign::S32 } else { Sign::U32 };
-                self.push(Op::ImadWide { sign }, &[Dst::Value(v)], &[a, b, Src::ZERO]);
+                self.push(Op::ImadWide { sign, x: false }, &[Dst::Value(v)], &[a, b, Src::ZERO]);
                 self.pool.pairs.push(v);
             }
             13 => {

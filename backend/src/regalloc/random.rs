@@ -163,7 +163,7 @@ impl Generator {
             }
             4 => (Op::Sel, &[(File::R, 1)], vec![self.reg(), self.alu(), self.pred()]),
             5 | 6 => (
-                Op::ImadWide { sign: Sign::U32 },
+                Op::ImadWide { sign: Sign::U32, x: false },
                 &[(File::R, 2)],
                 vec![self.reg(), self.alu(), self.wide(2)],
             ),

@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
     /// The 64-bit product of 32-bit factors, plus a 64-bit addend.
     pub(super) fn multiply_wide(&mut self, signed: bool, a: Src, b: Src, c: Src) -> Src {
         let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
-        self.wide(2, Op::ImadWide { sign: sign_of(signed) }, &[a, b, c])
+        self.wide(2, Op::ImadWide { sign: sign_of(signed), x: false }, &[a, b, c])
     }
 
     /// `a + b` and the carry.

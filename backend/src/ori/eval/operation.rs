@@ -362,8 +362,10 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             vec![reg(sum as u32), flag(sum >> 32 != 0), flag(sum >> 33 != 0)]
         }
         Op::Imad { .. } => vec![reg(r(0).wrapping_mul(r(1)).wrapping_add(integer_of(&s[2])))],
-        Op::ImadWide { sign } => {
-            let sum = (extend(sign, r(0)) * extend(sign, r(1))) as u64 as u128 + u128::from(wide_source(2));
+        Op::ImadWide { sign, x } => {
+            let product = (extend(sign, r(0)) * extend(sign, r(1))) as u64;
+            let carry = u128::from(x && truth(&s[3]));
+            let sum = u128::from(product) + u128::from(wide_source(2)) + carry;
             vec![pair(sum as u64), flag(sum >> 64 != 0)]
         }
         Op::ImadHi { sign } => {

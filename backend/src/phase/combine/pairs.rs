@@ -21,6 +21,18 @@ struct Add {
     b: Pair,
 }
 
+/// A 64-bit sum with a product, of words.
+struct Carried {
+    /// Where the low words are added.
+    low: usize,
+    sums: [Value; 2],
+    factors: Pair,
+    addend: Pair,
+    /// Into the low sum.
+    carry: Option<Src>,
+    carry_out: Dst,
+}
+
 /// The largest distance between the operations of one 64-bit sum.
 const REACH: usize = 8;
 
@@ -122,7 +134,7 @@ impl Combiner<'_> {
 
     fn product(&self, b: BlockId, i: usize, sign: Sign, x: Src, y: Src, z: Src) -> Inst {
         let pack = self.inst(b, i);
-        Inst::new(Op::ImadWide { sign }, &[pack.dsts[0]], &[x, y, z], pack.src)
+        Inst::new(Op::ImadWide { sign, x: false }, &[pack.dsts[0]], &[x, y, z], pack.src)
     }
 
     /// `x * y + z` in one `IMAD.WIDE` in place of the pair.
@@ -132,14 +144,14 @@ impl Combiner<'_> {
         }
         let product = crate::phase::copy_propagation::whole_of(self.func, &x)
             .and_then(|whole| self.def(&whole, false))
-            .filter(|inst| matches!(inst.op, Op::ImadWide { .. }) && inst.srcs[2] == Src::ZERO)
+            .filter(|inst| matches!(inst.op, Op::ImadWide { x: false, .. }) && inst.srcs[2] == Src::ZERO)
             .filter(|inst| single_result(inst))
             .map(|inst| (inst.op, inst.srcs[0], inst.srcs[1]))
             .or_else(|| {
                 let (x, scale, sign) = self.scaled_extension(x)?;
-                Some((Op::ImadWide { sign }, x, Src::imm(scale)))
+                Some((Op::ImadWide { sign, x: false }, x, Src::imm(scale)))
             });
-        let Some((Op::ImadWide { sign }, factor, by)) = product else { return false };
+        let Some((Op::ImadWide { sign, .. }, factor, by)) = product else { return false };
         if self.read_between(b, add, i) {
             return false;
         }
@@ -176,6 +188,102 @@ impl Combiner<'_> {
             }
         }
         true
+    }
+
+    /// Both halves of one product, each added to a word and the second with the carry of the first, by `IMAD.WIDE` with a
+    /// carry in and out in place of the second sum.
+    pub(super) fn carried_product(&mut self, b: BlockId, i: usize) {
+        let Some(new) = self.carried(b, i) else { return };
+        let Carried { low, sums, factors, addend, carry, carry_out } = new;
+        let src = self.inst(b, i).src;
+        // The product reads it in place of the first sum.
+        if let Some(carry) = &carry {
+            self.count(carry, 1);
+        }
+        let addend = match addend {
+            [Src::ZERO, Src::ZERO] => Src::ZERO,
+            parts => {
+                // Where the first sum was.
+                let pair = self.new_value(File::R, 2);
+                let pack = Inst::new(Op::Pack, &[Dst::Value(pair)], &parts, self.inst(b, low).src);
+                self.defs.set(sums[0], b, i);
+                self.rewrite(b, low, pack);
+                pair.into()
+            }
+        };
+        let wide = self.new_value(File::R, 2);
+        let mut srcs = vec![factors[0], factors[1], addend];
+        srcs.extend(carry);
+        let op = Op::ImadWide { sign: Sign::U32, x: carry.is_some() };
+        let new = Inst::new(op, &[Dst::Value(wide), carry_out], &srcs, src);
+        // The halves are parts of it from here on.
+        self.count(&wide.into(), 1);
+        self.rewrite(b, i, new);
+        if let Some(carry) = &carry {
+            self.count(carry, -1);
+        }
+        for (half, part) in sums.into_iter().zip(0..) {
+            self.defs.set(half, b, i);
+            self.replace(half, Src::part(wide, part));
+        }
+        self.count(&wide.into(), -1);
+        if matches!(self.inst(b, low).op, Op::Iadd3 { .. }) {
+            let nop = Inst::new(Op::Nop, &[], &[], self.inst(b, low).src);
+            self.rewrite(b, low, nop);
+        }
+    }
+
+    fn carried(&self, b: BlockId, i: usize) -> Option<Carried> {
+        let high = self.inst(b, i);
+        let &[Dst::Value(high_sum), carry_out, Dst::Sink] = &high.dsts[..] else { return None };
+        let &[_, _, _, carried, Src::FALSE] = &high.srcs[..] else { return None };
+        let carried_value = carried.value().filter(|_| carried.mods == SrcMods::NONE)?;
+        let (low_block, low) = self.defs.site(carried_value)?;
+        if low_block != b || low >= i || i - low > REACH || self.uses(carried_value) != 1 {
+            return None;
+        }
+        let first = self.inst(b, low);
+        let &[Dst::Value(low_sum), Dst::Value(out), Dst::Sink] = &first.dsts[..] else { return None };
+        let carry = match (first.op, &first.srcs[3..]) {
+            (Op::Iadd3 { x: false }, []) => None,
+            (Op::Iadd3 { x: true }, &[carry, Src::FALSE]) => Some(carry),
+            _ => return None,
+        };
+        if out != carried_value || !first.guard.is_true() {
+            return None;
+        }
+        // A product's half and a word.
+        let terms = |inst: &Inst, is_half: &dyn Fn(Op) -> bool| {
+            (0..3).find_map(|half| {
+                let product = self.def(&inst.srcs[half], true).filter(|product| is_half(product.op))?;
+                let &[x, y, Src::ZERO] = &product.srcs[..] else { return None };
+                let others: Vec<Src> = (0..3).filter(|k| *k != half).map(|k| inst.srcs[k]).collect();
+                match others[..] {
+                    [addend, Src::ZERO] | [Src::ZERO, addend] if addend.mods == SrcMods::NONE => {
+                        Some(([x, y], addend))
+                    }
+                    _ => None,
+                }
+            })
+        };
+        let (factors, low_addend) = terms(first, &|op| matches!(op, Op::Imad { .. }))?;
+        let (others, high_addend) = terms(high, &|op| op == Op::ImadHi { sign: Sign::U32 })?;
+        let same = factors == others || factors == [others[1], others[0]];
+        // What the pair is made of is there before the first sum, which nothing reads before the product.
+        let is_there = high_addend
+            .value()
+            .and_then(|v| self.defs.site(v))
+            .is_none_or(|(block, at)| block != b || at < low);
+        let read = (low + 1..i).any(|at| self.inst(b, at).uses().any(|src| src.value() == Some(low_sum)));
+        let plain = factors.iter().all(|factor| factor.mods == SrcMods::NONE);
+        (same && is_there && !read && plain && high.guard.is_true()).then_some(Carried {
+            low,
+            sums: [low_sum, high_sum],
+            factors,
+            addend: [low_addend, high_addend],
+            carry,
+            carry_out,
+        })
     }
 
     /// Something between the sums and the pair reads a half.

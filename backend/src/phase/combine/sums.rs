@@ -106,7 +106,7 @@ impl Combiner<'_> {
         let inst =
             self.defs.inst(self.func, v).filter(|inst| inst.guard.is_true() && inst.defs().count() == 1)?;
         match (inst.op, self.uses(v), &inst.srcs[..]) {
-            (Op::ImadWide { sign }, 1, &[x, y, Src::ZERO]) => Some((sign, [x, y])),
+            (Op::ImadWide { sign, x: false }, 1, &[x, y, Src::ZERO]) => Some((sign, [x, y])),
             _ => None,
         }
     }
