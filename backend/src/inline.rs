@@ -284,7 +284,6 @@ impl<'a> Inliner<'_, 'a> {
         for callee in caller.body.iter().filter_map(call_of) {
             *calls.entry(callee).or_default() += 1;
         }
-        let mut returns_early = false;
         for (i, stmt) in caller.body.iter().enumerate() {
             if caller.nounroll.binary_search(&(i as u32)).is_ok() {
                 let out = &mut self.out.function;
@@ -306,15 +305,11 @@ impl<'a> Inliner<'_, 'a> {
             }
             if let (FormId::Ret, Some((_, end))) = (instr.opcode.form, caller.frame) {
                 if i + 1 < caller.body.len() || instr.guard.is_some() {
-                    returns_early = true;
                     self.branch(caller, instr, self.guard(caller, instr.guard), end);
                 }
                 continue;
             }
             self.copy(caller, instr);
-        }
-        if let Some((_, end)) = caller.frame.filter(|_| returns_early) {
-            self.out.function.body.push(Stmt::Label(end));
         }
     }
 
@@ -502,7 +497,11 @@ impl<'a> Inliner<'_, 'a> {
             names,
             frame: Some((frame, end)),
         };
+        // The body has blocks of its own: as in ptxas, no product in it becomes part of a sum outside, nor the reverse.
+        let begin = self.new_label();
+        self.out.function.body.push(Stmt::Label(begin));
         self.body(&body);
+        self.out.function.body.push(Stmt::Label(end));
         for (i, (to, param)) in given.iter().zip(&function.returns).enumerate() {
             match (to, returns.get(i)) {
                 (Passed::Value, Some(register)) => {

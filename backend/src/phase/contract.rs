@@ -1,7 +1,8 @@
 //! A product and the sum that reads it become one multiply-add, which rounds once, where neither names a rounding.
 //!
 //! As ptxas does: both are in one block, they agree about denormals, only the sum saturates, and whatever reads the
-//! product is such a sum, so that the product itself goes. Of two products the first one goes.
+//! product is such a sum, so that the product itself goes. Of two products the first one goes. Bodies that took the place of
+//! calls have blocks of their own ([`crate::inline`]).
 //!
 //! Which values are results of such statements is noted where the function is built
 //! ([`crate::ori::ir::Facts::unrounded`]); nothing may have given other statements their values before.
