@@ -6,7 +6,11 @@
 //!
 //! A called routine has a convention of its own. Words are passed in the first registers that functions pass
 //! parameters in, the return address in the pair after them, and what else it overwrites is known, since it is compiled
-//! before its callers. It has no stack frame, waits for no other thread and touches no register of the whole warp.
+//! before its callers. It has no stack frame and touches no register of the whole warp.
+//!
+//! Barriers of the block are routines where threads of a warp may come to different ones: the hardware counts whole
+//! warps, so the threads must meet at one instruction, wherever they come from. [`crate::phase::convergence`] calls
+//! them; all others wait for no thread.
 
 use crate::abi;
 use crate::input::SrcId;
@@ -33,6 +37,30 @@ impl Routine {
             Routine::ReciprocalRootF64 => "reciprocal_root_f64",
             Routine::TruncatedQuotientF64 => "truncated_quotient_f64",
             Routine::TruncatedRootF64 => "truncated_root_f64",
+            Routine::BarrierSync => "barrier_sync",
+            Routine::BarrierArrive => "barrier_arrive",
+            Routine::BarrierCount => "barrier_count",
+            Routine::BarrierAll => "barrier_all",
+            Routine::BarrierAny => "barrier_any",
+        }
+    }
+
+    /// A barrier: threads wait in it.
+    pub fn waits(self) -> bool {
+        match self {
+            Routine::BarrierSync
+            | Routine::BarrierArrive
+            | Routine::BarrierCount
+            | Routine::BarrierAll
+            | Routine::BarrierAny => true,
+            Routine::DivideU64
+            | Routine::QuotientF32
+            | Routine::RootF32
+            | Routine::QuotientF64
+            | Routine::RootF64
+            | Routine::ReciprocalRootF64
+            | Routine::TruncatedQuotientF64
+            | Routine::TruncatedRootF64 => false,
         }
     }
 
@@ -46,6 +74,11 @@ impl Routine {
             Routine::ReciprocalRootF64 => include_str!("runtime/reciprocal_root_f64.ori"),
             Routine::TruncatedQuotientF64 => include_str!("runtime/truncated_quotient_f64.ori"),
             Routine::TruncatedRootF64 => include_str!("runtime/truncated_root_f64.ori"),
+            Routine::BarrierSync => include_str!("runtime/barrier_sync.ori"),
+            Routine::BarrierArrive => include_str!("runtime/barrier_arrive.ori"),
+            Routine::BarrierCount => include_str!("runtime/barrier_count.ori"),
+            Routine::BarrierAll => include_str!("runtime/barrier_all.ori"),
+            Routine::BarrierAny => include_str!("runtime/barrier_any.ori"),
         }
     }
 }
@@ -211,7 +244,7 @@ mod tests {
             assert_eq!(parsed.routine, Some(routine));
             assert_eq!(parsed.layout.len(), 1, "{}", routine.name());
             let body = body(routine);
-            assert!((1..=4).contains(&body.params.len()) && (1..=4).contains(&body.results.len()));
+            assert!((1..=4).contains(&body.params.len()) && body.results.len() <= 4);
             assert!(
                 !body
                     .insts
@@ -220,6 +253,22 @@ mod tests {
             );
             verify(&callable(routine), Stage::Built)
                 .unwrap_or_else(|e| panic!("{}: {}", routine.name(), e[0]));
+        }
+    }
+
+    #[test]
+    fn barriers_wait_for_the_threads_of_the_warp() {
+        for target in &crate::target::TARGETS {
+            for &routine in Routine::ALL.iter().filter(|routine| routine.waits()) {
+                let compiled = compiled(target, routine).unwrap();
+                let insts = &compiled.func.block(compiled.func.layout[0]).insts;
+                let place = |is: fn(&Op) -> bool| insts.iter().position(|inst| is(&inst.op)).unwrap();
+                let meets = place(|op| matches!(op, Op::Warpsync { .. }));
+                let waits = place(|op| matches!(op, Op::Bar { .. }));
+                assert!(meets < waits, "sm_{} {}", target.sm, routine.name());
+                assert_eq!(insts[meets].srcs[..], [Src::imm(u32::MAX)]);
+                assert_eq!(insts[meets].guard, Src::TRUE);
+            }
         }
     }
 

@@ -38,6 +38,10 @@ pub struct Target {
     pub warp_slots: Option<u32>,
     /// Textures and surfaces have their handle in uniform registers rather than in a constant.
     pub uniform_handles: bool,
+    /// Which barriers of the block are `.DEFER_BLOCKING`.
+    pub deferred_barriers: DeferredBarriers,
+    /// Threads of a warp come together before an aligned arrival at a barrier of the block.
+    pub joins_arrivals: bool,
     /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
     pub driver_gradients: bool,
     /// Functions of the driver copy from global memory into the shared memory of other blocks of a cluster.
@@ -48,6 +52,14 @@ pub struct Target {
     /// fewer exist; ptxas was seen to use 52.
     pub uniform_registers: u8,
     pub cubin: Cubin,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeferredBarriers {
+    None,
+    /// Those that all threads of a warp come to together, and all that reduce.
+    Aligned,
+    All,
 }
 
 /// What one multiprocessor holds.
@@ -320,6 +332,8 @@ const SM_75: Target = Target {
     loads_before_arrivals: 0,
     warp_slots: Some(32),
     uniform_handles: false,
+    deferred_barriers: DeferredBarriers::None,
+    joins_arrivals: true,
     driver_gradients: false,
     driver_copies: false,
     own_texture_levels: false,
@@ -349,6 +363,7 @@ const SM_80: Target = Target {
     },
     driver: &AMPERE_WORDS,
     clears_barriers_twice: false,
+    deferred_barriers: DeferredBarriers::Aligned,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
@@ -366,6 +381,8 @@ const SM_86: Target = Target {
 const SM_90: Target = Target {
     sm: 90,
     uniform_handles: true,
+    deferred_barriers: DeferredBarriers::All,
+    joins_arrivals: false,
     driver_gradients: true,
     limits: Limits { shared: 228 * KB, shared_per_block: 227 * KB, ..SM_80.limits },
     driver: &HOPPER_WORDS,

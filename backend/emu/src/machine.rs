@@ -286,8 +286,10 @@ enum State {
     Runs,
     /// The other threads of a convergence barrier.
     Converges(u8),
-    /// The threads of a mask, at this place.
+    /// The threads of a mask.
     Meets(u32),
+    /// The threads of a mask, which go on as one group at the first of the places where they wait.
+    Collects(u32),
     /// A barrier of the block.
     Barrier(u32),
     /// The barrier of the cluster.
@@ -316,6 +318,8 @@ struct Warp {
     /// may use one barrier at the same time.
     convergence: [[u32; WARP]; 16],
     groups: Vec<Group>,
+    /// Where each lane goes on after what it does as part of a `WARPSYNC.COLLECTIVE`.
+    collective: [u32; WARP],
     /// Of barrier reductions: count, and whether the predicate held for all or any.
     reduction: [u32; 2],
     local: Vec<u8>,
@@ -355,6 +359,7 @@ impl Warp {
             uniform_predicates: [false, false, false, false, false, false, false, true],
             convergence: [[0; WARP]; 16],
             groups: vec![Group { pc: 0, mask, state: State::Runs, clock: 0 }],
+            collective: [0; WARP],
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],
             copies: Copies::default(),

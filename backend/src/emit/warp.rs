@@ -10,6 +10,7 @@ use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{BarMode, GroupFormat, Op};
 use crate::ori::operations::signature;
 use crate::ori::signature::Width;
+use crate::target::DeferredBarriers;
 use sass::Field;
 
 const FENCE: Effect = Effect::Fence { pinned: false };
@@ -57,13 +58,16 @@ impl Emitter<'_> {
                 ));
             }
         };
+        let deferred = self.target.deferred_barriers;
+        let [defers_all, defers_aligned] =
+            [deferred == DeferredBarriers::All, deferred != DeferredBarriers::None];
         let (kind, reduction, defers) = match mode {
-            BarMode::Sync => (".SYNC", None, false),
-            BarMode::SyncDefer => (".SYNC", None, true),
+            BarMode::Sync => (".SYNC", None, defers_all),
+            BarMode::SyncAligned => (".SYNC", None, defers_aligned),
             BarMode::Arv => (".ARV", None, false),
-            BarMode::RedPopc => (".RED", Some(".POPC"), true),
-            BarMode::RedAnd => (".RED", Some(".AND"), true),
-            BarMode::RedOr => (".RED", Some(".OR"), true),
+            BarMode::RedPopc => (".RED", Some(".POPC"), defers_aligned),
+            BarMode::RedAnd => (".RED", Some(".AND"), defers_aligned),
+            BarMode::RedOr => (".RED", Some(".OR"), defers_aligned),
         };
         let mut bar = Builder::new(self.sm, inst.src, "BAR", shape)?;
         bar.text(Field::Mode, kind).flag(Field::Flag, defers);

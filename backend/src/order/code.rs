@@ -90,14 +90,26 @@ impl Code {
             joined.entry(*by).or_default().push(*src);
         }
         let mut events: Vec<Event> = Vec::new();
+        let routines = insts.iter().enumerate().filter(|(_, inst)| name(inst) == "CALL");
+        let routines = routines.filter_map(|(at, _)| target(insts, at)).min().unwrap_or(insts.len());
         let mut block = 0;
         for (at, (inst, line)) in insts.iter().zip(claims.lines).enumerate() {
             if starts.get(block + 1) == Some(&at) {
                 block += 1;
             }
-            let Some(part) = part(sm, inst) else { continue };
-            // Calls inside the code go to the runtime library, which is checked with the rest: no statement accesses memory there.
-            if part == Part::Call && target(insts, at).is_some() {
+            let Some(mut part) = part(sm, inst) else { continue };
+            // Calls inside the code go to the runtime library, which comes last. It accesses no memory.
+            if part == Part::Call
+                && let Some(routine) = target(insts, at)
+            {
+                // A barrier of the block is the call's.
+                let code = insts[routine..].iter().take_while(|inst| name(inst) != "RET");
+                match code.filter(|inst| name(inst) == "BAR").count() {
+                    0 => continue,
+                    _ => part = Part::Barrier,
+                }
+            }
+            if at >= routines && line.is_none() && matches!(part, Part::Barrier | Part::WarpBarrier) {
                 continue;
             }
             if claims.spills[at] {

@@ -2,7 +2,7 @@
 
 use super::ir::{Inst, Src, SrcKind, SrcMods};
 use super::memory::{Effect, Kind, Memory, Order, Space};
-use super::op::{Op, Sr};
+use super::op::{Op, Routine, Sr};
 use super::operations::facts;
 use super::signature::special;
 
@@ -83,6 +83,12 @@ impl Facts {
     /// The warp moves a matrix between registers and shared memory, each thread giving addresses for others.
     pub(super) const fn matrix(kind: Kind, offset: i32) -> Facts {
         Facts::access(Space::Shared, kind, Order::Weak, offset, Memory::ANYWHERE).convergent()
+    }
+
+    /// Code that may overwrite registers, and may be a barrier.
+    pub(super) fn routine(routine: Routine) -> Facts {
+        let facts = if routine.waits() { Facts::SYNC.convergent().pinned() } else { Facts::FENCE };
+        Facts { guardable: false, ..facts }
     }
 
     /// A read of a special register.

@@ -80,7 +80,8 @@ modifiers! {
     /// Rounding of float-to-integral conversions.
     IntRound { Near ".RN" or "", Floor ".FLOOR", Ceil ".CEIL", Trunc ".TRUNC" }
     MembarScope { Cta ".SC.CTA", Gpu ".SC.GPU", Sys ".SC.SYS", AllGpu ".ALL.GPU", AllSys ".ALL.SYS", AllCta ".ALL.CTA" }
-    BarMode { Sync ".SYNC", SyncDefer ".SYNC.DEFER_BLOCKING", Arv ".ARV", RedPopc ".RED.POPC", RedAnd ".RED.AND", RedOr ".RED.OR" }
+    /// What a barrier of the block does. All threads of a warp come to an aligned one together.
+    BarMode { Sync ".SYNC", SyncAligned ".SYNC.ALIGNED", Arv ".ARV", RedPopc ".RED.POPC", RedAnd ".RED.AND", RedOr ".RED.OR" }
     /// What `IDP` multiplies: four bytes by four bytes, or two halves by two bytes.
     DotMode { A4 ".4A", A2Lo ".2A.LO", A2Hi ".2A.HI" }
     MatchMode { Any ".ANY", All ".ALL" }
@@ -197,6 +198,8 @@ modifiers! {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
         TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
+        BarrierSync ".BARRIER_SYNC", BarrierArrive ".BARRIER_ARRIVE", BarrierCount ".BARRIER_COUNT",
+        BarrierAll ".BARRIER_ALL", BarrierAny ".BARRIER_ANY",
     }
     /// What a texture's coordinates are; in arrays the layer number comes first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }

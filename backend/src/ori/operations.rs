@@ -50,7 +50,7 @@ operations! {
         alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO),
     ] NO_GUARD;
     /// Calls it, by a convention of its own. No thread waits in it, and it accesses no memory.
-    CallRoutine "CALL.ROUTINE" { routine: Routine } [each_result()] <- [each_source()] Facts { guardable: false, ..Facts::FENCE };
+    CallRoutine "CALL.ROUTINE" { routine: Routine } [each_result()] <- [each_source()] Facts::routine(routine);
 
     // Calls. Values with a register of the calling convention go in and come out.
     /// A copy into or out of such a value. It keeps its place, so that values of one register do not overlap.

@@ -69,7 +69,10 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         let mut barriers = plan.barriers;
         bracket(func, &plan.brackets, &mut barriers);
         place_barriers(func, &barriers)?;
-        remove_warp_syncs(func, &plan.diverged);
+        for b in func.layout.clone() {
+            let is_together = !plan.diverged.get(b.index()).copied().unwrap_or(false);
+            groups::settle_waits(func, b, is_together);
+        }
         break;
     }
     Ok(())
@@ -268,15 +271,6 @@ fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
     let after = func.block_mut(new);
     (after.insts, after.term, after.term_src) = (insts, term, src);
     new
-}
-
-/// Removes `WARPSYNC` where threads are together anyway.
-fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
-    for i in 0..func.layout.len() {
-        let b = func.layout[i];
-        let is_together = !diverged.get(b.index()).copied().unwrap_or(false);
-        groups::remove_waits(&mut func.block_mut(b).insts, is_together);
-    }
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn renamed(src: &Src, now: &[Option<Src>]) -> Src {
 }
 
 /// The operands in their registers, the call, and the results out of theirs.
-fn called(func: &mut Function, inst: &Inst, routine: Routine) -> Vec<Inst> {
+pub(super) fn called(func: &mut Function, inst: &Inst, routine: Routine) -> Vec<Inst> {
     let body = runtime::body(routine);
     let mut insts = Vec::new();
     let mut call = Inst::new(Op::CallRoutine { routine }, &[], &[], inst.src);

@@ -365,7 +365,7 @@ mod tests {
                %v1:r2 = PACK c[0x0][0x168], c[0x0][0x16c]
                STG.E %v1, RZ, 0x7
                %v2:r = LDG.E %v0, RZ
-               BAR.SYNC.DEFER_BLOCKING 0x1
+               BAR.SYNC.ALIGNED 0x1
                %v3:r = LDG.E{offset=8} %v0, RZ
                STG.E %v1, RZ, %v2
                STG.E{offset=4} %v1, RZ, %v3
@@ -378,7 +378,7 @@ mod tests {
                   STG.E %v1, RZ, 0x7
                   %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
                   %v2:r = LDG.E %v0, RZ
-                  BAR.SYNC.DEFER_BLOCKING 0x1
+                  BAR.SYNC.ALIGNED 0x1
                   %v3:r = LDG.E{offset=8} %v0, RZ
                   STG.E %v1, RZ, %v2
                   STG.E{offset=4} %v1, RZ, %v3

@@ -130,21 +130,13 @@ impl Block<'_> {
                     }
                     None => self.warps[w].live(),
                 };
-                if wants_converged || !inst.has(Field::Ur) {
-                    let goes = (active == members) == wants_converged;
-                    let target = relative(0)?;
-                    self.jump(w, g, if goes { active } else { 0 }, |_| target);
-                    return Ok(());
-                }
-                // Under a condition, threads for which it does not hold have other members: all take the path for parted
-                // ones.
-                if active != mask {
-                    let target = relative(0)?;
-                    self.jump(w, g, mask, |_| target);
-                    return Ok(());
-                }
-                // Threads that parted meet here instead of taking the path for parted ones.
-                return self.meet(w, g, active, |_| members);
+                let is_converged = active == members & self.warps[w].live();
+                // Under a condition, threads for which it does not hold have other members: all take the path for
+                // parted ones.
+                let goes = if is_converged == wants_converged { mask } else { 0 };
+                let target = relative(0)?;
+                self.jump(w, g, goes, |_| target);
+                return Ok(());
             }
             "BRA" => {
                 let target = relative(0)?;
@@ -234,16 +226,32 @@ impl Block<'_> {
                     };
                 }
                 // Threads that are here together part only where it says so, or for what the members do together.
-                let says_so =
-                    inst.text(Field::Mode) == Some(".EXCLUSIVE") || form.name == "WARPSYNC.COLLECTIVE";
+                if form.name.starts_with("WARPSYNC.COLLECTIVE") {
+                    let target = relative(0)?;
+                    each(active).for_each(|lane| self.warps[w].collective[lane] = target);
+                    let collects = |group, named| Group { state: State::Collects(named), ..group };
+                    self.part(w, g, active, |lane| members[lane], collects);
+                    return self.settle(w);
+                }
+                let says_so = inst.text(Field::Mode) == Some(".EXCLUSIVE");
                 let live = self.warps[w].live();
                 let is_met = each(active).all(|lane| members[lane] & live & !active == 0);
                 if says_so || !is_met {
                     return self.meet(w, g, active, |lane| members[lane]);
                 }
             }
+            "ENDCOLLECTIVE" => {
+                let targets = self.warps[w].collective;
+                self.jump(w, g, active, |lane| targets[lane]);
+                return Ok(());
+            }
             // Guarded off, it does not count the warp.
             "BAR" if active == 0 => {}
+            "BAR" if active != self.warps[w].live() => {
+                return Err(FaultKind::Malformed(
+                    "a barrier of the block counts warps, and threads of this one are elsewhere".to_owned(),
+                ));
+            }
             "BAR" => return self.barrier(w, g, active),
             "B2R" => {
                 let [count, holds] = self.warps[w].reduction;
@@ -417,8 +425,7 @@ impl Block<'_> {
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" | "ENDCOLLECTIVE" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK"
-            | "PREEXIT" => {}
+            | "PMTRIG" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
             "USETMAXREG" => self.change_registers(w, step)?,
             _ if active == 0 => {}
             _ => return unsupported(),
@@ -479,6 +486,9 @@ impl Block<'_> {
             groups.iter().partition(|group| group.state == state && group.mask & members != 0);
         *groups = others;
         ready.sort_by_key(|group| group.pc);
+        if let (State::Collects(_), Some(first)) = (state, ready.first().map(|group| group.pc)) {
+            ready.iter_mut().for_each(|group| group.pc = first);
+        }
         for same in ready.chunk_by(|a, b| a.pc == b.pc) {
             let clocks: Vec<(u32, u64)> = same.iter().map(|group| (group.mask, group.clock)).collect();
             timing.align(&clocks);
@@ -501,7 +511,7 @@ impl Block<'_> {
                     State::Converges(b) => {
                         warp.convergence[usize::from(b)][group.mask.trailing_zeros() as usize]
                     }
-                    State::Meets(members) => members,
+                    State::Meets(members) | State::Collects(members) => members,
                     _ => return None,
                 };
                 let members = members & live | group.mask;

@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         if !arrives {
             let barriers = &mut self.out.facts.barriers;
             *barriers = 1.max(*barriers);
-            let mode = if aligned { BarMode::SyncDefer } else { BarMode::Sync };
+            let mode = if aligned { BarMode::SyncAligned } else { BarMode::Sync };
             self.effect(Op::Bar { mode }, &[Src::ZERO]);
         }
         self.end(Term::Jump(join));

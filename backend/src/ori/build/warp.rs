@@ -267,11 +267,11 @@ impl<'a> Lowering<'a> {
         }
         let mode = match (instr.has(Mod::Arrive), aligned) {
             (true, _) => BarMode::Arv,
-            (false, true) => BarMode::SyncDefer,
+            (false, true) => BarMode::SyncAligned,
             (false, false) => BarMode::Sync,
         };
         let srcs = self.barrier_operands(instr, 0, instr.operand_count())?;
-        if aligned && mode != BarMode::Arv {
+        if aligned && (mode != BarMode::Arv || self.target.joins_arrivals) {
             self.join_all();
         }
         self.effect(Op::Bar { mode }, &srcs);

@@ -3,11 +3,12 @@
 use super::waits::is_full;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Divergence;
-use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
-use crate::ori::op::Op;
+use crate::ori::op::{BarMode, Op, Routine};
 use crate::ori::operations::facts;
+use crate::phase::routines;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -137,34 +138,78 @@ impl Same<'_> {
     }
 }
 
-/// Lets operations of a warp that is together begin without waiting, as far as their masks do not part it.
-/// `comes_together`: at the start of the block.
-pub(super) fn remove_waits(insts: &mut Vec<Inst>, comes_together: bool) {
-    let mut needless = vec![false; insts.len()];
+/// Lets operations of a warp that is together begin without waiting, as far as their masks do not part it, and brings
+/// the threads of others together at barriers of the block. `comes_together`: at the start of the block.
+pub(super) fn settle_waits(func: &mut Function, b: BlockId, comes_together: bool) {
+    let waits = |inst: &Inst| matches!(inst.op, Op::Warpsync { .. } | Op::Bar { .. });
+    if !func.block(b).insts.iter().any(waits) {
+        return;
+    }
+    let mut insts = std::mem::take(&mut func.block_mut(b).insts).into_iter().peekable();
+    let mut settled = Vec::with_capacity(insts.len());
     let mut is_together = comes_together;
-    for i in 0..insts.len() {
-        is_together &= comes_together || !insts[i].op.is_call();
-        if !matches!(insts[i].op, Op::Warpsync { .. }) {
-            continue;
+    while let Some(mut inst) = insts.next() {
+        is_together &= comes_together || !inst.op.is_call();
+        match inst.op {
+            Op::Warpsync { .. } => {}
+            Op::Bar { mode } if !is_together => {
+                settled.extend(meet_anywhere(func, &inst, mode));
+                continue;
+            }
+            _ => {
+                settled.push(inst);
+                continue;
+            }
         }
-        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src);
-        match next.map(|next| next.op) {
-            _ if insts[i].guard != Src::TRUE => is_together = comes_together,
+        let next = insts.peek().filter(|next| next.src == inst.src);
+        let is_needless = match next.map(|next| next.op) {
+            _ if inst.guard != Src::TRUE => {
+                is_together = comes_together;
+                false
+            }
             // Each thread says whose value it reads, and those are here.
-            Some(Op::Shfl { .. }) if is_together => needless[i] = true,
+            Some(Op::Shfl { .. }) if is_together => true,
             Some(op) if matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(&op) => {
-                needless[i] = is_together && is_full(&insts[i]);
+                let is_needless = is_together && is_full(&inst);
                 // All threads execute it here, and go on together; groups that a mask names part.
-                is_together = comes_together || is_full(&insts[i]);
+                is_together = comes_together || is_full(&inst);
+                is_needless
             }
             // It stands for `bar.warp.sync`, orders memory, and stays.
             _ if comes_together => {
-                insts[i].op = Op::Warpsync { exclusive: false };
-                insts[i].srcs[0] = Src::imm(u32::MAX);
+                inst.op = Op::Warpsync { exclusive: false };
+                inst.srcs[0] = Src::imm(u32::MAX);
+                false
             }
-            _ => is_together &= is_full(&insts[i]),
+            _ => {
+                is_together &= is_full(&inst);
+                false
+            }
+        };
+        if !is_needless {
+            settled.push(inst);
         }
     }
-    let mut needless = needless.into_iter();
-    insts.retain(|_| needless.next() != Some(true));
+    func.block_mut(b).insts = settled;
+}
+
+/// A barrier of the block to which other threads of the warp may come at another place: a routine is one place for all.
+fn meet_anywhere(func: &mut Function, bar: &Inst, mode: BarMode) -> Vec<Inst> {
+    let routine = match mode {
+        BarMode::Sync | BarMode::SyncAligned => Routine::BarrierSync,
+        BarMode::Arv => Routine::BarrierArrive,
+        BarMode::RedPopc => Routine::BarrierCount,
+        BarMode::RedAnd => Routine::BarrierAll,
+        BarMode::RedOr => Routine::BarrierAny,
+    };
+    let mut insts = Vec::new();
+    let word = |i: usize| bar.srcs.get(i).copied().unwrap_or(Src::ZERO);
+    let mut call = Inst::new(Op::CallRoutine { routine }, &[], &[word(0), word(1)], bar.src);
+    if let Some(&holds) = bar.srcs.get(2) {
+        let bit = func.new_value(File::R, 1);
+        insts.push(Inst::new(Op::Sel, &[Dst::Value(bit)], &[Src::imm(1), Src::ZERO, holds], bar.src));
+        call.srcs.push(bit.into());
+    }
+    insts.extend(routines::called(func, &call, routine));
+    insts
 }
