@@ -56,15 +56,17 @@ impl Writer {
         }
     }
 
-    /// The first thread of each warp fetches work for all of them; some get none of the last portion.
+    /// The first thread of each warp that has not ended fetches work for all of them; some get none of the last portion.
     pub(super) fn work_queue(&mut self, depth: usize) {
         let (head, others, end) = (self.label(), self.label(), self.label());
-        let (next, first, item) = (self.own(), self.own(), self.own());
+        let (next, first, item, leader) = (self.own(), self.own(), self.own(), self.own());
         let limit = 1 + self.random.below(150);
         self.line(&format!("mov.b32 {next}, 0;\n{head}:\nand.b32 {item}, %me, 31;\nmov.b32 {first}, 0;"));
-        self.line(&format!("setp.ne.u32 %q, {item}, 0;\n@%q bra {others};"));
-        self.line(&format!("mov.b32 {first}, {next};\nadd.u32 {next}, {next}, 32;"));
-        self.line(&format!("{others}:\nshfl.sync.idx.b32 {first}, {first}, 0, 31, {ALL};"));
+        self.line(&format!("setp.eq.u32 %q, {item}, {item};\nvote.sync.ballot.b32 {leader}, %q, {ALL};"));
+        self.line(&format!("brev.b32 {leader}, {leader};\nclz.b32 {leader}, {leader};"));
+        self.line(&format!("setp.ne.u32 %q, {item}, {leader};\n@%q bra {others};\nmov.b32 {first}, {next};"));
+        self.line(&format!("{others}:\nshfl.sync.idx.b32 {first}, {first}, {leader}, 31, {ALL};"));
+        self.line(&format!("add.u32 {next}, {first}, 32;"));
         self.line(&format!("setp.ge.u32 %q, {first}, {limit};\n@%q bra {end};"));
         self.line(&format!("add.u32 {item}, {item}, {first};\nsetp.ge.u32 %q, {item}, {limit};"));
         self.line(&format!("@%q bra {head};"));
