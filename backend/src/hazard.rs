@@ -232,7 +232,7 @@ impl Checker<'_> {
             if control.reuse != 0 && control.yield_ && inst.class(self.sm) != Class::Texture {
                 report(Kind::IllegalReuse);
             }
-            if inst.illegal().is_some() {
+            if inst.illegal(self.sm).is_some() {
                 report(Kind::IllegalOperands);
             }
         }

@@ -1,17 +1,28 @@
 //! Instructions that have an encoding and a text, and that hardware does not execute.
 
-use crate::{Field, Inst};
+use crate::{Field, Inst, Sm};
 
 impl Inst {
     /// Why hardware raises "illegal instruction" for this form with these operands.
     ///
     /// Source: `IADD3` with both operands negated stopped a kernel on sm_90; the vendor's compiler puts one of them third.
-    /// The open driver of Mesa keeps to this for `IADD3` and `LEA` on all generations.
-    pub fn illegal(&self) -> Option<&'static str> {
+    /// The open driver of Mesa keeps to this for `IADD3` and `LEA` on all generations. On sm_100 and sm_103 the vendor's
+    /// compiler emits `CREDUX` for minima and maxima of integers, and `REDUX` for the other reductions only. On sm_75 it
+    /// makes two products eight deep of one sixteen deep, which Turing's tensor cores do not have.
+    pub fn illegal(&self, sm: Sm) -> Option<&'static str> {
         let is_set = |field| self.get(field) == Some(1);
         match self.form().mnemonic {
             "IADD3" | "UIADD3" | "LEA" | "ULEA" if is_set(Field::NegA) && is_set(Field::NegB) => {
                 Some("only one of the first two operands may be negated or complemented")
+            }
+            "REDUX"
+                if matches!(self.text(Field::Op), Some(".MIN" | ".MAX"))
+                    && crate::lookup(sm, "CREDUX", "").is_some() =>
+            {
+                Some("minima and maxima of a warp are CREDUX on this target")
+            }
+            "HMMA" if sm.0 < 80 && self.text(Field::Size) == Some(".16816") => {
+                Some("products of halves are at most eight deep on this target")
             }
             _ => None,
         }
@@ -24,7 +35,7 @@ mod tests {
 
     #[test]
     fn one_of_the_first_two_terms_is_plain() {
-        let is_legal = |text| parse(Sm(90), text, 0).expect("it has an encoding").illegal().is_none();
+        let is_legal = |text| parse(Sm(90), text, 0).expect("it has an encoding").illegal(Sm(90)).is_none();
         assert!(is_legal("IADD3 R0, -R1, R2, -R3"));
         assert!(is_legal("IADD3 R0, R1, -R2, -R3"));
         assert!(is_legal("IADD3.X R0, R1, ~R2, RZ, P0, !PT"));
@@ -33,5 +44,25 @@ mod tests {
         assert!(!is_legal("UIADD3 UR0, -UR1, -UR2, URZ"));
         assert!(is_legal("LEA R0, -R1, R2, 0x2"));
         assert!(!is_legal("LEA R0, -R1, -R2, 0x2"));
+    }
+
+    #[test]
+    fn the_first_tensor_cores_multiply_halves_eight_deep() {
+        let is_legal = |sm, text| parse(Sm(sm), text, 0).expect("it has an encoding").illegal(Sm(sm)).is_none();
+        assert!(is_legal(75, "HMMA.1688.F32 R4, R8, R10, R4"));
+        assert!(!is_legal(75, "HMMA.16816.F32 R4, R8, R10, R4"));
+        assert!(is_legal(80, "HMMA.16816.F32 R4, R8, R10, R4"));
+    }
+
+    #[test]
+    fn extremes_of_a_warp_have_an_operation_of_their_own_on_some_targets() {
+        let is_legal =
+            |sm, text| parse(Sm(sm), text, 0).expect("it has an encoding").illegal(Sm(sm)).is_none();
+        assert!(is_legal(90, "REDUX.MIN.S32 UR0, R1"));
+        assert!(is_legal(120, "REDUX.MAX UR0, R1"));
+        assert!(is_legal(100, "REDUX.SUM UR0, R1"));
+        assert!(is_legal(100, "CREDUX.MIN.S32 UR0, R1"));
+        assert!(!is_legal(100, "REDUX.MIN.S32 UR0, R1"));
+        assert!(!is_legal(103, "REDUX.MAX UR0, R1"));
     }
 }

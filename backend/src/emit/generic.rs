@@ -93,7 +93,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether the target has a machine instruction for the operation, with registers in all its slots.
+/// Whether the target has a legal machine instruction for the operation, with registers in all its slots.
 pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
     let signature = signature(op);
     let register = |slot: &SrcSlot| match slot.accept.has(Accept::REG) {
@@ -107,7 +107,7 @@ pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
     for_each_setting(op, |fields, setting| {
         builder.setting(fields, setting);
     });
-    builder.finish().is_ok()
+    builder.finish().is_ok_and(|inst| inst.illegal(sm).is_none())
 }
 
 /// Whether the target has a form of the operation that reads its `index`-th source from a uniform register, and the

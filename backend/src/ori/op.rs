@@ -190,6 +190,8 @@ modifiers! {
     /// Rounding of scale factors.
     ScaleRound { Rp ".RP", Rz ".RZ" }
     /// Reductions of floats.
+    /// What `CREDUX` reduces.
+    ExtremeType { U32 "", S32 ".S32", F32 ".F32" }
     FloatRedux { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
     /// Combination of bits whose ones are counted.
     BitOp { Xor ".XOR", And ".AND" }

@@ -114,6 +114,10 @@ operations! {
     Isetp "ISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool, ex: bool [".EX"] = Extend }
         [P, PQ.optional()] <- [r(A), alu(B), p(Field::Pp).or_absent(Src::TRUE), p(Field::Pr).or_absent(Src::TRUE)] I;
     /// Minimum where the predicate holds, else maximum.
+    /// Of three values.
+    Imnmx3 "VIMNMX3" { sign: Sign = Type } [R] <- [r(A), alu(B), r(C), p(Field::Pp)] I.commutes(0, 1);
+    /// Of a + b and c.
+    Iaddmnmx "VIADDMNMX" { sign: Sign = Type } [R] <- [r(A), alu(B).neg(), alu(C), p(Field::Pp)] I;
     Imnmx "IMNMX" { sign: Sign = Type | Signed } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1), as &["VIMNMX", "IMNMX"];
     Iabs "IABS" [R] <- [alu(B)] I;
     Popc "POPC" [R] <- [alu(B).not()] I;
@@ -180,6 +184,8 @@ operations! {
     Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode, xor: bool [".XORSIGN"] = Flag } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
 
     // Conversions.
+    /// From 32 bits, at the rate of integer arithmetic.
+    I2fp "I2FP.F32" { sign: Sign = SrcType, round: Round = Round } [R] <- [alu(B)] I;
     I2f "I2F" { to: FloatType = Type, from: IntType = SrcType, round: Round = Round } [result(float_registers(to))] <- [alu(B).wide(int_registers(from))] I,
         as match (to == FloatType::F64, from) {
             (false, IntType::U8 | IntType::S8) => &["I2F.S8"],
@@ -415,8 +421,8 @@ operations! {
         as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
     /// Only the minimum and the maximum have a sign.
     Redux "REDUX" { op: ReduxOp = Op, signed: bool [".S32"] = Signed } [UR] <- [r(RA)] Facts::WARP.uniform();
-    /// Of floats, or of their magnitudes.
-    Credux "CREDUX" { op: FloatRedux = Op, ty: FloatType = Type, nan: bool [".NAN"] = Mode } [UR] <- [r(RA)] Facts::WARP.uniform();
+    /// Of floats, of their magnitudes, or of integers.
+    Credux "CREDUX" { op: FloatRedux = Op, ty: ExtremeType = Type, nan: bool [".NAN"] = Mode } [UR] <- [r(RA)] Facts::WARP.uniform();
     /// Holds for one of the threads that execute it together; and which lane that is.
     Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
     /// Waits for the threads of a mask.

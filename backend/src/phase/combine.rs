@@ -3,8 +3,9 @@
 //!
 //! Before and after: SSA. One pass in reverse postorder over definitions; an operation takes in what computes its
 //! operands where nothing else reads that (or where doing so costs nothing), and what is left over dies. The
-//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`].
+//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`].
 
+mod extremes;
 mod floats;
 mod logic;
 mod pairs;
@@ -30,6 +31,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         replaced: Replacements::new(func),
         packs: packs(func, cfg),
         tree,
+        sm: sass::Sm(context.sm.number as u8),
         func,
     };
     for (n, &b) in cfg.order.iter().enumerate() {
@@ -74,6 +76,7 @@ struct Combiner<'a> {
     replaced: Replacements,
     packs: Vec<Option<Value>>,
     tree: &'a Tree,
+    sm: sass::Sm,
 }
 
 impl Combiner<'_> {
@@ -102,6 +105,11 @@ impl Combiner<'_> {
             Op::Lop3 { .. } | Op::Lop3P { .. } => self.logic(b, i),
             Op::Plop3 { .. } => self.predicate_logic(b, i),
             Op::Isetp { .. } => self.test(b, i),
+            Op::Imnmx { .. } => self.extreme(b, i),
+            Op::Fmnmx { .. } => {
+                self.float_signs(b, i);
+                self.extreme(b, i);
+            }
             _ => self.float_signs(b, i),
         }
     }

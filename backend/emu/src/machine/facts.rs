@@ -59,7 +59,7 @@ impl Facts {
             given.map(|index| RegUse { file: RegFile::R, index, count: u8::MAX - index, role: Role::Dst });
         Facts {
             named,
-            illegal: inst.illegal(),
+            illegal: inst.illegal(sm),
             waits: waits(inst),
             at_issue: inst.control.wait,
             counted: counted_wait(inst),

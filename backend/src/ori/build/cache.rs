@@ -94,7 +94,7 @@ impl<'a> Lowering<'a> {
         let [primary, total] =
             [self.source(instr, 2, ScalarType::U32)?, self.source(instr, 3, ScalarType::U32)?];
         // The binary logarithm of the page size.
-        let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[total]);
+        let float = self.word_to_float(Sign::U32, Round::Rn, total);
         let log = self.reg(Op::Mufu { func: MufuFunc::Lg2 }, &[float]);
         let ceil =
             Op::F2i { ftz: false, to: IntType::U32, from: FloatType::F32, round: IntRound::Ceil, ntz: true };

@@ -1,12 +1,13 @@
 //! `cvt`: between integers, between floats, and from one to the other.
 
 use super::float::rounding;
+use super::integer::sign_of;
 use super::operand::{known, registers};
 use super::row::{AB, ABC};
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
-use crate::ori::op::{FCmp, FloatType, IntRound, IntType, Op, Round};
+use crate::ori::op::{FCmp, FloatType, IntRound, IntType, Op, Round, Sign};
 use ptx_isa::{Mod, ScalarType, TypeKind};
 
 fn float_type(ty: ScalarType) -> Option<FloatType> {
@@ -150,7 +151,12 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&op) {
             return self.unsupported(instr, "conversion from an integer to `.bf16` on this target");
         }
-        let result = self.wide(width, op, &[src]);
+        let result = match op {
+            Op::I2f { to: FloatType::F32, from: IntType::U32 | IntType::S32, round } => {
+                self.word_to_float(sign_of(kind == IntType::S32), round, src)
+            }
+            _ => self.wide(width, op, &[src]),
+        };
         match (instr.has(Mod::Sat), to) {
             (false, _) => Ok(result),
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
@@ -158,6 +164,14 @@ impl<'a> Lowering<'a> {
             (true, FloatType::F64) => Ok(self.saturate_double(result)),
             _ => self.unsupported(instr, ".sat of this type"),
         }
+    }
+
+    /// A 32-bit integer as `.f32`.
+    pub(super) fn word_to_float(&mut self, sign: Sign, round: Round, word: Src) -> Src {
+        let fast = Op::I2fp { sign, round };
+        let from = if sign == Sign::S32 { IntType::S32 } else { IntType::U32 };
+        let op = if self.encodes(&fast) { fast } else { Op::I2f { to: FloatType::F32, from, round } };
+        self.reg(op, &[word])
     }
 
     fn float_to_integer(&mut self, instr: &Statement<'a>, to: ScalarType, from: FloatType) -> Result<Src> {

@@ -184,9 +184,9 @@ impl Lowering<'_> {
 
     /// `%clusterid`: the block's index divided by the blocks per cluster, by the driver's reciprocal.
     fn cluster_id(&mut self, axis: u16, words: &ClusterWords) -> Src {
-        use crate::ori::op::{FloatType, IntRound, IntType, Round};
+        use crate::ori::op::{FloatType, IntRound, IntType, Round, Sign};
         let block = self.s2r(Sr(sr::CTAID_X.0 + axis as u8));
-        let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[block]);
+        let float = self.word_to_float(Sign::U32, Round::Rn, block);
         let multiply = Op::Fmul { round: Round::Rn, ftz: false, sat: false };
         let reciprocal = self.launch_word(words.reciprocal_x + 4 * axis);
         let quotient = self.reg(multiply, &[float, reciprocal]);

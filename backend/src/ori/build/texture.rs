@@ -9,7 +9,7 @@ use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
-    AtomOp, Evict, FloatType, HandleAt, IntType, MemSize, MufuFunc, Op, Round, SurfClamp, SurfDims, SurfType,
+    AtomOp, Evict, FloatType, HandleAt, MemSize, MufuFunc, Op, Round, Sign, SurfClamp, SurfDims, SurfType,
     TexDims, TexLevel, TexRead, lut,
 };
 use crate::ori::signature::{size_registers, surface_coordinates, texture_extra, texture_place};
@@ -215,8 +215,8 @@ impl<'a> Lowering<'a> {
                 return self
                     .unsupported(instr, "a level or derivatives with integer coordinates and a sampler");
             }
-            let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
-            spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
+            spot.words =
+                spot.words.iter().map(|word| self.word_to_float(Sign::S32, Round::Rn, *word)).collect();
         }
         let whole = from == ScalarType::S32 || base;
         let (level, given) = match (read, extras.level) {

@@ -10,7 +10,7 @@ use crate::emit;
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{
-    BARRIER_BITS, BarMode, FloatRedux, FloatType, ICmp, MatchMode, Op, ReduxOp, ShflMode, VoteMode, lut,
+    BARRIER_BITS, BarMode, ExtremeType, FloatRedux, ICmp, MatchMode, Op, ReduxOp, ShflMode, VoteMode, lut,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -200,7 +200,7 @@ impl<'a> Lowering<'a> {
             let Some(op) = instr.take(&operations) else {
                 return self.malformed("a reduction of floats without its operation");
             };
-            let redux = Op::Credux { op, ty: FloatType::F32, nan: instr.has(Mod::Nan) };
+            let redux = Op::Credux { op, ty: ExtremeType::F32, nan: instr.has(Mod::Nan) };
             return self.reduce_by(instr, redux, ty);
         }
         let operations = [
@@ -214,8 +214,17 @@ impl<'a> Lowering<'a> {
         let Some(op) = instr.take(&operations) else {
             return self.malformed("a reduction without its operation");
         };
-        let signed = ty.is_signed() && matches!(op, ReduxOp::Min | ReduxOp::Max);
-        self.reduce_by(instr, Op::Redux { op, signed }, ty)
+        let extreme = match op {
+            ReduxOp::Min => Some(FloatRedux::Min),
+            ReduxOp::Max => Some(FloatRedux::Max),
+            _ => None,
+        };
+        let signed = ty.is_signed() && extreme.is_some();
+        // Where there is one operation for all minima and maxima, the other one does not have them.
+        let extreme_type = if signed { ExtremeType::S32 } else { ExtremeType::U32 };
+        let extreme = extreme.map(|op| Op::Credux { op, ty: extreme_type, nan: false });
+        let redux = extreme.filter(|op| self.encodes(op)).unwrap_or(Op::Redux { op, signed });
+        self.reduce_by(instr, redux, ty)
     }
 
     fn reduce_by(&mut self, instr: &Statement<'a>, redux: Op, ty: ScalarType) -> Result<()> {

@@ -274,6 +274,21 @@ fn integer_value(ty: IntType, operand: &Operand) -> i128 {
     if signed { i128::from((value << up) as i64 >> up) } else { i128::from(value << up >> up) }
 }
 
+fn signed(sign: Sign) -> bool {
+    sign == Sign::S32
+}
+
+fn extend(sign: Sign, v: u32) -> i128 {
+    if signed(sign) { i128::from(v as i32) } else { i128::from(v) }
+}
+
+/// The least of some values, or the greatest.
+fn extreme(sign: Sign, least: bool, values: &[u32]) -> u32 {
+    let key = |value: &&u32| extend(sign, **value);
+    let found = if least { values.iter().min_by_key(key) } else { values.iter().max_by_key(key) };
+    found.copied().unwrap_or(0)
+}
+
 /// An integer as a saturating conversion gives it; `None` is a NaN.
 fn saturated(ty: IntType, value: Option<i128>) -> Word {
     let (bits, signed) = integer_shape(ty);
@@ -348,8 +363,6 @@ pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec
 
 fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, EvalError> {
     let r = |i: usize| s[i].0[0];
-    let signed = |sign: Sign| sign == Sign::S32;
-    let extend = |sign: Sign, v: u32| if signed(sign) { i128::from(v as i32) } else { i128::from(v) };
     let wide_source = |i: usize| if s[i].1.kind == crate::ori::ir::SrcKind::Zero { 0 } else { wide(s[i].0) };
     Ok(match inst.op {
         Op::Iadd3 { x } => {
@@ -403,9 +416,10 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             let with = truth(&s[2]);
             vec![flag(combine(bool_, holds, with)), flag(combine(bool_, !holds, with))]
         }
-        Op::Imnmx { sign } => {
-            let less = extend(sign, r(0)) < extend(sign, r(1));
-            vec![reg(if less == truth(&s[2]) { r(0) } else { r(1) })]
+        Op::Imnmx { sign } => vec![reg(extreme(sign, truth(&s[2]), &[r(0), r(1)]))],
+        Op::Imnmx3 { sign } => vec![reg(extreme(sign, truth(&s[3]), &[r(0), r(1), r(2)]))],
+        Op::Iaddmnmx { sign } => {
+            vec![reg(extreme(sign, truth(&s[3]), &[r(0).wrapping_add(r(1)), r(2)]))]
         }
         Op::Iabs => vec![reg((r(0) as i32).unsigned_abs())],
         Op::Popc => vec![reg(integer_of(&s[0]).count_ones())],
@@ -444,6 +458,11 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
         Op::Fmnmx { ftz, nan, xor: false } => {
             vec![reg(minimum(F32, flushed(&s[0], ftz), flushed(&s[1], ftz), truth(&s[2]), nan) as u32)]
         }
+        Op::Fmnmx3 { ftz, nan } => {
+            let [a, b, c] = [0, 1, 2].map(|i| flushed(&s[i], ftz));
+            let least = truth(&s[3]);
+            vec![reg(minimum(F32, minimum(F32, a, b, least, nan), c, least, nan) as u32)]
+        }
         Op::Fsetp { cmp, ftz, bool_ } => {
             let holds = float_compare(cmp, ordering(F32, flushed(&s[0], ftz), flushed(&s[1], ftz)));
             vec![flag(combine(bool_, holds, truth(&s[2]))), flag(combine(bool_, !holds, truth(&s[2])))]
@@ -459,6 +478,10 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
         }
         Op::I2f { to, from, round } => {
             vec![float_result(to, format_of(to).round(integer(integer_value(from, &s[0])), round))]
+        }
+        Op::I2fp { sign, round } => {
+            let from = if signed(sign) { IntType::S32 } else { IntType::U32 };
+            vec![float_result(FloatType::F32, F32.round(integer(integer_value(from, &s[0])), round))]
         }
         Op::F2i { to, from, round, ftz, .. } => {
             let bits = float_operand(from, &s[0]);
