@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn the_first_tensor_cores_multiply_halves_eight_deep() {
-        let is_legal = |sm, text| parse(Sm(sm), text, 0).expect("it has an encoding").illegal(Sm(sm)).is_none();
+        let is_legal =
+            |sm, text| parse(Sm(sm), text, 0).expect("it has an encoding").illegal(Sm(sm)).is_none();
         assert!(is_legal(75, "HMMA.1688.F32 R4, R8, R10, R4"));
         assert!(!is_legal(75, "HMMA.16816.F32 R4, R8, R10, R4"));
         assert!(is_legal(80, "HMMA.16816.F32 R4, R8, R10, R4"));
