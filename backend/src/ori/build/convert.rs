@@ -193,7 +193,12 @@ impl<'a> Lowering<'a> {
             (_, false) => (ScalarType::U32, IntType::U32),
         };
         let ntz = from != FloatType::F64 && to.bits() < 64;
-        let op = Op::F2i { to: kind, from, round, ftz: instr.has(Mod::Ftz), ntz };
+        // With a 64-bit result the operation does not flush denormals. Only rounding up or down tells them from zero.
+        let (src, ftz) = match (instr.has(Mod::Ftz), to.bits(), round) {
+            (true, 64, IntRound::Floor | IntRound::Ceil) => (self.flush(src), false),
+            (ftz, bits, _) => (src, ftz && bits < 64),
+        };
+        let op = Op::F2i { to: kind, from, round, ftz, ntz };
         if !self.encodes(&op) {
             return self.unsupported(instr, "conversion from `.bf16` to an integer on this target");
         }
