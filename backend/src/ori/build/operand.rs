@@ -344,7 +344,11 @@ impl<'a> Lowering<'a> {
             return yes;
         }
         if width == 1 {
-            return self.reg(Op::Sel, &[yes, no, cond]);
+            let chosen = self.reg(Op::Sel, &[yes, no, cond]);
+            if let (Some(yes), Some(no), Some(v)) = (known(yes), known(no), chosen.value()) {
+                self.chosen.insert(v, ([yes, no], cond));
+            }
+            return chosen;
         }
         let parts: SmallVec<[Src; 4]> = (0..width)
             .map(|i| {
