@@ -295,7 +295,12 @@ impl Op {
     /// Its uniform results belong to the threads that execute it together; threads that execute it later overwrite
     /// them.
     pub const fn makes_uniform_of_group(&self) -> bool {
-        matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
+        self.reduces_group() || matches!(self, Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
+    }
+
+    /// Its uniform result is of all threads that execute it together.
+    pub const fn reduces_group(&self) -> bool {
+        matches!(self, Op::Redux { .. } | Op::Credux { .. } | Op::Elect)
     }
 
     /// What the function preserves that it calls, as far as nothing more is known.

@@ -89,7 +89,9 @@ fn asks_threads(op: &Op) -> bool {
 
 /// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
 fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, usize>>) -> usize {
-    let (Op::Redux { .. } | Op::Elect) = insts[at].op else { return at + 1 };
+    if !insts[at].op.reduces_group() {
+        return at + 1;
+    }
     let last_reads = last_reads.get_or_insert_with(|| {
         let values =
             |inst: &Inst| inst.uses().filter_map(|src| src.value()).collect::<SmallVec<[Value; 4]>>();

@@ -115,7 +115,7 @@ impl Order {
         if names && let Some(named) = self.named.replace(i) {
             graph.edge(named, i, 1);
         }
-        if matches!(inst.op, Op::Redux { .. } | Op::Elect) {
+        if inst.op.reduces_group() {
             self.reductions.extend(inst.defs());
         }
         let copies_reduction = inst.op == Op::Mov
