@@ -500,17 +500,23 @@ fn barriers_take_the_low_bits_of_registers() {
             .find_map(|line| Some(format!("BAR{}", line.split_once("BAR")?.1)))
             .unwrap_or_default()
     };
-    assert_eq!(code("mov.u32 %r1, 64;\nbarrier.sync %r1;"), "BAR.SYNC 0x0 ;");
-    assert_eq!(code("mov.u32 %r1, 60;\nadd.u32 %r1, %r1, 7;\nbarrier.sync %r1;"), "BAR.SYNC 0x3 ;");
-    assert_eq!(code("mov.u32 %r1, -1;\nmov.u32 %r2, 5000;\nbarrier.sync %r1, %r2;"), "BAR.SYNC 0xf, 0x388 ;");
+    assert_eq!(code("mov.u32 %r1, 64;\nbarrier.sync %r1;"), "BAR.SYNC.DEFER_BLOCKING 0x0 ;");
+    assert_eq!(
+        code("mov.u32 %r1, 60;\nadd.u32 %r1, %r1, 7;\nbarrier.sync %r1;"),
+        "BAR.SYNC.DEFER_BLOCKING 0x3 ;"
+    );
+    assert_eq!(
+        code("mov.u32 %r1, -1;\nmov.u32 %r2, 5000;\nbarrier.sync %r1, %r2;"),
+        "BAR.SYNC.DEFER_BLOCKING 0xf, 0x388 ;"
+    );
     assert_eq!(code("mov.u32 %r1, 17;\nbarrier.arrive %r1, 64;"), "BAR.ARV 0x1, 0x40 ;");
     // Known after two ways have met.
     let ways = "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p, %r1, 5;\nmov.u32 %r2, 64;\n@%p bra A;\nmov.u32 %r2, 70;\nadd.u32 %r2, %r2, -6;\nA:\nadd.u32 %r4, %r2, 6000;";
-    assert_eq!(code(&format!("{ways}\nbarrier.sync %r2, %r4;")), "BAR.SYNC 0x0, 0x7b0 ;");
+    assert_eq!(code(&format!("{ways}\nbarrier.sync %r2, %r4;")), "BAR.SYNC.DEFER_BLOCKING 0x0, 0x7b0 ;");
     // Both unknown: one register has both.
     assert_eq!(
         code("mov.u32 %r1, %nctaid.x;\nmov.u32 %r2, %nctaid.y;\nbarrier.sync %r1, %r2;"),
-        "BAR.SYNC R0, R0 ;"
+        "BAR.SYNC.DEFER_BLOCKING R0, R0 ;"
     );
 }
 
