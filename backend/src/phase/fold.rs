@@ -88,7 +88,7 @@ fn simplify(inst: &mut Inst) {
                 inst.srcs.copy_from_slice(&rest);
             }
         }
-        // No carry comes in. A complement is no negation.
+        // No carry comes in. A complement is not a negation.
         Op::Iadd3 { x: true }
             if inst.srcs[3..].iter().all(|carry| *carry == Src::FALSE)
                 && inst.srcs[..3].iter().all(|src| src.mods == SrcMods::NONE) =>
