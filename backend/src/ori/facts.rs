@@ -25,7 +25,8 @@ pub struct Facts {
     /// What it does to memory and other threads; [`super::alias`] says what follows for moving and removing it.
     pub effect: Effect,
     /// Its result depends on which threads execute it together: it must not be moved into or out of other
-    /// control flow, nor repeated.
+    /// control flow, nor repeated. Its uniform results belong to those threads; threads that execute it later overwrite
+    /// them.
     pub convergent: bool,
     /// Nothing at all may move across it.
     pub pinned: bool,

@@ -292,12 +292,6 @@ impl Op {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
     }
 
-    /// Its uniform results belong to the threads that execute it together; threads that execute it later overwrite
-    /// them.
-    pub const fn makes_uniform_of_group(&self) -> bool {
-        self.reduces_group() || matches!(self, Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
-    }
-
     /// Its uniform result is of all threads that execute it together.
     pub const fn reduces_group(&self) -> bool {
         matches!(self, Op::Redux { .. } | Op::Credux { .. } | Op::Elect)

@@ -418,7 +418,7 @@ impl Check<'_> {
                 if facts(&inst.op).waits {
                     here.drain(..).for_each(|v| kept[v.index()] = false);
                 }
-                let source = inst.op.makes_uniform_of_group();
+                let source = facts(&inst.op).convergent;
                 let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
                 if source || inst.uses().any(of) {
                     let uniform = |v: &Value| matches!(func.value(*v).file, File::UR | File::UP);

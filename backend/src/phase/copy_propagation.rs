@@ -4,6 +4,7 @@ use crate::CodegenError;
 use crate::ori::ir::{Const, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods};
 use crate::ori::memory;
 use crate::ori::op::Op;
+use crate::ori::operations::facts;
 use crate::ori::signature::{self, Accept, fold_modifiers};
 use crate::phase::edit::{Replacements, part_of};
 use crate::phases::Context;
@@ -97,7 +98,7 @@ impl Copies {
     }
 
     fn note(&mut self, func: &Function, inst: &Inst) {
-        if inst.op.makes_uniform_of_group() {
+        if facts(&inst.op).convergent {
             inst.defs().for_each(|dst| self.of_group[dst.index()] = true);
         }
         let ([Dst::Value(dst)], true) = (&inst.dsts[..], inst.guard.is_true()) else { return };

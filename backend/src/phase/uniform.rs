@@ -66,7 +66,7 @@ fn recipes(func: &Function, cfg: &Cfg) -> Vec<Option<Recipe>> {
     let mut of_group = vec![false; func.values.len()];
     for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
         let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
-        if inst.op.makes_uniform_of_group() || inst.uses().any(of) {
+        if facts(&inst.op).convergent || inst.uses().any(of) {
             let values = inst.defs().filter(|v| matches!(func.value(*v).file, File::UR | File::UP));
             values.for_each(|v| of_group[v.index()] = true);
         } else if let Some(v) = inst.defs().next() {
