@@ -344,18 +344,12 @@ fn width(text: &str, encoding: Encoding) -> u32 {
 
 /// Appends numbers with commas between them. The formatting of the standard library takes several times as long.
 fn push_numbers<const N: usize>(json: &mut String, numbers: [u32; N]) {
-    for (place, mut number) in numbers.into_iter().enumerate() {
+    let mut buffer = itoa::Buffer::new();
+    for (place, number) in numbers.into_iter().enumerate() {
         if place > 0 {
             json.push(',');
         }
-        let mut digits = [0; 10];
-        let mut start = digits.len();
-        while start == digits.len() || number > 0 {
-            start -= 1;
-            digits[start] = b'0' + (number % 10) as u8;
-            number /= 10;
-        }
-        digits[start..].iter().for_each(|&digit| json.push(char::from(digit)));
+        json.push_str(buffer.format(number));
     }
 }
 
