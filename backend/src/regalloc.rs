@@ -68,28 +68,56 @@ pub struct Allocation {
     pub spilled: Vec<Value>,
 }
 
-/// Allocates registers. `max_registers` bounds them as ptxas counts, unless the function changes their number; a function that cannot be allocated
-/// within it gives [`CodegenError::Limit`]. The result is checked,
+/// What an allocation may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    /// General registers as ptxas counts them, unless the function changes their number.
+    pub registers: u32,
+    /// Bytes that spills store and load, counted per instruction. With zero no general register is spilled.
+    pub traffic: u32,
+}
+
+impl Within {
+    /// As much memory as these registers need.
+    pub fn registers(registers: u32) -> Within {
+        Within { registers, traffic: u32::MAX }
+    }
+
+    fn check_traffic(self, draft: &Draft<'_>) -> Result<(u32, u32), CodegenError> {
+        let (stores, loads) = spill::traffic(draft);
+        if stores + loads > self.traffic {
+            return Err(exceeded(format!("more bytes of spills than {}", self.traffic)));
+        }
+        Ok((stores, loads))
+    }
+}
+
+fn exceeded(what: String) -> CodegenError {
+    CodegenError::Limit { at: SrcId::default(), what }
+}
+
+/// Allocates at most so many registers, as ptxas counts them. A function that cannot be allocated within the bounds gives
+/// [`CodegenError::Limit`]. The result is checked,
 /// in every build: wrong code is worse than no code.
 pub fn allocate(
     func: &mut Function,
     target: &Target,
     max_registers: u32,
 ) -> Result<Allocation, CodegenError> {
-    allocate_with(func, target, max_registers, Switches::ALL_ON, &|| ())
+    allocate_within(func, target, Within::registers(max_registers), Switches::ALL_ON, &|| ())
 }
 
 /// As [`allocate`]; `checkpoint` is called often and cancels by unwinding.
-pub fn allocate_with(
+pub fn allocate_within(
     func: &mut Function,
     target: &Target,
-    max_registers: u32,
+    within: Within,
     switches: Switches,
     checkpoint: &dyn Fn(),
 ) -> Result<Allocation, CodegenError> {
     convention::lower_fixes(func);
     let before = func.clone();
-    let allocation = run(func, target, max_registers, switches, checkpoint)?;
+    let allocation = run(func, target, within, switches, checkpoint)?;
     check::check(&before, func, target, &allocation, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
     Ok(allocation)
@@ -98,14 +126,14 @@ pub fn allocate_with(
 fn run(
     func: &mut Function,
     target: &Target,
-    max_registers: u32,
+    within: Within,
     switches: Switches,
     checkpoint: &dyn Fn(),
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
     let counts = Counts::of(draft.func, &Cfg::new(draft.func));
-    let most = counts.as_ref().map_or(max_registers, |counts| counts.most(draft.func));
+    let most = counts.as_ref().map_or(within.registers, |counts| counts.most(draft.func));
     let pools = pools(draft.func, target, most, switches);
     let remakes = switches.takes(Step::Remat);
     let mut whole = None;
@@ -113,6 +141,12 @@ fn run(
         checkpoint();
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
+        if within.traffic == 0 {
+            let most = live.pressure(draft.func, File::R).into_iter().max();
+            if pools.iter().any(|pool| pool.file == File::R && most > Some(pool.count)) {
+                return Err(exceeded(format!("more general registers than {}", within.registers)));
+            }
+        }
         let frequency = frequency(draft.func, &cfg);
         let counts = Counts::of(draft.func, &cfg);
         let blocked = Blocked::new(draft.func, &live, counts.as_ref(), target)?;
@@ -121,20 +155,21 @@ fn run(
             bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone(), coalesces)
         };
         let mut bundles = build(&draft);
-        let placed = match (place(&draft, &live, &mut bundles, pools, &blocked, checkpoint), &mut whole) {
-            // Everything is spilled that can be; what is loaded then serves one instruction.
-            (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
-                *reach = 0;
-                Placed::Without(Vec::new())
-            }
-            (placed, _) => placed?,
-        };
+        let placed =
+            match (place(&draft, &live, &mut bundles, pools, &blocked, within, checkpoint), &mut whole) {
+                // Everything is spilled that can be; what is loaded then serves one instruction.
+                (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
+                    *reach = 0;
+                    Placed::Without(Vec::new())
+                }
+                (placed, _) => placed?,
+            };
         match placed {
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
                 convention::save(&mut draft, &mut counts, target)?;
                 let back = convention::place_return_address(draft.func, target)?;
-                let (stores, loads) = spill::traffic(&draft);
+                let (stores, loads) = within.check_traffic(&draft)?;
                 draft.func.frame.spill_stores = stores;
                 draft.func.frame.spill_loads = loads;
                 let called = convention::most_overwritten(draft.func, target)?;
@@ -166,6 +201,8 @@ fn run(
                 draft.fixed = draft::pinned(draft.func);
                 whole.shadows =
                     spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach, remakes);
+                // The next rounds move no less.
+                within.check_traffic(&draft)?;
             }
         }
     }
@@ -218,19 +255,23 @@ fn place(
     bundles: &mut Bundles,
     pools: [Pool; 5],
     blocked: &Blocked,
+    within: Within,
     checkpoint: &dyn Fn(),
 ) -> Result<Placed, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
     let mut used = [0; 5];
     for pool in pools {
-        let solution =
-            assign::assign(bundles, draft.func, live, pool, &blocked.lost, checkpoint).or_else(|| {
-                assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost)
-            });
-        let can_spill = matches!(pool.file, File::R | File::P | File::UR);
+        let can_spill = match pool.file {
+            File::R => within.traffic > 0,
+            File::P | File::UR => true,
+            File::UP | File::B => false,
+        };
+        let mut solution = assign::assign(bundles, draft.func, live, pool, &blocked.lost, checkpoint);
+        if solution.is_none() && (can_spill || pool.file != File::R) {
+            solution = assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost);
+        }
         let Some((assignment, occupancy)) = solution.filter(|(a, _)| a.failed.is_empty() || can_spill) else {
-            let what = format!("more {:?} registers than {}", pool.file, pool.count);
-            return Err(CodegenError::Limit { at: SrcId::default(), what });
+            return Err(exceeded(format!("more {:?} registers than {}", pool.file, pool.count)));
         };
         if !assignment.failed.is_empty() {
             let members = assignment.failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);

@@ -7,11 +7,11 @@ use crate::occupancy::warps_with;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::Function;
 use crate::regalloc::counts::Counts;
-use crate::regalloc::{self, Allocation};
+use crate::regalloc::{self, Allocation, Within};
 use crate::remat;
-use crate::sched::pre;
+use crate::sched::pre::{Order, Plans};
 use crate::session::Session;
-use crate::switches::Step;
+use crate::switches::{Step, Switches};
 use crate::target::{MAX_REGISTERS, REGISTER_UNIT, SM_REGISTERS, Target, WARP};
 use ptx_isa::FormId;
 
@@ -129,22 +129,22 @@ pub(crate) fn assign(
     let checkpoint = session.checkpoint;
     let switches = options.switches;
     if options.opt_level == 0 || !switches.takes(Step::PreSched) {
-        return regalloc::allocate_with(func, target, limit, switches, checkpoint);
+        return regalloc::allocate_within(func, target, Within::registers(limit), switches, checkpoint);
     }
     let changes = func.facts.starts_with.is_some();
     let limit = Counts::of(func, &Cfg::new(func)).map_or(limit, |counts| counts.most(func));
+    let mut search =
+        Search { plans: Plans::new(func, target), tried: Vec::new(), target, switches, checkpoint };
+    let order = search.plans.order(func, limit, checkpoint);
+    let meant = order.meant();
+    let all = Within::registers(limit);
     // Fewer values than this are never too many at once.
-    let may_try_again = changes || limit < MAX_REGISTERS || func.values.len() > FEW_VALUES;
-    let unordered = may_try_again.then(|| func.clone());
-    let attempt = |func: &mut Function, live: u32| {
-        let meant = pre::schedule(func, target, live, checkpoint);
-        let result = regalloc::allocate_with(func, target, limit, switches, checkpoint);
-        // Another order may do without, which is right but must not hide the defect from tests.
-        debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
-        (result, meant)
-    };
-    let (mut best, meant) = attempt(func, limit);
-    let Some(mut unordered) = unordered else { return best };
+    if !changes && limit == MAX_REGISTERS && func.values.len() <= FEW_VALUES {
+        return search.allocate(func, &order, all);
+    }
+    let mut unordered = func.clone();
+    let mut best = search.allocate(func, &order, all);
+    search.tried.push(order);
     let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
     // First all that crowd where too much is live, then what found no registers.
     let mut crowding = true;
@@ -159,12 +159,15 @@ pub(crate) fn assign(
         let mut remade = unordered.clone();
         let mut other = None;
         if remat::remake(&mut remade, &values) {
-            let mut func = remade.clone();
-            let (result, _) = attempt(&mut func, limit);
-            other = result.is_ok().then_some((func, result));
+            let mut search = Search { plans: Plans::new(&remade, target), tried: Vec::new(), ..search };
+            let less = Within { registers: limit, traffic: traffic(func) - 1 };
+            other = search.again(&remade, limit, less).map(|found| (found, search));
         }
-        match other.filter(|(other, _)| traffic(other) < traffic(func)) {
-            Some((other, result)) => (*func, best, unordered) = (other, result, remade),
+        match other {
+            Some((found, of_remade)) => {
+                (*func, best) = (found.0, Ok(found.1));
+                (search, unordered) = (of_remade, remade);
+            }
             None if crowding => {}
             None => break,
         }
@@ -174,10 +177,10 @@ pub(crate) fn assign(
         if best.is_ok() && (traffic(func) == 0 || !switches.takes(Step::RetrySpills)) {
             break;
         }
-        let mut other = unordered.clone();
-        let (result, _) = attempt(&mut other, limit * share / 8);
-        if result.is_ok() && (best.is_err() || traffic(&other) < traffic(func)) {
-            (*func, best) = (other, result);
+        let most = if best.is_ok() { traffic(func) - 1 } else { u32::MAX };
+        let less = Within { registers: limit, traffic: most };
+        if let Some(found) = search.again(&unordered, limit * share / 8, less) {
+            (*func, best) = (found.0, Ok(found.1));
         }
     }
     let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
@@ -190,16 +193,51 @@ pub(crate) fn assign(
         {
             break;
         }
-        let mut other = unordered.clone();
-        let (result, _) = attempt(&mut other, (meant + 3).saturating_sub(fewer));
-        if let Ok(other_best) = &result
-            && warps(other_best.registers) > warps(registers)
-            && traffic(&other) <= traffic(func)
-        {
-            (*func, best) = (other, result);
+        let gains = |fewer: u32| warps(fewer) > warps(registers);
+        let most = (meant..registers).rev().find(|&fewer| gains(fewer)).unwrap_or(meant);
+        let less = Within { registers: most, traffic: traffic(func) };
+        let found = search.again(&unordered, (meant + 3).saturating_sub(fewer), less);
+        if let Some(found) = found.filter(|(_, allocation)| gains(allocation.registers)) {
+            (*func, best) = (found.0, Ok(found.1));
         }
     }
     best
+}
+
+/// Orders of one function that were tried.
+struct Search<'a> {
+    plans: Plans,
+    tried: Vec<Order>,
+    target: &'a Target,
+    switches: Switches,
+    checkpoint: &'a dyn Fn(),
+}
+
+impl Search<'_> {
+    fn allocate(
+        &self,
+        func: &mut Function,
+        order: &Order,
+        within: Within,
+    ) -> Result<Allocation, CodegenError> {
+        order.apply(func);
+        let result = regalloc::allocate_within(func, self.target, within, self.switches, self.checkpoint);
+        // Another order may do without, which is right but must not hide the defect from tests.
+        debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
+        result
+    }
+
+    /// The function in an order that keeps at most so many registers live, if that is a new one and stays within bounds.
+    fn again(&mut self, unordered: &Function, live: u32, within: Within) -> Option<(Function, Allocation)> {
+        let order = self.plans.order(unordered, live, self.checkpoint);
+        if self.tried.iter().any(|tried| tried.is_as(&order)) {
+            return None;
+        }
+        let mut func = unordered.clone();
+        let result = self.allocate(&mut func, &order, within);
+        self.tried.push(order);
+        Some((func, result.ok()?))
+    }
 }
 
 #[cfg(test)]

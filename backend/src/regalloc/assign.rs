@@ -214,27 +214,25 @@ struct Run<'a> {
     read_together: Option<&'a ReadTogether>,
     /// Registers that have to be saved where they are given out.
     preserved: Registers,
-    /// Per register: points where it is not given out.
-    blocked: Vec<Ranges>,
+    lost: Lost<'a>,
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
 impl<'a> Run<'a> {
-    fn new(bundles: &Bundles, live: &'a Liveness, pool: Pool, lost: Lost<'_>) -> Run<'a> {
+    fn new(bundles: &Bundles, live: &'a Liveness, pool: Pool, lost: Lost<'a>) -> Run<'a> {
         let mut occupancy = Occupancy::new(pool.count, live.points);
-        let everywhere = live.everywhere();
-        let reserved = pool.reserved.filter(|_| live.points > 0).map(|r| (usize::from(r), everywhere));
-        let own = lost.iter().filter(|(reg, _)| reg.file == pool.file);
-        let lost = own.map(|(reg, ranges)| (usize::from(reg.index), ranges.clone()));
-        let mut blocked = vec![Ranges::default(); usize::from(pool.count)];
-        for (register, ranges) in reserved.into_iter().chain(lost) {
-            if let Some(place) = blocked.get_mut(register) {
-                *place = ranges;
-            }
+        let is_given = |register: u8| u16::from(register) < pool.count;
+        if let Some(reserved) = pool.reserved.filter(|&r| is_given(r) && live.points > 0) {
+            occupancy.take(usize::from(reserved), &live.everywhere());
         }
-        for (register, ranges) in blocked.iter().enumerate().filter(|(_, ranges)| !ranges.is_empty()) {
-            occupancy.take(register, ranges);
+        // A call overwrites many registers at once.
+        for alike in lost.chunk_by(|a, b| a.0.file == b.0.file && a.1 == b.1) {
+            let mut registers = Registers::default();
+            let own =
+                alike.iter().map(|(reg, _)| reg).filter(|reg| reg.file == pool.file && is_given(reg.index));
+            own.for_each(|reg| registers.insert(usize::from(reg.index)));
+            occupancy.take_all(registers, &alike[0].1);
         }
         let unsettled = Occupancy::new(pool.count, if pool.unit > 1 { live.points } else { 0 });
         let mut preserved = Registers::default();
@@ -246,7 +244,7 @@ impl<'a> Run<'a> {
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
         let read_together = None;
-        Run { live, pool, occupancy, assignment, unsettled, read_together, preserved, blocked, holders: None }
+        Run { live, pool, occupancy, assignment, unsettled, read_together, preserved, lost, holders: None }
     }
 
     /// Where the bundle may begin.
@@ -266,21 +264,27 @@ impl<'a> Run<'a> {
 
     /// Of places where a bundle may begin, those first where nothing has to be saved for it; otherwise from low to high.
     fn in_order(&self, bundle: &Bundle, bases: Registers) -> impl Iterator<Item = usize> + use<> {
-        let saved = (0..bundle.width()).map(|i| self.preserved.lowered(i));
-        let saved = saved.fold(Registers::default(), Registers::union);
+        let none = Registers::default();
+        let width = if self.preserved == none { 0 } else { bundle.width() };
+        let saved = (0..width).map(|i| self.preserved.lowered(i)).fold(none, Registers::union);
         bases.without(saved).iter().chain(bases.intersection(saved).iter())
     }
 
     fn place(&mut self, bundles: &Bundles, index: u32, fit: Fit) -> bool {
         let bundle = &bundles.bundles[index as usize];
         let slots = || bundle.slots.iter().enumerate();
-        let bases = slots().fold(self.bases(bundle), |bases, (i, s)| {
+        let mut bases = self.bases(bundle);
+        let mut offset = 0;
+        for alike in alike(bundle) {
             if bases == Registers::default() {
-                bases
-            } else {
-                bases.without(self.occupancy.taken(s).lowered(i))
+                break;
             }
-        });
+            let taken = self.occupancy.taken(&alike[0]);
+            for i in offset..offset + alike.len() {
+                bases = bases.without(taken.lowered(i));
+            }
+            offset += alike.len();
+        }
         let Some(mut base) = self.in_order(bundle, bases).next() else { return false };
         let used = usize::from(self.assignment.used);
         match fit {
@@ -315,11 +319,14 @@ impl<'a> Run<'a> {
             }
             Fit::Lowest | Fit::Snug => {}
         }
-        for (i, s) in bundle.slots.iter().enumerate() {
-            self.occupancy.take(base + i, s);
+        let mut first = base;
+        for alike in alike(bundle) {
+            let registers = Registers::run(first, alike.len());
+            self.occupancy.take_all(registers, &alike[0]);
             if fit == Fit::Settled {
-                self.unsettled.take(base + i, &self.live.late_reads(s, SETTLING));
+                self.unsettled.take_all(registers, &self.live.late_reads(&alike[0], SETTLING));
             }
+            first += alike.len();
         }
         if let Some(holders) = &mut self.holders {
             hold(holders, bundle, index, base);
@@ -347,8 +354,7 @@ impl<'a> Run<'a> {
             found
         };
         let price = |base: usize| {
-            let blocked =
-                bundle.slots.iter().zip(&self.blocked[base..]).any(|(slot, lost)| lost.intersects(slot));
+            let blocked = (base..).zip(&bundle.slots).any(|(register, slot)| self.is_lost(register, slot));
             let others = || in_the_way(base).into_iter().map(|i| cost(&bundles.bundles[i as usize]));
             if blocked { f32::INFINITY } else { others().sum::<f32>() }
         };
@@ -371,6 +377,14 @@ impl<'a> Run<'a> {
         self.place(bundles, index, Fit::Lowest)
     }
 
+    /// Whether the register is not given out at some point of the ranges.
+    fn is_lost(&self, register: usize, ranges: &Ranges) -> bool {
+        self.pool.reserved.is_some_and(|reserved| register == usize::from(reserved) && !ranges.is_empty())
+            || self.lost.iter().any(|(reg, lost)| {
+                reg.file == self.pool.file && usize::from(reg.index) == register && lost.intersects(ranges)
+            })
+    }
+
     /// Who has the registers of a file.
     fn all_holders(&self, bundles: &Bundles, file: File) -> Vec<BTreeMap<Point, (Point, u32)>> {
         let mut holders = vec![BTreeMap::new(); usize::from(self.pool.count)];
@@ -382,6 +396,11 @@ impl<'a> Run<'a> {
         }
         holders
     }
+}
+
+/// The slots of a bundle, those together that follow each other and are live at the same points.
+fn alike(bundle: &Bundle) -> impl Iterator<Item = &[Ranges]> {
+    bundle.slots.chunk_by(|a, b| a == b)
 }
 
 fn hold(holders: &mut [BTreeMap<Point, (Point, u32)>], bundle: &Bundle, index: u32, base: usize) {

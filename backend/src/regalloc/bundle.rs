@@ -12,6 +12,7 @@ use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::regalloc::draft::tied;
 use crate::regalloc::live::{Liveness, Point, Ranges};
+use smallvec::{SmallVec, smallvec};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
@@ -20,9 +21,9 @@ pub(crate) struct Bundle {
     pub(crate) align: u8,
     pub(crate) residue: u8,
     /// Where each register of the run is live.
-    pub(crate) slots: Vec<Ranges>,
+    pub(crate) slots: SmallVec<[Ranges; 1]>,
     /// Values and their offsets in the run.
-    pub(crate) members: Vec<(Value, u8)>,
+    pub(crate) members: SmallVec<[(Value, u8); 2]>,
     /// Expected executions of its loads and stores, if it were spilled.
     pub(crate) weight: f32,
     /// Spilling cannot shorten any of its members.
@@ -141,8 +142,8 @@ pub(crate) fn build(
                 file: data.file,
                 align: alignment(data.file, data.width),
                 residue: 0,
-                slots: live.of(Value(v)).to_vec(),
-                members: vec![(Value(v), 0)],
+                slots: live.of(Value(v)).iter().cloned().collect(),
+                members: smallvec![(Value(v), 0)],
                 weight: weight[v as usize],
                 fixed: fixed[v as usize],
                 pin: data.pin,
@@ -229,11 +230,16 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
 impl Bundles {
     /// Puts every bundle in its place.
     fn settle(&mut self) {
-        let mut placed: Vec<(u32, Bundle)> = self.places.drain(..).zip(self.bundles.drain(..)).collect();
-        placed.sort_by_key(|(place, _)| *place);
-        for (place, bundle) in placed {
-            bundle.members.iter().for_each(|(v, _)| self.of[v.index()].0 = place);
-            self.bundles.push(bundle);
+        for i in 0..self.bundles.len() {
+            let place = self.places[i];
+            self.bundles[i].members.iter().for_each(|(v, _)| self.of[v.index()].0 = place);
+        }
+        for i in 0..self.bundles.len() {
+            while self.places[i] != i as u32 {
+                let place = self.places[i] as usize;
+                self.bundles.swap(i, place);
+                self.places.swap(i, place);
+            }
         }
     }
 
@@ -289,7 +295,7 @@ impl Bundles {
         let (large, small) = (&mut self.bundles[into as usize], from as usize);
         large.pin = pin;
         let small = &self.bundles[small];
-        let empty = Bundle { slots: Vec::new(), members: Vec::new(), weight: 0.0, ..*small };
+        let empty = Bundle { slots: SmallVec::new(), members: SmallVec::new(), weight: 0.0, ..*small };
         let small = std::mem::replace(&mut self.bundles[from as usize], empty);
         if into != leader {
             self.places.swap(into as usize, from as usize);
@@ -356,7 +362,7 @@ impl Bundles {
         for group in members.chunk_by(|a, b| self.piece[a.0.index()] == self.piece[b.0.index()]) {
             // Tied values have the same width, hence the same offset.
             let data = func.value(group[0].0);
-            let mut slots = vec![Ranges::default(); usize::from(data.width)];
+            let mut slots: SmallVec<[Ranges; 1]> = smallvec![Ranges::default(); usize::from(data.width)];
             for &(v, _) in group {
                 for (slot, ranges) in slots.iter_mut().zip(live.of(v)) {
                     slot.absorb(ranges);

@@ -29,7 +29,7 @@ pub(crate) struct Interval {
 }
 
 /// Sorted and disjoint; neighbours that touch are one.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Ranges(pub(crate) SmallVec<[Interval; 2]>);
 
 impl Ranges {
@@ -92,15 +92,17 @@ impl Ranges {
     }
 
     fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
-        all.sort_unstable();
-        let mut merged: SmallVec<[Interval; 2]> = SmallVec::new();
-        for interval in all {
-            match merged.last_mut() {
-                Some(last) if interval.start <= last.end => last.end = last.end.max(interval.end),
-                _ => merged.push(interval),
-            }
+        if all.len() > 1 {
+            all.sort_unstable();
+            all.dedup_by(|next, last| {
+                let touches = next.start <= last.end;
+                if touches {
+                    last.end = last.end.max(next.end);
+                }
+                touches
+            });
         }
-        Ranges(merged)
+        Ranges(all)
     }
 }
 
@@ -311,6 +313,36 @@ struct Build<'a> {
     uses: Vec<(u32, BlockId, Point)>,
 }
 
+/// The uses of each lane together.
+struct UsesByLane {
+    /// Per lane, where its uses end; they start where those of the lane before end.
+    ends: Vec<u32>,
+    uses: Vec<(BlockId, Point)>,
+}
+
+impl UsesByLane {
+    fn new(unsorted: &[(u32, BlockId, Point)], lanes: usize) -> UsesByLane {
+        let mut ends = vec![0; lanes];
+        unsorted.iter().for_each(|(lane, ..)| ends[*lane as usize] += 1);
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut uses = vec![(BlockId(0), 0); unsorted.len()];
+        for &(lane, b, end) in unsorted {
+            let place = &mut ends[lane as usize];
+            uses[*place as usize] = (b, end);
+            *place += 1;
+        }
+        UsesByLane { ends, uses }
+    }
+
+    fn of(&self, lane: u32) -> &[(BlockId, Point)] {
+        let start = lane.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.uses[start as usize..self.ends[lane as usize] as usize]
+    }
+}
+
 impl Build<'_> {
     fn collect(&mut self) {
         let func = self.func;
@@ -351,26 +383,31 @@ impl Build<'_> {
     }
 
     /// Walks from every use up to the definition; each block is visited once per lane.
-    fn ranges(mut self, lanes: usize) -> Vec<Ranges> {
-        self.uses.sort_unstable();
-        let mut result = vec![Ranges::default(); lanes];
+    fn ranges(self, lanes: usize) -> Vec<Ranges> {
+        let uses = UsesByLane::new(&self.uses, lanes);
+        let mut result = Vec::with_capacity(lanes);
         // The lane for which a block was last found live out.
         let mut live_out = vec![u32::MAX; self.func.blocks.len()];
         let mut pending: Vec<BlockId> = Vec::new();
-        let mut intervals: SmallVec<[Interval; 2]> = SmallVec::new();
-        let mut uses = self.uses.iter().peekable();
         for (v, def) in self.defs.iter().enumerate() {
             for lane in self.lane_base[v]..self.lane_base[v + 1] {
+                let mut intervals: SmallVec<[Interval; 2]> = SmallVec::new();
                 if let &Some((_, point)) = def {
                     intervals.push(Interval { start: point, end: point + 1 });
                 }
-                while let Some(&&(_, b, end)) = uses.peek().filter(|u| u.0 == lane) {
-                    uses.next();
-                    let mut live_in = |b: BlockId, end: Point, pending: &mut Vec<BlockId>| match def {
-                        Some((at, point)) if *at == b => intervals.push(Interval { start: *point, end }),
-                        _ => {
-                            intervals.push(Interval { start: self.spans[b.index()].start(), end });
-                            pending.push(b);
+                for &(b, end) in uses.of(lane) {
+                    let mut live_in = |b: BlockId, end: Point, pending: &mut Vec<BlockId>| {
+                        let start = match def {
+                            Some((at, point)) if *at == b => *point,
+                            _ => {
+                                pending.push(b);
+                                self.spans[b.index()].start()
+                            }
+                        };
+                        // Most uses are in the block of the one before.
+                        match intervals.last_mut() {
+                            Some(last) if last.start == start => last.end = last.end.max(end),
+                            _ => intervals.push(Interval { start, end }),
                         }
                     };
                     live_in(b, end, &mut pending);
@@ -382,7 +419,7 @@ impl Build<'_> {
                         }
                     }
                 }
-                result[lane as usize] = Ranges::from_unsorted(std::mem::take(&mut intervals));
+                result.push(Ranges::from_unsorted(intervals));
             }
         }
         result

@@ -13,8 +13,18 @@ impl Registers {
 
     /// The registers from `residue` on, `align` apart, below `end`. `align` is a power of two.
     pub(crate) fn every(align: u8, residue: u8, end: usize) -> Registers {
-        let pattern = (usize::from(residue)..64).step_by(usize::from(align)).fold(0, |all, r| all | 1 << r);
-        Registers([0, 1, 2, 3].map(|word| pattern & low(end.saturating_sub(64 * word))))
+        // A one in every `align` bits.
+        let pattern = (u64::MAX / (u64::MAX >> (64 - u32::from(align)))) << residue;
+        let mut registers = Registers::default();
+        for (i, word) in registers.0.iter_mut().enumerate() {
+            *word = pattern & low(end.saturating_sub(64 * i));
+        }
+        registers
+    }
+
+    /// So many registers from the first on.
+    pub(crate) fn run(first: usize, count: usize) -> Registers {
+        Registers::every(1, 0, first + count).without(Registers::every(1, 0, first))
     }
 
     pub(crate) fn contains(&self, register: usize) -> bool {
@@ -44,8 +54,12 @@ impl Registers {
     pub(crate) fn lowered(self, by: usize) -> Registers {
         let (words, bits) = (by / 64, by % 64);
         let at = |word: usize| self.0.get(word + words).map_or(0, |word| *word);
-        // Shifted twice, as nothing comes down where there are no bits to go.
-        Registers([0, 1, 2, 3].map(|word| at(word) >> bits | at(word + 1) << 1 << (63 - bits)))
+        let mut lowered = Registers::default();
+        for (i, word) in lowered.0.iter_mut().enumerate() {
+            // Shifted twice, as nothing comes down where there are no bits to go.
+            *word = at(i) >> bits | at(i + 1) << 1 << (63 - bits);
+        }
+        lowered
     }
 
     pub(crate) fn first(&self) -> Option<usize> {
@@ -152,18 +166,28 @@ impl Occupancy {
     }
 
     pub(crate) fn take(&mut self, register: usize, ranges: &Ranges) {
-        let (word, bit) = (register / 64, 1 << (register % 64));
+        self.take_all(Registers::run(register, 1), ranges);
+    }
+
+    /// Takes the ranges in each of the registers.
+    pub(crate) fn take_all(&mut self, registers: Registers, ranges: &Ranges) {
+        for (word, bits) in registers.0.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
+            self.take_in_word(word, bits, ranges);
+        }
+    }
+
+    fn take_in_word(&mut self, word: usize, bits: u64, ranges: &Ranges) {
         let inner = self.inner();
         for interval in &ranges.0 {
             for step in Steps::new(&self.levels, interval.start as usize, interval.end as usize) {
                 for node in step.covered() {
-                    self.some[self.words * node + word] |= bit;
+                    self.some[self.words * node + word] |= bits;
                     if step.around.is_some() {
-                        self.all[self.words * (node - inner) + word] |= bit;
+                        self.all[self.words * (node - inner) + word] |= bits;
                     }
                 }
                 for node in step.around.into_iter().flatten() {
-                    self.some[self.words * node + word] |= bit;
+                    self.some[self.words * node + word] |= bits;
                 }
             }
         }
@@ -243,7 +267,8 @@ impl Iterator for Steps<'_> {
     #[inline]
     fn next(&mut self) -> Option<Step> {
         let first = *self.levels.get(self.level)?;
-        let around = (self.level > 0).then(|| self.ends.map(|node| first + node));
+        let [low, high] = self.ends;
+        let around = (self.level > 0).then_some([first + low, first + high]);
         let (start, end) = (self.start, self.end);
         let (up, down) = (start.next_multiple_of(FAN), end - end % FAN);
         let is_last = self.level + 1 == self.levels.len();
@@ -255,7 +280,7 @@ impl Iterator for Steps<'_> {
             (start..up, down..end)
         };
         let among = |nodes: Range<usize>| first + nodes.start..first + nodes.end;
-        self.ends = self.ends.map(|node| node / FAN);
+        self.ends = [low / FAN, high / FAN];
         self.level += 1;
         Some(Step { before: among(before), after: among(after), around })
     }

@@ -31,36 +31,86 @@ const WINDOW: usize = 48;
 /// after another where there are more expressions than that.
 const LATEST: usize = 48;
 
-/// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
-/// asks for as few as can be. Where the function changes how many there are, it bounds blocks with the most, and others
-/// in proportion. Returns how many the order is meant for.
-pub fn schedule(func: &mut Function, target: &Target, max_registers: u32, checkpoint: &dyn Fn()) -> u32 {
-    let cfg = Cfg::new(func);
-    let live = Liveness::compute(func, &cfg);
-    let mut lanes = Lanes::new(func, &live);
-    let mut latencies = Latencies::new(target.generation());
-    let free = target.limits.free_registers();
-    // What a block has where blocks differ.
-    let counts = Counts::of(func, &cfg);
-    let most = counts.as_ref().map_or(1, |counts| counts.most(func));
-    let held = |func: &Function, b: BlockId| {
-        counts.as_ref().map(|counts| counts.fewest_in(func, b) * max_registers.min(most) / most)
-    };
-    let mut plans: Vec<Plan> = Vec::new();
-    for &b in &cfg.order {
-        checkpoint();
-        let enough = held(func, b).unwrap_or(free.min(max_registers));
-        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, enough));
+/// What is known of a function whose instructions are to be ordered, for as many orders as are asked for.
+pub(crate) struct Plans {
+    plans: Vec<Plan>,
+    lanes: Lanes,
+    latencies: Latencies,
+    /// Registers that cost no occupancy.
+    free: u32,
+    /// What a block has where blocks differ, and the most of them.
+    counts: Option<Counts>,
+    most: u32,
+}
+
+/// Orders of the instructions of some blocks.
+pub(crate) struct Order {
+    /// From the last instruction to the first, by their places in the function before.
+    blocks: Vec<(BlockId, Vec<u32>)>,
+    /// How many registers it is meant for.
+    meant: u32,
+}
+
+impl Plans {
+    pub(crate) fn new(func: &Function, target: &Target) -> Plans {
+        let cfg = Cfg::new(func);
+        let live = Liveness::compute(func, &cfg);
+        let mut lanes = Lanes::new(func, &live);
+        let counts = Counts::of(func, &cfg);
+        Plans {
+            plans: cfg.order.iter().map(|&b| Plan::new(func, b, &mut lanes)).collect(),
+            lanes,
+            latencies: Latencies::new(target.generation()),
+            free: target.limits.free_registers(),
+            most: counts.as_ref().map_or(1, |counts| counts.most(func)),
+            counts,
+        }
     }
-    let need = plans.iter().map(Plan::need).max().unwrap_or(0);
-    let live = |registers: u32| registers.saturating_sub(NOT_LIVE + 3);
-    let limit = affordable(need, free).min(live(max_registers));
-    for plan in plans {
-        checkpoint();
-        let limit = held(func, plan.block).map_or(limit, live);
-        plan.carry_out(func, &mut lanes, &mut latencies, limit);
+
+    /// An order for the instructions of every block of `func`, for which the plans were made. `max_registers` bounds the
+    /// general registers as ptxas counts them; zero asks for as few as can be. Where the function changes how many there
+    /// are, it bounds blocks with the most, and others in proportion.
+    pub(crate) fn order(&mut self, func: &Function, max_registers: u32, checkpoint: &dyn Fn()) -> Order {
+        let Plans { plans, lanes, latencies, free, counts, most } = self;
+        let held = |b: BlockId| {
+            counts.as_ref().map(|counts| counts.fewest_in(func, b) * max_registers.min(*most) / *most)
+        };
+        let mut need = 0;
+        for plan in &mut *plans {
+            checkpoint();
+            let enough = held(plan.block).unwrap_or((*free).min(max_registers));
+            need = need.max(plan.need(func, lanes, latencies, enough));
+        }
+        let live = |registers: u32| registers.saturating_sub(NOT_LIVE + 3);
+        let limit = affordable(need, *free).min(live(max_registers));
+        let mut blocks = Vec::new();
+        for plan in plans {
+            checkpoint();
+            let limit = held(plan.block).map_or(limit, live);
+            blocks.extend(plan.order(func, lanes, latencies, limit).map(|order| (plan.block, order)));
+        }
+        Order { blocks, meant: limit + NOT_LIVE }
     }
-    limit + NOT_LIVE
+}
+
+impl Order {
+    pub(crate) fn meant(&self) -> u32 {
+        self.meant
+    }
+
+    pub(crate) fn is_as(&self, other: &Order) -> bool {
+        self.blocks == other.blocks
+    }
+
+    /// Orders the instructions of the function for which it was made.
+    pub(crate) fn apply(&self, func: &mut Function) {
+        for (b, order) in &self.blocks {
+            let block = func.block_mut(*b);
+            let mut insts: Vec<Option<Inst>> =
+                std::mem::take(&mut block.insts).into_iter().map(Some).collect();
+            block.insts = order.iter().rev().filter_map(|&i| insts[i as usize].take()).collect();
+        }
+    }
 }
 
 /// Live registers that cost no more occupancy than `need` does. `free` cost none.
@@ -68,40 +118,39 @@ fn affordable(need: u32, free: u32) -> u32 {
     (need + NOT_LIVE).max(free).next_multiple_of(REGISTER_UNIT) - NOT_LIVE
 }
 
+/// An order of a block, from the last instruction to the first, and the most that is live in it.
+type Ordered = (Vec<u32>, Count);
+
 /// What is known of a block before its limit is.
 struct Plan {
     block: BlockId,
     /// Values live at the end.
     end: Vec<u32>,
     original: Count,
-    /// The order that keeps the fewest values live, from the last instruction to the first, where it beats the
-    /// original one.
-    narrow: Option<(Vec<u32>, Count)>,
+    /// Once asked for.
+    graph: Option<Graph>,
+    /// Once asked for: the order that keeps the fewest values live, where it beats the original one.
+    narrow: Option<Option<Ordered>>,
+    /// Whether that one counts.
+    is_tight: bool,
 }
 
 impl Plan {
-    fn new(
-        func: &Function,
-        b: BlockId,
-        lanes: &mut Lanes,
-        latencies: &mut Latencies,
-        enough: u32,
-    ) -> Option<Plan> {
+    fn new(func: &Function, b: BlockId, lanes: &mut Lanes) -> Plan {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
-        let mut plan = Plan { block: b, end, original, narrow: None };
-        if original.general + NOT_LIVE > enough {
-            let graph = Graph::new(&block.insts, lanes, latencies);
-            let (order, peak) = plan.attempt(&graph, &block.insts, lanes, Limits::FEWEST);
-            if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
-                plan.narrow = Some((order, peak));
-            }
-        }
-        Some(plan)
+        Plan { block: b, end, original, graph: None, narrow: None, is_tight: false }
     }
 
-    fn attempt(&self, graph: &Graph, insts: &[Inst], lanes: &mut Lanes, limits: Limits) -> (Vec<u32>, Count) {
+    fn attempt(
+        &mut self,
+        insts: &[Inst],
+        lanes: &mut Lanes,
+        latencies: &mut Latencies,
+        limits: Limits,
+    ) -> Ordered {
+        let graph = self.graph.get_or_insert_with(|| Graph::new(insts, lanes, latencies));
         lanes.reset(&self.end);
         let order = Scheduler::new(graph, insts, lanes, limits).run();
         lanes.reset(&self.end);
@@ -109,17 +158,36 @@ impl Plan {
         (order, peak)
     }
 
-    /// Registers that some order does with.
-    fn need(&self) -> u32 {
-        self.narrow.as_ref().map_or(self.original, |(_, peak)| *peak).general
+    /// Registers that some order does with. Up to `enough` the original one is as good.
+    fn need(&mut self, func: &Function, lanes: &mut Lanes, latencies: &mut Latencies, enough: u32) -> u32 {
+        let original = self.original;
+        self.is_tight = original.general + NOT_LIVE > enough;
+        if self.is_tight && self.narrow.is_none() {
+            let insts = &func.block(self.block).insts;
+            let (order, peak) = self.attempt(insts, lanes, latencies, Limits::FEWEST);
+            let is_better =
+                peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES);
+            self.narrow = Some(is_better.then_some((order, peak)));
+        }
+        self.narrow().map_or(original, |(_, peak)| *peak).general
     }
 
-    fn carry_out(self, func: &mut Function, lanes: &mut Lanes, latencies: &mut Latencies, limit: u32) {
+    fn narrow(&self) -> Option<&Ordered> {
+        self.narrow.as_ref().filter(|_| self.is_tight)?.as_ref()
+    }
+
+    /// The order for a limit, unless the original one is better.
+    fn order(
+        &mut self,
+        func: &Function,
+        lanes: &mut Lanes,
+        latencies: &mut Latencies,
+        limit: u32,
+    ) -> Option<Vec<u32>> {
         let insts = &func.block(self.block).insts;
         if insts.len() < 3 {
-            return;
+            return None;
         }
-        let graph = Graph::new(insts, lanes, latencies);
         // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
         let tries = [
             Limits { general: limit, predicates: PREDICATES, depth_first: false },
@@ -134,7 +202,7 @@ impl Plan {
             |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
         let mut best: Option<(Vec<u32>, u32)> = None;
         for limits in tries {
-            let (order, peak) = self.attempt(&graph, insts, lanes, limits);
+            let (order, peak) = self.attempt(insts, lanes, latencies, limits);
             let excess = excess(peak);
             if best.as_ref().is_none_or(|(_, least)| excess < *least) {
                 best = Some((order, excess));
@@ -144,13 +212,10 @@ impl Plan {
             }
         }
         let least = best.as_ref().map_or(u32::MAX, |(_, excess)| *excess);
-        let narrow = self.narrow.filter(|(_, peak)| excess(*peak) < least);
-        let least = narrow.as_ref().map_or(least, |(_, peak)| excess(*peak));
-        let order = narrow.map(|(order, _)| order).or(best.map(|(order, _)| order));
-        let Some(order) = order.filter(|_| least <= excess(self.original)) else { return };
-        let block = func.block_mut(self.block);
-        let mut insts: Vec<Option<Inst>> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
-        block.insts = order.iter().rev().filter_map(|&i| insts[i as usize].take()).collect();
+        if let Some((order, peak)) = self.narrow().filter(|(_, peak)| excess(*peak) < least) {
+            best = Some((order.clone(), excess(*peak)));
+        }
+        best.filter(|(_, least)| *least <= excess(self.original)).map(|(order, _)| order)
     }
 }
 
@@ -272,6 +337,10 @@ mod tests {
     use crate::regalloc::allocate;
     use crate::regalloc::random::{Shape, function};
     use expect_test::{Expect, expect};
+
+    fn schedule(func: &mut Function, target: &Target, max_registers: u32, checkpoint: &dyn Fn()) {
+        Plans::new(func, target).order(func, max_registers, checkpoint).apply(func);
+    }
 
     fn target() -> &'static Target {
         Target::of(ptx_isa::Sm::new(80)).expect("a target")
