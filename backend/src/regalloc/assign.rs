@@ -9,6 +9,7 @@ use crate::abi::{self, Preserved};
 use crate::ori::ir::{File, Function, Reg};
 use crate::regalloc::banks::ReadTogether;
 use crate::regalloc::bundle::{Bundle, Bundles};
+use crate::regalloc::convention::Lost;
 use crate::regalloc::live::{Liveness, Point, Ranges};
 use crate::regalloc::occupancy::{Occupancy, Registers};
 use crate::target::HIDDEN_REGISTERS;
@@ -29,9 +30,6 @@ pub(crate) struct Pool {
     /// Registers are given to a thread in units of so many; one where fewer are better.
     pub(crate) unit: u16,
 }
-
-/// Registers and where they are not free.
-type Lost<'a> = &'a [(Reg, Ranges)];
 
 #[derive(Debug, Default)]
 pub(crate) struct Assignment {
@@ -76,7 +74,7 @@ pub(crate) fn assign(
     func: &Function,
     live: &Liveness,
     pool: Pool,
-    lost: Lost<'_>,
+    lost: &[Lost],
     checkpoint: &dyn Fn(),
 ) -> Option<(Assignment, Occupancy)> {
     let all = members_of(bundles, pool.file);
@@ -153,7 +151,7 @@ pub(crate) fn assign_or_spill(
     live: &Liveness,
     fixed: &[bool],
     pool: Pool,
-    lost: Lost<'_>,
+    lost: &[Lost],
 ) -> Option<(Assignment, Occupancy)> {
     let mut order = members_of(bundles, pool.file);
     order.sort_by(|&a, &b| {
@@ -214,25 +212,21 @@ struct Run<'a> {
     read_together: Option<&'a ReadTogether>,
     /// Registers that have to be saved where they are given out.
     preserved: Registers,
-    lost: Lost<'a>,
+    lost: &'a [Lost],
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
 impl<'a> Run<'a> {
-    fn new(bundles: &Bundles, live: &'a Liveness, pool: Pool, lost: Lost<'a>) -> Run<'a> {
+    fn new(bundles: &Bundles, live: &'a Liveness, pool: Pool, lost: &'a [Lost]) -> Run<'a> {
         let mut occupancy = Occupancy::new(pool.count, live.points);
-        let is_given = |register: u8| u16::from(register) < pool.count;
-        if let Some(reserved) = pool.reserved.filter(|&r| is_given(r) && live.points > 0) {
+        let is_given = |register: &u8| u16::from(*register) < pool.count;
+        if let Some(reserved) = pool.reserved.filter(|r| is_given(r) && live.points > 0) {
             occupancy.take(usize::from(reserved), &live.everywhere());
         }
-        // A call overwrites many registers at once.
-        for alike in lost.chunk_by(|a, b| a.0.file == b.0.file && a.1 == b.1) {
-            let mut registers = Registers::default();
-            let own =
-                alike.iter().map(|(reg, _)| reg).filter(|reg| reg.file == pool.file && is_given(reg.index));
-            own.for_each(|reg| registers.insert(usize::from(reg.index)));
-            occupancy.take_all(registers, &alike[0].1);
+        let given = Registers::every(1, 0, usize::from(pool.count));
+        for Lost { registers, ranges, .. } in lost.iter().filter(|lost| lost.file == pool.file) {
+            occupancy.take_all(registers.intersection(given), ranges);
         }
         let unsettled = Occupancy::new(pool.count, if pool.unit > 1 { live.points } else { 0 });
         let mut preserved = Registers::default();
@@ -380,8 +374,10 @@ impl<'a> Run<'a> {
     /// Whether the register is not given out at some point of the ranges.
     fn is_lost(&self, register: usize, ranges: &Ranges) -> bool {
         self.pool.reserved.is_some_and(|reserved| register == usize::from(reserved) && !ranges.is_empty())
-            || self.lost.iter().any(|(reg, lost)| {
-                reg.file == self.pool.file && usize::from(reg.index) == register && lost.intersects(ranges)
+            || self.lost.iter().any(|lost| {
+                lost.file == self.pool.file
+                    && lost.registers.contains(register)
+                    && lost.ranges.intersects(ranges)
             })
     }
 

@@ -11,6 +11,7 @@ use crate::regalloc::STACK_POINTER;
 use crate::regalloc::counts::Counts;
 use crate::regalloc::draft::Draft;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
+use crate::regalloc::occupancy::Registers;
 use crate::runtime;
 use crate::target::{HIDDEN_REGISTERS, Target};
 use std::sync::Arc;
@@ -25,12 +26,20 @@ pub(super) fn lower_fixes(func: &mut Function) {
 }
 
 /// Where registers are not free: by file and register.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Blocked {
     /// What calls overwrite, what other threads of the warp may overwrite meanwhile, and what a thread does not have.
-    pub(crate) lost: Vec<(Reg, Ranges)>,
+    pub(crate) lost: Vec<Lost>,
     /// The same for general registers by index, with where values of the convention are in them.
     pub(crate) general: Vec<Ranges>,
+}
+
+/// Registers of a file and where they are not free.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) file: File,
+    pub(crate) registers: Registers,
+    pub(crate) ranges: Ranges,
 }
 
 /// What a call overwrites besides its results.
@@ -142,30 +151,41 @@ impl Blocked {
         counts: Option<&Counts>,
         target: &Target,
     ) -> Result<Blocked, CodegenError> {
-        let mut blocked = Blocked::by_convention(func, live, target)?;
+        let mut lost = Blocked::by_convention(func, live, target)?;
         for (index, ranges) in counts.into_iter().flat_map(|counts| counts.lacking(func, live)) {
             let reg = Reg { file: File::R, index };
-            match blocked.lost.iter_mut().find(|(lost, _)| *lost == reg) {
+            match lost.iter_mut().find(|(lost, _)| *lost == reg) {
                 Some((_, lost)) => *lost = lost.united(&ranges),
-                None => blocked.lost.push((reg, ranges)),
+                None => lost.push((reg, ranges)),
             }
         }
-        if blocked.lost.is_empty() && func.values.iter().all(|data| data.pin.is_none()) {
-            return Ok(blocked);
+        if lost.is_empty() && func.values.iter().all(|data| data.pin.is_none()) {
+            return Ok(Blocked::default());
         }
-        blocked.general = vec![Ranges::default(); 256];
-        for (reg, ranges) in blocked.lost.iter().filter(|(reg, _)| reg.file == File::R) {
-            blocked.general[usize::from(reg.index)] = ranges.clone();
+        let mut general = vec![Ranges::default(); 256];
+        for (reg, ranges) in lost.iter().filter(|(reg, _)| reg.file == File::R) {
+            general[usize::from(reg.index)] = ranges.clone();
         }
         for (v, data) in func.values.iter().enumerate() {
             if let Some(register) = data.pin {
-                blocked.general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
+                general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
             }
         }
-        Ok(blocked)
+        // A call overwrites many registers at once.
+        let alike = lost.chunk_by(|a, b| a.0.file == b.0.file && a.1 == b.1).map(|alike| {
+            let mut registers = Registers::default();
+            alike.iter().for_each(|(reg, _)| registers.insert(usize::from(reg.index)));
+            let (reg, ranges) = &alike[0];
+            Lost { file: reg.file, registers, ranges: ranges.clone() }
+        });
+        Ok(Blocked { lost: alike.collect(), general })
     }
 
-    fn by_convention(func: &Function, live: &Liveness, target: &Target) -> Result<Blocked, CodegenError> {
+    fn by_convention(
+        func: &Function,
+        live: &Liveness,
+        target: &Target,
+    ) -> Result<Vec<(Reg, Ranges)>, CodegenError> {
         let lent = Lent::of(func);
         // Where each call reads and writes, what it overwrites, and the registers in which it gives results.
         let mut calls: Vec<(Interval, Overwritten, u128)> = Vec::new();
@@ -180,9 +200,9 @@ impl Blocked {
         }
         let is_private = func.facts.private;
         if matches!(lent, Lent::None) && calls.is_empty() && func.routine.is_none() && !is_private {
-            return Ok(Blocked::default());
+            return Ok(Vec::new());
         }
-        let mut blocked = Blocked::default();
+        let mut all_lost = Vec::new();
         let own_address = func.routine.map(runtime::return_address);
         for file in [File::R, File::P, File::B] {
             for index in 0..count(file) {
@@ -201,7 +221,7 @@ impl Blocked {
                     ranges = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
                 }
                 if !ranges.is_empty() {
-                    blocked.lost.push((reg, ranges));
+                    all_lost.push((reg, ranges));
                 }
             }
         }
@@ -212,11 +232,11 @@ impl Blocked {
             for index in 0..count(file) {
                 let reg = Reg { file, index };
                 if !switches.is_empty() && lent.has(reg) {
-                    blocked.lost.push((reg, Ranges(switches.iter().copied().collect())));
+                    all_lost.push((reg, Ranges(switches.iter().copied().collect())));
                 }
             }
         }
-        Ok(blocked)
+        Ok(all_lost)
     }
 }
 

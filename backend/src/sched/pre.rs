@@ -18,7 +18,8 @@ use crate::regalloc::counts::Counts;
 use crate::regalloc::live::Liveness;
 use crate::target::{REGISTER_UNIT, Target};
 use graph::{Graph, Latencies};
-use lanes::{Count, Lanes};
+use lanes::{Change, Count, Lanes};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 
 /// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
@@ -237,6 +238,8 @@ struct Scheduler<'a> {
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
     limits: Limits,
+    /// Per instruction: what it would add to what is live now.
+    changes: Vec<Change>,
     /// Per instruction: later ones that depend on it and are not placed.
     waiting: Vec<u32>,
     /// Per instruction: the cycle, counted from the end of the block, at which its users have waited enough.
@@ -253,12 +256,14 @@ struct Scheduler<'a> {
 impl<'a> Scheduler<'a> {
     fn new(graph: &'a Graph, insts: &'a [Inst], lanes: &'a mut Lanes, limits: Limits) -> Scheduler<'a> {
         let waiting = graph.after.clone();
+        let changes = graph.touches.iter().map(|touches| lanes.change(touches)).collect();
         let ready = (0..insts.len() as u32).rev().filter(|&i| waiting[i as usize] == 0).collect();
         Scheduler {
             graph,
             insts,
             lanes,
             limits,
+            changes,
             waiting,
             earliest: vec![0; insts.len()],
             ready,
@@ -277,7 +282,7 @@ impl<'a> Scheduler<'a> {
             self.ready.remove(place);
             self.placed[i as usize] = true;
             cycle = cycle.max(self.earliest[i as usize]);
-            self.lanes.place(&self.insts[i as usize]);
+            self.place(i);
             order.push(i);
             for &(before, wait) in &self.graph.before[i as usize] {
                 let earliest = &mut self.earliest[before as usize];
@@ -296,13 +301,30 @@ impl<'a> Scheduler<'a> {
         order
     }
 
+    fn place(&mut self, i: u32) {
+        let graph = self.graph;
+        let touches = &graph.touches[i as usize];
+        let were_live: SmallVec<[bool; 8]> = touches.iter().map(|touch| self.lanes.is_live(touch)).collect();
+        self.lanes.place(&self.insts[i as usize]);
+        for (k, (touch, was_live)) in touches.iter().zip(were_live).enumerate() {
+            // A lane that is touched twice changes once.
+            let is_live = self.lanes.is_live(touch);
+            if is_live != was_live && !touches[..k].iter().any(|earlier| earlier.lane == touch.lane) {
+                let by = i32::from(was_live) - i32::from(is_live);
+                for &sharer in graph.sharers(touch) {
+                    self.changes[sharer as usize].add(touch, by);
+                }
+            }
+        }
+    }
+
     /// The next instruction.
     fn choose(&self, cycle: u32) -> Option<u32> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
         let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
         let key = |i: u32| {
-            let (general, predicates) = self.lanes.change(&self.graph.touches[i as usize]);
+            let Change { general, predicates } = self.changes[i as usize];
             let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
             let fits = fits(live.general, general, self.limits.general)
                 && fits(live.predicates, predicates, self.limits.predicates);

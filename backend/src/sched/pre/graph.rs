@@ -1,6 +1,6 @@
 //! Which instructions of a block must come before which: by values, by memory, by barriers.
 
-use super::lanes::{Lanes, Touches};
+use super::lanes::{Lanes, Touch, Touches};
 use crate::emit::any_form;
 use crate::ori::alias;
 use crate::ori::ir::{Dst, Inst, SrcKind, Value};
@@ -18,6 +18,9 @@ const DISTINCT: usize = 16;
 pub(super) struct Graph {
     /// Per instruction.
     pub(super) touches: Vec<Touches>,
+    /// The instructions that touch each lane, and per lane where its own begin.
+    sharers: Vec<u32>,
+    starts: Vec<u32>,
     /// Per instruction: earlier ones it depends on, with the cycles to wait between.
     pub(super) before: Vec<Vec<(u32, u32)>>,
     /// Per instruction: how many later ones depend on it.
@@ -30,10 +33,13 @@ impl Graph {
     pub(super) fn new(insts: &[Inst], lanes: &Lanes, latencies: &mut Latencies) -> Graph {
         let mut graph = Graph {
             touches: insts.iter().map(|inst| lanes.touches(inst)).collect(),
+            sharers: Vec::new(),
+            starts: Vec::new(),
             before: vec![Vec::new(); insts.len()],
             after: vec![0; insts.len()],
             depth: vec![0; insts.len()],
         };
+        graph.share();
         let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
         let mut order = Order::default();
         for (i, inst) in insts.iter().enumerate() {
@@ -50,6 +56,29 @@ impl Graph {
             graph.depth[i as usize] = graph.before[i as usize].iter().map(ready).max().unwrap_or(0);
         }
         graph
+    }
+
+    /// Finds the instructions that touch each lane.
+    fn share(&mut self) {
+        let touches = (0..).zip(&mut self.touches);
+        let mut by_lane: Vec<(u32, &mut Touch, u32)> =
+            touches.flat_map(|(i, of)| of.iter_mut().map(move |touch| (touch.lane, touch, i))).collect();
+        by_lane.sort_unstable_by_key(|(lane, _, i)| (*lane, *i));
+        for of_lane in by_lane.chunk_by_mut(|a, b| a.0 == b.0) {
+            let group = self.starts.len() as u32;
+            self.starts.push(self.sharers.len() as u32);
+            for (_, touch, i) in of_lane {
+                touch.group = group;
+                self.sharers.push(*i);
+            }
+        }
+        self.starts.push(self.sharers.len() as u32);
+    }
+
+    /// The instructions that touch the same lane, once for each time.
+    pub(super) fn sharers(&self, touch: &Touch) -> &[u32] {
+        let group = touch.group as usize;
+        &self.sharers[self.starts[group] as usize..self.starts[group + 1] as usize]
     }
 
     fn edge(&mut self, from: u32, to: u32, wait: u32) {

@@ -146,7 +146,7 @@ impl Lanes {
             let file = self.file[v.index()];
             if matches!(file, File::R | File::P) {
                 let lanes = self.lanes(kind).into_iter().flatten();
-                touches.extend(lanes.map(|lane| Touch { lane, general: file == File::R, defined }));
+                touches.extend(lanes.map(|lane| Touch { lane, group: 0, general: file == File::R, defined }));
             }
         };
         for v in inst.defs() {
@@ -163,19 +163,18 @@ impl Lanes {
         touches
     }
 
-    /// What placing the instruction would add to what is live: general registers and predicates.
-    pub(super) fn change(&self, touches: &Touches) -> (i32, i32) {
-        let mut change = (0, 0);
+    /// What placing the instruction would add to what is live.
+    pub(super) fn change(&self, touches: &Touches) -> Change {
+        let mut change = Change::default();
         for touch in touches {
-            let is_live = self.is_live[touch.lane as usize];
-            let by = i32::from(!touch.defined) - i32::from(is_live);
-            if touch.general {
-                change.0 += by;
-            } else {
-                change.1 += by;
-            }
+            let by = i32::from(!touch.defined) - i32::from(self.is_live(touch));
+            change.add(touch, by);
         }
         change
+    }
+
+    pub(super) fn is_live(&self, touch: &Touch) -> bool {
+        self.is_live[touch.lane as usize]
     }
 
     /// The most that is live in this order, from the bottom up.
@@ -190,13 +189,32 @@ impl Lanes {
     }
 }
 
+/// What something adds to what is live.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Change {
+    pub(super) general: i32,
+    pub(super) predicates: i32,
+}
+
+impl Change {
+    pub(super) fn add(&mut self, touch: &Touch, by: i32) {
+        if touch.general {
+            self.general += by;
+        } else {
+            self.predicates += by;
+        }
+    }
+}
+
 /// A lane that an instruction defines or reads.
 #[derive(Clone, Copy)]
 pub(super) struct Touch {
-    lane: u32,
+    pub(super) lane: u32,
+    /// The number of the lane among those that the block touches.
+    pub(super) group: u32,
     /// Of a general register; else of a predicate.
     general: bool,
     defined: bool,
 }
 
-pub(super) type Touches = SmallVec<[Touch; 6]>;
+pub(super) type Touches = SmallVec<[Touch; 4]>;
