@@ -594,8 +594,9 @@ impl Spiller<'_, '_> {
                 self.copy_together(copies, at, code);
             }
             home => {
+                let into = self.draft.func.value(dst).file;
                 for src in &mut inst.srcs {
-                    if !self.constant_source(src) {
+                    if !self.constant_source(src, into) {
                         self.reload(src, at, code, loaded);
                     }
                 }
@@ -607,10 +608,15 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Puts the constant that a source always is in its place; false if it is none, or several words.
-    fn constant_source(&self, src: &mut Src) -> bool {
+    /// Puts the constant that a source always is in its place; false if it is none, or several words. What was loaded into
+    /// uniform registers may be out of reach of other instructions than such loads.
+    fn constant_source(&self, src: &mut Src, into: File) -> bool {
         let Some(v) = src.value() else { return false };
         let Some(Home::Constant(constant)) = self.home(v) else { return false };
+        let uniform = self.draft.func.value(v).file == File::UR;
+        if uniform && into != File::UR && matches!(constant.kind, SrcKind::Const(_)) {
+            return false;
+        }
         let part = if let SrcKind::Part(_, part) = src.kind { part } else { 0 };
         let is_word = self.draft.func.value(v).width == 1 || matches!(src.kind, SrcKind::Part(..));
         if is_word {
@@ -799,10 +805,12 @@ impl Spiller<'_, '_> {
                 self.copy_to_frame(to, arg, at, &mut code, &mut copies);
                 continue;
             }
-            if self.constant_source(arg) {
+            let shadowed = matches!(home, Some(Home::Shadow(_)));
+            let into = if shadowed { File::R } else { self.draft.func.value(phi.dst).file };
+            if self.constant_source(arg, into) {
                 continue;
             }
-            if matches!(home, Some(Home::Shadow(_))) {
+            if shadowed {
                 self.shadow_source(arg, width, at, &mut code);
                 continue;
             }
