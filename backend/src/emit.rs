@@ -285,7 +285,8 @@ impl Emitter<'_> {
         let Some((index, negated)) = predicate(&inst.guard) else {
             return Err(CodegenError::internal(inst.src, PHASE, format!("guard {:?}", inst.guard)));
         };
-        for made in &mut self.out[from..] {
+        // One that has none may be made of instructions that have.
+        for made in self.out[from..].iter_mut().filter(|_| !inst.guard.is_true()) {
             made.inst.set(Field::Guard, u64::from(index)).set(Field::GuardNot, u64::from(negated));
         }
         Ok(())

@@ -318,6 +318,8 @@ struct Warp {
     /// may use one barrier at the same time.
     convergence: [[u32; WARP]; 16],
     groups: Vec<Group>,
+    /// Lanes that execute what the running group does, though they are elsewhere: others of its quads.
+    helpers: u32,
     /// Where each lane goes on after what it does as part of a `WARPSYNC.COLLECTIVE`.
     collective: [u32; WARP],
     /// Of barrier reductions: count, and whether the predicate held for all or any.
@@ -359,6 +361,7 @@ impl Warp {
             uniform_predicates: [false, false, false, false, false, false, false, true],
             convergence: [[0; WARP]; 16],
             groups: vec![Group { pc: 0, mask, state: State::Runs, clock: 0 }],
+            helpers: 0,
             collective: [0; WARP],
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],

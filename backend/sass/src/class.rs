@@ -161,6 +161,8 @@ impl Inst {
             // Until a wait sees the group that it ends.
             "HGMMA" | "IGMMA" | "QGMMA" if self.get(Field::Scoreboard) == Some(0) => 3,
             "WARPGROUP" => 2,
+            // Until other threads are active.
+            "BMOV" if self.form().name == "BMOV.32.STATE" && self.form().shape == "b" => 2,
             // Zero stands for a long pause that the hardware takes by itself.
             "ERRBAR" => 0,
             _ if self.gives_registers() => 0,

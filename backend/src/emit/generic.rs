@@ -42,6 +42,7 @@ impl Emitter<'_> {
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync { exclusive } => self.warpsync(inst, exclusive),
             Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
+            Op::TexDerive { .. } => self.derive(inst),
             Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
                 self.surface(inst)
             }

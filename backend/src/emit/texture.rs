@@ -1,19 +1,45 @@
 //! Textures and surfaces, whose form depends on where their handle is.
 
 use super::Emitter;
-use super::builder::{Builder, PHASE};
+use super::builder::{Builder, PHASE, Slot};
 use super::generic::operand;
 use crate::CodegenError;
 use crate::mach::Effect;
-use crate::ori::ir::{File, Inst, Src, SrcKind};
+use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{HandleAt, MemSize, Op, TexLevel, TexRead};
+use crate::ori::op::{
+    Bool, HandleAt, ICmp, MemSize, MufuFunc, Op, Round, ShflMode, Sign, TexDims, TexLevel, TexRead,
+};
 use crate::ori::operations::{families, for_each_setting, signature};
 use crate::ori::row::Setting;
+use crate::ori::signature::{coordinates, has_layer};
 use sass::Field;
+
+const PINNED: Effect = Effect::Fence { pinned: true };
+/// The register of the threads that execute what follows.
+const ACTIVE: &str = "MACTIVE";
+/// Threads of a quad, and the bounds of a shuffle within one.
+const QUAD: u32 = 4;
+const IN_QUAD: u32 = 0x1c03;
+/// What each thread of a quad does with the sign of a derivative and a coordinate: only the second and the fourth thread
+/// add the first derivative, only the third and the fourth the second one. The others take the coordinate alone.
+const TO_THE_RIGHT: u64 = 0b11_00_11_00;
+const BELOW: u64 = 0b11_11_00_00;
+/// Where things are in the registers that the threads of a quad share. The layer and the coordinates come first, and
+/// what is read replaces them.
+const BEHIND: usize = 4;
+const KEPT: usize = 8;
+const RESULTS: usize = 5;
+const MARK: usize = KEPT + RESULTS;
+const DERIVATIVES: usize = MARK + 1;
 
 impl Emitter<'_> {
     pub(super) fn texture(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let builder = self.read_or_query(inst)?;
+        self.push(builder, Some(inst.src), Effect::Fence { pinned: false })
+    }
+
+    fn read_or_query(&self, inst: &Inst) -> Result<Builder, CodegenError> {
         let (name, at, word, handle) = match inst.op {
             Op::Tex { read, handle, word, .. } => (unit(read), handle, word, 2),
             Op::Txq { handle, word, .. } => ("TXQ", handle, word, 1),
@@ -50,7 +76,120 @@ impl Emitter<'_> {
             }
             _ => {}
         }
-        self.push(builder, Some(inst.src), Effect::Fence { pinned: false })
+        Ok(builder)
+    }
+
+    /// `TEXTURE_BY_QUADS`, as ptxas does it. `TEX` takes derivatives from the differences between the places at which the
+    /// four threads of a quad read. So all threads of the quads execute what follows, once for each thread of a quad: they
+    /// get the operands of that thread, add its derivatives to the place in those to the right and below, read, and the
+    /// thread keeps what the first of them has read.
+    pub(super) fn derive(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let broken = || CodegenError::internal(inst.src, PHASE, "no texture read with derivatives");
+        let Op::TexDerive { dims, offsets, compare, handle, word } = inst.op else { return Err(broken()) };
+        let [Dst::Reg(shared), Dst::Reg(chosen), Dst::Reg(barrier), texels @ ..] = &inst.dsts[..] else {
+            return Err(broken());
+        };
+        let at = |i: usize| Reg { file: File::R, index: shared.index + i as u8 };
+        let source = |reg: Reg| Src::new(SrcKind::Reg(reg));
+        let of = |op: Op, dst: Reg, srcs: &[Src]| Inst::new(op, &[Dst::Reg(dst)], srcs, inst.src);
+        let layers = usize::from(has_layer(dims));
+        let coordinates = usize::from(coordinates(dims));
+        let by_register = handle == HandleAt::Register;
+        let behind = [by_register, offsets, compare].into_iter().filter(|&is| is).count();
+        let first = layers + coordinates;
+        let srcs = &inst.srcs;
+        if srcs.len() != first + behind + 2 * coordinates {
+            return Err(broken());
+        }
+        let others = texels.get(2);
+        let mut active = Builder::new(self.sm, inst.src, "BMOV.32.STATE", "s")?;
+        active.reg(Field::Barrier, File::B, &source(*barrier)).text(Field::Special, ACTIVE);
+        self.push(active, Some(inst.src), PINNED)?;
+        self.activate(inst, *barrier, true)?;
+        if by_register {
+            // Threads that do not execute this have no handle, and nothing is read for them.
+            self.mov(&Dst::Reg(at(MARK)), &Src::ZERO, Some(inst.src))?;
+            self.activate(inst, *barrier, false)?;
+            self.mov(&Dst::Reg(at(MARK)), &Src::imm(1), Some(inst.src))?;
+            self.activate(inst, *barrier, true)?;
+        }
+        for lane in 0..QUAD {
+            let from_lane = |dst: Reg, src: Src, lane: u32| {
+                of(Op::Shfl { mode: ShflMode::Idx }, dst, &[src, Src::imm(lane), Src::imm(IN_QUAD)])
+            };
+            let places = (0..first).chain(BEHIND..BEHIND + behind).chain(DERIVATIVES..);
+            for (i, src) in places.zip(srcs) {
+                self.select(&from_lane(at(i), *src, lane))?;
+            }
+            for (i, coordinate) in (layers..first).enumerate() {
+                for (derivative, signs) in [TO_THE_RIGHT, BELOW].into_iter().enumerate() {
+                    let mut add = Builder::new(self.sm, inst.src, "FSWZADD", "")?;
+                    add.flag(Field::Mode, true).value(Field::Imm32, signs);
+                    add.dst(Field::Rd, Some(&Dst::Reg(at(coordinate))));
+                    add.reg(Field::Ra, File::R, &source(at(DERIVATIVES + 2 * i + derivative)));
+                    add.reg(Field::Rc, File::R, &source(at(coordinate)));
+                    self.push(add, Some(inst.src), Effect::None)?;
+                }
+            }
+            if matches!(dims, TexDims::Cube | TexDims::Cubes) {
+                let most = Op::Fmnmx { ftz: false, nan: false, xor: false };
+                let magnitude =
+                    |i: usize| Src { mods: SrcMods { abs: true, ..SrcMods::NONE }, ..source(at(layers + i)) };
+                let scale = at(DERIVATIVES);
+                self.select(&of(most, scale, &[magnitude(0), magnitude(1), Src::FALSE]))?;
+                self.select(&of(most, scale, &[source(scale), magnitude(2), Src::FALSE]))?;
+                self.select(&of(Op::Mufu { func: MufuFunc::Rcp }, scale, &[source(scale)]))?;
+                let multiply = Op::Fmul { ftz: false, round: Round::Rn, sat: false };
+                for coordinate in (layers..first).map(at) {
+                    self.select(&of(multiply, coordinate, &[source(coordinate), source(scale)]))?;
+                }
+            }
+            if by_register {
+                let mark = at(DERIVATIVES);
+                self.select(&from_lane(mark, source(at(MARK)), lane))?;
+                self.select(&is_set(inst, Dst::Reg(*chosen), source(mark)))?;
+            }
+            let op =
+                Op::Tex { read: TexRead::Sample, level: TexLevel::Own, dims, offsets, compare, handle, word };
+            let results = [at(0), at(2), *chosen].map(Dst::Reg);
+            let results = &results[..if others.is_some() { 3 } else { 2 }];
+            let rest = if behind > 0 { source(at(BEHIND)) } else { Src::ZERO };
+            let mut read =
+                self.read_or_query(&Inst::new(op, results, &[source(at(0)), rest, Src::ZERO], inst.src))?;
+            read.flag(Field::Mode2, true);
+            if by_register {
+                read.pred(Field::Guard, &source(*chosen));
+            }
+            self.push(read, Some(inst.src), Effect::Fence { pinned: false })?;
+            if others.is_some() {
+                let missing = source(*chosen).not();
+                self.select(&of(Op::Sel, at(BEHIND), &[Src::ZERO, Src::imm(1), missing]))?;
+            }
+            for (i, kept) in (0..RESULTS).zip(KEPT..).take(if others.is_some() { 5 } else { 4 }) {
+                self.select(&from_lane(at(i), source(at(i)), 0))?;
+                let mut keep = Builder::shaped(self.sm, inst.src, "MOV", &[(Slot::B, &source(at(i)))])?;
+                keep.dst(Field::Rd, Some(&Dst::Reg(at(kept)))).value(Field::Mode, 1 << lane);
+                self.push(keep, Some(inst.src), Effect::None)?;
+            }
+        }
+        self.activate(inst, *barrier, false)?;
+        for (half, texel) in texels.iter().take(2).enumerate() {
+            if let Dst::Reg(to) = *texel {
+                self.move_run(to, at(KEPT + 2 * half), 2, inst.src)?;
+            }
+        }
+        match others {
+            Some(to) => self.select(&is_set(inst, *to, source(at(KEPT + 4)))),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the threads that a barrier register has execute what follows, or all threads of their quads.
+    fn activate(&mut self, inst: &Inst, barrier: Reg, quads: bool) -> Result<(), CodegenError> {
+        let mut active = Builder::new(self.sm, inst.src, "BMOV.32.STATE", "b")?;
+        active.text(Field::Special, ACTIVE).flag(Field::Flag, quads);
+        active.reg(Field::Barrier, File::B, &Src::new(SrcKind::Reg(barrier)));
+        self.push(active, Some(inst.src), PINNED)
     }
 
     pub(super) fn surface(&mut self, inst: &Inst) -> Result<(), CodegenError> {
@@ -113,6 +252,11 @@ impl Emitter<'_> {
         };
         Ok(builder)
     }
+}
+
+fn is_set(inst: &Inst, dst: Dst, word: Src) -> Inst {
+    let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
+    Inst::new(op, &[dst], &[word, Src::ZERO, Src::TRUE], inst.src)
 }
 
 fn unit(read: TexRead) -> &'static str {

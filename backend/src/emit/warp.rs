@@ -106,7 +106,7 @@ impl Emitter<'_> {
     }
 
     /// Moves consecutive registers.
-    fn move_run(&mut self, to: Reg, from: Reg, count: u8, at: SrcId) -> Result<(), CodegenError> {
+    pub(super) fn move_run(&mut self, to: Reg, from: Reg, count: u8, at: SrcId) -> Result<(), CodegenError> {
         let mut order: Vec<u8> = (0..count).collect();
         if from.index < to.index {
             order.reverse();

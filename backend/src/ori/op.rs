@@ -287,6 +287,12 @@ impl Descriptors {
 }
 
 impl Op {
+    /// The first results of the operation that threads overwrite which do not execute it: others of their quads. They may
+    /// be anywhere in the function, so these registers have no other use in it.
+    pub const fn results_of_others(&self) -> usize {
+        if matches!(self, Op::TexDerive { .. }) { 3 } else { 0 }
+    }
+
     /// Control goes elsewhere and comes back.
     pub const fn is_call(&self) -> bool {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })

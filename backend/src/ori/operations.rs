@@ -29,6 +29,7 @@ const H: Facts = Facts::HALF;
 const I: Facts = Facts::PURE;
 const UNIFORM: Facts = Facts::PURE.uniform();
 const NO_GUARD: Facts = Facts { guardable: false, ..Facts::PURE };
+const NEITHER_GUARDED_NOR_MOVED: Facts = Facts { guardable: false, ..Facts::FENCE.pinned() };
 const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
@@ -441,6 +442,17 @@ operations! {
             r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
             descriptor(),
         ] Facts::FENCE, as &["TEX"];
+    /// A texture read with derivatives that `TXD` cannot do: the threads of each quad read together for one of them after
+    /// another. Results: what these threads overwrite, registers, a predicate and a barrier; then those of `TEXTURE`.
+    /// Operands: the layer, the coordinates, the handle in a register, the offsets and the reference value, as far as there
+    /// are such; and two derivatives of each coordinate.
+    TexDerive "TEXTURE_BY_QUADS" { dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
+        [result(DERIVE_REGISTERS), P, B_RESULT, R2, UPPER2, P.optional()] <- [
+            one().only(has_layer(dims)), one(), one().only(coordinates(dims) > 1), one().only(coordinates(dims) > 2),
+            one().only(handle == HandleAt::Register), one().only(offsets), one().only(compare),
+            one(), one(), one().only(coordinates(dims) > 1), one().only(coordinates(dims) > 1),
+            one().only(coordinates(dims) > 2), one().only(coordinates(dims) > 2),
+        ] NEITHER_GUARDED_NOR_MOVED;
     /// Queries the width, height or depth of a level. The level follows the handle if that is in a register.
     Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
     /// Surface load. Operands: coordinates, and a handle in a register.

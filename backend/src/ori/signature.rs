@@ -233,6 +233,11 @@ pub(super) fn r(at: At) -> SrcSlot {
     SrcSlot::new(File::R, Accept::REG, at)
 }
 
+/// One general register of which several instructions are made.
+pub(super) fn one() -> SrcSlot {
+    r(At::Custom)
+}
+
 /// A register, an immediate, a constant or a uniform register.
 pub(super) const fn alu(at: At) -> SrcSlot {
     SrcSlot::new(File::R, Accept::ALU, at)
@@ -418,6 +423,20 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
     }
 }
 
+/// Whether a layer number comes before the coordinates.
+pub const fn has_layer(dims: TexDims) -> bool {
+    matches!(dims, TexDims::A1 | TexDims::A2 | TexDims::Cubes)
+}
+
+/// Coordinates of a place in a texture or in a layer of it.
+pub const fn coordinates(dims: TexDims) -> u8 {
+    match dims {
+        TexDims::D1 | TexDims::A1 => 1,
+        TexDims::D2 | TexDims::A2 => 2,
+        TexDims::D3 | TexDims::Cube | TexDims::Cubes => 3,
+    }
+}
+
 /// Registers of the first operand: the coordinates and, with derivatives, also a handle in a register and a word of
 /// offsets.
 pub const fn texture_place(read: TexRead, dims: TexDims, offsets: bool, bindless: bool) -> u8 {
@@ -447,6 +466,10 @@ pub const fn texture_extra(read: TexRead, dims: TexDims, level: TexLevel, more: 
         words => words,
     }
 }
+
+/// Registers in which the threads of a quad read a texture for each other: operands and results of the read, eight; the
+/// results for this thread, five; a word that marks threads; and two for the derivatives of each coordinate.
+pub const DERIVE_REGISTERS: u8 = 8 + 5 + 1 + 6;
 
 /// Registers that a warp's access of tensor memory moves.
 pub const fn tensor_registers(lanes: TensorLanes, count: TensorCount) -> u8 {

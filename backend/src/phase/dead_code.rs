@@ -105,7 +105,8 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
 /// A result that nothing reads takes no register; an atomic whose result nothing reads is a reduction, unless it
 /// acquires: a reduction does not wait for what it would have read.
 fn sink_unread(inst: &mut Inst, needed: &[bool]) {
-    for (i, dst) in inst.dsts.iter_mut().enumerate() {
+    let of_others = inst.op.results_of_others();
+    for (i, dst) in inst.dsts.iter_mut().enumerate().skip(of_others) {
         if let Dst::Value(v) = dst
             && !needed[v.index()]
         {

@@ -10,8 +10,9 @@ use crate::ori::facts::Facts;
 use crate::ori::ir::{File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
-use crate::regalloc::draft::tied;
+use crate::regalloc::draft::{others, tied};
 use crate::regalloc::live::{Liveness, Point, Ranges};
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 #[derive(Clone, Debug)]
@@ -66,6 +67,8 @@ pub(crate) struct Bundles {
     piece: Vec<u32>,
     /// Per bundle, while they are joined: its number in the end, whichever of two took the other's members.
     places: Vec<u32>,
+    /// Values that threads elsewhere in the function overwrite.
+    of_others: FxHashSet<Value>,
     /// Per general register: where a call overwrites it, or a bundle with its place must have it. Empty without calls.
     taken: Vec<Ranges>,
 }
@@ -152,7 +155,8 @@ pub(crate) fn build(
         .collect();
     let of = (0..func.values.len() as u32).map(|v| (v, 0)).collect();
     let places = (0..func.values.len() as u32).collect();
-    let mut result = Bundles { bundles, of, piece: Vec::new(), places, taken };
+    let mut result =
+        Bundles { bundles, of, piece: Vec::new(), places, of_others: FxHashSet::default(), taken };
 
     for &b in &func.layout {
         for inst in &func.block(b).insts {
@@ -162,13 +166,30 @@ pub(crate) fn build(
             }
         }
     }
+    // No operation finds anything there, so all can have the same registers.
+    let mut firsts: Vec<Value> = Vec::new();
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
+        for v in others(inst) {
+            let like = |&&first: &&Value| {
+                (func.value(first).file, func.value(first).width) == (func.value(v).file, func.value(v).width)
+            };
+            match firsts.iter().find(like) {
+                Some(&first) => {
+                    let joined = result.join((first, 0), (v, 0));
+                    debug_assert!(joined, "nothing reads what other threads overwrite");
+                }
+                None => firsts.push(v),
+            }
+            result.of_others.insert(v);
+        }
+    }
     result.piece = result.of.iter().map(|&(bundle, _)| result.places[bundle as usize]).collect();
     let wishes = if coalesces { wishes(func, frequency) } else { Vec::new() };
     for wish in wishes {
         result.join(wish.dst, wish.src);
     }
     result.settle();
-    result.keep_uniform(0, live);
+    result.keep_apart(0, live);
     result
 }
 
@@ -245,11 +266,13 @@ impl Bundles {
 
     /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
     /// divergent branch, the others run the other arm. A uniform value that lives across blocks, or across an
-    /// instruction that waits, therefore keeps its register for the whole function.
-    fn keep_uniform(&mut self, from: usize, live: &Liveness) {
+    /// instruction that waits, therefore keeps its register for the whole function. So do registers that threads overwrite
+    /// wherever they are.
+    fn keep_apart(&mut self, from: usize, live: &Liveness) {
         for bundle in &mut self.bundles[from..] {
             let uniform = matches!(bundle.file, File::UR | File::UP);
-            if uniform && bundle.slots.iter().any(|s| live.crosses_switch(s)) {
+            let crosses = uniform && bundle.slots.iter().any(|s| live.crosses_switch(s));
+            if crosses || bundle.members.iter().any(|(v, _)| self.of_others.contains(v)) {
                 bundle.slots.fill(live.everywhere());
             }
         }
@@ -381,7 +404,7 @@ impl Bundles {
                 pin: group.iter().find_map(|(v, _)| func.value(*v).pin),
             });
         }
-        self.keep_uniform(first, live);
+        self.keep_apart(first, live);
         pieces
     }
 }

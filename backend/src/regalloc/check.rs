@@ -267,6 +267,31 @@ mod tests {
     }
 
     #[test]
+    fn registers_that_other_threads_overwrite_have_nothing_else() {
+        let before = text::parse(
+            "entry \"f\" {
+            b0:
+              %v0:r = S2R{sr=0x21}
+              %v1:r = S2R{sr=0x22}
+              %v2:r20, %v3:p, %v4:b, %v5:r2, %v6:r2 = TEXTURE_BY_QUADS.2D.DC{word=0x5a} %v0, %v1, %v0, %v1, %v0, %v1, %v0
+              STS RZ, RZ, %v5.0
+              EXIT
+            }",
+        )
+        .expect("parses");
+        let mut after = before.clone();
+        let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
+        let allocation = allocate(&mut after, target, 255).expect("allocates");
+        let verdict = |after: &Function| check(&before, after, target, &allocation, &|| ());
+        assert_eq!(verdict(&after), Ok(()));
+        let read = find(&after, 0, |op| matches!(op, Op::TexDerive { .. }));
+        let Dst::Reg(shared) = after.blocks[0].insts[read].dsts[0] else { panic!("a register") };
+        after.blocks[0].insts[0].dsts[0] = Dst::Reg(Reg { index: shared.index + 19, ..shared });
+        expect!["S2r { sr: Sr(33) } writes what other threads overwrite"]
+            .assert_eq(&verdict(&after).expect_err("is broken"));
+    }
+
+    #[test]
     fn a_result_apart_from_what_it_keeps_is_found() {
         check_broken(
             |func, _| {

@@ -96,9 +96,21 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Per value: the calling convention has a register for it.
+/// Per value: the calling convention has a register for it, or threads elsewhere overwrite it.
 pub(crate) fn pinned(func: &Function) -> Vec<bool> {
-    func.values.iter().map(|data| data.pin.is_some()).collect()
+    let mut pinned: Vec<bool> = func.values.iter().map(|data| data.pin.is_some()).collect();
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
+        others(inst).for_each(|v| pinned[v.index()] = true);
+    }
+    pinned
+}
+
+/// The results that threads overwrite which do not execute the instruction.
+pub(crate) fn others(inst: &Inst) -> impl Iterator<Item = Value> + '_ {
+    inst.dsts.iter().take(inst.op.results_of_others()).filter_map(|dst| match dst {
+        Dst::Value(v) => Some(*v),
+        _ => None,
+    })
 }
 
 /// Results of a guarded instruction with the values they replace.

@@ -296,7 +296,8 @@ impl Compute {
             None => (name, false),
         };
         Some(match name {
-            "MOV" if inst.get(Field::Mode).unwrap_or(15) == 15 => Compute::Mov,
+            // In the lanes that the step has.
+            "MOV" => Compute::Mov,
             "MOV.64" => Compute::Mov64,
             "SEL" => Compute::Sel,
             "SEL.64" => Compute::Sel64,

@@ -37,6 +37,7 @@ const SYNC: &[&str] = &[
     "B2R",
     "DEPBAR",
     "SHFL",
+    "FSWZADD",
     "ELECT",
     "VOTE",
     "VOTEU",
@@ -119,6 +120,11 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         guard: operand::predicate(&inst, Field::Guard, Field::GuardNot),
         uniform: uniform && matches!(what, What::Compute(_)),
         uniform_guard: form.guard == RegFile::UP,
+        // A move says which lanes of each quad it writes.
+        lanes: match inst.get(Field::Mode) {
+            Some(lanes) if form.name == "MOV" => lanes as u32 * 0x1111_1111,
+            _ => u32::MAX,
+        },
         address: Address::of(&inst, sources[0]),
         sources,
         predicates: [

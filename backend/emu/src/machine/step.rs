@@ -15,6 +15,8 @@ pub(super) struct Step {
     /// The guard and the predicates are the warp's, and one value serves all lanes.
     pub(super) uniform: bool,
     pub(super) uniform_guard: bool,
+    /// The lanes in which it may act.
+    pub(super) lanes: u32,
     pub(super) sources: [Source; 3],
     pub(super) address: Address,
     /// Pp, Pr, Ps.

@@ -22,6 +22,12 @@ pub(super) struct Barrier {
 /// The position of a warp's number, and of the number of warps, in the registers that hold them.
 const VIRTUAL_WARP: u32 = 1 << 8;
 
+/// All lanes of the quads of some.
+fn of_quads(mask: u32) -> u32 {
+    let each_first = (0..4).fold(0, |first, lane| first | mask >> lane) & 0x1111_1111;
+    each_first * 0xf
+}
+
 impl Block<'_> {
     /// The group's next instruction.
     pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
@@ -35,7 +41,8 @@ impl Block<'_> {
         }
         let step = machine.code.get(pc as usize);
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
-        let active = self.guarded(w, mask, step.uniform_guard, step.guard);
+        let executing = (mask | self.warps[w].helpers) & step.lanes;
+        let active = self.guarded(w, executing, step.uniform_guard, step.guard);
         self.covered[pc as usize] |= active != 0;
         // A wait for the scoreboard of copies is for all closed groups of them.
         let scoreboard = self.warps[w].copies_scoreboard;
@@ -46,7 +53,8 @@ impl Block<'_> {
         if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
             self.finish_bulk(w, 0)?;
         }
-        self.issue(w, g, active)?;
+        // The clocks of helpers are those of other groups.
+        self.issue(w, g, active & mask)?;
         let transfers = self.transfers.count();
         self.record(w, pc, active)?;
         match step.what {
@@ -200,6 +208,20 @@ impl Block<'_> {
                 self.warps[w].groups[g].pc = pc + 1;
                 return self.settle(w);
             }
+            "BMOV" if form.name == "BMOV.32.STATE" && inst.text(Field::Special) == Some("MACTIVE") => {
+                match form.shape {
+                    "s" => each(mask).for_each(|lane| self.warps[w].convergence[barrier][lane] = mask),
+                    _ => {
+                        let set = |lane: usize| self.warps[w].convergence[barrier][lane];
+                        if each(mask).any(|lane| set(lane) != mask) {
+                            let what = format!("B{barrier} has not the threads that are to be active");
+                            return Err(FaultKind::Malformed(what));
+                        }
+                        let quads = inst.get(Field::Flag) == Some(1);
+                        self.warps[w].helpers = if quads { of_quads(mask) & !mask } else { 0 };
+                    }
+                }
+            }
             "BMOV" if form.name == "BMOV.32" => {
                 for lane in each(active) {
                     if form.shape == "r" {
@@ -261,6 +283,16 @@ impl Block<'_> {
                 }
             }
             "SHFL" => self.shuffle(w, active, pc)?,
+            // Each lane of a quad has two bits, the first lane the highest ones.
+            "FSWZADD" => {
+                for lane in each(active) {
+                    let [a, b] = [step.sources[0], step.sources[2]].map(|source| self.bits(w, lane, source));
+                    let (a, b) = (f32::from_bits(a?), f32::from_bits(b?));
+                    let signs = inst.get(Field::Imm32).unwrap_or(0) >> (2 * (3 - lane % 4)) & 3;
+                    let sum = [a + b, a - b, b - a, b][signs as usize];
+                    self.set_register(w, lane, step.rd, sum.to_bits());
+                }
+            }
             "VOTE" | "VOTEU" => {
                 let ones = self.guarded(w, active, false, step.predicates[0]);
                 let holds = match inst.get(Field::Mode) {

@@ -61,7 +61,8 @@ impl Block<'_> {
         let strange = get(Field::Index) != 0
             || get(Field::Round) > 1
             || get(Field::Offsets) > 1
-            || name == "TEX" && (get(Field::Mode2) != 0 || get(Field::Lod) > 3)
+            // A texture of one level has no use for differences between the places of a quad.
+            || name == "TEX" && (!matches!(step.inst.text(Field::Mode2), None | Some("" | ".NDV")) || get(Field::Lod) > 3)
             || name == "TXD" && get(Field::Lod) != 0
             || step.inst.text(Field::Lod) == Some(".UMS");
         if strange {

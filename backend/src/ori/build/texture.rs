@@ -1,18 +1,21 @@
 //! Textures and surfaces. The lowering follows the output of ptxas 13.0.88.
 
+use super::call::calls;
 use super::handle::Handle;
 use super::memory::elements;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::driver::{DriverFunction, is_reference};
 use crate::input::Operand;
-use crate::ori::ir::{Dst, File, Inst, Src};
+use crate::ori::ir::{Dst, File, Inst, Src, Value};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
     AtomOp, Evict, FloatType, HandleAt, MemSize, MufuFunc, Op, Round, Sign, SurfClamp, SurfDims, SurfType,
     TexDims, TexLevel, TexRead, lut,
 };
-use crate::ori::signature::{size_registers, surface_coordinates, texture_extra, texture_place};
+use crate::ori::signature::{
+    DERIVE_REGISTERS, size_registers, surface_coordinates, texture_extra, texture_place,
+};
 use ptx_isa::{Mod, ScalarType};
 
 /// The most that the number of a layer can be.
@@ -97,7 +100,8 @@ impl<'a> Lowering<'a> {
         let sample = has_samples.then_some(words[0]);
         let layer = has_layer.then(|| self.minimum(false, true, words[before - 1], Src::imm(LAST_LAYER)));
         let mut words = words[before..before + count].to_vec();
-        if matches!(dims, TexDims::Cube | TexDims::Cubes) {
+        // Derivatives are added to the direction before.
+        if matches!(dims, TexDims::Cube | TexDims::Cubes) && !instr.has(Mod::Grad) {
             words = self.onto_cube(&words);
         }
         Ok(Spot { dims, layer, words, sample })
@@ -229,11 +233,8 @@ impl<'a> Lowering<'a> {
             _ => (TexLevel::Own, None),
         };
         let is_compared = extras.compared.is_some();
-        if is_compared && !matches!(read, TexRead::Sample) && gather.is_none()
-            || !extras.derivatives.is_empty()
-                && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
-        {
-            return self.unsupported(instr, "derivatives with three coordinates or a depth comparison");
+        if matches!(read, TexRead::Derive) && (is_compared || spot.words.len() == 3) {
+            return self.read_by_quads(instr, handles, &spot, &extras, to);
         }
         if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
             // A line is a plane of which nothing but the first row is read.
@@ -267,6 +268,54 @@ impl<'a> Lowering<'a> {
             this.push_for(matched, inst);
             Ok(results)
         })?;
+        self.write_read(instr, results, to)
+    }
+
+    /// A read with derivatives of three coordinates or with a depth comparison, which `TXD` cannot do.
+    fn read_by_quads(
+        &mut self,
+        instr: &Statement<'a>,
+        handles: &[Operand],
+        spot: &Spot,
+        extras: &Extras,
+        to: ScalarType,
+    ) -> Result<()> {
+        if !self.func.entry || calls(self.env, self.func, self.target) {
+            return self.unsupported(
+                instr,
+                "derivatives of three coordinates or with a depth comparison, beside a function that is not inlined",
+            );
+        }
+        let (offsets, compare) = (extras.offsets.is_some(), extras.compared.is_some());
+        let results = self.with_handle(instr, handles, |this, handle, matched| {
+            let at = if handle.register.is_some() { HandleAt::Register } else { HandleAt::Shared };
+            let place = spot.layer.iter().chain(&spot.words).copied();
+            let behind = [handle.register, extras.offsets, extras.compared].into_iter().flatten();
+            let words: Vec<Src> = place.chain(behind).chain(extras.derivatives.iter().copied()).collect();
+            let words: Vec<Src> = words.into_iter().map(|word| this.in_register(word)).collect();
+            let files = [
+                (File::R, DERIVE_REGISTERS),
+                (File::P, 1),
+                (File::B, 1),
+                (File::R, 2),
+                (File::R, 2),
+                (File::P, 1),
+            ];
+            let results = files.map(|(file, width)| this.new_value(file, width));
+            let op = Op::TexDerive { dims: spot.dims, offsets, compare, handle: at, word: handle.word };
+            let mut inst = Inst::new(op, &results.map(Dst::Value), &words, this.src);
+            if !matches!(instr.peek_operands().first(), Some(Operand::Pair(_))) {
+                inst.dsts.pop();
+            }
+            this.push_for(matched, inst);
+            let [_, _, _, low, high, missing] = results;
+            Ok([low, high, missing])
+        })?;
+        self.write_read(instr, results, to)
+    }
+
+    /// Assigns what a texture read gives: four channels, and whether something is not resident.
+    fn write_read(&mut self, instr: &Statement<'a>, results: [Value; 3], to: ScalarType) -> Result<()> {
         let words: Vec<Src> =
             results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
         let dsts = match self.operand(instr, 0)? {

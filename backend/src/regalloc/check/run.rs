@@ -359,7 +359,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn overwritten(&self, call: &Op) -> Result<Overwritten, String> {
+    pub(super) fn overwritten(&self, call: &Op) -> Result<Overwritten, String> {
         Overwritten::by(call, self.after, self.target).map_err(|error| error.to_string())
     }
 

@@ -2,9 +2,13 @@
 
 use super::Checker;
 use super::content::Content;
-use crate::ori::ir::{BlockId, Term};
+use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Term};
 use crate::ori::op::Op;
+use crate::ori::operations::signature;
+use crate::ori::signature::Width;
+use crate::regalloc::convention::Overwritten;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 impl Checker<'_> {
     /// Blocks, edges and instructions correspond.
@@ -32,6 +36,50 @@ impl Checker<'_> {
         for &b in &self.before.layout {
             self.terminator(b, &placed)?;
             self.same_instructions(b)?;
+        }
+        self.others_keep_theirs()
+    }
+
+    /// The registers that threads overwrite which do not execute an instruction have nothing else anywhere.
+    fn others_keep_theirs(&self) -> Result<(), String> {
+        let everything = || self.after.layout.iter().flat_map(|&b| &self.after.block(b).insts);
+        let written = |inst: &Inst| -> Vec<(bool, Range<u16>, File)> {
+            let slots = signature(&inst.op).dsts;
+            let of_others = inst.op.results_of_others();
+            let range = |(i, dst): (usize, &Dst)| match *dst {
+                Dst::Reg(Reg { file, index }) => {
+                    let width = match slots.get(i).map(|slot| slot.width) {
+                        Some(Width::Exactly(width)) => u16::from(width),
+                        _ => 1,
+                    };
+                    Some((i < of_others, index.into()..u16::from(index) + width, file))
+                }
+                _ => None,
+            };
+            inst.dsts.iter().enumerate().filter_map(range).collect()
+        };
+        let shared: Vec<(Range<u16>, File)> = everything()
+            .flat_map(written)
+            .filter(|(is, ..)| *is)
+            .map(|(_, range, file)| (range, file))
+            .collect();
+        if shared.is_empty() {
+            return Ok(());
+        }
+        for inst in everything() {
+            let meets = |range: &Range<u16>, file: File| {
+                shared.iter().any(|(of, f)| *f == file && of.start < range.end && range.start < of.end)
+            };
+            let overwritten = if inst.op.is_call() { Some(self.overwritten(&inst.op)?) } else { None };
+            let by_call = shared.iter().flat_map(|(range, file)| range.clone().map(|index| (index, *file)));
+            let lost = |by: &Overwritten| {
+                by_call.clone().any(|(index, file)| by.has(Reg { file, index: index as u8 }))
+            };
+            if written(inst).iter().any(|(is, range, file)| !is && meets(range, *file))
+                || overwritten.as_ref().is_some_and(lost)
+            {
+                return Err(format!("{:?} writes what other threads overwrite", inst.op));
+            }
         }
         Ok(())
     }
