@@ -242,6 +242,11 @@ impl Liveness {
     }
 
     pub(crate) fn compute(func: &Function, cfg: &Cfg) -> Liveness {
+        Liveness::compute_of(func, cfg, |_| true)
+    }
+
+    /// Only of some values; others have no ranges.
+    pub(crate) fn compute_of(func: &Function, cfg: &Cfg, is_wanted: impl Fn(Value) -> bool) -> Liveness {
         let (spans, points) = number(func);
         let mut lane_base = Vec::with_capacity(func.values.len() + 1);
         let mut lanes = 0u32;
@@ -258,6 +263,7 @@ impl Liveness {
             lane_base: &lane_base,
             defs: vec![None; func.values.len()],
             uses: Vec::new(),
+            is_wanted,
         };
         build.collect();
         let ranges = build.ranges(lanes as usize);
@@ -302,7 +308,7 @@ fn number(func: &Function) -> (Vec<Span>, Point) {
     (spans, 2 * slot)
 }
 
-struct Build<'a> {
+struct Build<'a, W> {
     func: &'a Function,
     cfg: &'a Cfg,
     spans: &'a [Span],
@@ -311,6 +317,7 @@ struct Build<'a> {
     defs: Vec<Option<(BlockId, Point)>>,
     /// Lane, block, and the end of the interval that the use makes.
     uses: Vec<(u32, BlockId, Point)>,
+    is_wanted: W,
 }
 
 /// The uses of each lane together.
@@ -343,14 +350,14 @@ impl UsesByLane {
     }
 }
 
-impl Build<'_> {
+impl<W: Fn(Value) -> bool> Build<'_, W> {
     fn collect(&mut self) {
         let func = self.func;
         for &b in &func.layout {
             let span = self.spans[b.index()];
             let block = func.block(b);
             for phi in &block.phis {
-                self.defs[phi.dst.index()] = Some((b, span.phi()));
+                self.define(phi.dst, b, span.phi());
                 for &(pred, arg) in &phi.args {
                     self.read(arg.kind, pred, self.spans[pred.index()].end());
                 }
@@ -360,7 +367,7 @@ impl Build<'_> {
                     self.read(src.kind, b, span.write(i));
                 }
                 for v in inst.defs() {
-                    self.defs[v.index()] = Some((b, span.write(i)));
+                    self.define(v, b, span.write(i));
                 }
             }
             if let Some(src) = block.term.operand() {
@@ -369,8 +376,15 @@ impl Build<'_> {
         }
     }
 
+    fn define(&mut self, v: Value, b: BlockId, at: Point) {
+        if (self.is_wanted)(v) {
+            self.defs[v.index()] = Some((b, at));
+        }
+    }
+
     fn read(&mut self, kind: SrcKind, b: BlockId, end: Point) {
         match kind {
+            SrcKind::Value(v) | SrcKind::Part(v, _) if !(self.is_wanted)(v) => {}
             SrcKind::Value(v) => {
                 let lanes = self.lane_base[v.index()]..self.lane_base[v.index() + 1];
                 self.uses.extend(lanes.map(|lane| (lane, b, end)));

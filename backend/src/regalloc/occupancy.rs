@@ -36,17 +36,17 @@ impl Registers {
     }
 
     pub(crate) fn union(mut self, other: Registers) -> Registers {
-        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+        (0..Registers::WORDS).for_each(|i| self.0[i] |= other.0[i]);
         self
     }
 
     pub(crate) fn intersection(mut self, other: Registers) -> Registers {
-        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= other);
+        (0..Registers::WORDS).for_each(|i| self.0[i] &= other.0[i]);
         self
     }
 
     pub(crate) fn without(mut self, other: Registers) -> Registers {
-        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        (0..Registers::WORDS).for_each(|i| self.0[i] &= !other.0[i]);
         self
     }
 
@@ -133,7 +133,7 @@ impl Occupancy {
         let (all, _) = self.all.as_chunks::<WORDS>();
         let inner = self.inner();
         let mut taken = [0; WORDS];
-        let mut add = |set: &[u64; WORDS]| taken.iter_mut().zip(set).for_each(|(t, s)| *t |= s);
+        let mut add = |set: &[u64; WORDS]| (0..WORDS).for_each(|i| taken[i] |= set[i]);
         for interval in &ranges.0 {
             let steps = Steps::new(&self.levels, interval.start as usize, interval.end as usize);
             for step in steps {

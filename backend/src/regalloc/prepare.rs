@@ -98,7 +98,11 @@ fn copy_kept(draft: &mut Draft<'_>) {
     if !draft.func.layout.iter().any(|&b| draft.func.block(b).insts.iter().any(keeps)) {
         return;
     }
-    let live = Liveness::compute(draft.func, &Cfg::new(draft.func));
+    let mut is_kept = vec![false; draft.func.values.len()];
+    for inst in draft.func.layout.iter().flat_map(|&b| &draft.func.block(b).insts) {
+        inst.old.iter().filter_map(|old| old.value()).for_each(|v| is_kept[v.index()] = true);
+    }
+    let live = Liveness::compute_of(draft.func, &Cfg::new(draft.func), |v| is_kept[v.index()]);
     for b in draft.func.layout.clone() {
         if !draft.func.block(b).insts.iter().any(keeps) {
             continue;
