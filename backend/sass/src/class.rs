@@ -158,6 +158,8 @@ impl Inst {
             "BAR" | "MEMBAR" if sm.0 < 80 => 5,
             "BAR" | "MEMBAR" | "CGAERRBAR" => 6,
             "DEPBAR" => 4,
+            "BMOV" if sm.0 >= 90 => 5,
+            "NANOSLEEP" if sm.0 >= 100 => 5,
             // Until a wait sees the group that it ends.
             "HGMMA" | "IGMMA" | "QGMMA" if self.get(Field::Scoreboard) == Some(0) => 3,
             "WARPGROUP" => 2,

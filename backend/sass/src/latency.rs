@@ -37,7 +37,6 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
             let table = table(sm);
             let (row, column) = (row as usize, column(sm, consumer, read));
             early_low_half(sm, producer, def, column, read)
-                .or(early_predicate(sm, producer, def, column))
                 .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
                 .saturating_sub(late_operand(sm, consumer, read))
                 .max(least_for_product(consumer, read))
@@ -189,16 +188,10 @@ fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &
         sm.0 >= 90 && producer.class(sm) == Class::ImadWide && def.count == 2 && read.file == RegFile::R;
     let only_low = read.count == 1 && read.index == def.index;
     match column {
-        Column::Alu | Column::Viadd if low && only_low => Some(3),
+        Column::Alu | Column::Light if low && only_low => Some(3),
         Column::Factor if low && only_low => Some(4),
         _ => None,
     }
-}
-
-/// What halves compare to is there before what they compute.
-fn early_predicate(sm: Sm, producer: &Inst, def: &RegUse, column: Column) -> Option<u8> {
-    let early = sm.0 >= 100 && producer.class(sm) == Class::Half && def.file == RegFile::P;
-    (early && column == Column::Alu).then_some(4)
 }
 
 /// Cycles by which the operand of an atomic is read later than its address.
@@ -228,14 +221,14 @@ macro_rules! names {
 }
 
 names! { Row {
-    Alu "alu", Viadd "viadd", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
+    Alu "alu", Light "light", Long "long", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
     Imma8 "imma8", ToUniform "touniform", ToUniformTold "touniformtold",
 } }
 
 names! { Column {
-    Alu "alu", Viadd "viadd", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
+    Alu "alu", Light "light", Long "long", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
     Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Predicate64 "predicate64", Tensor "tensor", Accumulate "accumulate",
     Uniform "uniform", Uldc "uldc",
 } }
@@ -248,7 +241,10 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         _ if inst.form().mnemonic == "ELECT" && def.file == RegFile::UR => Row::UniformVote,
         _ if inst.form().mnemonic == "ELECT" => Row::Alu,
         _ if inst.form().mnemonic == "CS2UR" => Row::Uniform,
-        Class::Alu if inst.form().mnemonic == "VIADD" => Row::Viadd,
+        // Logic reads what halves compare to as soon as what integers do.
+        _ if sm.0 >= 120 && inst.form().mnemonic == "HSETP2" => Row::Alu,
+        _ if is_light(sm, inst) => Row::Light,
+        _ if is_long(sm, inst) => Row::Long,
         Class::Alu => Row::Alu,
         Class::Fma => Row::Fma,
         Class::ImadWide => Row::Wide,
@@ -278,6 +274,23 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
     })
 }
 
+/// Executed by the unit beside that of shifts, logic and sums: sums of two numbers on sm_90 to sm_110; from sm_120 on, moves,
+/// selections, comparisons and extremes, those of halves included.
+fn is_light(sm: Sm, inst: &Inst) -> bool {
+    match inst.form().name {
+        "VIADD" => true,
+        "MOV" | "SEL" | "ISETP" | "FSETP" | "FSET" | "FSEL" | "FMNMX" | "VIMNMX" | "HMNMX2" | "HSET2"
+        | "HSETP2" => sm.0 >= 120,
+        _ => false,
+    }
+}
+
+/// Executed by the unit for integers of 64 bits, which sm_120 has.
+fn is_long(sm: Sm, inst: &Inst) -> bool {
+    let name = inst.form().name;
+    sm.0 >= 120 && inst.class(sm) == Class::Alu && (name.ends_with(".64") || name == "IMNMX")
+}
+
 /// A product of a matrix with eight rows, not sixteen.
 fn has_eight_rows(inst: &Inst) -> bool {
     matches!(inst.text(Field::Size), Some(".8816" | ".8832" | ".88128"))
@@ -303,8 +316,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
     }
     let predicate = matches!(read.file, RegFile::P | RegFile::UP);
     match inst.class(sm) {
-        Class::Alu if inst.form().mnemonic == "VIADD" => Column::Viadd,
-        // Votes, and what computes doubles, read predicates when guards are read.
+        _ if is_light(sm, inst) || is_long(sm, inst) && predicate => Column::Light,
+        _ if is_long(sm, inst) => Column::Long,
+        // Votes, and what computes doubles and halves, read predicates when guards are read.
         Class::Vote | Class::VoteUniform if read.file == RegFile::P => Column::Guard,
         Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
         Class::Alu | Class::Vote | Class::Cs2r => Column::Alu,
@@ -312,6 +326,7 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         // Before sm_90 a carry is read when factors are.
         Class::ImadWide if read.role == Role::C || predicate && sm.0 >= 90 => Column::Addend,
         Class::ImadWide => Column::Factor,
+        Class::Half if predicate && sm.0 != 103 => Column::Guard,
         Class::Half | Class::HalfToSingle => Column::Half,
         Class::HalfMma => Column::HalfMma,
         Class::Fp64 | Class::Fp64Compare => Column::Fp64,
@@ -413,15 +428,18 @@ mod tests {
     }
 
     #[test]
-    fn votes_and_doubles_read_predicates_when_guards_are_read() {
+    fn votes_doubles_and_halves_read_predicates_when_guards_are_read() {
         for sm in [75, 80, 90, 100, 120] {
             let compare = "ISETP.NE.AND P0, PT, R4, RZ, PT";
+            let late = if sm == 120 { 5 } else { distance(sm, compare, "@P0 MOV R7, RZ") };
+            assert_eq!(distance(sm, compare, "HSETP2.GT.AND P1, PT, R2, R3, P0"), late, "sm_{sm}");
             let guard = distance(sm, compare, "@P0 MOV R7, RZ");
             assert!(guard >= 12, "sm_{sm}: {guard}");
             assert_eq!(distance(sm, compare, "VOTE.ANY R7, PT, P0"), guard, "sm_{sm}");
             assert_eq!(distance(sm, compare, "VOTEU.ANY UR4, UPT, P0"), guard, "sm_{sm}");
             assert_eq!(distance(sm, compare, "DSETP.GT.AND P1, PT, R2, R4, P0"), guard, "sm_{sm}");
-            assert_eq!(distance(sm, compare, "SEL R7, RZ, 0x1, !P0"), 4, "sm_{sm}");
+            let early = if sm == 120 { 5 } else { 4 };
+            assert_eq!(distance(sm, compare, "SEL R7, RZ, 0x1, !P0"), early, "sm_{sm}");
         }
     }
 
@@ -460,10 +478,55 @@ mod tests {
     }
 
     #[test]
+    fn wide_products_follow_each_other_later_before_sm_90() {
+        let product = "IMAD.WIDE.U32 R4, R2, R3, RZ";
+        for (sm, cycles) in [(75, 6), (80, 6), (89, 6), (90, 4), (100, 4), (120, 4)] {
+            assert_eq!(distance(sm, product, "IMAD.WIDE.U32 R6, R8, R9, R4"), cycles, "sm_{sm}");
+            assert_eq!(distance(sm, product, "IMAD R6, R8, R9, R4"), 4, "sm_{sm}");
+        }
+    }
+
+    #[test]
+    fn textures_read_registers_later_on_sm_75() {
+        for (sm, cycles) in [(75, 6), (80, 4), (89, 4)] {
+            let read = "TEX.LL RZ, R6, R4, R7, 0x0, 0x5c, 2D";
+            assert_eq!(distance(sm, "MOV R7, R3", read), cycles, "sm_{sm}");
+        }
+    }
+
+    #[test]
+    fn two_units_exchange_integers_later_than_each_of_them() {
+        let (sum, shift) = ("IADD3 R2, PT, PT, R4, R5, RZ", "SHF.L.U32 R7, R2, 0x1, RZ");
+        let (moved, chosen) = ("MOV R2, R4", "SEL R7, R2, R5, P0");
+        for (sm, across) in [(100, 4), (110, 4), (120, 5), (121, 5)] {
+            assert_eq!(distance(sm, sum, shift), 4, "sm_{sm}");
+            assert_eq!(distance(sm, sum, chosen), across, "sm_{sm}");
+            assert_eq!(distance(sm, moved, shift), across, "sm_{sm}");
+            assert_eq!(distance(sm, moved, chosen), across, "sm_{sm}");
+            assert_eq!(distance(sm, "ISETP.NE.U32.AND P0, PT, R4, RZ, PT", chosen), across, "sm_{sm}");
+        }
+        let long = "IADD.64 R2, R4, R6";
+        assert_eq!(distance(120, long, "IADD.64 R8, R2, R6"), 4);
+        assert_eq!(distance(120, long, shift), 5);
+        assert_eq!(distance(120, long, chosen), 6);
+        let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
+        assert_eq!(distance(120, halves, "PLOP3.LUT P1, PT, P0, P2, PT, 0x80, 0x8"), 4);
+        assert_eq!(distance(120, halves, chosen), 5);
+        let compared = "ISETP.GT.S64.AND P0, PT, R4, R6, PT";
+        assert_eq!(distance(120, compared, chosen), 6);
+        assert_eq!(distance(120, compared, "SEL.64 R8, R4, R6, P0"), 6);
+        assert_eq!(distance(120, compared, "@P0 MOV R7, R5"), 14);
+    }
+
+    #[test]
     fn tables_are_complete() {
         for (first, table) in &TABLES {
             for (row, name) in table.iter().zip(Row::NAMES) {
-                let absent = *name == "halfmma" && *first >= 100;
+                let absent = match *name {
+                    "halfmma" => *first >= 100,
+                    "long" => *first < 120,
+                    _ => false,
+                };
                 for cycles in row {
                     assert_eq!(*cycles == UNKNOWN, absent, "sm_{first} {name}");
                     assert!(absent || (1..=32).contains(cycles), "sm_{first} {name}");
