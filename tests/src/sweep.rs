@@ -8,7 +8,7 @@ mod wmma;
 pub use forms::coverage;
 
 use crate::case::{Argument, Case, Compare};
-use ptx_isa::{ScalarType, Sm};
+use ptx_isa::{Opcode, ScalarType, Sm};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -213,12 +213,19 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
 
 /// The least target that has all instructions of a text.
 pub fn target(text: &str) -> Sm {
-    let targets = text.split(';').filter_map(|statement| {
-        let mut words = statement.split_whitespace().next()?.split('.');
-        let opcode = ptx_isa::resolve(words.next()?, &words.collect::<Vec<&str>>()).ok()?;
-        forms::target(&opcode)
-    });
+    let targets = text.split(';').filter_map(opcode).filter_map(|opcode| forms::target(&opcode));
     targets.max_by_key(|sm| (sm.feature, sm.number)).unwrap_or(Sm::new(75))
+}
+
+/// Whether a target has all instructions of a text.
+pub fn runs_on(text: &str, sm: Sm) -> bool {
+    text.split(';').filter_map(opcode).all(|opcode| forms::runs_on(&opcode, sm))
+}
+
+/// The instruction of a statement; none where there is no such instruction.
+fn opcode(statement: &str) -> Option<Opcode> {
+    let mut words = statement.split_whitespace().next()?.split('.');
+    ptx_isa::resolve(words.next()?, &words.collect::<Vec<&str>>()).ok()
 }
 
 /// The case of one instruction over edge and random values.

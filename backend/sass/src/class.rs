@@ -183,3 +183,15 @@ impl Inst {
         sm.0 >= 90 && matches!(self.form().mnemonic, "R2UR" | "CREDUX")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Sm;
+
+    #[test]
+    fn moves_of_barriers_and_sleeps_stall() {
+        let stalls = |sm, text| crate::parse(Sm(sm), text, 0).expect("an instruction").issue_cycles(Sm(sm));
+        assert_eq!([75, 89, 90, 120].map(|sm| stalls(sm, "BMOV.32 B5, R0")), [1, 1, 5, 5]);
+        assert_eq!([80, 90, 100, 120].map(|sm| stalls(sm, "NANOSLEEP 0x64")), [1, 1, 5, 5]);
+    }
+}

@@ -139,11 +139,15 @@ pub fn coverage() -> (usize, usize, BTreeMap<&'static str, Vec<String>>) {
 
 /// The least target that has an instruction; `None` where no target of the comparison does.
 pub(super) fn target(opcode: &Opcode) -> Option<Sm> {
+    TARGETS.iter().copied().find(|&sm| runs_on(opcode, sm))
+}
+
+pub(super) fn runs_on(opcode: &Opcode, sm: Sm) -> bool {
     let gate = gates(opcode);
     // For sm_75 ptxas makes words of this that its own disassembler does not know.
     let unknown = opcode.form == FormId::Cvt && opcode.has(Mod::Satfinite);
     let gate = if unknown { gate.and(Gate::since(7, 0, 80)) } else { gate };
-    TARGETS.iter().copied().find(|&sm| gate.check(VERSION, sm).is_ok())
+    gate.check(VERSION, sm).is_ok()
 }
 
 /// The names of a form, resolved.

@@ -14,6 +14,7 @@ mod corpus;
 mod cubins;
 mod launch;
 mod mutations;
+mod operations;
 mod order;
 mod pack;
 mod pair;
@@ -51,6 +52,9 @@ Compares with NVIDIA's tools, named by PTXAS, NVDISASM and CUOBJDUMP; SASS names
           the order checker on ptxas's code
   oracle --cubins [--target sm_NN] FILE-OR-FOLDER…
           where the attributes of our cubins differ from ptxas's, and in how many files
+  oracle --operations ALLOWED [TARGET…] FILE-OR-FOLDER…
+          operations that only our code of the sweep and of the files has, and distances between dependent instructions that are
+          shorter than any of ptxas's, without those that a list allows; TARGET is a name such as sm_90a
   oracle --texts [--target sm_NN] FILE-OR-FOLDER…
           where the output of -v differs from ptxas's
   oracle --pack FOLDER [TARGET] [--programs COUNT] [--seconds N] [FILE-OR-FOLDER…]
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         }
         Some("--texts") => texts::run(rest()),
         Some("--cubins") => cubins::run(rest()),
+        Some("--operations") => operations::run(rest()),
         Some("--run") => launch::run(rest()),
         Some("--order") => order(rest().map(PathBuf::from)),
         Some("--pack") => pack_cases(rest()),
