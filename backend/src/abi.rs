@@ -116,12 +116,14 @@ pub struct Known {
     pub registers: u32,
     /// A bit for each register that it overwrites, the return address not counted.
     pub general: [u128; 2],
+    /// It, or what it calls, may yield: threads that wait for its threads at a barrier may go on.
+    pub yields: bool,
 }
 
 impl Known {
-    /// One that overwrites no general register, and of the other files what any function may.
+    /// One that overwrites no general register, and of the other files what any function may; it may yield.
     pub const fn new(return_address: u8, registers: u32) -> Known {
-        Known { return_address, registers, general: [0; 2] }
+        Known { return_address, registers, general: [0; 2], yields: true }
     }
 
     pub const fn has(&self, reg: Reg) -> bool {

@@ -126,7 +126,7 @@ fn compile_with(
         code: assembled.code,
         lines,
         inlined: None,
-        known: overwritten(&ori, sm, &insts, registers)?,
+        known: known(&ori, sm, &insts, registers)?,
         copies: Copies { lines: assembled.lines, unrolled: ori.facts.unrolled, joined: ori.facts.joined },
         spills: assembled.spills,
         live_registers: assembled.live_registers,
@@ -162,8 +162,8 @@ fn compile_with(
     })
 }
 
-/// What a call of a private function overwrites, by its code.
-fn overwritten(
+/// What a call of a private function overwrites and does, by its code.
+fn known(
     func: &ir::Function,
     sm: Sm,
     insts: &[sass::Inst],
@@ -172,6 +172,7 @@ fn overwritten(
     let Some(return_address) = func.facts.return_address else { return Ok(None) };
     let general = |index| ir::Reg { file: ir::File::R, index };
     let mut known = Known::new(return_address, registers);
+    known.yields = func.blocks.iter().flat_map(|block| &block.insts).any(|inst| func.yields(inst));
     let returning = returning_blocks(func);
     // Nobody sees what a function overwrites that never returns.
     if !returning.contains(&true) {

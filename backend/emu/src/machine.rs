@@ -284,8 +284,11 @@ struct Machine<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Runs,
-    /// The other threads of a convergence barrier.
-    Converges(u8),
+    /// The other threads of a convergence barrier; `firmly`, also where those yield.
+    Converges {
+        barrier: u8,
+        firmly: bool,
+    },
     /// The threads of a mask.
     Meets(u32),
     /// The threads of a mask, which go on as one group at the first of the places where they wait.

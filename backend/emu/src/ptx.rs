@@ -37,6 +37,8 @@ use std::collections::BTreeMap;
 
 /// Warp instructions before the next warp has its turn.
 const TURN: u32 = 64;
+/// Instructions of some threads of a warp after which others, which are further down, have a turn.
+const PATIENCE: u32 = 1 << 13;
 
 type Step<T> = Result<T, FaultKind>;
 
@@ -90,6 +92,10 @@ struct Warp {
     first: u32,
     pc: [u32; WARP],
     state: [State; WARP],
+    /// Instructions for which some threads have waited for their turn.
+    waited: u32,
+    /// The lane whose turn it is, or was.
+    favored: u32,
     /// By register, then by lane.
     registers: Vec<u64>,
     /// The upper words of registers of 128 bits.
@@ -119,6 +125,8 @@ impl Warp {
             first,
             pc: [kernel.entry; WARP],
             state: [State::Exited; WARP],
+            waited: 0,
+            favored: 0,
             registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
             upper: BTreeMap::new(),
             written: vec![0; program.registers()],
@@ -153,18 +161,38 @@ impl Warp {
         self.lanes(|state| state != State::Exited)
     }
 
-    /// The lanes that go next, and their place.
-    fn next(&self) -> Option<(u32, u32)> {
+    /// The lanes that go next, and their place: those that are least far, so that threads that parted meet again; after long,
+    /// others, for which they may wait.
+    fn next(&mut self) -> Option<(u32, u32)> {
         let mut lowest = u32::MAX;
         let mut mask = 0;
+        let mut running = 0u32;
         for lane in 0..WARP {
             if self.state[lane] != State::Runs {
                 continue;
             }
+            running |= 1 << lane;
             match self.pc[lane].cmp(&lowest) {
                 std::cmp::Ordering::Less => (lowest, mask) = (self.pc[lane], 1 << lane),
                 std::cmp::Ordering::Equal => mask |= 1 << lane,
                 std::cmp::Ordering::Greater => {}
+            }
+        }
+        if running == mask {
+            self.waited = 0;
+        } else {
+            self.waited += 1;
+            if self.waited == PATIENCE {
+                let others = running & !mask;
+                let next = others & (u32::MAX << self.favored).wrapping_shl(1);
+                self.favored = if next != 0 { next } else { others }.trailing_zeros();
+            }
+            if self.waited >= PATIENCE && running >> self.favored & 1 == 1 {
+                lowest = self.pc[self.favored as usize];
+                mask = each(running).filter(|lane| self.pc[*lane] == lowest).fold(0, |m, lane| m | 1 << lane);
+            }
+            if self.waited == PATIENCE + TURN {
+                self.waited = 0;
             }
         }
         (mask != 0).then_some((lowest, mask))

@@ -157,6 +157,7 @@ impl Inst {
             | "CCTL" => 5,
             "BAR" | "MEMBAR" if sm.0 < 80 => 5,
             "BAR" | "MEMBAR" | "CGAERRBAR" => 6,
+            "YIELD" if sm.0 >= 90 => 5,
             "DEPBAR" => 4,
             "BMOV" if sm.0 >= 90 => 5,
             "NANOSLEEP" if sm.0 >= 100 => 5,

@@ -170,7 +170,11 @@ impl Builder {
             (Setting::Choice(texts), Some(field)) => {
                 let named = texts.iter().filter(|text| !text.is_empty());
                 let unnamed = texts.iter().filter(|text| text.is_empty());
-                match named.chain(unnamed).find_map(|text| self.inst.choice(field, text)) {
+                // A target may lack some.
+                let allowed =
+                    |value: &u64| self.inst.form().spec(field).is_some_and(|spec| spec.allows(*value));
+                let value = |text: &&str| self.inst.choice(field, text).filter(allowed);
+                match named.chain(unnamed).find_map(value) {
                     Some(value) => self.value(field, value),
                     None => {
                         self.fail(format!("{field:?} has no {:?}", texts[0]));

@@ -160,7 +160,7 @@ fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
         }
         let block = func.block(block);
         let meeting = block.insts.iter().filter_map(|inst| match inst.op {
-            Op::Bssy { target } => Some(target),
+            Op::Bssy { target, .. } => Some(target),
             _ => None,
         });
         // Who goes to a block that only exits, exits itself, unless a list of targets names it.

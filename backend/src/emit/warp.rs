@@ -18,7 +18,7 @@ const FENCE: Effect = Effect::Fence { pinned: false };
 impl Emitter<'_> {
     /// `BSSY`, whose target is a block of this function.
     pub(super) fn set_barrier(&mut self, inst: &Inst) -> Result<(), CodegenError> {
-        let Op::Bssy { target } = inst.op else { return Ok(()) };
+        let Op::Bssy { target, .. } = inst.op else { return Ok(()) };
         let Some(target) = self.plan.machine_block(target) else {
             return Err(CodegenError::internal(inst.src, PHASE, "threads are to meet in a dead block"));
         };

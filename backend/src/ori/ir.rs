@@ -448,6 +448,14 @@ impl Function {
         Value(self.values.len() as u32 - 1)
     }
 
+    /// Whether threads that wait at a convergence barrier for the threads that execute it may go on.
+    pub fn yields(&self, inst: &Inst) -> bool {
+        match inst.op {
+            Op::Yield | Op::Nanosleep { .. } => true,
+            op => op.calls_function() && self.known(&op).is_none_or(|callee| callee.yields),
+        }
+    }
+
     /// What a call overwrites, if that is known.
     pub fn known(&self, call: &Op) -> Option<&abi::Known> {
         let Op::Call { callee } = *call else { return None };

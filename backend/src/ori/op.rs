@@ -82,6 +82,8 @@ modifiers! {
     MembarScope { Cta ".SC.CTA", Gpu ".SC.GPU", Sys ".SC.SYS", AllGpu ".ALL.GPU", AllSys ".ALL.SYS", AllCta ".ALL.CTA" }
     /// What a barrier of the block does. All threads of a warp come to an aligned one together.
     BarMode { Sync ".SYNC", SyncAligned ".SYNC.ALIGNED", Arv ".ARV", RedPopc ".RED.POPC", RedAnd ".RED.AND", RedOr ".RED.OR" }
+    /// How threads meet at a convergence barrier. `Loose`: some may yield before, so that the others do not wait for them.
+    Meeting { Firm "" or ".RECONVERGENT", Loose ".LOOSE" or "" }
     /// What `IDP` multiplies: four bytes by four bytes, or two halves by two bytes.
     DotMode { A4 ".4A", A2Lo ".2A.LO", A2Hi ".2A.HI" }
     MatchMode { Any ".ANY", All ".ALL" }

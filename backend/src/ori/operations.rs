@@ -647,8 +647,10 @@ operations! {
     /// The result of a reduction: a predicate, or a number.
     B2r "B2R" { result: bool [".RESULT"] } [if result { P } else { R }] <- [] Facts { effect: Effect::Warp { removable: false }, ..Facts::WARP }, as &["B2R.RESULT"];
     /// Sets the barrier to the active threads; they meet at the block.
-    Bssy "BSSY" { target: BlockId } [B_RESULT] <- [] Facts::FENCE.convergent();
-    Bsync "BSYNC" [] <- [barrier()] Facts::SYNC.convergent().pinned();
+    Bssy "BSSY" { target: BlockId, meeting: Meeting = Mode } [B_RESULT] <- [] Facts::FENCE.convergent();
+    Bsync "BSYNC" { meeting: Meeting = Mode } [] <- [barrier()] Facts::SYNC.convergent().pinned();
+    /// Lets go the threads that wait at a barrier for those that execute it, and lets other threads of the warp run.
+    Yield "YIELD" [] <- [] Facts::SYNC.convergent().pinned();
     /// Takes a barrier's threads into a register, and leaves the barrier without any: a function does that with barriers
     /// of its caller that it sets itself.
     BarrierTake "BARRIER.TAKE" { clear: bool [".CLEAR"] = Flag } [R] <- [barrier()] Facts::FENCE.convergent().pinned(), as &["BMOV.32"];

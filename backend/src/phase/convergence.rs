@@ -18,16 +18,18 @@ use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Term};
-use crate::ori::op::Op;
+use crate::ori::op::{Meeting, Op};
 use crate::phase::branches::decide_known;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
 use rustc_hash::{FxHashMap, FxHashSet};
+use spins::Spin;
 use std::ops::Range;
 
 mod apart;
 mod groups;
 mod plan;
+mod spins;
 mod waits;
 
 /// Convergence barrier registers.
@@ -39,9 +41,10 @@ const ROUNDS: usize = 16;
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     // Emission branches to a known side alone. Code that control does not reach must be known as such.
     decide_known(func);
-    for round in 1..=ROUNDS {
+    let mut round = 1;
+    loop {
         (context.checkpoint)();
-        let plan = Plan::new(func, round == ROUNDS);
+        let plan = Plan::new(func, round >= ROUNDS);
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
             let cfg = Cfg::new(func);
             let mut layout = NewLayout::new(func);
@@ -64,11 +67,19 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
                 join(header, &|from| inside.contains(&from));
             }
             layout.finish(func);
+            round += 1;
+            continue;
+        }
+        // Threads that yield may be apart afterwards, and other loops need yields then. Each loop gets one.
+        if !plan.spins.is_empty() {
+            plan.spins.into_iter().for_each(|spin| let_yield(func, spin));
             continue;
         }
         let mut barriers = plan.barriers;
+        let mut meetings = plan.meetings;
         bracket(func, &plan.brackets, &mut barriers);
-        place_barriers(func, &barriers)?;
+        meetings.resize(barriers.len(), Meeting::Firm);
+        place_barriers(func, &barriers, &meetings)?;
         for b in func.layout.clone() {
             let is_together = !plan.diverged.get(b.index()).copied().unwrap_or(false);
             groups::settle_waits(func, b, is_together);
@@ -76,6 +87,26 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         break;
     }
     Ok(())
+}
+
+/// Lets threads yield before another turn of a loop.
+fn let_yield(func: &mut Function, spin: Spin) {
+    let (at, place) = match spin {
+        Spin::Block(b) => (b, 0),
+        Spin::Loop(header, latches) => match latches[..] {
+            [latch] if matches!(func.block(latch).term, Term::Jump(_)) => {
+                (latch, func.block(latch).insts.len())
+            }
+            _ => {
+                let new = join_edges(func, header, &latches, &|from| latches.contains(&from));
+                // Out of the way: a first try often succeeds.
+                func.layout.push(new);
+                (new, 0)
+            }
+        },
+    };
+    let src = func.block(at).term_src;
+    func.block_mut(at).insts.insert(place, Inst::new(Op::Yield, &[], &[], src));
 }
 
 /// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block, which it returns.
@@ -180,16 +211,26 @@ pub(super) fn retarget(term: &mut Term, old: BlockId, new: BlockId) {
     }
 }
 
-fn place_barriers(func: &mut Function, barriers: &[Barrier]) -> Result<(), CodegenError> {
+/// `meetings`: indexed as `barriers`.
+fn place_barriers(
+    func: &mut Function,
+    barriers: &[Barrier],
+    meetings: &[Meeting],
+) -> Result<(), CodegenError> {
     check_registers(func, barriers)?;
-    for barrier in barriers {
+    for (barrier, &meeting) in barriers.iter().zip(meetings) {
         let value = func.new_value(File::B, 1);
         let place = func.block_mut(barrier.place);
         let src = place.term_src;
-        place.insts.push(Inst::new(Op::Bssy { target: barrier.meet }, &[Dst::Value(value)], &[], src));
+        place.insts.push(Inst::new(
+            Op::Bssy { target: barrier.meet, meeting },
+            &[Dst::Value(value)],
+            &[],
+            src,
+        ));
         let meet = func.block_mut(barrier.meet);
         let src = meet.insts.first().map_or(meet.term_src, |inst| inst.src);
-        meet.insts.insert(0, Inst::new(Op::Bsync, &[], &[value.into()], src));
+        meet.insts.insert(0, Inst::new(Op::Bsync { meeting }, &[], &[value.into()], src));
     }
     Ok(())
 }
@@ -276,6 +317,7 @@ fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::Known;
     use crate::ori::analyses::Analyses;
     use crate::ori::text;
     use expect_test::{Expect, expect};
@@ -286,12 +328,16 @@ mod tests {
 
     /// Checks the labels and the lines that `shows` chooses.
     fn check_lines(body: &str, shows: impl Fn(&str) -> bool, expected: Expect) {
+        expected.assert_eq(&lines(body, shows));
+    }
+
+    fn lines(body: &str, shows: impl Fn(&str) -> bool) -> String {
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
         run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         let text = text::print(&func);
         let lines: Vec<&str> = text.lines().filter(|line| line.ends_with(':') || shows(line)).collect();
-        expected.assert_eq(&lines.join("\n"));
+        lines.join("\n")
     }
 
     const DIVERGENT: &str = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\n";
@@ -832,20 +878,115 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_together_after_the_region_of_a_call() {
-        let body = format!(
-            "{DIVERGENT} BRA %v1, b1, b2\nb1:\nCALL{{callee=f0}}\nJUMP b2\nb2:\n\
+    fn threads_are_together_after_a_call_of_what_does_not_yield() {
+        let waits = |known: Option<bool>| {
+            let body = format!(
+                "{DIVERGENT} BRA %v1, b1, b2\nb1:\nCALL{{callee=f0}}\nJUMP b2\nb2:\n\
+                 WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\nSTG.E RZ, RZ, %v9\nEXIT"
+            );
+            let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+            let known = known.map(|yields| Known { yields, ..Known::new(20, 24) });
+            func.facts.known.extend(known.map(|known| (0, known)));
+            run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+            let insts = &func.block(BlockId(2)).insts;
+            assert!(matches!(insts[0].op, Op::Bsync { .. }));
+            insts.iter().any(|inst| matches!(inst.op, Op::Warpsync { .. }))
+        };
+        assert!(waits(None));
+        assert!(waits(Some(true)));
+        assert!(!waits(Some(false)));
+    }
+
+    /// Threads wait in a loop of one block; what follows is done by all together.
+    fn spin(wait: &str, cond: &str) -> String {
+        format!(
+            "{DIVERGENT} JUMP b1\nb1:\n{wait}\nBRA {cond}, b1, b2 #2\nb2:\n\
              WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\nSTG.E RZ, RZ, %v9\nEXIT"
-        );
-        check_lines(
-            &body,
-            |line| line.contains("WARPSYNC") || line.contains("BS"),
-            expect![[r#"
+        )
+    }
+
+    fn check_spin(wait: &str, expected: &Expect) {
+        let shows = |line: &str| ["BS", "YIELD", "WARPSYNC", "BRA"].iter().any(|op| line.contains(op));
+        expected.assert_eq(&lines(&spin(&format!("{wait}%v3:p = ISETP.NE.AND %v2, RZ, PT"), "%v3"), shows));
+    }
+
+    #[test]
+    fn threads_that_wait_for_others_of_their_warp_yield() {
+        let yielding = expect![[r#"
+            b0:
+              %v10:b = BSSY.LOOSE{target=b2}
+            b1:
+              BRA %v3, b3, b2 #2
+            b2:
+              BSYNC.LOOSE %v10
+              WARPSYNC 0xffffffff
+            b3:
+              YIELD #2"#]];
+        check_spin("%v2:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\n", &yielding);
+        check_spin("%v2:r = LDG.E.VOLATILE %v0, RZ\n", &yielding);
+        // By way of another value, and by the thread's own memory.
+        check_spin("%v4:r = LDG.E.VOLATILE %v0, RZ\n%v2:r = LDG.E %v4, RZ\n", &yielding);
+        check_spin("%v4:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\nSTL RZ, %v4\n%v2:r = LDL RZ\n", &yielding);
+    }
+
+    #[test]
+    fn threads_that_wait_for_nobody_or_all_for_the_same_do_not_yield() {
+        let firm = expect![[r#"
             b0:
               %v10:b = BSSY{target=b2}
             b1:
+              BRA %v3, b1, b2 #2
             b2:
-              BSYNC %v10"#]],
+              BSYNC %v10"#]];
+        check_spin("%v2:r = LDG.E %v0, RZ\n", &firm);
+        check_spin("%v4:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\n%v2:r = LDG.E %v0, RZ\n", &firm);
+        check_spin("%v2:r = LDG.E.VOLATILE RZ, RZ\n", &firm);
+        // One statement.
+        check_spin("%v2:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1 #2\n", &firm);
+    }
+
+    #[test]
+    fn threads_that_come_apart_yield_whatever_they_wait_for() {
+        check_lines(
+            &format!(
+                "{DIVERGENT} BRA %v1, b1, b3\nb1:\nJUMP b2\nb2:\n%v2:r = LDG.E.VOLATILE RZ, RZ\n\
+                 %v3:p = ISETP.NE.AND %v2, RZ, PT\nBRA %v3, b2, b3\nb3:\nSTG.E RZ, RZ, RZ\nEXIT"
+            ),
+            |line| line.contains("YIELD") || line.contains("BS"),
+            expect![[r#"
+                b0:
+                  %v4:b = BSSY.LOOSE{target=b3}
+                b1:
+                b2:
+                b3:
+                  BSYNC.LOOSE %v4
+                b4:
+                  YIELD"#]],
+        );
+    }
+
+    /// The lock decides by which way a thread comes to the branch that ends the loop.
+    #[test]
+    fn what_ends_a_loop_may_depend_on_a_branch() {
+        check_lines(
+            &format!(
+                "{DIVERGENT} JUMP b1\nb1:\n%v2:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\n%v3:p = ISETP.NE.AND %v2, RZ, PT\n\
+                 BRA %v3, b3, b2\nb2:\nSTG.E RZ, RZ, RZ\nJUMP b3\nb3:\n%v4:r = phi b1 RZ, b2 %v0\n\
+                 %v5:p = ISETP.EQ.AND %v4, RZ, PT\nBRA %v5, b1, b4 #2\nb4:\nSTG.E RZ, RZ, RZ\nEXIT"
+            ),
+            |line| line.contains("YIELD") || line.contains("BS"),
+            expect![[r#"
+                b0:
+                  %v7:b = BSSY.LOOSE{target=b4}
+                b1:
+                  %v6:b = BSSY{target=b3}
+                b2:
+                b3:
+                  BSYNC %v6
+                b4:
+                  BSYNC.LOOSE %v7
+                b5:
+                  YIELD"#]],
         );
     }
 }

@@ -200,7 +200,8 @@ impl Block<'_> {
                         "threads that set B{barrier} apart wait as one group"
                     )));
                 }
-                self.park(w, g, taken, State::Converges(barrier as u8));
+                let firmly = inst.text(Field::Mode) == Some(".RECONVERGENT");
+                self.park(w, g, taken, State::Converges { barrier: barrier as u8, firmly });
                 return self.settle(w);
             }
             "BREAK" => {
@@ -456,8 +457,13 @@ impl Block<'_> {
                     }
                 }
             }
-            "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
+            "YIELD" | "NANOSLEEP" => {
+                self.let_go(w, mask);
+                self.warps[w].groups[g].pc = pc + 1;
+                return self.settle(w);
+            }
+            "NOP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR" | "PMTRIG" | "UBLKPF" | "UTMAPF"
+            | "UTMACCTL" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
             "USETMAXREG" => self.change_registers(w, step)?,
             _ if active == 0 => {}
             _ => return unsupported(),
@@ -533,6 +539,31 @@ impl Block<'_> {
         }
     }
 
+    /// Lets go the threads that wait at convergence barriers for a thread that yields. The hardware does so when it needs to;
+    /// code must be right whenever that is.
+    fn let_go(&mut self, w: usize, yielding: u32) {
+        let Warp { groups, convergence, .. } = &mut self.warps[w];
+        let of = |group: &Group| match group.state {
+            State::Converges { barrier, firmly: false } => Some(usize::from(barrier)),
+            _ => None,
+        };
+        for group in groups.iter() {
+            let Some(barrier) = of(group) else { continue };
+            let members = &mut convergence[barrier];
+            let lane = |group: &Group| group.mask.trailing_zeros() as usize;
+            let all = members[lane(group)];
+            if all & yielding == 0 {
+                continue;
+            }
+            let waiting =
+                groups.iter().filter(|other| of(other) == Some(barrier) && members[lane(other)] == all);
+            let waiting = waiting.fold(0, |mask, other| mask | other.mask);
+            for other in each(all | waiting).filter(|other| members[*other] == all).collect::<Vec<_>>() {
+                members[other] = if waiting >> other & 1 == 1 { waiting } else { all & !waiting };
+            }
+        }
+    }
+
     /// Releases the lanes that no longer wait for another one.
     fn settle(&mut self, w: usize) -> Result<()> {
         loop {
@@ -540,8 +571,8 @@ impl Block<'_> {
             let live = warp.live();
             let ready = warp.groups.iter().find_map(|group| {
                 let members = match group.state {
-                    State::Converges(b) => {
-                        warp.convergence[usize::from(b)][group.mask.trailing_zeros() as usize]
+                    State::Converges { barrier, .. } => {
+                        warp.convergence[usize::from(barrier)][group.mask.trailing_zeros() as usize]
                     }
                     State::Meets(members) | State::Collects(members) => members,
                     _ => return None,
@@ -549,9 +580,9 @@ impl Block<'_> {
                 let members = members & live | group.mask;
                 // Threads further down in a recursion may wait at the same barrier for fewer others.
                 let same = |other: &&Group| match other.state {
-                    State::Converges(b) => {
+                    State::Converges { barrier, .. } => {
                         let lane = other.mask.trailing_zeros() as usize;
-                        warp.convergence[usize::from(b)][lane] & live | other.mask == members
+                        warp.convergence[usize::from(barrier)][lane] & live | other.mask == members
                     }
                     _ => true,
                 };

@@ -89,9 +89,14 @@ impl Apart {
     }
 }
 
-/// Marks what each branch reaches before its meeting point, or all that it reaches. `branches` in the order of control
-/// flow.
-pub(super) fn mark_diverged(func: &Function, branches: &[(BlockId, Option<BlockId>)], diverged: &mut [bool]) {
+/// Marks what each branch reaches before its meeting point, or all that it reaches; of that, nothing past a block in which
+/// all threads of the warp meet. `branches` in the order of control flow; `unites` indexed by block.
+pub(super) fn mark_diverged(
+    func: &Function,
+    branches: &[(BlockId, Option<BlockId>)],
+    unites: &[bool],
+    diverged: &mut [bool],
+) {
     #[derive(Clone, Copy)]
     enum Marked {
         UpTo(BlockId),
@@ -111,6 +116,8 @@ pub(super) fn mark_diverged(func: &Function, branches: &[(BlockId, Option<BlockI
                 }
             };
             match marked[at.index()] {
+                // Whoever branches here was together before.
+                _ if unites[at.index()] && at != b => {}
                 Some(Marked::All) => {}
                 // What follows the inner region's end is not.
                 Some(Marked::UpTo(inner)) if at != b => reach(inner),

@@ -87,6 +87,18 @@ fn asks_threads(op: &Op) -> bool {
         && matches!(facts.effect, Effect::Warp { .. } | Effect::Memory(_))
 }
 
+/// The operation makes threads that wait for each other go on together. `bar.warp.sync` does not: some may wait at another one.
+fn unites_threads(op: &Op) -> bool {
+    matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(op)
+}
+
+/// All threads of the warp execute an operation of the block together.
+pub(super) fn unites(insts: &[Inst]) -> bool {
+    insts
+        .windows(2)
+        .any(|pair| is_full(&pair[0]) && pair[0].src == pair[1].src && unites_threads(&pair[1].op))
+}
+
 /// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
 fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, usize>>) -> usize {
     if !insts[at].op.reduces_group() {
@@ -171,7 +183,7 @@ pub(super) fn settle_waits(func: &mut Function, b: BlockId, comes_together: bool
             }
             // Each thread says whose value it reads, and those are here.
             Some(Op::Shfl { .. }) if is_together => true,
-            Some(op) if matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(&op) => {
+            Some(op) if unites_threads(&op) => {
                 let is_needless = is_together && is_full(&inst);
                 // All threads execute it here, and go on together; groups that a mask names part.
                 is_together = comes_together || is_full(&inst);

@@ -1,13 +1,15 @@
 //! Which barriers there are, and the blocks that they need first.
 
 use super::apart::{Apart, mark_diverged};
-use super::groups::Groups;
+use super::groups::{Groups, unites};
+use super::spins::{Spin, spins};
 use super::waits::Waits;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{Block, BlockId, Function, Term};
 use crate::ori::loops::{LoopId, Loops};
+use crate::ori::op::Meeting;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -43,6 +45,10 @@ pub(super) struct Plan {
     pub diverged: Vec<bool>,
     /// Operations that part the warp, and are to bring it together again.
     pub brackets: Vec<(BlockId, Range<usize>)>,
+    /// Indexed as `barriers`.
+    pub meetings: Vec<Meeting>,
+    /// Where threads are to yield that do not yet.
+    pub spins: Vec<Spin>,
     /// The headers asked for so far; `true` for a latch.
     asked: FxHashSet<(BlockId, bool)>,
 }
@@ -58,6 +64,7 @@ impl Plan {
         let parting = parting(func, &cfg);
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
             plan.diverged = all_after(func, &parting, |_, _| false);
+            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan.diverged);
             plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
             return plan;
         }
@@ -87,12 +94,22 @@ impl Plan {
             meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
             branches,
             parting,
+            yields: func
+                .blocks
+                .iter()
+                .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
+                .collect(),
+            unites: func.blocks.iter().map(|block| unites(&block.insts)).collect(),
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
             cycles: FxHashMap::default(),
         };
         choice.choose(&mut plan, reduced, &divergence);
-        plan.diverged = choice.diverged(&plan.barriers, reduced);
+        plan.meetings = choice.meetings(&plan.barriers);
+        plan.diverged = choice.diverged(&plan.barriers, &plan.meetings, reduced);
+        if plan.preheaders.is_empty() && plan.latches.is_empty() {
+            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan.diverged);
+        }
         plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
         plan
     }
@@ -110,6 +127,10 @@ struct Choice<'a> {
     branches: Vec<BlockId>,
     /// Blocks to which threads that set out together may come apart, for all that this function knows.
     parting: Vec<BlockId>,
+    /// Indexed by block: threads may yield there.
+    yields: Vec<bool>,
+    /// Indexed by block: all threads of the warp meet there.
+    unites: Vec<bool>,
     /// For each branch: where its threads meet, if anywhere, and how many places were tried.
     meets: Vec<(Option<BlockId>, u32)>,
     /// Indexed by block: the barrier that is waited for there.
@@ -139,11 +160,12 @@ impl Choice<'_> {
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
             if round < ROUNDS {
-                let diverged = self.diverged(&plan.barriers, reduced);
+                let meetings = self.meetings(&plan.barriers);
+                let diverged = self.diverged(&plan.barriers, &meetings, reduced);
                 let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
                 groups.parting.extend_from_slice(&self.parting);
-                let is_end = |b, to| self.is_end(&plan.barriers, b, to);
-                let apart = Apart::new(reduced, &self.pairs(), &groups.parting, is_end);
+                let is_end = |b, to| self.is_end(&plan.barriers, &meetings, b, to);
+                let apart = Apart::new(reduced, &self.pairs(&meetings), &groups.parting, is_end);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
                     *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
                 }
@@ -165,20 +187,56 @@ impl Choice<'_> {
     }
 
     /// Threads that were together before they came to `b` are together again at `to`: there ends a region around `b`.
-    fn is_end(&self, barriers: &[Barrier], b: BlockId, to: BlockId) -> bool {
-        self.barrier_at[to.index()].is_some_and(|at| barriers[at as usize].is_around(self.dom, b))
+    fn is_end(&self, barriers: &[Barrier], meetings: &[Meeting], b: BlockId, to: BlockId) -> bool {
+        let at = self.barrier_at[to.index()].map(|at| at as usize);
+        at.is_some_and(|at| meetings[at] == Meeting::Firm && barriers[at].is_around(self.dom, b))
+    }
+
+    /// For each barrier: whether threads may yield where it is set.
+    fn meetings(&self, barriers: &[Barrier]) -> Vec<Meeting> {
+        if !self.yields.contains(&true) {
+            return vec![Meeting::Firm; barriers.len()];
+        }
+        let mut seen = vec![u32::MAX; self.func.blocks.len()];
+        // Block visits; keeps the walks near linear.
+        let mut budget = 1_000_000 + 64 * seen.len();
+        let meeting = |(barrier, walk): (&Barrier, u32)| {
+            let mut work = vec![barrier.place];
+            let mut meeting = Meeting::Firm;
+            while let Some(at) = work.pop().filter(|_| meeting == Meeting::Firm) {
+                if budget == 0 {
+                    return Meeting::Loose;
+                }
+                budget -= 1;
+                for_each_successor(self.func, at, |to| {
+                    if to != barrier.meet && std::mem::replace(&mut seen[to.index()], walk) != walk {
+                        if self.yields[to.index()] {
+                            meeting = Meeting::Loose;
+                        }
+                        work.push(to);
+                    }
+                });
+            }
+            meeting
+        };
+        barriers.iter().zip(0..).map(meeting).collect()
     }
 
     /// Indexed by block: threads of a warp may be apart there.
-    fn diverged(&self, barriers: &[Barrier], reduced: &Function) -> Vec<bool> {
-        let mut diverged = all_after(self.func, &self.parting, |b, to| self.is_end(barriers, b, to));
-        mark_diverged(reduced, &self.pairs(), &mut diverged);
+    fn diverged(&self, barriers: &[Barrier], meetings: &[Meeting], reduced: &Function) -> Vec<bool> {
+        let mut diverged =
+            all_after(self.func, &self.parting, |b, to| self.is_end(barriers, meetings, b, to));
+        mark_diverged(reduced, &self.pairs(meetings), &self.unites, &mut diverged);
         diverged
     }
 
-    /// Each branch with its meeting point.
-    fn pairs(&self) -> Vec<(BlockId, Option<BlockId>)> {
-        self.branches.iter().zip(&self.meets).map(|(&b, &(meet, _))| (b, meet)).collect()
+    /// Each branch with the point where its threads are together again.
+    fn pairs(&self, meetings: &[Meeting]) -> Vec<(BlockId, Option<BlockId>)> {
+        let is_firm = |meet: &BlockId| {
+            self.barrier_at[meet.index()].is_none_or(|at| meetings[at as usize] == Meeting::Firm)
+        };
+        let meets = self.meets.iter().map(|(meet, _)| meet.filter(is_firm));
+        self.branches.iter().copied().zip(meets).collect()
     }
 
     /// The next meeting point for a branch.

@@ -135,7 +135,7 @@ impl Order {
             graph.edge(meet, i, 1);
         }
         // What the caller passes is in registers that any instruction may write.
-        if matches!(inst.op, Op::Bsync | Op::Params) {
+        if matches!(inst.op, Op::Bsync { .. } | Op::Params) {
             self.meet = Some(i);
         }
         let names =
