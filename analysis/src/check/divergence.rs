@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use ptx_isa::{Facts, FormId, Mod};
+use ptx_isa::{Facts, FormId, Mod, Opcode};
+use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
 use super::Body;
@@ -34,14 +35,24 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         return;
     }
     let graph = flow.graph();
+    let mut masked = Vec::new();
+    // Lanes that come to some place of an instruction: threads with the same mask may be at several.
+    let mut present: FxHashMap<(Opcode, u32), u32> = FxHashMap::default();
     for block in graph.reached_blocks() {
         for instr in flow.landmarks(block) {
             if has_mask(instr.opcode.form) {
-                mask(body, flow, block, instr, out);
+                if let Some(found) = mask(body, flow, block, instr) {
+                    *present.entry((*instr.opcode, found.mask)).or_default() |= found.mask & !found.absent;
+                    masked.push((instr, found));
+                }
             } else if is_aligned(instr) {
                 aligned(body, flow, block, instr, out);
             }
         }
+    }
+    for (instr, mut found) in masked {
+        found.absent &= !present.get(&(*instr.opcode, found.mask)).copied().unwrap_or(0);
+        report_mask(body, flow, instr, found, out);
     }
 }
 
@@ -117,31 +128,45 @@ fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnos
     }
 }
 
-fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, out: &mut Findings) {
-    let Some(Value::Constant(mask)) = instr.operands.last().map(|mask| flow.value(mask)) else { return };
+/// An instruction with a constant member mask.
+struct Masked {
+    mask: u32,
+    /// Lanes of the mask that cannot execute it.
+    absent: u32,
+    split: Option<Split>,
+    is_guarded: bool,
+}
+
+fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>) -> Option<Masked> {
+    let Value::Constant(mask) = flow.value(instr.operands.last()?) else { return None };
     let mask = mask as u32;
-    let Some(place) = body.map.statement(instr.src) else { return };
-    let name = instr.opcode.form.mnemonic();
-    let range = last_operand(body.text, place);
-    if mask == 0 {
-        let message = format!("`membermask` of `{name}` is 0; it must include the executing lane");
-        out.push(Diagnostic::new(&MEMBER_MASK, range, message));
-        return;
-    }
     let guard = instr.guard.map_or(0, |guard| {
         let holds = flow.register(guard.reg);
         let holds = if guard.negated { holds.opposite() } else { holds };
         if holds.splits_warps(&body.function.launch) { holds.lanes().map_or(0, |lanes| !lanes) } else { 0 }
     });
     let split = split(flow, block);
-    let absent = mask & (guard | split.map_or(0, |split| split.absent));
-    if absent == 0 {
+    let absent = mask & (guard | split.as_ref().map_or(0, |split| split.absent));
+    Some(Masked { mask, absent, split, is_guarded: guard != 0 })
+}
+
+fn report_mask(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, found: Masked, out: &mut Findings) {
+    let Some(place) = body.map.statement(instr.src) else { return };
+    let range = last_operand(body.text, place);
+    if found.mask == 0 {
+        let name = instr.opcode.form.mnemonic();
+        let message = format!("`membermask` of `{name}` is 0; it must include the executing lane");
+        out.push(Diagnostic::new(&MEMBER_MASK, range, message));
         return;
     }
-    let message = format!("`membermask` includes {}, which cannot execute this instruction", lanes(absent));
+    if found.absent == 0 {
+        return;
+    }
+    let message =
+        format!("`membermask` includes {}, which cannot execute this instruction", lanes(found.absent));
     let diagnostic = Diagnostic::new(&MEMBER_MASK, range, message);
-    out.push(match split {
-        Some(split) if guard == 0 => parted(body, flow, split.branch, diagnostic),
+    out.push(match found.split {
+        Some(split) if !found.is_guarded => parted(body, flow, split.branch, diagnostic),
         _ => diagnostic.note("the guard predicate is false in those lanes"),
     });
 }
@@ -284,6 +309,19 @@ mod tests {
             masks(body),
             ["-1: `membermask` includes lanes 0 to 3, which cannot execute this instruction"]
         );
+    }
+
+    #[test]
+    fn lanes_that_execute_the_same_instruction_elsewhere() {
+        let arms = |other: &str| {
+            format!(
+                "setp.gt.u32 %p1, %r1, 3; @%p1 bra A;\nshfl.sync.idx.b32 %r3, %r1, 0, 31, -1; bra B;\n\
+                 A: shfl.sync.{other}; B: mov.u32 %r4, 0; ret;"
+            )
+        };
+        assert_eq!(masks(&arms("idx.b32 %r4, %r1, 1, 31, -1")).len(), 0);
+        assert_eq!(masks(&arms("up.b32 %r4, %r1, 1, 0, -1")).len(), 2);
+        assert_eq!(masks(&arms("idx.b32 %r4, %r1, 1, 31, 0xfffffff0")).len(), 1);
     }
 
     #[test]
