@@ -8,9 +8,9 @@
 //! parameters in, the return address in the pair after them, and what else it overwrites is known, since it is compiled
 //! before its callers. It has no stack frame and touches no register of the whole warp.
 //!
-//! Barriers of the block are routines where threads of a warp may come to different ones: the hardware counts whole
-//! warps, so the threads must meet at one instruction, wherever they come from. [`crate::phase::convergence`] calls
-//! them; all others wait for no thread.
+//! Barriers of the block and operations of the warp are routines where threads of a warp may come to different ones: the
+//! hardware counts whole warps, and does an operation of a warp for the threads that are at one instruction, so the threads
+//! must meet there, wherever they come from. [`crate::phase::convergence`] calls them; all others wait for no thread.
 
 use crate::abi;
 use crate::input::SrcId;
@@ -42,17 +42,31 @@ impl Routine {
             Routine::BarrierCount => "barrier_count",
             Routine::BarrierAll => "barrier_all",
             Routine::BarrierAny => "barrier_any",
+            Routine::WarpBallots => "warp_ballots",
+            Routine::ShuffleIdx => "shuffle_idx",
+            Routine::ShuffleUp => "shuffle_up",
+            Routine::ShuffleDown => "shuffle_down",
+            Routine::ShuffleBfly => "shuffle_bfly",
+            Routine::MatchWord => "match_word",
+            Routine::MatchPair => "match_pair",
         }
     }
 
-    /// A barrier: threads wait in it.
+    /// A barrier or an operation of the warp: threads wait in it.
     pub fn waits(self) -> bool {
         match self {
             Routine::BarrierSync
             | Routine::BarrierArrive
             | Routine::BarrierCount
             | Routine::BarrierAll
-            | Routine::BarrierAny => true,
+            | Routine::BarrierAny
+            | Routine::WarpBallots
+            | Routine::ShuffleIdx
+            | Routine::ShuffleUp
+            | Routine::ShuffleDown
+            | Routine::ShuffleBfly
+            | Routine::MatchWord
+            | Routine::MatchPair => true,
             Routine::DivideU64
             | Routine::QuotientF32
             | Routine::RootF32
@@ -79,6 +93,13 @@ impl Routine {
             Routine::BarrierCount => include_str!("runtime/barrier_count.ori"),
             Routine::BarrierAll => include_str!("runtime/barrier_all.ori"),
             Routine::BarrierAny => include_str!("runtime/barrier_any.ori"),
+            Routine::WarpBallots => include_str!("runtime/warp_ballots.ori"),
+            Routine::ShuffleIdx => include_str!("runtime/shuffle_idx.ori"),
+            Routine::ShuffleUp => include_str!("runtime/shuffle_up.ori"),
+            Routine::ShuffleDown => include_str!("runtime/shuffle_down.ori"),
+            Routine::ShuffleBfly => include_str!("runtime/shuffle_bfly.ori"),
+            Routine::MatchWord => include_str!("runtime/match_word.ori"),
+            Routine::MatchPair => include_str!("runtime/match_pair.ori"),
         }
     }
 }
@@ -257,16 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn barriers_wait_for_the_threads_of_the_warp() {
+    fn routines_that_wait_bring_threads_together_first() {
         for target in &crate::target::TARGETS {
             for &routine in Routine::ALL.iter().filter(|routine| routine.waits()) {
                 let compiled = compiled(target, routine).unwrap();
                 let insts = &compiled.func.block(compiled.func.layout[0]).insts;
                 let place = |is: fn(&Op) -> bool| insts.iter().position(|inst| is(&inst.op)).unwrap();
                 let meets = place(|op| matches!(op, Op::Warpsync { .. }));
-                let waits = place(|op| matches!(op, Op::Bar { .. }));
+                let waits = place(|op| {
+                    matches!(op, Op::Bar { .. } | Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. })
+                });
                 assert!(meets < waits, "sm_{} {}", target.sm, routine.name());
-                assert_eq!(insts[meets].srcs[..], [Src::imm(u32::MAX)]);
+                let is_barrier = matches!(insts[waits].op, Op::Bar { .. });
+                assert_eq!(insts[meets].srcs[..] == [Src::imm(u32::MAX)], is_barrier);
                 assert_eq!(insts[meets].guard, Src::TRUE);
             }
         }

@@ -204,6 +204,8 @@ modifiers! {
         TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
         BarrierSync ".BARRIER_SYNC", BarrierArrive ".BARRIER_ARRIVE", BarrierCount ".BARRIER_COUNT",
         BarrierAll ".BARRIER_ALL", BarrierAny ".BARRIER_ANY",
+        WarpBallots ".WARP_BALLOTS", ShuffleIdx ".SHUFFLE_IDX", ShuffleUp ".SHUFFLE_UP", ShuffleDown ".SHUFFLE_DOWN",
+        ShuffleBfly ".SHUFFLE_BFLY", MatchWord ".MATCH_WORD", MatchPair ".MATCH_PAIR",
     }
     /// What a texture's coordinates are; in arrays the layer number comes first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }

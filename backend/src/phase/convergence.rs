@@ -17,8 +17,9 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Term};
-use crate::ori::op::{Meeting, Op};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, Term, Value};
+use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode};
+use crate::ori::operations::facts;
 use crate::phase::branches::decide_known;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
@@ -80,10 +81,15 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         bracket(func, &plan.brackets, &mut barriers);
         meetings.resize(barriers.len(), Meeting::Firm);
         place_barriers(func, &barriers, &meetings)?;
+        let mut apart = Vec::new();
         for b in func.layout.clone() {
             let is_together = !plan.diverged.get(b.index()).copied().unwrap_or(false);
-            groups::settle_waits(func, b, is_together);
+            let places = groups::settle_waits(func, b, is_together, &plan.elsewhere);
+            if !places.is_empty() {
+                apart.push((b, places));
+            }
         }
+        meet_elsewhere(func, &apart);
         break;
     }
     Ok(())
@@ -295,6 +301,82 @@ fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: 
         debug_assert!(func.block(group).phis.is_empty());
     }
     layout.finish(func);
+}
+
+/// Lets threads do operations of the warp together with others at another place. `apart`: blocks, with the places of the waits
+/// for these operations. Where all the threads of the mask are here, the operation is done here.
+fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
+    let mut layout = NewLayout::new(func);
+    let mut far = Vec::new();
+    for (b, places) in apart {
+        // For each operation: whether all its threads are here, and whether that is asked before it. It holds as long as
+        // nothing lets the threads part.
+        let mut asked: Vec<(Value, bool)> = Vec::new();
+        for (i, &at) in places.iter().enumerate() {
+            let insts = &func.block(*b).insts;
+            let parts = |inst: &Inst| match inst.op {
+                Op::Warpsync { .. } => inst.srcs[0] != insts[at].srcs[0],
+                op => op.is_call() || facts(&op).waits,
+            };
+            let holds = i > 0 && !insts[places[i - 1]..at].iter().any(parts);
+            asked.push(match asked.last() {
+                Some(&(known, _)) if holds => (known, false),
+                _ => (func.new_value(File::P, 1), true),
+            });
+        }
+        // The last first: what comes before keeps its place.
+        for (i, &at) in places.iter().enumerate().rev() {
+            let wait = func.block(*b).insts[at].clone();
+            let inst = func.block(*b).insts[at + 1].clone();
+            let renamed = |func: &mut Function| {
+                let mut inst = inst.clone();
+                for dst in &mut inst.dsts {
+                    if let Dst::Value(v) = dst {
+                        let data = func.value(*v);
+                        *v = func.new_value(data.file, data.width);
+                    }
+                }
+                inst
+            };
+            let (here, there) = (renamed(func), renamed(func));
+            let Some(called) = groups::meet_elsewhere(func, &wait, &there) else { continue };
+            let after = split(func, *b, at + 2);
+            let [near, slow] = [(); 2].map(|()| func.new_block());
+            let results = inst.defs().zip(here.defs().zip(there.defs()));
+            let phi = |(dst, (here, there)): (Value, (Value, Value))| Phi {
+                dst,
+                args: vec![(near, here.into()), (slow, there.into())],
+            };
+            func.block_mut(after).phis = results.map(phi).collect();
+            for (block, insts) in [(near, vec![here]), (slow, called)] {
+                let block = func.block_mut(block);
+                (block.insts, block.term, block.term_src) = (insts, Term::Jump(after), wait.src);
+            }
+            let (cond, is_first) = asked[i];
+            let active = func.new_value(File::R, 1);
+            let block = func.block_mut(*b);
+            block.insts.truncate(at);
+            if is_first {
+                let vote = Op::Vote { mode: VoteMode::Any };
+                block.insts.push(Inst::new(vote, &[Dst::Value(active)], &[Src::TRUE], wait.src));
+                let equal = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
+                let dsts = [Dst::Value(cond), Dst::Sink];
+                block.insts.push(Inst::new(
+                    equal,
+                    &dsts,
+                    &[active.into(), wait.srcs[0], Src::TRUE],
+                    wait.src,
+                ));
+            }
+            block.term = Term::Branch { cond: cond.into(), then: near, els: slow, uniform: false };
+            block.term_src = wait.src;
+            layout.add_after(*b, after);
+            layout.add_after(*b, near);
+            far.push(slow);
+        }
+    }
+    layout.finish(func);
+    func.layout.extend(far);
 }
 
 /// Moves what a block does from an instruction on to a block of its own, which is not in the layout yet.
@@ -988,5 +1070,34 @@ mod tests {
                 b5:
                   YIELD"#]],
         );
+    }
+
+    /// Threads shuffle in two arms of a branch.
+    fn arms(first: &str, second: &str) -> Function {
+        let body = format!(
+            "{DIVERGENT} BRA %v1, b1, b2\nb1:\nWARPSYNC {first} #1\n%v8:r = SHFL.IDX %v0, RZ, 0x1f #1\nSTG.E RZ, RZ, %v8\n\
+             JUMP b3\nb2:\nWARPSYNC {second} #2\n%v9:r = SHFL.IDX %v0, 0x1, 0x1f #2\nSTG.E RZ, RZ, %v9\nJUMP b3\n\
+             b3:\nSTG.E RZ, RZ, RZ\nEXIT"
+        );
+        let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+        crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+        func
+    }
+
+    #[test]
+    fn operations_of_equal_masks_in_two_arms_meet_in_a_routine() {
+        let calls = |func: &Function| {
+            let insts = func.layout.iter().flat_map(|b| &func.block(*b).insts);
+            insts.filter(|inst| matches!(inst.op, Op::CallRoutine { .. })).count()
+        };
+        let func = arms("0xffffffff", "0xffffffff");
+        assert_eq!(calls(&func), 2);
+        // Done in place where all threads are there: no wait is left.
+        let Term::Branch { then, els, .. } = func.block(BlockId(1)).term else { panic!("a branch") };
+        assert!(matches!(func.block(then).insts[..], [Inst { op: Op::Shfl { .. }, .. }]));
+        assert_eq!(func.layout.last_chunk::<2>().unwrap().iter().filter(|b| **b == els).count(), 1);
+        assert_eq!(calls(&arms("%v0", "0xffffffff")), 2);
+        assert_eq!(calls(&arms("0xff", "0xff00")), 0);
     }
 }

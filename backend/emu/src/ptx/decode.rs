@@ -96,6 +96,11 @@ impl<'a> Program<'a> {
         self.code.instructions.get(pc as usize)
     }
 
+    /// The instruction at a place where threads wait.
+    pub(super) fn instr_at(&self, pc: u32) -> Result<&Instr, FaultKind> {
+        self.instr(pc).ok_or_else(|| FaultKind::Malformed("threads wait where no instruction is".into()))
+    }
+
     /// A fault at a place.
     pub(super) fn fault(&self, pc: u32, kind: FaultKind) -> Fault {
         let owner = self.code.owner.get(pc as usize).map(|&index| &self.code.functions[index as usize]);

@@ -167,11 +167,22 @@ impl Block<'_> {
             // The others are for all threads.
             _ => [u32::MAX.into(); WARP],
         };
-        let waiting = {
-            let warp = &self.warps[w];
-            each(warp.lanes(|s| s == State::Meets)).filter(|&l| warp.pc[l] == pc).fold(0, |m, l| m | 1 << l)
+        // Those with a mask may be at another place of the same operation.
+        let places: [u32; WARP] =
+            std::array::from_fn(|l| if mask >> l & 1 == 1 { pc } else { self.warps[w].pc[l] });
+        let pairs = |place: u32| {
+            let other = || self.program.instr(place).is_some_and(|other| other.opcode == instr.opcode);
+            place == pc || names_threads && other()
         };
-        let here = waiting | mask;
+        let waiting = self.warps[w].lanes(|s| s == State::Meets);
+        let waiting = each(waiting).filter(|&l| pairs(places[l])).fold(0, |m, l| m | 1 << l);
+        let elsewhere = each(waiting).filter(|&l| places[l] != pc).fold(0, |m, l| m | 1 << l);
+        let masks_elsewhere = match instr.operands.len().checked_sub(1) {
+            Some(member) if elsewhere != 0 => {
+                self.gather_placed(w, elsewhere, &places, member, ScalarType::U32)?
+            }
+            _ => [0; WARP],
+        };
         let live = self.warps[w].live();
         let mut left = mask;
         while left != 0 {
@@ -182,30 +193,72 @@ impl Block<'_> {
             }
             let needed = members & live;
             left &= !members;
+            let others = each(elsewhere).filter(|&l| masks_elsewhere[l] as u32 != members);
+            let here = others.fold(mask | waiting, |here, l| here & !(1 << l));
             if needed & !here != 0 {
                 // Waiting threads stay at the instruction.
-                for lane in each(needed & here) {
+                for lane in each(needed & mask) {
                     (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Meets, pc);
                 }
                 continue;
             }
             for lane in each(needed) {
-                (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Runs, pc + 1);
+                (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Runs, places[lane] + 1);
             }
-            self.together(w, needed, instr)?;
+            self.together(w, needed, instr, &places)?;
         }
         Ok(())
     }
 
-    fn together(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    /// What each lane has in an operand of the operation at its place.
+    fn gather_placed(
+        &mut self,
+        w: usize,
+        mask: u32,
+        places: &[u32; WARP],
+        operand: usize,
+        t: ScalarType,
+    ) -> Step<[u64; WARP]> {
+        let program = self.program;
+        let mut all = [0; WARP];
+        let mut left = mask;
+        while left != 0 {
+            let place = places[left.trailing_zeros() as usize];
+            let same = each(left).filter(|&l| places[l] == place).fold(0, |m, l| m | 1 << l);
+            left &= !same;
+            let instr = program.instr_at(place)?;
+            let values = self.gather(w, same, &instr.operands[operand], t)?;
+            each(same).for_each(|lane| all[lane] = values[lane]);
+        }
+        Ok(all)
+    }
+
+    /// Gives all lanes one result of the operations at their places.
+    fn put_placed(
+        &mut self,
+        w: usize,
+        mask: u32,
+        places: &[u32; WARP],
+        t: ScalarType,
+        value: u64,
+    ) -> Step<()> {
+        let program = self.program;
+        each(mask).try_for_each(|lane| {
+            let instr = program.instr_at(places[lane])?;
+            self.put(w, lane, &instr.operands[0], t, value)
+        })
+    }
+
+    /// `places`: indexed by lane, where it comes from.
+    fn together(&mut self, w: usize, mask: u32, instr: &Instr, places: &[u32; WARP]) -> Step<()> {
         let op = &instr.opcode;
-        let operands = &instr.operands;
+        let program = self.program;
         match op.form {
             FormId::BarWarpSync => Ok(()),
             FormId::TensormapCpFenceproxy => self.copy_map(w, mask, instr),
-            FormId::ShflSync => self.shuffle(w, mask, instr),
+            FormId::ShflSync => self.shuffle(w, mask, instr, places),
             FormId::VoteSync => {
-                let a = self.gather(w, mask, &operands[1], ScalarType::Pred)?;
+                let a = self.gather_placed(w, mask, places, 1, ScalarType::Pred)?;
                 let ones = each(mask).filter(|&lane| a[lane] != 0).fold(0u32, |m, lane| m | 1 << lane);
                 let (t, value) = match () {
                     () if op.has(Mod::Ballot) => (ScalarType::B32, ones),
@@ -213,13 +266,13 @@ impl Block<'_> {
                     () if op.has(Mod::Any) => (ScalarType::Pred, u32::from(ones != 0)),
                     () => (ScalarType::Pred, u32::from(ones == mask || ones == 0)),
                 };
-                each(mask).try_for_each(|lane| self.put(w, lane, &operands[0], t, value.into()))
+                self.put_placed(w, mask, places, t, value.into())
             }
             FormId::MatchSync => {
                 let t = ty(op, 0)?;
-                let a = self.gather(w, mask, &operands[1], t)?;
-                let (d, p) = split(&operands[0]);
+                let a = self.gather_placed(w, mask, places, 1, t)?;
                 for lane in each(mask) {
+                    let (d, p) = split(&program.instr_at(places[lane])?.operands[0]);
                     let same = each(mask).filter(|&l| a[l] == a[lane]).fold(0u32, |m, l| m | 1 << l);
                     let all = same == mask;
                     let value = if op.has(Mod::All) && !all { 0 } else { same };
@@ -232,7 +285,7 @@ impl Block<'_> {
             }
             FormId::Redux => {
                 let t = ty(op, 0)?;
-                let a = self.gather(w, mask, &operands[1], t)?;
+                let a = self.gather_placed(w, mask, places, 1, t)?;
                 let values = each(mask).map(|lane| extend(a[lane], t));
                 let signed = t.is_signed();
                 let result = match () {
@@ -249,12 +302,12 @@ impl Block<'_> {
                     () if signed => values.map(|x| x as i64).max().unwrap_or(0) as u64,
                     () => values.max().unwrap_or(0),
                 };
-                each(mask).try_for_each(|lane| self.put(w, lane, &operands[0], t, result))
+                self.put_placed(w, mask, places, t, result)
             }
             FormId::Elect => {
                 let leader = mask.trailing_zeros();
-                let (d, p) = split(&operands[0]);
                 for lane in each(mask) {
+                    let (d, p) = split(&program.instr_at(places[lane])?.operands[0]);
                     self.put(w, lane, d, ScalarType::B32, leader.into())?;
                     if let Some(p) = p {
                         self.put(w, lane, p, ScalarType::Pred, (lane as u32 == leader).into())?;
@@ -281,13 +334,14 @@ impl Block<'_> {
         }
     }
 
-    fn shuffle(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    fn shuffle(&mut self, w: usize, mask: u32, instr: &Instr, places: &[u32; WARP]) -> Step<()> {
         let op = &instr.opcode;
+        let program = self.program;
         let u32_ = ScalarType::U32;
-        let [a, b, c] = [1, 2, 3].map(|i| self.gather(w, mask, &instr.operands[i], u32_));
+        let [a, b, c] = [1, 2, 3].map(|i| self.gather_placed(w, mask, places, i, u32_));
         let (a, b, c) = (a?, b?, c?);
-        let (d, p): (&Operand, _) = split(&instr.operands[0]);
         for lane in each(mask) {
+            let (d, p): (&Operand, _) = split(&program.instr_at(places[lane])?.operands[0]);
             let (offset, clamp, segment) = (b[lane] & 31, c[lane] & 31, c[lane] >> 8 & 31);
             let own = lane as u64;
             let max = own & segment | clamp & !segment & 31;

@@ -3,14 +3,17 @@
 use super::waits::is_full;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Divergence;
+use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
-use crate::ori::op::{BarMode, Op, Routine};
+use crate::ori::op::{BarMode, Bool, ICmp, MatchMode, Op, Routine, ShflMode, Sign, VoteMode};
 use crate::ori::operations::facts;
+use crate::phase::edit::known;
 use crate::phase::routines;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Where a warp may part into groups that masks name.
@@ -93,10 +96,11 @@ fn unites_threads(op: &Op) -> bool {
 }
 
 /// All threads of the warp execute an operation of the block together.
-pub(super) fn unites(insts: &[Inst]) -> bool {
-    insts
-        .windows(2)
-        .any(|pair| is_full(&pair[0]) && pair[0].src == pair[1].src && unites_threads(&pair[1].op))
+pub(super) fn unites(func: &Function, b: BlockId, elsewhere: &FxHashSet<(BlockId, Op)>) -> bool {
+    func.block(b).insts.windows(2).any(|pair| {
+        let is_one = is_full(&pair[0]) && pair[0].src == pair[1].src && unites_threads(&pair[1].op);
+        is_one && !elsewhere.contains(&(b, pair[1].op))
+    })
 }
 
 /// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
@@ -154,10 +158,18 @@ impl Same<'_> {
 
 /// Lets operations of a warp that is together begin without waiting, as far as their masks do not part it, and brings
 /// the threads of others together at barriers of the block. `comes_together`: at the start of the block.
-pub(super) fn settle_waits(func: &mut Function, b: BlockId, comes_together: bool) {
+/// `elsewhere`: operations that threads may do together with others at another place. Returns the places in the block of the
+/// waits for those that do.
+pub(super) fn settle_waits(
+    func: &mut Function,
+    b: BlockId,
+    comes_together: bool,
+    elsewhere: &FxHashSet<(BlockId, Op)>,
+) -> Vec<usize> {
     let waits = |inst: &Inst| matches!(inst.op, Op::Warpsync { .. } | Op::Bar { .. });
+    let mut apart = Vec::new();
     if !func.block(b).insts.iter().any(waits) {
-        return;
+        return apart;
     }
     let mut insts = std::mem::take(&mut func.block_mut(b).insts).into_iter().peekable();
     let mut settled = Vec::with_capacity(insts.len());
@@ -176,6 +188,13 @@ pub(super) fn settle_waits(func: &mut Function, b: BlockId, comes_together: bool
             }
         }
         let next = insts.peek().filter(|next| next.src == inst.src);
+        let pairs = |next: &&Inst| !is_together && elsewhere.contains(&(b, next.op));
+        if inst.guard.is_true() && next.filter(pairs).is_some_and(|next| next.guard.is_true()) {
+            apart.push(settled.len());
+            settled.push(inst);
+            settled.extend(insts.next());
+            continue;
+        }
         let is_needless = match next.map(|next| next.op) {
             _ if inst.guard != Src::TRUE => {
                 is_together = comes_together;
@@ -205,6 +224,7 @@ pub(super) fn settle_waits(func: &mut Function, b: BlockId, comes_together: bool
         }
     }
     func.block_mut(b).insts = settled;
+    apart
 }
 
 /// A barrier of the block to which other threads of the warp may come at another place: a routine is one place for all.
@@ -226,4 +246,127 @@ fn meet_anywhere(func: &mut Function, bar: &Inst, mode: BarMode) -> Vec<Inst> {
     }
     insts.extend(routines::called(func, &call, routine));
     insts
+}
+
+/// Operations that threads which are apart may do together, though at different places: none of these is always before the
+/// other. The hardware does an operation for the threads at one instruction.
+pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId, Op)> {
+    let mut places: Vec<(BlockId, Op, Option<u32>)> = Vec::new();
+    let mut numbers: FxHashMap<Op, usize> = FxHashMap::default();
+    // A mask that is not known may be each of the others.
+    let mut has_unknown: FxHashSet<Op> = FxHashSet::default();
+    for &b in &dom.preorder {
+        for pair in func.block(b).insts.windows(2) {
+            let is_one = matches!(pair[0].op, Op::Warpsync { .. }) && pair[0].src == pair[1].src;
+            if is_one && matches!(pair[1].op, Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. }) {
+                let mask = pair[0].srcs.first().and_then(known);
+                let next = numbers.len();
+                numbers.entry(pair[1].op).or_insert(next);
+                if mask.is_none() {
+                    has_unknown.insert(pair[1].op);
+                }
+                places.push((b, pair[1].op, mask));
+            }
+        }
+    }
+    // Blocks in the order of the dominator tree.
+    let mut alike: BTreeMap<(usize, Option<u32>), (Op, Vec<BlockId>)> = BTreeMap::new();
+    for (b, op, mask) in places {
+        let key = (numbers[&op], mask.filter(|_| !has_unknown.contains(&op)));
+        let (_, blocks) = alike.entry(key).or_insert((op, Vec::new()));
+        if blocks.last() != Some(&b) {
+            blocks.push(b);
+        }
+    }
+    let mut found = FxHashSet::default();
+    for (op, blocks) in alike.into_values() {
+        let mut before: Vec<BlockId> = Vec::new();
+        for (i, &b) in blocks.iter().enumerate() {
+            while before.pop_if(|other| !dom.dominates(*other, b)).is_some() {}
+            let after = blocks[i + 1..].partition_point(|other| dom.dominates(b, *other));
+            if before.len() + 1 + after < blocks.len() {
+                found.insert((b, op));
+            }
+            before.push(b);
+        }
+    }
+    found
+}
+
+/// The instructions that do an operation by a routine, which is one place for all threads, whatever they call it from. `meet`:
+/// the wait for the threads of a mask.
+pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> Option<Vec<Inst>> {
+    let mask = *meet.srcs.first()?;
+    let at = inst.src;
+    let mut insts = Vec::new();
+    // Groups that name different threads part before.
+    if meet.op == (Op::Warpsync { exclusive: true }) {
+        insts.push(meet.clone());
+    }
+    let mut predicate = None;
+    let (routine, srcs): (Routine, SmallVec<[Src; 4]>) = match inst.op {
+        Op::Vote { .. } => {
+            let bit = func.new_value(File::R, 1);
+            insts.push(Inst::new(
+                Op::Sel,
+                &[Dst::Value(bit)],
+                &[Src::imm(1), Src::ZERO, *inst.srcs.first()?],
+                at,
+            ));
+            (Routine::WarpBallots, smallvec::smallvec![bit.into(), mask])
+        }
+        Op::Shfl { mode } => {
+            let routine = match mode {
+                ShflMode::Idx => Routine::ShuffleIdx,
+                ShflMode::Up => Routine::ShuffleUp,
+                ShflMode::Down => Routine::ShuffleDown,
+                ShflMode::Bfly => Routine::ShuffleBfly,
+            };
+            let [word, lane, clamp] = inst.srcs[..] else { return None };
+            (routine, smallvec::smallvec![word, lane, clamp, mask])
+        }
+        Op::Match { wide: false, .. } => (Routine::MatchWord, smallvec::smallvec![*inst.srcs.first()?, mask]),
+        Op::Match { wide: true, .. } => {
+            let pair = inst.srcs.first()?.value()?;
+            let [low, high] = [0, 1].map(|part| Src::new(SrcKind::Part(pair, part)));
+            (Routine::MatchPair, smallvec::smallvec![low, high, mask])
+        }
+        _ => return None,
+    };
+    let asked = |i: usize| inst.dsts.get(i).filter(|dst| matches!(dst, Dst::Value(_)));
+    let [first, second] = [(); 2].map(|()| func.new_value(File::R, 1));
+    let call = Inst::new(Op::CallRoutine { routine }, &[Dst::Value(first), Dst::Value(second)], &srcs, at);
+    insts.extend(routines::called(func, &call, routine));
+    let mut compare = |cmp, a: Value, b: Src, bool_, last: Src, dst: Dst| {
+        let op = Op::Isetp { cmp, sign: Sign::U32, bool_, ex: false };
+        insts.push(Inst::new(op, &[dst, Dst::Sink], &[a.into(), b, last], at));
+    };
+    let (ones, zeros) = (first, second);
+    if let Some(&dst) = asked(1) {
+        match inst.op {
+            Op::Vote { mode: VoteMode::Any } => compare(ICmp::Ne, ones, Src::ZERO, Bool::And, Src::TRUE, dst),
+            Op::Vote { mode: VoteMode::All } => {
+                compare(ICmp::Eq, zeros, Src::ZERO, Bool::And, Src::TRUE, dst)
+            }
+            Op::Vote { mode: VoteMode::Eq } => {
+                let none = func.new_value(File::P, 1);
+                compare(ICmp::Eq, ones, Src::ZERO, Bool::And, Src::TRUE, Dst::Value(none));
+                compare(ICmp::Eq, zeros, Src::ZERO, Bool::Or, none.into(), dst);
+            }
+            Op::Shfl { .. } => compare(ICmp::Ne, second, Src::ZERO, Bool::And, Src::TRUE, dst),
+            _ => compare(ICmp::Eq, first, second.into(), Bool::And, Src::TRUE, dst),
+        }
+    }
+    if let Op::Match { mode: MatchMode::All, .. } = inst.op {
+        let all = func.new_value(File::P, 1);
+        compare(ICmp::Eq, first, second.into(), Bool::And, Src::TRUE, Dst::Value(all));
+        predicate = Some(all);
+    }
+    if let Some(&dst) = asked(0) {
+        insts.push(match predicate {
+            Some(all) => Inst::new(Op::Sel, &[dst], &[first.into(), Src::ZERO, all.into()], at),
+            None => Inst::new(Op::Copy, &[dst], &[first.into()], at),
+        });
+    }
+    Some(insts)
 }

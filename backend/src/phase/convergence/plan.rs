@@ -1,7 +1,7 @@
 //! Which barriers there are, and the blocks that they need first.
 
 use super::apart::{Apart, mark_diverged};
-use super::groups::{Groups, unites};
+use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
 use super::waits::Waits;
 use crate::ori::cfg::{Cfg, for_each_successor};
@@ -9,7 +9,7 @@ use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{Block, BlockId, Function, Term};
 use crate::ori::loops::{LoopId, Loops};
-use crate::ori::op::Meeting;
+use crate::ori::op::{Meeting, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -49,6 +49,8 @@ pub(super) struct Plan {
     pub meetings: Vec<Meeting>,
     /// Where threads are to yield that do not yet.
     pub spins: Vec<Spin>,
+    /// Operations that threads may do together with others at another place.
+    pub elsewhere: FxHashSet<(BlockId, Op)>,
     /// The headers asked for so far; `true` for a latch.
     asked: FxHashSet<(BlockId, bool)>,
 }
@@ -61,10 +63,11 @@ impl Plan {
         let loops = Loops::new(func, &cfg, &dom);
         let divergence = Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops);
         let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
+        plan.elsewhere = pairs_elsewhere(func, &dom);
         let parting = parting(func, &cfg);
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
             plan.diverged = all_after(func, &parting, |_, _| false);
-            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan.diverged);
+            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
             plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
             return plan;
         }
@@ -84,6 +87,7 @@ impl Plan {
             }
         }
         let post = post_dominators(&flow, reduced, &loops);
+        let blocks = || (0..func.blocks.len() as u32).map(BlockId);
         let mut choice = Choice {
             func,
             flow: &flow,
@@ -99,7 +103,7 @@ impl Plan {
                 .iter()
                 .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
                 .collect(),
-            unites: func.blocks.iter().map(|block| unites(&block.insts)).collect(),
+            unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
             cycles: FxHashMap::default(),
@@ -108,7 +112,7 @@ impl Plan {
         plan.meetings = choice.meetings(&plan.barriers);
         plan.diverged = choice.diverged(&plan.barriers, &plan.meetings, reduced);
         if plan.preheaders.is_empty() && plan.latches.is_empty() {
-            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan.diverged);
+            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
         }
         plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
         plan

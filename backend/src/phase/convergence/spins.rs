@@ -8,6 +8,7 @@
 //! same place waits for other warps.
 
 use super::groups::unites;
+use super::plan::Plan;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::Tree;
@@ -34,15 +35,16 @@ enum Depends {
     OnEachOwn,
 }
 
-/// The loops that lack a `YIELD`. `diverged`: indexed by block, threads of a warp may be apart there.
+/// The loops that lack a `YIELD`. `plan`: where threads may be apart.
 pub(super) fn spins(
     func: &Function,
     cfg: &Cfg,
     dom: &Tree,
     loops: &Loops,
     divergence: &Divergence,
-    diverged: &[bool],
+    plan: &Plan,
 ) -> Vec<Spin> {
+    let diverged = &plan.diverged;
     let mut spins = Vec::new();
     let mut candidates: Vec<LoopId> = Vec::new();
     for &b in &cfg.order {
@@ -85,7 +87,7 @@ pub(super) fn spins(
         let lets_run = |b: &BlockId| {
             let insts = &func.block(*b).insts;
             let sleeps = |inst: &Inst| matches!(inst.op, Op::Nanosleep { .. }) && inst.guard == Src::TRUE;
-            (unites(insts) || insts.iter().any(sleeps))
+            (unites(func, *b, &plan.elsewhere) || insts.iter().any(sleeps))
                 && latches.iter().all(|latch| dom.dominates(*b, *latch))
         };
         if latches.iter().all(yields) || loops.blocks_outside(id, |inner| inner != id).iter().any(lets_run) {
