@@ -1100,4 +1100,20 @@ mod tests {
         assert_eq!(calls(&arms("%v0", "0xffffffff")), 2);
         assert_eq!(calls(&arms("0xff", "0xff00")), 0);
     }
+
+    /// Threads that shuffled in two arms of an outer region come to the inner one apart, and vote in it.
+    #[test]
+    fn threads_come_apart_from_routines() {
+        let body = format!(
+            "{DIVERGENT} BRA %v1, b1, b4\nb1:\nWARPSYNC 0xffffffff #1\n%v8:r = SHFL.IDX %v0, RZ, 0x1f #1\nSTG.E RZ, RZ, %v8\n\
+             BRA %v1, b2, b3\nb2:\nWARPSYNC 0xff #3\n%v7:r = VOTE.ANY PT #3\nSTG.E RZ, RZ, %v7\nJUMP b3\n\
+             b3:\nSTG.E RZ, RZ, RZ\nJUMP b5\n\
+             b4:\nWARPSYNC 0xffffffff #2\n%v9:r = SHFL.IDX %v0, 0x1, 0x1f #2\nSTG.E RZ, RZ, %v9\nJUMP b5\n\
+             b5:\nSTG.E RZ, RZ, RZ\nEXIT"
+        );
+        let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+        let waits = |b: u32| matches!(func.block(BlockId(b)).insts[0].op, Op::Bsync { .. });
+        assert_eq!([3, 5].map(waits), [false, true]);
+    }
 }

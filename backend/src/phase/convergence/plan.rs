@@ -11,6 +11,7 @@ use crate::ori::ir::{Block, BlockId, Function, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Meeting points that are tried for one branch, from the nearest outwards.
@@ -168,6 +169,9 @@ impl Choice<'_> {
                 let diverged = self.diverged(&plan.barriers, &meetings, reduced);
                 let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
                 groups.parting.extend_from_slice(&self.parting);
+                // Threads come back one group after the other from the routines that do these.
+                let apart = plan.elsewhere.iter().map(|(b, _)| *b).filter(|b| diverged[b.index()]);
+                groups.parting.extend(apart.collect::<BTreeSet<_>>());
                 let is_end = |b, to| self.is_end(&plan.barriers, &meetings, b, to);
                 let apart = Apart::new(reduced, &self.pairs(&meetings), &groups.parting, is_end);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
