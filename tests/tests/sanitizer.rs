@@ -176,10 +176,14 @@ fn threads_of_a_warp_that_wait_for_each_other() {
         )
     };
     finds(1, 32, &parted("bar.warp.sync 0xffff0000;", "bar.warp.sync 0xffff;"), "");
+    // Threads with one mask may wait at different places of one instruction.
+    finds(1, 32, &parted("bar.warp.sync -1;", "bar.warp.sync -1;"), "");
+    let ballot = "vote.sync.ballot.b32 %r1, %p1, -1;";
+    finds(1, 32, &parted(ballot, ballot), "");
     finds(
         1,
         32,
-        &parted("bar.warp.sync -1;", "bar.warp.sync -1;"),
+        &parted("bar.warp.sync -1;", "bar.warp.sync 0x1ffff;"),
         "6: deadlock: threads 0xffff of warp 0 wait at bar.warp.sync, threads 0xffff0000 of warp 0 wait at bar.warp.sync",
     );
     finds(
