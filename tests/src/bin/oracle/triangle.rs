@@ -109,6 +109,8 @@ pub(crate) struct Interpreted {
     module: Module,
     /// The least target that the kernel is for, and in a suffix the only one.
     least: Sm,
+    /// Targets that the case is not for.
+    except: Vec<u32>,
     pub(crate) prepared: Prepared,
     pub(crate) expected: Device,
 }
@@ -133,6 +135,7 @@ impl Interpreted {
             kernel,
             module,
             least,
+            except: case.except.clone(),
             prepared,
             expected,
         })
@@ -333,7 +336,7 @@ impl Part {
             return;
         };
         let mut left = mutations;
-        for (i, case) in cases.iter().enumerate() {
+        for (i, case) in cases.iter().enumerate().filter(|(_, case)| !case.except.contains(&target)) {
             let name = &case.name;
             let kernel = match cubin::kernel(&bytes, &case.kernel_name(i), &case.prepared.device) {
                 Ok(kernel) => kernel,
