@@ -222,7 +222,7 @@ pub fn runs_on(text: &str, sm: Sm) -> bool {
     text.split(';').filter_map(opcode).all(|opcode| forms::runs_on(&opcode, sm))
 }
 
-/// The instruction of a statement; none where there is no such instruction.
+/// The instruction of a statement, or `None` if the statement is not one.
 fn opcode(statement: &str) -> Option<Opcode> {
     let mut words = statement.split_whitespace().next()?.split('.');
     ptx_isa::resolve(words.next()?, &words.collect::<Vec<&str>>()).ok()

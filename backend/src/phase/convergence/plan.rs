@@ -427,7 +427,7 @@ impl Request {
 }
 
 /// Blocks of the loop with an edge to its header.
-fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<BlockId> {
+pub(super) fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<BlockId> {
     cfg.preds(loops.get(id).header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
 }
 

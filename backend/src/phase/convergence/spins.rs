@@ -1,14 +1,14 @@
 //! Loops in which a thread may wait for another thread of its warp: they yield before each further turn.
 //!
 //! A lock that each thread takes for itself is such a loop. The thread that has the lock may wait at a barrier for those
-//! that try to take it. `YIELD` lets go the threads that wait for the one that yields, and lets others of the warp run.
+//! that try to take it. `YIELD` releases the threads that wait for the one that yields, and lets others of the warp run.
 //!
 //! A loop counts as one where what ends it depends on an atomic operation, on a load that other threads' stores may
 //! change, on a test of a barrier object, or on what a call does. One whose threads come to it together and all read the
 //! same place waits for other warps.
 
 use super::groups::unites;
-use super::plan::Plan;
+use super::plan::{Plan, edges_inside};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::Tree;
@@ -80,8 +80,7 @@ pub(super) fn spins(
     };
     for id in candidates {
         let header = loops.get(id).header;
-        let latches: Vec<BlockId> =
-            cfg.preds(header).iter().copied().filter(|p| loops.contains(id, *p)).collect();
+        let latches = edges_inside(cfg, loops, id);
         let yields = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op == Op::Yield);
         // Whoever sleeps lets others run. Where all threads of the warp meet in each turn, none is elsewhere.
         let lets_run = |b: &BlockId| {
