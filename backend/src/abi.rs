@@ -25,6 +25,10 @@ pub const STACK_ALIGN: u32 = 8;
 /// And of as many where a kernel starts; here every frame keeps that, so functions of the same module find it too.
 pub const ENTRY_ALIGN: u32 = 16;
 
+/// The one uniform register of routines of the runtime library. No value that lives longer than threads are together is in it
+/// where these may be called.
+pub const ROUTINES_UNIFORM: Reg = Reg { file: File::UR, index: 35 };
+
 /// A function that is called leaves the register as it was.
 pub const fn is_preserved(reg: Reg) -> bool {
     match reg.file {

@@ -6,7 +6,8 @@
 //!
 //! A called routine has a convention of its own. Words are passed in the first registers that functions pass
 //! parameters in, the return address in the pair after them, and what else it overwrites is known, since it is compiled
-//! before its callers. It has no stack frame and touches no register of the whole warp.
+//! before its callers. It has no stack frame, and of the registers of the whole warp it touches one that functions leave to
+//! routines.
 //!
 //! Barriers of the block and operations of the warp are routines where threads of a warp may come to different ones: the
 //! hardware counts whole warps, and does an operation of a warp for the threads that are at one instruction, so the threads
@@ -15,7 +16,7 @@
 use crate::abi;
 use crate::input::SrcId;
 use crate::ori::ir::{Dst, File, Function, Inst, Reg, Src};
-use crate::ori::op::{Op, Routine};
+use crate::ori::op::{ExtremeType, FloatRedux, Op, ReduxOp, Routine};
 use crate::ori::signature::{Width, signature};
 use crate::ori::text;
 use crate::session::Session;
@@ -27,55 +28,29 @@ use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 impl Routine {
+    /// As in the IR, without the dot.
     pub fn name(self) -> &'static str {
-        match self {
-            Routine::DivideU64 => "divide_u64",
-            Routine::QuotientF32 => "quotient_f32",
-            Routine::RootF32 => "root_f32",
-            Routine::QuotientF64 => "quotient_f64",
-            Routine::RootF64 => "root_f64",
-            Routine::ReciprocalRootF64 => "reciprocal_root_f64",
-            Routine::TruncatedQuotientF64 => "truncated_quotient_f64",
-            Routine::TruncatedRootF64 => "truncated_root_f64",
-            Routine::BarrierSync => "barrier_sync",
-            Routine::BarrierArrive => "barrier_arrive",
-            Routine::BarrierCount => "barrier_count",
-            Routine::BarrierAll => "barrier_all",
-            Routine::BarrierAny => "barrier_any",
-            Routine::WarpBallots => "warp_ballots",
-            Routine::ShuffleIdx => "shuffle_idx",
-            Routine::ShuffleUp => "shuffle_up",
-            Routine::ShuffleDown => "shuffle_down",
-            Routine::ShuffleBfly => "shuffle_bfly",
-            Routine::MatchWord => "match_word",
-            Routine::MatchPair => "match_pair",
-        }
+        self.text().trim_start_matches('.')
     }
 
     /// A barrier or an operation of the warp: threads wait in it.
     pub fn waits(self) -> bool {
-        match self {
-            Routine::BarrierSync
-            | Routine::BarrierArrive
-            | Routine::BarrierCount
-            | Routine::BarrierAll
-            | Routine::BarrierAny
-            | Routine::WarpBallots
-            | Routine::ShuffleIdx
-            | Routine::ShuffleUp
-            | Routine::ShuffleDown
-            | Routine::ShuffleBfly
-            | Routine::MatchWord
-            | Routine::MatchPair => true,
+        !matches!(
+            self,
             Routine::DivideU64
-            | Routine::QuotientF32
-            | Routine::RootF32
-            | Routine::QuotientF64
-            | Routine::RootF64
-            | Routine::ReciprocalRootF64
-            | Routine::TruncatedQuotientF64
-            | Routine::TruncatedRootF64 => false,
-        }
+                | Routine::QuotientF32
+                | Routine::RootF32
+                | Routine::QuotientF64
+                | Routine::RootF64
+                | Routine::ReciprocalRootF64
+                | Routine::TruncatedQuotientF64
+                | Routine::TruncatedRootF64
+        )
+    }
+
+    /// The routine that does a reduction for threads at different places.
+    pub fn of_reduction(op: Op) -> Option<Routine> {
+        REDUCTIONS.iter().find(|(_, reduces)| *reduces == op).map(|(routine, _)| *routine)
     }
 
     fn source(self) -> &'static str {
@@ -100,15 +75,77 @@ impl Routine {
             Routine::ShuffleBfly => include_str!("runtime/shuffle_bfly.ori"),
             Routine::MatchWord => include_str!("runtime/match_word.ori"),
             Routine::MatchPair => include_str!("runtime/match_pair.ori"),
+            Routine::Elect => include_str!("runtime/elect.ori"),
+            // With the operation that REDUCTIONS has for each.
+            Routine::ReduxAnd
+            | Routine::ReduxOr
+            | Routine::ReduxXor
+            | Routine::ReduxSum
+            | Routine::ReduxMinU32
+            | Routine::ReduxMaxU32
+            | Routine::ReduxMinS32
+            | Routine::ReduxMaxS32
+            | Routine::CreduxMinU32
+            | Routine::CreduxMaxU32
+            | Routine::CreduxMinS32
+            | Routine::CreduxMaxS32
+            | Routine::CreduxMin
+            | Routine::CreduxMax
+            | Routine::CreduxMinAbs
+            | Routine::CreduxMaxAbs
+            | Routine::CreduxMinNan
+            | Routine::CreduxMaxNan
+            | Routine::CreduxMinAbsNan
+            | Routine::CreduxMaxAbsNan => include_str!("runtime/redux.ori"),
         }
     }
 }
 
+/// Reductions, each with its routine. All routines have the same text but for the operation.
+const REDUCTIONS: [(Routine, Op); 20] = [
+    (Routine::ReduxAnd, redux(ReduxOp::And, false)),
+    (Routine::ReduxOr, redux(ReduxOp::Or, false)),
+    (Routine::ReduxXor, redux(ReduxOp::Xor, false)),
+    (Routine::ReduxSum, redux(ReduxOp::Sum, false)),
+    (Routine::ReduxMinU32, redux(ReduxOp::Min, false)),
+    (Routine::ReduxMaxU32, redux(ReduxOp::Max, false)),
+    (Routine::ReduxMinS32, redux(ReduxOp::Min, true)),
+    (Routine::ReduxMaxS32, redux(ReduxOp::Max, true)),
+    (Routine::CreduxMinU32, credux(FloatRedux::Min, ExtremeType::U32, false)),
+    (Routine::CreduxMaxU32, credux(FloatRedux::Max, ExtremeType::U32, false)),
+    (Routine::CreduxMinS32, credux(FloatRedux::Min, ExtremeType::S32, false)),
+    (Routine::CreduxMaxS32, credux(FloatRedux::Max, ExtremeType::S32, false)),
+    (Routine::CreduxMin, credux(FloatRedux::Min, ExtremeType::F32, false)),
+    (Routine::CreduxMax, credux(FloatRedux::Max, ExtremeType::F32, false)),
+    (Routine::CreduxMinAbs, credux(FloatRedux::MinAbs, ExtremeType::F32, false)),
+    (Routine::CreduxMaxAbs, credux(FloatRedux::MaxAbs, ExtremeType::F32, false)),
+    (Routine::CreduxMinNan, credux(FloatRedux::Min, ExtremeType::F32, true)),
+    (Routine::CreduxMaxNan, credux(FloatRedux::Max, ExtremeType::F32, true)),
+    (Routine::CreduxMinAbsNan, credux(FloatRedux::MinAbs, ExtremeType::F32, true)),
+    (Routine::CreduxMaxAbsNan, credux(FloatRedux::MaxAbs, ExtremeType::F32, true)),
+];
+
+const fn redux(op: ReduxOp, signed: bool) -> Op {
+    Op::Redux { op, signed }
+}
+
+const fn credux(op: FloatRedux, ty: ExtremeType, nan: bool) -> Op {
+    Op::Credux { op, ty, nan }
+}
+
 static PARSED: LazyLock<Vec<Function>> = LazyLock::new(|| {
-    let parse =
-        |routine: &Routine| text::parse(&numbered(routine.source())).expect("the tests parse every routine");
-    Routine::ALL.iter().map(parse).collect()
+    Routine::ALL.iter().map(|routine| parse(*routine).expect("the tests parse every routine")).collect()
 });
+
+fn parse(routine: Routine) -> Result<Function, text::ParseError> {
+    let mut func = text::parse(&numbered(routine.source()))?;
+    func.routine = Some(routine);
+    if let Some((_, reduction)) = REDUCTIONS.iter().find(|(reduces, _)| *reduces == routine) {
+        let insts = func.blocks.iter_mut().flat_map(|block| &mut block.insts);
+        insts.filter(|inst| inst.op.reduces_group()).for_each(|inst| inst.op = *reduction);
+    }
+    Ok(func)
+}
 
 /// The text with numbers for its values' names, as the IR's text has them.
 fn numbered(text: &str) -> String {
@@ -199,7 +236,8 @@ fn compile(target: &Target, routine: Routine) -> Result<Compiled, CodegenError> 
     let mut overwrites: Vec<Reg> = func.block(func.layout[0]).insts.iter().flat_map(written).collect();
     overwrites.sort_unstable();
     overwrites.dedup();
-    if let Some(reg) = overwrites.iter().find(|reg| !matches!(reg.file, File::R | File::P)) {
+    let is_own = |reg: &Reg| matches!(reg.file, File::R | File::P) || *reg == abi::ROUTINES_UNIFORM;
+    if let Some(reg) = overwrites.iter().find(|reg| !is_own(reg)) {
         return Err(wrong(format!("it writes {reg:?}, which the whole warp shares")));
     }
     Ok(Compiled { func, overwrites })
@@ -256,13 +294,26 @@ fn written(inst: &Inst) -> SmallVec<[Reg; 4]> {
 mod tests {
     use super::*;
     use crate::ori::verify::{Stage, verify};
+    use crate::target::TARGETS;
+
+    /// The target has what the routine does.
+    fn is_on(target: &Target, routine: Routine) -> bool {
+        body(routine).insts.iter().all(|inst| crate::emit::encodes(target.generation(), &inst.op))
+    }
+
+    #[test]
+    fn every_reduction_has_its_routine() {
+        for (routine, op) in REDUCTIONS {
+            assert_eq!(Routine::of_reduction(op), Some(routine));
+            assert!(body(routine).insts.iter().any(|inst| inst.op == op), "{}", routine.name());
+            assert!(TARGETS.iter().any(|target| is_on(target, routine)), "{}", routine.name());
+        }
+    }
 
     #[test]
     fn routines_are_straight_line_code_of_a_few_words() {
         for &routine in Routine::ALL {
-            let parsed = text::parse(&numbered(routine.source()))
-                .unwrap_or_else(|e| panic!("{}: {e}", routine.name()));
-            assert_eq!(parsed.routine, Some(routine));
+            let parsed = parse(routine).unwrap_or_else(|e| panic!("{}: {e}", routine.name()));
             assert_eq!(parsed.layout.len(), 1, "{}", routine.name());
             let body = body(routine);
             assert!((1..=4).contains(&body.params.len()) && body.results.len() <= 4);
@@ -279,14 +330,16 @@ mod tests {
 
     #[test]
     fn routines_that_wait_bring_threads_together_first() {
-        for target in &crate::target::TARGETS {
-            for &routine in Routine::ALL.iter().filter(|routine| routine.waits()) {
+        for target in &TARGETS {
+            for &routine in Routine::ALL.iter().filter(|routine| routine.waits() && is_on(target, **routine))
+            {
                 let compiled = compiled(target, routine).unwrap();
                 let insts = &compiled.func.block(compiled.func.layout[0]).insts;
                 let place = |is: fn(&Op) -> bool| insts.iter().position(|inst| is(&inst.op)).unwrap();
                 let meets = place(|op| matches!(op, Op::Warpsync { .. }));
                 let waits = place(|op| {
                     matches!(op, Op::Bar { .. } | Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. })
+                        || op.reduces_group()
                 });
                 assert!(meets < waits, "sm_{} {}", target.sm, routine.name());
                 let is_barrier = matches!(insts[waits].op, Op::Bar { .. });
@@ -298,8 +351,8 @@ mod tests {
 
     #[test]
     fn every_routine_compiles_for_every_target() {
-        for target in &crate::target::TARGETS {
-            for &routine in Routine::ALL {
+        for target in &TARGETS {
+            for &routine in Routine::ALL.iter().filter(|routine| is_on(target, **routine)) {
                 let compiled = compiled(target, routine).unwrap_or_else(|e| panic!("sm_{}: {e}", target.sm));
                 let address = return_address(routine);
                 let own = |reg: &&Reg| reg.file == File::R && (address..address + 2).contains(&reg.index);

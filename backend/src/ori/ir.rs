@@ -474,6 +474,12 @@ impl Function {
         self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| inst.op.calls_function()))
     }
 
+    /// It calls routines of the runtime library in which threads wait.
+    pub fn calls_waiting_routines(&self) -> bool {
+        let waits = |inst: &Inst| matches!(inst.op, Op::CallRoutine { routine } if routine.waits());
+        self.layout.iter().any(|&b| self.block(b).insts.iter().any(waits))
+    }
+
     /// Adds an empty block that is not in the layout yet.
     pub fn new_block(&mut self) -> BlockId {
         self.blocks.push(Block::default());

@@ -205,7 +205,16 @@ modifiers! {
         BarrierSync ".BARRIER_SYNC", BarrierArrive ".BARRIER_ARRIVE", BarrierCount ".BARRIER_COUNT",
         BarrierAll ".BARRIER_ALL", BarrierAny ".BARRIER_ANY",
         WarpBallots ".WARP_BALLOTS", ShuffleIdx ".SHUFFLE_IDX", ShuffleUp ".SHUFFLE_UP", ShuffleDown ".SHUFFLE_DOWN",
-        ShuffleBfly ".SHUFFLE_BFLY", MatchWord ".MATCH_WORD", MatchPair ".MATCH_PAIR",
+        ShuffleBfly ".SHUFFLE_BFLY", MatchWord ".MATCH_WORD", MatchPair ".MATCH_PAIR", Elect ".ELECT",
+        ReduxAnd ".REDUX_AND", ReduxOr ".REDUX_OR", ReduxXor ".REDUX_XOR", ReduxSum ".REDUX_SUM",
+        ReduxMinU32 ".REDUX_MIN_U32", ReduxMaxU32 ".REDUX_MAX_U32",
+        ReduxMinS32 ".REDUX_MIN_S32", ReduxMaxS32 ".REDUX_MAX_S32",
+        CreduxMinU32 ".CREDUX_MIN_U32", CreduxMaxU32 ".CREDUX_MAX_U32",
+        CreduxMinS32 ".CREDUX_MIN_S32", CreduxMaxS32 ".CREDUX_MAX_S32",
+        CreduxMin ".CREDUX_MIN", CreduxMax ".CREDUX_MAX",
+        CreduxMinAbs ".CREDUX_MIN_ABS", CreduxMaxAbs ".CREDUX_MAX_ABS",
+        CreduxMinNan ".CREDUX_MIN_NAN", CreduxMaxNan ".CREDUX_MAX_NAN",
+        CreduxMinAbsNan ".CREDUX_MIN_ABS_NAN", CreduxMaxAbsNan ".CREDUX_MAX_ABS_NAN",
     }
     /// What a texture's coordinates are; in arrays the layer number comes first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }

@@ -17,9 +17,10 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term, Value};
 use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode};
 use crate::ori::operations::facts;
+use crate::ori::signature::signature;
 use crate::phase::branches::decide_known;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
@@ -328,27 +329,24 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
         for (i, &at) in places.iter().enumerate().rev() {
             let wait = func.block(*b).insts[at].clone();
             let inst = func.block(*b).insts[at + 1].clone();
-            let renamed = |func: &mut Function| {
-                let mut inst = inst.clone();
-                for dst in &mut inst.dsts {
-                    if let Dst::Value(v) = dst {
-                        let data = func.value(*v);
-                        *v = func.new_value(data.file, data.width);
-                    }
-                }
-                inst
-            };
-            let (here, there) = (renamed(func), renamed(func));
+            let (here, near_results, near_copies) = renamed(func, &inst);
+            let (mut there, slow_results, _) = renamed(func, &inst);
+            there.dsts.iter_mut().zip(&slow_results).for_each(|(dst, result)| *dst = *result);
             let Some(called) = groups::meet_elsewhere(func, &wait, &there) else { continue };
             let after = split(func, *b, at + 2);
             let [near, slow] = [(); 2].map(|()| func.new_block());
-            let results = inst.defs().zip(here.defs().zip(there.defs()));
-            let phi = |(dst, (here, there)): (Value, (Value, Value))| Phi {
-                dst,
-                args: vec![(near, here.into()), (slow, there.into())],
-            };
-            func.block_mut(after).phis = results.map(phi).collect();
-            for (block, insts) in [(near, vec![here]), (slow, called)] {
+            let mut phis = Vec::new();
+            for (dst, (here, there)) in inst.dsts.iter().zip(near_results.into_iter().zip(slow_results)) {
+                let (Dst::Value(dst), Dst::Value(here), Dst::Value(there)) = (*dst, here, there) else {
+                    continue;
+                };
+                let dst =
+                    if func.value(dst).file == File::UR { for_each_thread(func, after, dst) } else { dst };
+                phis.push(Phi { dst, args: vec![(near, here.into()), (slow, there.into())] });
+            }
+            func.block_mut(after).phis = phis;
+            let near_insts = [here].into_iter().chain(near_copies).collect();
+            for (block, insts) in [(near, near_insts), (slow, called)] {
                 let block = func.block_mut(block);
                 (block.insts, block.term, block.term_src) = (insts, Term::Jump(after), wait.src);
             }
@@ -379,6 +377,56 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     func.layout.extend(far);
 }
 
+/// An operation of the warp with results of its own, and where each thread has them: what is uniform among those that do the
+/// operation together is copied.
+fn renamed(func: &mut Function, inst: &Inst) -> (Inst, Vec<Dst>, Vec<Inst>) {
+    let mut inst = inst.clone();
+    let (mut results, mut copies) = (Vec::new(), Vec::new());
+    for dst in &mut inst.dsts {
+        let Dst::Value(v) = *dst else {
+            results.push(*dst);
+            continue;
+        };
+        let data = func.value(v);
+        let own = func.new_value(data.file, data.width);
+        *dst = Dst::Value(own);
+        if data.file == File::UR {
+            let copy = Dst::Value(func.new_value(File::R, data.width));
+            copies.push(Inst::new(Op::Mov, &[copy], &[own.into()], inst.src));
+            results.push(copy);
+        } else {
+            results.push(*dst);
+        }
+    }
+    (inst, results, copies)
+}
+
+/// A value for each thread in place of one that is uniform among threads that come to the block together. Operands that
+/// have to be uniform are made of it.
+fn for_each_thread(func: &mut Function, b: BlockId, uniform: Value) -> Value {
+    let own = func.new_value(File::R, 1);
+    let mut insts = std::mem::take(&mut func.block_mut(b).insts);
+    let mut must_be_uniform = false;
+    for inst in &mut insts {
+        let signature = signature(&inst.op);
+        let makes_uniform = inst.defs().any(|v| func.value(v).file == File::UR);
+        for (i, src) in inst.srcs.iter_mut().enumerate().filter(|(_, src)| src.value() == Some(uniform)) {
+            if makes_uniform || signature.srcs.get(i).is_some_and(|slot| slot.file == File::UR) {
+                must_be_uniform = true;
+            } else {
+                src.kind = SrcKind::Value(own);
+            }
+        }
+    }
+    let block = func.block_mut(b);
+    block.insts = insts;
+    if must_be_uniform {
+        let at = block.term_src;
+        block.insts.insert(0, Inst::new(Op::R2ur, &[Dst::Value(uniform)], &[own.into()], at));
+    }
+    own
+}
+
 /// Moves what a block does from an instruction on to a block of its own, which is not in the layout yet.
 fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
     let new = func.new_block();
@@ -401,6 +449,7 @@ mod tests {
     use super::*;
     use crate::abi::Known;
     use crate::ori::analyses::Analyses;
+    use crate::ori::op::{ReduxOp, Routine};
     use crate::ori::text;
     use expect_test::{Expect, expect};
 
@@ -1099,6 +1148,31 @@ mod tests {
         assert_eq!(func.layout.last_chunk::<2>().unwrap().iter().filter(|b| **b == els).count(), 1);
         assert_eq!(calls(&arms("%v0", "0xffffffff")), 2);
         assert_eq!(calls(&arms("0xff", "0xff00")), 0);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_copy_of_a_uniform_result() {
+        let arm = |n: u32| {
+            format!(
+                "WARPSYNC 0xffffffff #{n}\n%v{n}2:ur = REDUX.SUM %v0 #{n}\n%v{n}3:r = MOV %v{n}2\n\
+                 %v{n}4:ur2 = PACK %v{n}2, RZ\nSYNCS.EXCH.64 %v{n}2, %v{n}4\nSTG.E RZ, RZ, %v{n}3\nJUMP b3"
+            )
+        };
+        let body = format!(
+            "{DIVERGENT} BRA %v1, b1, b2\nb1:\n{}\nb2:\n{}\nb3:\nSTG.E RZ, RZ, RZ\nEXIT",
+            arm(1),
+            arm(2)
+        );
+        let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+        run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+        crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+        let Term::Branch { then, els, .. } = func.block(BlockId(1)).term else { panic!("a branch") };
+        let ops = |b: BlockId| func.block(b).insts.iter().map(|inst| inst.op).collect::<Vec<_>>();
+        assert_eq!(ops(then), [Op::Redux { op: ReduxOp::Sum, signed: false }, Op::Mov]);
+        assert!(ops(els).contains(&Op::CallRoutine { routine: Routine::ReduxSum }));
+        let Term::Jump(after) = func.block(then).term else { panic!("a jump") };
+        assert!(matches!(ops(after)[..], [Op::R2ur, Op::Mov, ..]));
+        assert_eq!(func.value(func.block(after).phis[0].dst).file, File::R);
     }
 
     /// Threads that shuffled in two arms of an outer region come to the inner one apart, and vote in it.

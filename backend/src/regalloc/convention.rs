@@ -117,8 +117,10 @@ fn count(file: File) -> u8 {
 /// a function meanwhile, or in another function than this one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lent {
-    /// No function is called.
+    /// Nothing is called that overwrites any.
     None,
+    /// The one of routines of the runtime library.
+    ToRoutines,
     /// Those that functions may overwrite.
     ToCallees,
     All,
@@ -130,6 +132,7 @@ impl Lent {
             false if func.routine.is_some() => Lent::None,
             false => Lent::All,
             true if func.has_calls() => Lent::ToCallees,
+            true if func.calls_waiting_routines() => Lent::ToRoutines,
             true => Lent::None,
         }
     }
@@ -138,6 +141,7 @@ impl Lent {
         matches!(reg.file, File::UR | File::UP)
             && match self {
                 Lent::None => false,
+                Lent::ToRoutines => reg == abi::ROUTINES_UNIFORM,
                 Lent::ToCallees => !abi::is_preserved(reg),
                 Lent::All => true,
             }
@@ -203,6 +207,7 @@ impl Blocked {
             return Ok(Vec::new());
         }
         let mut all_lost = Vec::new();
+        let everywhere = Interval { start: 0, end: live.points };
         let own_address = func.routine.map(runtime::return_address);
         for file in [File::R, File::P, File::B] {
             for index in 0..count(file) {
@@ -218,7 +223,7 @@ impl Blocked {
                 let mut ranges = Ranges(lost.map(interval).collect());
                 let is_own = own_address.is_some_and(|first| (first..first + 2).contains(&index));
                 if file == File::R && (is_own || is_private && index == abi::FRAME) {
-                    ranges = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
+                    ranges = Ranges([everywhere].into_iter().collect());
                 }
                 if !ranges.is_empty() {
                     all_lost.push((reg, ranges));
@@ -231,7 +236,9 @@ impl Blocked {
         for file in [File::UR, File::UP] {
             for index in 0..count(file) {
                 let reg = Reg { file, index };
-                if !switches.is_empty() && lent.has(reg) {
+                if func.routine.is_some() && reg != abi::ROUTINES_UNIFORM {
+                    all_lost.push((reg, Ranges([everywhere].into_iter().collect())));
+                } else if !switches.is_empty() && lent.has(reg) {
                     all_lost.push((reg, Ranges(switches.iter().copied().collect())));
                 }
             }

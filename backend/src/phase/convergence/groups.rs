@@ -258,7 +258,7 @@ pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId
     for &b in &dom.preorder {
         for pair in func.block(b).insts.windows(2) {
             let is_one = matches!(pair[0].op, Op::Warpsync { .. }) && pair[0].src == pair[1].src;
-            if is_one && matches!(pair[1].op, Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. }) {
+            if is_one && has_routine(&pair[1].op) {
                 let mask = pair[0].srcs.first().and_then(known);
                 let next = numbers.len();
                 numbers.entry(pair[1].op).or_insert(next);
@@ -293,6 +293,11 @@ pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId
     found
 }
 
+/// An operation of the warp that a routine does for threads at different places.
+fn has_routine(op: &Op) -> bool {
+    matches!(op, Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. }) || op.reduces_group()
+}
+
 /// The instructions that do an operation by a routine, which is one place for all threads, whatever they call it from. `meet`:
 /// the wait for the threads of a mask.
 pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> Option<Vec<Inst>> {
@@ -303,7 +308,6 @@ pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> O
     if meet.op == (Op::Warpsync { exclusive: true }) {
         insts.push(meet.clone());
     }
-    let mut predicate = None;
     let (routine, srcs): (Routine, SmallVec<[Src; 4]>) = match inst.op {
         Op::Vote { .. } => {
             let bit = func.new_value(File::R, 1);
@@ -331,42 +335,47 @@ pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> O
             let [low, high] = [0, 1].map(|part| Src::new(SrcKind::Part(pair, part)));
             (Routine::MatchPair, smallvec::smallvec![low, high, mask])
         }
-        _ => return None,
+        Op::Elect => (Routine::Elect, smallvec::smallvec![mask]),
+        reduction => (Routine::of_reduction(reduction)?, smallvec::smallvec![*inst.srcs.first()?, mask]),
     };
-    let asked = |i: usize| inst.dsts.get(i).filter(|dst| matches!(dst, Dst::Value(_)));
+    let asked = |i: usize| inst.dsts.get(i).copied().filter(|dst| matches!(dst, Dst::Value(_)));
     let [first, second] = [(); 2].map(|()| func.new_value(File::R, 1));
     let call = Inst::new(Op::CallRoutine { routine }, &[Dst::Value(first), Dst::Value(second)], &srcs, at);
     insts.extend(routines::called(func, &call, routine));
-    let mut compare = |cmp, a: Value, b: Src, bool_, last: Src, dst: Dst| {
+    let compare = |cmp, a: Value, b: Src, bool_, last: Src, dst: Dst| {
         let op = Op::Isetp { cmp, sign: Sign::U32, bool_, ex: false };
-        insts.push(Inst::new(op, &[dst, Dst::Sink], &[a.into(), b, last], at));
+        Inst::new(op, &[dst, Dst::Sink], &[a.into(), b, last], at)
     };
-    let (ones, zeros) = (first, second);
-    if let Some(&dst) = asked(1) {
-        match inst.op {
-            Op::Vote { mode: VoteMode::Any } => compare(ICmp::Ne, ones, Src::ZERO, Bool::And, Src::TRUE, dst),
-            Op::Vote { mode: VoteMode::All } => {
-                compare(ICmp::Eq, zeros, Src::ZERO, Bool::And, Src::TRUE, dst)
-            }
-            Op::Vote { mode: VoteMode::Eq } => {
-                let none = func.new_value(File::P, 1);
-                compare(ICmp::Eq, ones, Src::ZERO, Bool::And, Src::TRUE, Dst::Value(none));
-                compare(ICmp::Eq, zeros, Src::ZERO, Bool::Or, none.into(), dst);
-            }
-            Op::Shfl { .. } => compare(ICmp::Ne, second, Src::ZERO, Bool::And, Src::TRUE, dst),
-            _ => compare(ICmp::Eq, first, second.into(), Bool::And, Src::TRUE, dst),
+    let is_equal = |a: Value, b: Src, dst: Dst| compare(ICmp::Eq, a, b, Bool::And, Src::TRUE, dst);
+    let is_set = |a: Value, dst: Dst| compare(ICmp::Ne, a, Src::ZERO, Bool::And, Src::TRUE, dst);
+    let copy = |from: Value, dst: Dst| Inst::new(Op::Copy, &[dst], &[from.into()], at);
+    match inst.op {
+        Op::Elect => {
+            insts.extend(asked(0).map(|chosen| is_set(first, chosen)));
+            insts.extend(asked(1).map(|lane| copy(second, lane)));
         }
-    }
-    if let Op::Match { mode: MatchMode::All, .. } = inst.op {
-        let all = func.new_value(File::P, 1);
-        compare(ICmp::Eq, first, second.into(), Bool::And, Src::TRUE, Dst::Value(all));
-        predicate = Some(all);
-    }
-    if let Some(&dst) = asked(0) {
-        insts.push(match predicate {
-            Some(all) => Inst::new(Op::Sel, &[dst], &[first.into(), Src::ZERO, all.into()], at),
-            None => Inst::new(Op::Copy, &[dst], &[first.into()], at),
-        });
+        Op::Match { mode: MatchMode::All, .. } => {
+            let all = func.new_value(File::P, 1);
+            insts.push(is_equal(first, second.into(), Dst::Value(all)));
+            let mask = |dst| Inst::new(Op::Sel, &[dst], &[first.into(), Src::ZERO, all.into()], at);
+            insts.extend(asked(0).map(mask));
+            insts.extend(asked(1).map(|dst| Inst::new(Op::Copy, &[dst], &[all.into()], at)));
+        }
+        _ => {
+            insts.extend(asked(0).map(|word| copy(first, word)));
+            insts.extend(asked(1).into_iter().flat_map(|dst| match inst.op {
+                // `first` has the threads for which it holds, `second` the others.
+                Op::Vote { mode: VoteMode::Any } => vec![is_set(first, dst)],
+                Op::Vote { mode: VoteMode::All } => vec![is_equal(second, Src::ZERO, dst)],
+                Op::Vote { mode: VoteMode::Eq } => {
+                    let none = func.new_value(File::P, 1);
+                    let is_one = compare(ICmp::Eq, second, Src::ZERO, Bool::Or, none.into(), dst);
+                    vec![is_equal(first, Src::ZERO, Dst::Value(none)), is_one]
+                }
+                Op::Shfl { .. } => vec![is_set(second, dst)],
+                _ => Vec::new(),
+            }));
+        }
     }
     Some(insts)
 }
