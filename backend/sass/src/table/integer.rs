@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("IMNMX", 0x017, BINARY, Alu, &[
         choice_from(Field::Type, 73, 2, &[".U32", "", ".U64", ".S64"], 1), PD, PQ,
         op(counted(RD_OPERAND, MINIMUM_COUNT)), minimum_of(Role::A, Place::A), minimum_of(Role::B, Place::B), PP,
-        op(noted(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80)),
+        op(noted_false(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80)),
     ]).sm(120, 255),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 90),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, PD, PQ, A_PLAIN, B_SIGNED, PP]).sm(100, 103),

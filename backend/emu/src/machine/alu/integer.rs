@@ -67,7 +67,12 @@ impl Lane<'_, '_> {
                 Some(bits) => bits.into(),
                 None => self.pair(1, false)?.into(),
             },
-            Compute::Sel64 => if self.p(0) { self.pair(0, false)? } else { self.pair(1, false)? }.into(),
+            Compute::Sel64 if self.p(0) => self.pair(0, false)?.into(),
+            Compute::Sel64 => match self.step.inst.get(sass::Field::Imm32) {
+                // Of 33 bits, extended.
+                Some(bits) => bits.into(),
+                None => self.pair(1, false)?.into(),
+            },
             Compute::Iadd64 { x } => {
                 let mut sum = u128::from(self.carries_in(x));
                 for i in 0..3 {
