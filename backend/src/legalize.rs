@@ -194,7 +194,11 @@ impl Legalizer<'_> {
                 Width::OneOrTwo if matches!(src.kind, SrcKind::Const(_)) => 2,
                 Width::OneOrTwo | Width::Any => 1,
             };
-            inst.srcs[i] = Src { mods: src.mods, ..self.register(func, Src::new(src.kind), width, inst.src) };
+            let loaded = match src.kind {
+                SrcKind::Imm(bits) if slot.extended => self.load_extended(func, bits, inst.src),
+                kind => self.register(func, Src::new(kind), width, inst.src),
+            };
+            inst.srcs[i] = Src { mods: src.mods, ..loaded };
         }
     }
 
@@ -298,6 +302,14 @@ impl Legalizer<'_> {
             return src;
         }
         self.load_once(func, src, (width, File::R), at)
+    }
+
+    /// The bits and their sign as a pair.
+    fn load_extended(&mut self, func: &mut Function, bits: u32, at: SrcId) -> Src {
+        let v = func.new_value(File::R, 2);
+        let halves = [Src::imm(bits), Src::imm(((bits as i32) >> 31) as u32)];
+        self.out.push(Inst::new(Op::Pack, &[Dst::Value(v)], &halves, at));
+        v.into()
     }
 
     /// `src` in so many registers of a file, loaded here or before the loop, if it is not there yet.
@@ -448,7 +460,7 @@ fn exchange(func: &Function, inst: &mut Inst) {
             }
         }
         _ if !special(inst, 0) || special(inst, 1) => {}
-        Op::Sel | Op::Fsel { .. } => {
+        Op::Sel | Op::Sel64 | Op::Fsel { .. } => {
             inst.srcs.swap(0, 1);
             inst.srcs[2] = inst.srcs[2].not();
             crate::phase::edit::normalize_predicate(&mut inst.srcs[2]);
@@ -456,6 +468,10 @@ fn exchange(func: &Function, inst: &mut Inst) {
         Op::Isetp { cmp, sign, bool_, ex } => {
             inst.srcs.swap(0, 1);
             inst.op = Op::Isetp { cmp: reversed(cmp), sign, bool_, ex };
+        }
+        Op::Isetp64 { cmp, sign, bool_ } => {
+            inst.srcs.swap(0, 1);
+            inst.op = Op::Isetp64 { cmp: reversed(cmp), sign, bool_ };
         }
         Op::Fsetp { cmp, ftz, bool_ } => {
             inst.srcs.swap(0, 1);

@@ -125,10 +125,25 @@ pub const PHASES: &[Phase] = &[
         &[("GeneralOptimize", "sums that become part of a multiply-add are bases then, not addends")],
     )
     .keeps_flow(),
+    Phase {
+        name: "OriFuseHalves",
+        run: phase::halves::run,
+        after: &[
+            ("OriFold", "what is known of a half is taken in before"),
+            ("OriAddressFold", "it takes sums of halves into offsets"),
+            ("GeneralOptimize", "it takes sums of halves into products and shifts"),
+        ],
+        level: 0,
+        result: Stage::Built,
+        keeps_flow: true,
+    },
     optional(
         "OriSplitPhis",
         phase::split_phis::run,
-        &[("OriAddressFold", "addresses that an offset takes in are not read whole any more")],
+        &[
+            ("OriAddressFold", "addresses that an offset takes in are not read whole any more"),
+            ("OriFuseHalves", "pairs that it makes are read whole"),
+        ],
     )
     .keeps_flow(),
     optional(
@@ -165,6 +180,16 @@ pub const PHASES: &[Phase] = &[
         phase::predication::run,
         &[("OriLiveDead", "the length of a block is that of the code that stays")],
     ),
+    optional(
+        "LateReadPairs",
+        phase::pairs::run,
+        &[
+            ("OriFuseHalves", "it makes the pairs"),
+            ("OriCopyProp", "it reads the halves"),
+            ("OriDoPredication", "what it selects is read too"),
+        ],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateExpandRoutines",
         run: phase::routines::call,

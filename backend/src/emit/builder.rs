@@ -117,6 +117,7 @@ impl Builder {
     /// A source in the place that its slot names.
     pub(super) fn operand(&mut self, slot: &SrcSlot, source: &Src) -> &mut Builder {
         match slot.at {
+            At::B if slot.extended && matches!(source.kind, SrcKind::Imm(_)) => self.extended(source),
             At::A => self.source(Slot::A, source),
             At::B => self.source(Slot::B, source),
             At::C => self.source(Slot::C, source),
@@ -146,6 +147,17 @@ impl Builder {
             At::Extra => self.reg(Field::URc, File::UR, source),
             At::Custom | At::Each => self,
         }
+    }
+
+    /// An immediate that the instruction extends to a pair by its sign, which some forms have in a bit of its own.
+    fn extended(&mut self, source: &Src) -> &mut Builder {
+        self.source(Slot::B, source);
+        if let (SrcKind::Imm(bits), Some(spec)) = (source.kind, self.inst.form().spec(Field::Imm32))
+            && spec.bits() > u32::BITS
+        {
+            self.value(Field::Imm32, i64::from(bits as i32) as u64);
+        }
+        self
     }
 
     /// What a modifier says, in the first of the fields that the form has.

@@ -46,6 +46,8 @@ modifiers! {
     Bool { And ".AND", Or ".OR", Xor ".XOR" }
     /// Signedness of a 32-bit integer operation.
     Sign { S32 "" or ".S32", U32 ".U32" }
+    /// Signedness of a 64-bit one.
+    WideSign { S64 ".S64", U64 ".U64" }
     /// Element of a memory access.
     MemSize { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", B32 "", B64 ".64", B128 ".128" }
     /// Eviction policy.

@@ -80,6 +80,8 @@ operations! {
     Mov "MOV" [R] <- [alu(B)] I;
     /// The first where the predicate holds.
     Sel "SEL" [R] <- [r(A), alu(B), p(Field::Pp)] I;
+    /// The same of pairs. ptxas reads none from a uniform register.
+    Sel64 "SEL.64" [R2] <- [r(A).wide(2), alu(B).wide(2).extended().no_constant(), p(Field::Pp)] I;
     /// The same with float modifiers on the sources.
     Fsel "FSEL" { ftz: bool [".FTZ"] = Ftz } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F;
     /// Bytes of the first and third by the nibbles of the second.
@@ -114,12 +116,19 @@ operations! {
     /// Comparison combined with a predicate; `ex` extends a comparison of the low words.
     Isetp "ISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool, ex: bool [".EX"] = Extend }
         [P, PQ.optional()] <- [r(A), alu(B), p(Field::Pp).or_absent(Src::TRUE), p(Field::Pr).or_absent(Src::TRUE)] I;
+    /// Sum of pairs.
+    Iadd64 "IADD.64" [R2] <- [r(A).wide(2).neg(), alu(B).wide(2).extended().neg()] I.commutes(0, 1);
+    /// Comparison of pairs.
+    Isetp64 "ISETP.64" { cmp: ICmp = Cmp, sign: WideSign = Signed, bool_: Bool = Bool }
+        [P, PQ.optional()] <- [r(A).wide(2), alu(B).wide(2).extended(), p(Field::Pp).or_absent(Src::TRUE)] I;
     /// Minimum where the predicate holds, else maximum.
+    Imnmx "IMNMX" { sign: Sign = Type | Signed } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1), as &["VIMNMX", "IMNMX"];
+    /// Of pairs.
+    Imnmx64 "IMNMX.64" { sign: WideSign = Type } [R2] <- [r(A).wide(2), alu(B).wide(2).extended(), p(Field::Pp)] I.commutes(0, 1), as &["IMNMX"];
     /// Of three values.
     Imnmx3 "VIMNMX3" { sign: Sign = Type } [R] <- [r(A), alu(B), r(C), p(Field::Pp)] I.commutes(0, 1);
     /// Of a + b and c.
     Iaddmnmx "VIADDMNMX" { sign: Sign = Type } [R] <- [r(A), alu(B).neg(), alu(C), p(Field::Pp)] I;
-    Imnmx "IMNMX" { sign: Sign = Type | Signed } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1), as &["VIMNMX", "IMNMX"];
     Iabs "IABS" [R] <- [alu(B)] I;
     Popc "POPC" [R] <- [alu(B).not()] I;
     /// Position of the leading one or sign change; `shift`: counted from the top. All ones if there is none.

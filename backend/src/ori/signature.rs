@@ -115,6 +115,9 @@ pub struct SrcSlot {
     /// What the slot holds when the instruction leaves it out; only trailing slots have one.
     pub neutral: Option<Src>,
     pub at: At,
+    /// An immediate is the lower half of a pair, and its sign the upper half. In other slots for pairs it is the upper half
+    /// of a double.
+    pub extended: bool,
     /// The operation as it is has no such operand.
     absent: bool,
 }
@@ -143,7 +146,16 @@ pub struct Signature {
 
 impl SrcSlot {
     const fn new(file: File, accept: Accept, at: At) -> SrcSlot {
-        SrcSlot { file, width: Width::Exactly(1), accept, mods: Mods::NONE, neutral: None, at, absent: false }
+        SrcSlot {
+            file,
+            width: Width::Exactly(1),
+            accept,
+            mods: Mods::NONE,
+            neutral: None,
+            at,
+            extended: false,
+            absent: false,
+        }
     }
 
     /// A slot that takes any operand of one file and width.
@@ -189,6 +201,16 @@ impl SrcSlot {
 
     pub const fn float(mut self) -> SrcSlot {
         self.mods = Mods::FLOAT;
+        self
+    }
+
+    pub const fn extended(mut self) -> SrcSlot {
+        self.extended = true;
+        self
+    }
+
+    pub const fn no_constant(mut self) -> SrcSlot {
+        self.accept = Accept::REG.or(Accept::IMM);
         self
     }
 

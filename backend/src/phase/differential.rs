@@ -110,7 +110,7 @@ impl Generator {
             SrcKind::Value(_) | SrcKind::Const(_) if random.usize(..4) == 0 => src.neg(),
             _ => src,
         };
-        match self.random.usize(..16) {
+        match self.random.usize(..19) {
             0 | 1 => {
                 let srcs =
                     [self.word(), self.word(), if self.random.bool() { self.word() } else { Src::ZERO }];
@@ -163,6 +163,28 @@ impl Generator {
                 let srcs = [self.word(), if self.random.bool() { self.word() } else { Src::ZERO }, Src::TRUE];
                 self.push(op, &[Dst::Value(v)], &srcs);
                 self.pool.predicates.push(v);
+            }
+            16 | 17 => {
+                let (a, b) = (self.halves(), self.halves());
+                let cmp = COMPARES[self.random.usize(..6)];
+                let sign = if self.random.bool() { Sign::S32 } else { Sign::U32 };
+                let (bool_, with) = match self.random.usize(..4) {
+                    0 => (Bool::Or, self.predicate()),
+                    1 => (Bool::Xor, self.predicate()),
+                    2 => (Bool::And, self.predicate()),
+                    _ => (Bool::And, Src::TRUE),
+                };
+                let (low, v) = (self.value(File::P, 1), self.value(File::P, 1));
+                let op = Op::Isetp { cmp, sign: Sign::U32, bool_: Bool::And, ex: false };
+                self.push(op, &[Dst::Value(low)], &[a[0], b[0], Src::TRUE]);
+                let op = Op::Isetp { cmp, sign, bool_, ex: true };
+                self.push(op, &[Dst::Value(v)], &[a[1], b[1], with, low.into()]);
+                self.pool.predicates.push(v);
+            }
+            18 => {
+                let (a, b, condition) = (self.halves(), self.halves(), self.predicate());
+                let halves = [0, 1].map(|k| self.define(Op::Sel, &[a[k], b[k], condition]).into());
+                self.pack(halves);
             }
             10 => {
                 let lut = [0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0xcf, self.random.usize(..256) as u8]
@@ -365,8 +387,9 @@ fn run(func: &Function) -> Vec<u8> {
 
 #[test]
 fn phases_keep_what_functions_store() {
-    let options = Options::new(ptx_isa::Sm::new(80));
-    for seed in 0..400 {
+    for seed in 0..600 {
+        // The last has operations of 64 bits.
+        let options = Options::new(ptx_isa::Sm::new(if seed % 2 == 0 { 80 } else { 120 }));
         let mut func = function(seed);
         verify(&func, crate::ori::verify::Stage::Built)
             .unwrap_or_else(|errors| panic!("seed {seed}: {}\n{}", errors[0], text::print(&func)));

@@ -99,18 +99,7 @@ fn simplify(inst: &mut Inst) {
         Op::Isetp { cmp, sign, bool_, ex: true } => {
             // The low words' result is known: the high words decide alone.
             let Some(Src { kind: SrcKind::Pred(low), mods }) = inst.srcs.get(3).copied() else { return };
-            let cmp = match (cmp, low != mods.not) {
-                (ICmp::Lt | ICmp::Le, false) => ICmp::Lt,
-                (ICmp::Lt | ICmp::Le, true) => ICmp::Le,
-                (ICmp::Gt | ICmp::Ge, false) => ICmp::Gt,
-                (ICmp::Gt | ICmp::Ge, true) => ICmp::Ge,
-                (ICmp::Eq, true) => ICmp::Eq,
-                (ICmp::Eq, false) => ICmp::F,
-                (ICmp::Ne, false) => ICmp::Ne,
-                (ICmp::Ne, true) => ICmp::T,
-                (ICmp::F | ICmp::T, _) => cmp,
-            };
-            inst.op = Op::Isetp { cmp, sign, bool_, ex: false };
+            inst.op = Op::Isetp { cmp: decided_by_high(cmp, low != mods.not), sign, bool_, ex: false };
             inst.srcs.truncate(3);
         }
         Op::Imad { .. } => {
@@ -127,6 +116,21 @@ fn simplify(inst: &mut Inst) {
             }
         }
         _ => {}
+    }
+}
+
+/// How the high words decide where the comparison of the low ones is known to hold, or not to.
+pub(super) fn decided_by_high(cmp: ICmp, low: bool) -> ICmp {
+    match (cmp, low) {
+        (ICmp::Lt | ICmp::Le, false) => ICmp::Lt,
+        (ICmp::Lt | ICmp::Le, true) => ICmp::Le,
+        (ICmp::Gt | ICmp::Ge, false) => ICmp::Gt,
+        (ICmp::Gt | ICmp::Ge, true) => ICmp::Ge,
+        (ICmp::Eq, true) => ICmp::Eq,
+        (ICmp::Eq, false) => ICmp::F,
+        (ICmp::Ne, false) => ICmp::Ne,
+        (ICmp::Ne, true) => ICmp::T,
+        (ICmp::F | ICmp::T, _) => cmp,
     }
 }
 

@@ -7,7 +7,7 @@
 //! Before: SSA, any control flow. After: SSA with fewer blocks; inner branches go first.
 
 use crate::CodegenError;
-use crate::emit::any_form;
+use crate::emit::{any_form, encodes};
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
@@ -42,7 +42,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
                 continue;
             }
             shape.blocks().chain([b]).for_each(|at| touched[at.index()] = true);
-            shape.convert(func, b, &uses);
+            shape.convert(func, b, &uses, sm);
             changed = true;
         }
         if !changed {
@@ -130,7 +130,8 @@ impl Shape {
         }
     }
 
-    fn convert(&self, func: &mut Function, b: BlockId, uses: &[u32]) {
+    fn convert(&self, func: &mut Function, b: BlockId, uses: &[u32], sm: Sm) {
+        let selects_pairs = encodes(sm, &Op::Sel64);
         let at = func.block(b).term_src;
         let args = |func: &Function, side: Option<BlockId>| match self.join {
             Some(join) => arguments_from(func, join, side.unwrap_or(b)),
@@ -158,7 +159,7 @@ impl Shape {
         let mut joined = Vec::with_capacity(yes_args.len());
         for (i, (yes, no)) in yes_args.into_iter().zip(no_args).enumerate() {
             let shape = func.value(func.block(join).phis[i].dst);
-            joined.push(self.select(func, b, start, shape, yes, no, uses, at));
+            joined.push(self.select(func, b, start, shape, [yes, no], uses, selects_pairs, at));
         }
         let sides: Vec<BlockId> = self.yes.into_iter().chain(self.no).collect();
         for (phi, src) in func.block_mut(join).phis.iter_mut().zip(joined) {
@@ -177,9 +178,9 @@ impl Shape {
         b: BlockId,
         start: usize,
         shape: ValueData,
-        yes: Src,
-        no: Src,
+        [yes, no]: [Src; 2],
         uses: &[u32],
+        selects_pairs: bool,
         at: SrcId,
     ) -> Src {
         if yes == no || no.kind == SrcKind::Undef {
@@ -203,6 +204,11 @@ impl Shape {
             vec![Inst::new(op, &[Dst::Value(dst), Dst::Sink], &[self.cond, yes, no], at)]
         } else if width == 1 {
             vec![Inst::new(Op::Sel, &[Dst::Value(dst)], &[yes, no, self.cond], at)]
+        } else if width == 2
+            && selects_pairs
+            && ![yes, no].iter().any(|src| matches!(src.kind, SrcKind::Imm(_)))
+        {
+            vec![Inst::new(Op::Sel64, &[Dst::Value(dst)], &[yes, no, self.cond], at)]
         } else {
             let mut insts = Vec::new();
             let mut parts = Vec::new();

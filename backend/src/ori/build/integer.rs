@@ -7,7 +7,7 @@ use super::row::{AB, LARGER, SMALLER};
 use super::ssa::Variable;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
-use crate::ori::op::{ICmp, Op, PairType, ShfType, Sign};
+use crate::ori::op::{ICmp, Op, PairType, ShfType, Sign, WideSign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 pub(super) fn sign_of(signed: bool) -> Sign {
@@ -386,6 +386,14 @@ impl<'a> Lowering<'a> {
         let (signed, min) = (ty.is_signed(), instr.form() == FormId::MinInt);
         if ty.bits() == 64 {
             let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let op = Op::Imnmx64 { sign: if signed { WideSign::S64 } else { WideSign::U64 } };
+            if self.encodes(&op) {
+                let choose = if min { Src::TRUE } else { Src::FALSE };
+                let (a, b) = if a.iter().all(|half| known(*half).is_some()) { (b, a) } else { (a, b) };
+                let srcs = [self.pack(&a), self.pack_extended(&b), choose];
+                let result = self.wide(2, op, &srcs);
+                return self.result(instr, result);
+            }
             let cmp = if min { ICmp::Lt } else { ICmp::Gt };
             let first = self.compare_pair(cmp, signed, a, b);
             let result = self.select_pair(first, a, b);
@@ -397,6 +405,14 @@ impl<'a> Lowering<'a> {
             result = self.minimum(true, false, result, Src::ZERO);
         }
         self.result(instr, result)
+    }
+
+    /// A pair; where a slot extends an immediate to it, the immediate.
+    fn pack_extended(&mut self, pair: &[Src; 2]) -> Src {
+        match pair.map(known) {
+            [Some(low), Some(high)] if high == ((low as i32) >> 31) as u32 => Src::imm(low),
+            _ => self.pack(pair),
+        }
     }
 
     /// `min` and `max` of pairs of 16-bit integers where the machine has them one by one only.

@@ -3,7 +3,9 @@
 use super::float::{self, BF16, F16, F32, F64, Format, Number, integer};
 use super::{EvalError, Machine, Word};
 use crate::ori::ir::{Inst, Src};
-use crate::ori::op::{Bool, DotMode, FCmp, FloatType, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign};
+use crate::ori::op::{
+    Bool, DotMode, FCmp, FloatType, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign, WideSign,
+};
 use std::cmp::Ordering;
 
 /// A source: its registers, and the source for its modifiers.
@@ -50,6 +52,23 @@ fn double(operand: &Operand) -> u64 {
         _ => wide(operand.0),
     };
     modified(F64, bits, operand.1)
+}
+
+/// A pair, of which an immediate is the lower half and its sign the upper one.
+fn integer_pair(operand: &Operand) -> u64 {
+    let v = match operand.1.kind {
+        crate::ori::ir::SrcKind::Imm(low) => i64::from(low as i32) as u64,
+        _ => wide(operand.0),
+    };
+    if operand.1.mods.neg { v.wrapping_neg() } else { v }
+}
+
+/// As ordered by a comparison.
+fn ordered_pair(sign: WideSign, operand: &Operand) -> i128 {
+    match sign {
+        WideSign::S64 => i128::from(integer_pair(operand) as i64),
+        WideSign::U64 => i128::from(integer_pair(operand)),
+    }
 }
 
 /// Integer modifiers.
@@ -415,6 +434,17 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             };
             let with = truth(&s[2]);
             vec![flag(combine(bool_, holds, with)), flag(combine(bool_, !holds, with))]
+        }
+        Op::Iadd64 => vec![pair(integer_pair(&s[0]).wrapping_add(integer_pair(&s[1])))],
+        Op::Sel64 => vec![pair(integer_pair(&s[usize::from(!truth(&s[2]))]))],
+        Op::Isetp64 { cmp, sign, bool_ } => {
+            let order = ordered_pair(sign, &s[0]).cmp(&ordered_pair(sign, &s[1]));
+            let (holds, with) = (integer_compare(cmp, order), truth(&s[2]));
+            vec![flag(combine(bool_, holds, with)), flag(combine(bool_, !holds, with))]
+        }
+        Op::Imnmx64 { sign } => {
+            let (a, b) = (ordered_pair(sign, &s[0]), ordered_pair(sign, &s[1]));
+            vec![pair(if truth(&s[2]) { a.min(b) } else { a.max(b) } as u64)]
         }
         Op::Imnmx { sign } => vec![reg(extreme(sign, truth(&s[2]), &[r(0), r(1)]))],
         Op::Imnmx3 { sign } => vec![reg(extreme(sign, truth(&s[3]), &[r(0), r(1), r(2)]))],

@@ -1,0 +1,87 @@
+//! Reads the halves of a pair as its parts from where it is made, if that is where they are made too.
+//!
+//! Before and after: SSA. Copy propagation reads the halves themselves, which is best while operations are still chosen. But
+//! then they live on beside the pair, in registers of their own. Only on targets that have operations on pairs.
+
+use crate::CodegenError;
+use crate::emit::encodes;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::op::Op;
+use crate::phase::edit::{Defs, for_each_use};
+use crate::phases::Context;
+use rustc_hash::FxHashMap;
+
+/// The pair as the part of which something is read.
+struct Whole {
+    value: Value,
+    part: u8,
+    block: BlockId,
+    at: usize,
+}
+
+type Wholes = FxHashMap<SrcKind, Whole>;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    if !encodes(sass::Sm(context.sm.number as u8), &Op::Iadd64) {
+        return Ok(());
+    }
+    let cfg = context.analyses.cfg(func);
+    let mut wholes = made(func, cfg);
+    if wholes.is_empty() {
+        return Ok(());
+    }
+    // What is read whole stays in its registers.
+    for &b in &cfg.order {
+        for_each_use(func, b, |src| {
+            if let SrcKind::Value(v) = src.kind
+                && func.value(v).width > 1
+            {
+                for part in 0..func.value(v).width {
+                    wholes.remove(&SrcKind::Part(v, part));
+                }
+            }
+        });
+    }
+    for &b in &cfg.order {
+        let read = |src: &mut Src, i: usize| {
+            if let Some(whole) = wholes.get(&src.kind)
+                && (whole.block != b || i > whole.at)
+            {
+                src.kind = SrcKind::Part(whole.value, whole.part);
+            }
+        };
+        let block = func.block_mut(b);
+        for (i, inst) in block.insts.iter_mut().enumerate() {
+            inst.uses_mut().for_each(|src| read(src, i));
+        }
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut block.term {
+            read(src, usize::MAX);
+        }
+        // At the ends of other blocks, or of the pair's.
+        block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| read(src, usize::MAX));
+    }
+    Ok(())
+}
+
+/// By half: the first pair that is made of it where the half is made.
+fn made(func: &Function, cfg: &Cfg) -> Wholes {
+    let defs = Defs::new(func, cfg);
+    let mut wholes = Wholes::default();
+    let is_pair = |inst: &Inst| inst.op == Op::Pack && inst.srcs.len() == 2 && inst.guard.is_true();
+    for &block in &cfg.order {
+        for (at, inst) in func.block(block).insts.iter().enumerate().filter(|(_, inst)| is_pair(inst)) {
+            let Some(value) = inst.defs().next() else { continue };
+            for (part, src) in (0..).zip(&inst.srcs) {
+                let is_made_here = |half: Value| {
+                    let file = func.value(half).file;
+                    file == func.value(value).file && defs.site(half).is_some_and(|(b, _)| b == block)
+                };
+                if src.mods == SrcMods::NONE && src.value().is_some_and(is_made_here) {
+                    wholes.entry(src.kind).or_insert(Whole { value, part, block, at });
+                }
+            }
+        }
+    }
+    wholes
+}
