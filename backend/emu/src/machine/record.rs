@@ -99,14 +99,24 @@ impl Recorder {
         }
     }
 
+    /// Whether the warp has arrived at a barrier since it had issued so many instructions: while some of its threads poll,
+    /// others go on.
+    fn has_arrived_since(&self, issued: usize) -> bool {
+        let (rank, w) = self.turn;
+        let all = self.trace.clusters.last().map_or(&[][..], |blocks| &blocks[rank][w]);
+        all[issued..].iter().any(|inst| {
+            let details = &self.trace.details[inst.first as usize..][..usize::from(inst.count)];
+            details.iter().any(|detail| matches!(detail, Detail::Arrives(..)))
+        })
+    }
+
     /// Records a test of a barrier object. Iterations of a polling loop that failed are left out, since a waiting warp
     /// issues nothing.
     fn look(&mut self, object: Option<u64>, at: u32) {
         let turn = self.turn;
-        let Some(issued) = self.issued() else { return };
-        let now = issued.len();
+        let now = self.issued().map_or(0, |issued| issued.len());
         match self.looked.get(&turn).copied() {
-            Some((same, before)) if same == at && before < now => {
+            Some((same, before)) if same == at && before < now && !self.has_arrived_since(before) => {
                 if let Some(issued) = self.issued() {
                     let last = issued.pop();
                     issued.truncate(before - 1);
@@ -318,6 +328,24 @@ mod tests {
         assert_eq!(passes(&strided(8), 8), 2);
         assert_eq!(passes(&strided(16), 16), 4);
         assert_eq!(serial_passes(&strided(0)), 32);
+    }
+
+    #[test]
+    fn arrivals_stay_while_other_threads_of_the_warp_poll() {
+        let mut recorder = Recorder::default();
+        recorder.begin(1, 1);
+        let poll = |recorder: &mut Recorder| {
+            recorder.issue((0, 0), 7, true);
+            recorder.look(None, 7);
+        };
+        poll(&mut recorder);
+        recorder.issue((0, 0), 8, true);
+        poll(&mut recorder);
+        recorder.issue((0, 0), 3, true);
+        recorder.arrive(Meeting::Object(64), Arrival::AtOnce);
+        poll(&mut recorder);
+        let issued: Vec<u32> = recorder.trace.clusters[0][0][0].iter().map(|inst| inst.at).collect();
+        assert_eq!(issued, [7, 3, 7]);
     }
 
     #[test]
