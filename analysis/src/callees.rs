@@ -8,7 +8,7 @@ use ptx_backend::calls::{self, leads_back};
 use ptx_backend::inline::{self, Callees, Inlined};
 use ptx_backend::input::{Function, Variable};
 use ptx_backend::switches::Step;
-use ptx_isa::Space;
+use ptx_isa::{ScalarType, Space};
 
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
@@ -32,7 +32,7 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Ar
     Ok(inline::inline(input, callees)?.map(Arc::new))
 }
 
-/// Whether functions of a file may share registers, local variables or textures of module scope. Only old texts have them.
+/// Whether functions of a file may share registers, local variables or samplers of module scope. Only old texts have them.
 pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
     !module_registers(db, file).is_empty() || !thread_variables(db, file).is_empty()
 }
@@ -49,11 +49,14 @@ pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>)
     shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
 }
 
-/// The variables of a module some of which are in local memory or handles; none where no variable is.
+/// The variables of a module some of which are in local memory or samplers; none where no variable is.
 #[salsa::tracked(returns(deref))]
 fn thread_variables(db: &dyn Db, file: SourceFile) -> Box<[Variable]> {
     let variables = &module(db, file).env.variables;
-    match variables.iter().any(|variable| variable.space == Space::Local || variable.is_opaque()) {
+    match variables
+        .iter()
+        .any(|variable| variable.space == Space::Local || variable.ty == ScalarType::SamplerRef)
+    {
         true => variables.clone().into(),
         false => Box::default(),
     }

@@ -86,20 +86,36 @@ impl Inlined {
 pub struct Callees<'b, 'a> {
     /// The functions that may be inlined, by their index in [`crate::input::Env::functions`].
     pub bodies: Bodies<'b, 'a>,
-    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory or a handle.
+    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory or a sampler.
     pub variables: &'b [Variable],
-    /// Whether to inline what is worth it, not only what shares registers, variables or handles with its callers.
+    /// Whether to inline what is worth it, not only what shares registers or variables with its callers.
     pub small: bool,
 }
 
 impl Callees<'_, '_> {
-    /// Whether a function, or one that it calls, shares registers, local variables or handles of the module with its callers.
+    /// Whether a function, or one that it calls, shares registers or local variables of the module with its callers.
     pub fn share(&self, index: u32) -> bool {
+        self.any_reached(index, |function| {
+            function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
+        })
+    }
+
+    /// Whether a function, or one that it calls, names a sampler. Before sm_90 only a kernel can do that.
+    fn names_sampler(&self, index: u32) -> bool {
+        let is_sampler = |symbol| {
+            let Symbol::Global(i) = symbol else { return false };
+            self.variables.get(i as usize).is_some_and(|variable| variable.ty == ScalarType::SamplerRef)
+        };
+        self.any_reached(index, |function| operands(function).any(|operand| mentions(operand, &is_sampler)))
+    }
+
+    /// Whether something holds for a function, or for one that it calls.
+    fn any_reached(&self, index: u32, holds: impl Fn(&Function) -> bool) -> bool {
         let mut seen = FxHashSet::from_iter([index]);
         let mut pending = vec![index];
         while let Some(body) = pending.pop().map(self.bodies) {
             let Some(function) = body else { continue };
-            if self.uses_shared(function) {
+            if holds(function) {
                 return true;
             }
             pending.extend(function.body.iter().filter_map(call_of).filter(|callee| seen.insert(*callee)));
@@ -110,21 +126,6 @@ impl Callees<'_, '_> {
     /// Whether calls of a function have to be replaced.
     pub fn must_replace(&self, function: &Function) -> bool {
         function.body.iter().filter_map(call_of).any(|callee| self.share(callee))
-    }
-
-    fn uses_shared(&self, function: &Function) -> bool {
-        function.regs.iter().any(|register| register.shared.is_some())
-            || self.mentions_local(function)
-            || self.mentions_handle(function)
-    }
-
-    fn mentions_handle(&self, function: &Function) -> bool {
-        let is_handle = |symbol| {
-            let Symbol::Global(i) = symbol else { return false };
-            self.variables.get(i as usize).is_some_and(Variable::is_opaque)
-        };
-        self.variables.iter().any(Variable::is_opaque)
-            && operands(function).any(|operand| mentions(operand, &is_handle))
     }
 
     /// The module's variable of that number, if every thread has its own.
@@ -183,7 +184,7 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
         if let (Stmt::Instr(instr), Some(callee)) = (stmt, call_of(stmt))
             && callees.share(callee)
         {
-            let what = "call: module-scope registers, variables or textures shared with a function that is not inlined";
+            let what = "call: module-scope registers or `.local` variables shared with a function that is not inlined";
             return Err(out.restore_error(CodegenError::unsupported(instr.src, what.to_owned())));
         }
     }
@@ -382,7 +383,10 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     fn has_to(&mut self, callee: u32) -> bool {
-        *self.shared.entry(callee).or_insert_with(|| self.callees.share(callee))
+        *self
+            .shared
+            .entry(callee)
+            .or_insert_with(|| self.callees.share(callee) || self.callees.names_sampler(callee))
     }
 
     /// What a call needs to be replaced; `None` if it stays.

@@ -7,7 +7,7 @@
 
 use crate::assemble::{CodeLink, JumpTable, LinkTo};
 use crate::input::{Env, Linkage, SrcId, Symbol, Variable};
-use crate::layout;
+use crate::layout::{self, HandleWord, HandleWords};
 use crate::ori::op::Link;
 use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, LinkFunction};
@@ -165,7 +165,8 @@ impl<'a> Program<'a> {
         }
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
         let shared = Shared::new(self.env, &pieces, target);
-        Whole { program: self, sm, shared, pieces, places }.joined(any_address)
+        let handles = handle_words(self.env, &pieces);
+        Whole { program: self, sm, shared, handles, pieces, places }.joined(any_address)
     }
 }
 
@@ -199,6 +200,27 @@ struct Piece<'a> {
     tables: u32,
 }
 
+/// A texture, a sampler or a surface.
+fn is_handle(env: &Env, piece: &Piece<'_>, symbol: Symbol) -> bool {
+    layout::opaque(env, piece.function.input, symbol).is_some()
+}
+
+/// The words of the handles that a kernel or its functions use, the kernel's own first.
+fn handle_words(env: &Env, pieces: &[Piece<'_>]) -> HandleWords {
+    let mut handles = pieces[0].function.code.attributes.handles.clone();
+    for piece in pieces {
+        for link in &piece.function.code.links {
+            if let LinkTo::Symbol(Link { symbol, .. }) = link.to
+                && is_handle(env, piece, symbol)
+                && !handles.words.contains(&HandleWord::One(symbol))
+            {
+                handles.words.push(HandleWord::One(symbol));
+            }
+        }
+    }
+    handles
+}
+
 /// The shared variables of all functions of a kernel.
 struct Shared {
     /// Variables of the module, and those of a piece.
@@ -211,6 +233,7 @@ impl Shared {
         let mut keys: Vec<(Option<usize>, u32)> = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             keys.extend(piece.function.code.links.iter().filter_map(|link| match link.to {
+                LinkTo::Symbol(Link { symbol, .. }) if is_handle(env, piece, symbol) => None,
                 LinkTo::Symbol(Link { symbol: Symbol::Global(i), .. }) => Some((None, i)),
                 LinkTo::Symbol(Link { symbol: Symbol::Local(i), .. }) => Some((Some(at), i)),
                 _ => None,
@@ -236,6 +259,7 @@ struct Whole<'p, 'a> {
     program: &'p Program<'a>,
     sm: Sm,
     shared: Shared,
+    handles: HandleWords,
     pieces: Vec<Piece<'a>>,
     /// The piece of each function.
     places: FxHashMap<u32, usize>,
@@ -289,6 +313,10 @@ impl Whole<'_, '_> {
             resources.spill_store_bytes += own.resources.spill_store_bytes;
             resources.spill_load_bytes += own.resources.spill_load_bytes;
         }
+        if !self.handles.words.is_empty() {
+            kernel.resources.const0_bytes = self.handles.end();
+        }
+        kernel.attributes.handles = self.handles.clone();
         kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
         // A kernel that calls nothing has placed its variables itself.
         let places_nothing = |link: &CodeLink| {
@@ -346,6 +374,12 @@ impl Whole<'_, '_> {
                 return Err(wrong("an address for another linker"));
             }
             LinkTo::Table(start) => (Field::COffset, (self.pieces[piece].tables + start).into()),
+            LinkTo::Symbol(Link { symbol, .. })
+                if is_handle(self.program.env, &self.pieces[piece], symbol) =>
+            {
+                let place = self.handles.offset(HandleWord::One(symbol));
+                (Field::COffset, place.ok_or_else(|| wrong("a handle has no place"))?.into())
+            }
             LinkTo::Symbol(Link { symbol, offset, high: false }) => {
                 let start = match symbol {
                     Symbol::Function(i) => self.program.address(i),

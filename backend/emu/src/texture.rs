@@ -59,7 +59,7 @@ pub fn handle(index: usize) -> u64 {
 
 /// The position of a sampler's index in a word that it shares with a texture's, and its bits.
 pub(crate) const SAMPLER_SHIFT: u32 = 20;
-const SAMPLER: u64 = 0x7ff;
+pub(crate) const SAMPLER: u64 = 0x7ff;
 
 /// The bits of a handle that say whether it is of a texture, a sampler or a surface.
 pub(crate) fn kind(ty: ScalarType) -> u64 {

@@ -103,7 +103,8 @@ impl Block<'_> {
             (_, None, Some(register)) if is_surface => (uniform(register).into(), None),
             (_, None, Some(register)) => {
                 let sampler = step.inst.get(Field::UrBase).filter(|&r| r != NONE).unwrap_or(register + 1);
-                let sampler = u64::from(uniform(sampler));
+                // Up to sm_89 the word of a variable has a mark above the sampler's bits.
+                let sampler = u64::from(uniform(sampler)) & texture::SAMPLER;
                 (uniform(register).into(), Some(sampler).filter(|&sampler| sampler != 0))
             }
             _ => return Err(FaultKind::Unsupported("a texture without a handle".into())),

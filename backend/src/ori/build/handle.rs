@@ -4,7 +4,6 @@
 
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
-use crate::CodegenError;
 use crate::input::{AddressBase, Operand, Symbol};
 use crate::layout::{self, HandleWord};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, Term};
@@ -48,11 +47,12 @@ impl<'a> Lowering<'a> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
             [_, sampler]
-                if self.relocatable
+                if self.links_handles()
                     && !self.target.uniform_handles
                     && self.opaque_symbol(sampler).is_some() =>
             {
-                return self.unsupported(instr, "a sampler that is a variable, with `--compile-only`");
+                let place = if self.relocatable { "with `--compile-only`" } else { "outside of a kernel" };
+                return self.unsupported(instr, &format!("a sampler that is a variable, {place}"));
             }
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
             _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
@@ -166,9 +166,17 @@ impl<'a> Lowering<'a> {
         Ok(self.shift_left(word, Src::imm(SAMPLER_SHIFT)))
     }
 
-    /// The word that the driver fills in for a variable: a constant, or in objects a uniform register.
+    /// The words of variables have their places only when a kernel is linked with what it calls.
+    fn links_handles(&self) -> bool {
+        self.relocatable || !self.func.entry
+    }
+
+    /// The word that the driver fills in for a variable: a constant, or where it is linked a uniform register.
     fn variable_word(&mut self, word: HandleWord) -> Result<Src> {
-        if let (true, HandleWord::One(symbol)) = (self.relocatable, word) {
+        if self.links_handles() {
+            let HandleWord::One(symbol) = word else {
+                return self.malformed("a linked word of two variables");
+            };
             let value = self.new_value(File::UR, 1);
             let op = Op::LoadHandle { link: Link { symbol, offset: 0, high: false } };
             self.push(Inst::new(op, &[Dst::Value(value)], &[], self.src));
@@ -176,12 +184,6 @@ impl<'a> Lowering<'a> {
                 true => value.into(),
                 false => self.reg(Op::Mov, &[value.into()]),
             });
-        }
-        if !self.func.entry || self.relocatable {
-            return Err(CodegenError::unsupported(
-                self.src,
-                "a texture or surface that is a variable, outside of a kernel",
-            ));
         }
         match layout::handle_words(self.env, self.func, self.target).offset(word) {
             Some(offset) => Ok(Src::constant(0, offset)),
@@ -193,8 +195,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn variable_handle(&mut self, symbol: Symbol, kind: ScalarType) -> Result<Src> {
         let word = self.variable_word(HandleWord::One(symbol))?;
         let low = if self.target.uniform_handles {
-            // A linker's word is in a uniform register.
-            if self.relocatable { self.reg(Op::Mov, &[word]) } else { word }
+            // A linked word is in a uniform register.
+            if self.links_handles() { self.reg(Op::Mov, &[word]) } else { word }
         } else {
             let number = match kind {
                 ScalarType::SamplerRef => self.shift_right(word, SAMPLER_SHIFT, false),
