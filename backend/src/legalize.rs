@@ -13,10 +13,12 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
-use crate::ori::op::{BARRIER_BITS, FCmp, ICmp, MemSize, Op, ShfType, lut};
+use crate::ori::op::{BARRIER_BITS, Bool, FCmp, ICmp, MatchMode, MemSize, Op, ShfType, Sign, VoteMode, lut};
 use crate::ori::signature::{self, Accept, At, SrcSlot, Width, facts, signature};
+use crate::phase::edit::normalize_predicate;
 use crate::phases::Context;
 use crate::switches::Step;
+use crate::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -36,6 +38,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         constant_operands,
         phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
         mask_operands: exists("WARPSYNC", ""),
+        predicate_votes: Target::nearest(context.sm).is_none_or(|target| target.predicate_votes),
         preheaders: (0..loops.loops.len()).map(preheader).collect(),
         loops,
         sm,
@@ -84,6 +87,8 @@ struct Legalizer<'a> {
     phi_constants: PhiConstants,
     /// A mask of some threads, and not all, can be an immediate.
     mask_operands: bool,
+    /// See [`Target::predicate_votes`].
+    predicate_votes: bool,
     loops: &'a Loops,
     sm: sass::Sm,
     /// Uniform registers that constants may still take.
@@ -175,6 +180,9 @@ impl Legalizer<'_> {
         if matches!(inst.op, Op::Bar { .. }) {
             self.barrier(func, inst);
         }
+        if !self.predicate_votes {
+            self.compare_votes(func, inst);
+        }
         if !inst.srcs.iter().any(|src| is_special(func, src)) {
             undefined_predicates(inst);
             return;
@@ -248,6 +256,65 @@ impl Legalizer<'_> {
         let srcs = [moved.into(), Src::imm(BARRIER_BITS), number];
         self.out.push(Inst::new(join, &[Dst::Value(both)], &srcs, inst.src));
         inst.srcs[..2].fill(both.into());
+    }
+
+    /// A vote with a predicate as result, and whether all threads have one value, by comparing masks of threads.
+    fn compare_votes(&mut self, func: &mut Function, inst: &mut Inst) {
+        const ANY: Op = Op::Vote { mode: VoteMode::Any };
+        let compare = |cmp: ICmp, bool_: Bool| Op::Isetp { cmp, sign: Sign::U32, bool_, ex: false };
+        let is_asked = |inst: &Inst, i: usize| matches!(inst.dsts.get(i), Some(Dst::Value(_)));
+        match inst.op {
+            Op::Vote { mode } if is_asked(inst, 1) && !is_asked(inst, 0) => {
+                let mut voters = if mode == VoteMode::All { inst.srcs[0].not() } else { inst.srcs[0] };
+                normalize_predicate(&mut voters);
+                let ballot = self.threads(func, inst, ANY, voters);
+                let (op, srcs) = match mode {
+                    VoteMode::Any => (compare(ICmp::Ne, Bool::And), [ballot, Src::ZERO, Src::TRUE]),
+                    VoteMode::All => (compare(ICmp::Eq, Bool::And), [ballot, Src::ZERO, Src::TRUE]),
+                    VoteMode::Eq => {
+                        let all = self.threads(func, inst, ANY, Src::TRUE);
+                        let none = self.compared(func, inst, [ballot, Src::ZERO]);
+                        (compare(ICmp::Eq, Bool::Or), [ballot, all, none])
+                    }
+                };
+                *inst = result(inst, 1, op, &srcs);
+            }
+            Op::Match { mode: MatchMode::All, wide } if is_asked(inst, 0) || is_asked(inst, 1) => {
+                let equal = Op::Match { mode: MatchMode::Any, wide };
+                let equal = self.threads(func, inst, equal, inst.srcs[0]);
+                let all = self.threads(func, inst, ANY, Src::TRUE);
+                if !is_asked(inst, 0) {
+                    *inst = result(inst, 1, compare(ICmp::Eq, Bool::And), &[equal, all, Src::TRUE]);
+                    return;
+                }
+                if is_asked(inst, 1) {
+                    self.out.push(result(inst, 1, compare(ICmp::Eq, Bool::And), &[equal, all, Src::TRUE]));
+                }
+                let same = self.compared(func, inst, [equal, all]);
+                *inst = result(inst, 0, Op::Sel, &[all, Src::ZERO, same]);
+            }
+            _ => {}
+        }
+    }
+
+    /// The mask that a warp operation gives, under the guard of an instruction.
+    fn threads(&mut self, func: &mut Function, inst: &Inst, op: Op, src: Src) -> Src {
+        let v = func.new_value(File::R, 1);
+        let mut made = Inst::new(op, &[Dst::Value(v)], &[src], inst.src);
+        if !inst.guard.is_true() {
+            made.guard = inst.guard;
+            made.old.push(Src::UNDEF);
+        }
+        self.out.push(made);
+        v.into()
+    }
+
+    /// Whether two words are equal.
+    fn compared(&mut self, func: &mut Function, inst: &Inst, [a, b]: [Src; 2]) -> Src {
+        let v = func.new_value(File::P, 1);
+        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
+        self.out.push(Inst::new(op, &[Dst::Value(v), Dst::Sink], &[a, b, Src::TRUE], inst.src));
+        v.into()
     }
 
     /// Operands that do not compete for the one slot: bits of other fields.
@@ -396,6 +463,18 @@ impl Legalizer<'_> {
     fn width_of(&self, func: &Function, inst: &Inst) -> u8 {
         inst.defs().next().map_or(1, |v| func.value(v).width)
     }
+}
+
+/// Another operation that gives the `i`-th result of an instruction, under its guard.
+fn result(inst: &Inst, i: usize, op: Op, srcs: &[Src]) -> Inst {
+    let mut made = Inst::new(op, &[inst.dsts[i]], srcs, inst.src);
+    made.guard = inst.guard;
+    made.old.extend(inst.old.get(i).copied());
+    if matches!(op, Op::Isetp { .. }) {
+        made.dsts.push(Dst::Sink);
+        made.old.extend(inst.old.get(i).map(|_| Src::UNDEF));
+    }
+    made
 }
 
 /// Not a register of the general or predicate file, nor zero.

@@ -40,6 +40,8 @@ pub struct Target {
     pub uniform_handles: bool,
     /// Which barriers of the block are `.DEFER_BLOCKING`.
     pub deferred_barriers: DeferredBarriers,
+    /// Votes and matches of all threads have a predicate as result. Elsewhere ptxas compares the masks of threads.
+    pub predicate_votes: bool,
     /// Threads of a warp come together before an aligned arrival at a barrier of the block.
     pub joins_arrivals: bool,
     /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
@@ -333,6 +335,7 @@ const SM_75: Target = Target {
     warp_slots: Some(32),
     uniform_handles: false,
     deferred_barriers: DeferredBarriers::None,
+    predicate_votes: false,
     joins_arrivals: true,
     driver_gradients: false,
     driver_copies: false,
@@ -362,6 +365,7 @@ const SM_80: Target = Target {
         shared_unit: 128,
     },
     driver: &AMPERE_WORDS,
+    predicate_votes: true,
     clears_barriers_twice: false,
     deferred_barriers: DeferredBarriers::Aligned,
     loads_before_arrivals: 4,
