@@ -5,6 +5,9 @@
 //! only our code has may be one that the hardware does not execute, or executes otherwise than we believe. A distance is the
 //! number of cycles between an instruction and another one that reads its result: one that is shorter than any of many in ptxas's
 //! code may be too short. Each needs its reason in the list of those that are allowed, and what is listed must occur.
+//!
+//! Options such as `-O0` are given to both compilers. What ptxas emits without them counts too then, and the list may have more
+//! than occurs.
 
 use crate::code;
 use crate::tools::{self, Tools};
@@ -60,6 +63,8 @@ struct Kernel {
 
 struct Worker<'a> {
     tools: &'a Tools,
+    /// For both compilers.
+    options: &'a [&'a str],
     folder: PathBuf,
 }
 
@@ -75,7 +80,9 @@ pub(crate) fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<bo
     let list = arguments.next().ok_or("--operations ALLOWED [TARGET…] FILE-OR-FOLDER…")?;
     let allowed = std::fs::read_to_string(list).map_err(|error| format!("{list}: {error}"))?;
     let allowed = parse(&allowed).map_err(|error| format!("{list}: {error}"))?;
-    let (targets, paths): (Vec<&str>, Vec<&str>) = arguments.partition(|word| TARGETS.contains(word));
+    let (options, arguments): (Vec<&str>, Vec<&str>) = arguments.partition(|word| word.starts_with('-'));
+    let (targets, paths): (Vec<&str>, Vec<&str>) =
+        arguments.into_iter().partition(|word| TARGETS.contains(word));
     let files = crate::files_in(paths.into_iter().map(PathBuf::from))?;
     let kernels: Vec<Kernel> = sweep::all().iter().filter_map(kernel).collect();
     let mut work = Vec::new();
@@ -96,7 +103,8 @@ pub(crate) fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<bo
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for worker in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            let worker = Worker { tools: &tools, folder: scratch.join(worker.to_string()) };
+            let folder = scratch.join(worker.to_string());
+            let worker = Worker { tools: &tools, options: &options, folder };
             let (work, next, results) = (&work, &next, &results);
             scope.spawn(move || {
                 while let Some(work) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -112,7 +120,8 @@ pub(crate) fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<bo
     });
     let _ = std::fs::remove_dir_all(&scratch);
     let results = results.into_iter().map(|both| both.into_inner().expect("no worker panics"));
-    Ok(report(&results.collect::<Vec<Both>>(), &allowed))
+    let is_whole = options.is_empty();
+    Ok(report(&results.collect::<Vec<Both>>(), &allowed, is_whole))
 }
 
 impl Worker<'_> {
@@ -148,16 +157,21 @@ impl Worker<'_> {
     /// Whether both compile a file; then what they emit is noted.
     fn compile(&self, target: &str, input: &Path, name: impl Fn(&str) -> String, both: &Mutex<Both>) -> bool {
         let output = self.folder.join("module.cubin");
-        let arguments = tools::compile_arguments(target, input, &output);
-        let code = |tool: &Path| {
-            let bytes = tools::run(tool, &arguments).ok.then(|| std::fs::read(&output).ok()).flatten()?;
+        let code = |tool: &Path, options: &[&str]| {
+            // The last level counts.
+            let arguments = tools::compile_arguments(target, input, &output);
+            let arguments = arguments.into_iter().chain(options.iter().map(|option| (*option).to_owned()));
+            let bytes = tools::run(tool, arguments).ok.then(|| std::fs::read(&output).ok()).flatten()?;
             code::read(&bytes).ok()
         };
-        let Some((sm, theirs)) = code(&self.tools.ptxas) else { return false };
-        let Some((_, ours)) = code(&self.tools.ptxc) else { return false };
+        let Some((sm, theirs)) = code(&self.tools.ptxas, self.options) else { return false };
+        let Some((_, ours)) = code(&self.tools.ptxc, self.options) else { return false };
+        let more = (!self.options.is_empty()).then(|| code(&self.tools.ptxas, &[])).flatten();
         let mut both = both.lock().expect("no worker panics");
         both.modules += 1;
-        both.theirs.note(sm, &theirs, &name);
+        for (_, theirs) in [(sm, theirs)].into_iter().chain(more) {
+            both.theirs.note(sm, &theirs, &name);
+        }
         both.ours.note(sm, &ours, &name);
         true
     }
@@ -331,7 +345,7 @@ impl Both {
 }
 
 /// Whether the list has exactly what only our code has.
-fn report(results: &[Both], allowed: &[Allowed]) -> bool {
+fn report(results: &[Both], allowed: &[Allowed], is_whole: bool) -> bool {
     let mut failed = 0;
     let mut fail = |text: String| {
         failed += 1;
@@ -354,7 +368,7 @@ fn report(results: &[Both], allowed: &[Allowed]) -> bool {
             used.extend(allowing);
         }
     }
-    let whole = results.iter().all(|both| both.modules > 0);
+    let whole = is_whole && results.iter().all(|both| both.modules > 0);
     for (_, allowed) in allowed.iter().enumerate().filter(|(at, _)| whole && !used.contains(at)) {
         fail(format!("allowed, but not only in our code: {}", allowed.pattern));
     }
