@@ -517,7 +517,7 @@ fn undefined_predicates(inst: &mut Inst) {
 }
 
 /// Brings an operand that is not a register into the slot that can take one.
-fn exchange(func: &Function, inst: &mut Inst) {
+pub(crate) fn exchange(func: &Function, inst: &mut Inst) {
     let special = |inst: &Inst, i: usize| inst.srcs.get(i).is_some_and(|src| is_special(func, src));
     match inst.op {
         Op::Iadd3 { .. } => {

@@ -18,6 +18,7 @@ pub mod pairs;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;
+pub mod to_uniform;
 pub mod uniform;
 pub mod unroll;
 pub mod value_numbering;

@@ -190,6 +190,12 @@ pub const PHASES: &[Phase] = &[
         ],
     )
     .keeps_flow(),
+    optional(
+        "OriPropagateVaryingSecond",
+        phase::to_uniform::run,
+        &[("OriDoPredication", "guards come after it")],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateExpandRoutines",
         run: phase::routines::call,

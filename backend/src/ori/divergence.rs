@@ -6,7 +6,7 @@
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, File, Function, Inst, SrcKind, Term, Value};
+use crate::ori::ir::{BlockId, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory::{Effect, Kind, Space};
 use crate::ori::op::Op;
@@ -67,6 +67,48 @@ impl Divergence {
             }
         }
         analysis.result
+    }
+}
+
+/// Which values are the same for all threads of a block wherever they compute them: those of constants, parameters and
+/// the block's place in the grid alone. Unlike a uniform value such a one does not depend on which threads are together.
+pub struct Common {
+    /// Indexed by value.
+    values: Vec<bool>,
+}
+
+impl Common {
+    pub fn is(&self, v: Value) -> bool {
+        self.values[v.index()]
+    }
+
+    pub fn new(func: &Function, cfg: &Cfg) -> Common {
+        let mut common = Common { values: vec![false; func.values.len()] };
+        for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
+            let is_known = |src: &Src| match src.kind {
+                SrcKind::Value(v) | SrcKind::Part(v, _) => common.is(v),
+                SrcKind::Reg(_) | SrcKind::Undef => false,
+                SrcKind::Zero | SrcKind::Pred(_) | SrcKind::Imm(_) | SrcKind::Const(_) => true,
+            };
+            if depends_on_sources_alone(&inst.op) && inst.guard.is_true() && inst.srcs.iter().all(is_known) {
+                inst.defs().for_each(|v| common.values[v.index()] = true);
+            }
+        }
+        common
+    }
+}
+
+fn depends_on_sources_alone(op: &Op) -> bool {
+    match *op {
+        Op::S2r { sr } | Op::S2ur { sr } | Op::Cs2r { sr, .. } => special::is_uniform(sr),
+        // One thread's value, which all have.
+        Op::R2ur => true,
+        // In the thread's own stack, and what becomes a call.
+        Op::FrameTop | Op::Compute { .. } => false,
+        _ => {
+            let facts = facts(op);
+            facts.is_pure() && !facts.convergent
+        }
     }
 }
 

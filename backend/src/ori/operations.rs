@@ -273,13 +273,28 @@ operations! {
     LoadHandle "ULDC.HANDLE" { link: Link } [UR] <- [] UNIFORM, as &["LDCU", "ULDC"];
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
-    Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
-    Uiadd3 "UIADD3" [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    Ulea "ULEA" { shift: u8 = Imm2 } [UR, UP.optional()] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    /// High part of ((a << shift) + b), a in the first and third source; `x` takes a carry.
+    UleaHi "ULEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C), uniform_carry(Field::Pp).only(x)] UNIFORM;
+    /// Sum of three with a carry out; with `x` also two carries in, and a negated source is complemented.
+    Uiadd3 "UIADD3" { x: bool [".X"] = Extend } [UR, UP.optional()]
+        <- [uniform(A).neg_or_not(x), uniform_or_imm(B).neg_or_not(x), uniform(C).neg_or_not(x), uniform_carry(Field::Pp).only(x), uniform_carry(Field::Pr).only(x)]
+        Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..UNIFORM };
+    /// Low 32 bits of a*b+c.
+    Uimad "UIMAD" { sign: Sign = Signed } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    /// a*b+c, 32x32+64.
+    UimadWide "UIMAD.WIDE" { sign: Sign = Signed } [uniform_result(2)] <- [uniform(A), uniform_or_imm(B), uniform(C).wide(2)] UNIFORM;
     /// Any function of three bits; bit `4a+2b+c` of `lut`.
     Ulop3 "ULOP3" { lut: u8 = Lut } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
     /// Funnel shift of low, amount, high; `hi` gives the high word.
     Ushf "USHF" { right: bool [".R" ".L"] = Right, wrap: bool [".W"] = Wrap, ty: ShfType = Type, hi: bool [".HI"] = High }
         [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    /// Bytes of the first and third by the nibbles of the second.
+    Uprmt "UPRMT" [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
+    /// Sign extension from a bit, `wrap` taking its number modulo 32.
+    Usgxt "USGXT" { wrap: bool [".W"] = Wrap, sign: Sign = Signed } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    /// A mask of b ones from bit a.
+    Ubmsk "UBMSK" { wrap: bool [".W"] = Wrap } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
     /// The first where the predicate holds.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();

@@ -284,6 +284,11 @@ pub(super) const fn carry(at: Field) -> SrcSlot {
     p(at).or_absent(Src::FALSE)
 }
 
+/// The same of the uniform datapath.
+pub(super) fn uniform_carry(at: Field) -> SrcSlot {
+    up(at).or_absent(Src::FALSE)
+}
+
 /// A 64-bit address, or a 32-bit one of a windowed space.
 /// The registers of a reduction over devices.
 pub const fn many_int_registers(ty: ManyInt) -> u8 {

@@ -5,6 +5,7 @@
 
 use crate::abi;
 use crate::ori::cfg::Cfg;
+use crate::ori::divergence::Common;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::memory;
@@ -399,13 +400,20 @@ impl Check<'_> {
     }
 
     /// A uniform value made of what the threads have that execute an operation together is theirs: it is read in its
-    /// block, before anything in which threads wait, while others might make their own.
+    /// block, before anything in which threads wait, while others might make their own. Joins have no uniform registers:
+    /// others of the warp may come another way.
     fn uniform_values(&mut self, cfg: &Cfg) {
         let func = self.func;
+        let common = Common::new(func, cfg);
         let mut of_group = vec![false; func.values.len()];
         let mut kept = vec![false; func.values.len()];
         for &b in &cfg.order {
             let block = func.block(b);
+            let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
+            for phi in block.phis.iter().filter(|phi| is_uniform(phi.dst)) {
+                let reason = "a uniform register, which threads that come another way overwrite";
+                self.error(b, format!("phi %v{}", phi.dst.0), reason);
+            }
             let mut here: Vec<Value> = Vec::new();
             let lost = |src: &Src, of_group: &[bool], kept: &[bool]| {
                 src.value().filter(|v| of_group[v.index()] && !kept[v.index()])
@@ -418,11 +426,11 @@ impl Check<'_> {
                 if facts(&inst.op).waits {
                     here.drain(..).for_each(|v| kept[v.index()] = false);
                 }
-                let source = facts(&inst.op).convergent;
+                let source = facts(&inst.op).convergent || matches!(inst.op, Op::S2ur { .. });
+                let source = source && !inst.defs().all(|v| common.is(v));
                 let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
                 if source || inst.uses().any(of) {
-                    let uniform = |v: &Value| matches!(func.value(*v).file, File::UR | File::UP);
-                    for v in inst.defs().filter(uniform) {
+                    for v in inst.defs().filter(|v| is_uniform(*v)) {
                         of_group[v.index()] = true;
                         kept[v.index()] = true;
                         here.push(v);
@@ -514,6 +522,28 @@ mod tests {
         assert_eq!(
             ends("%v2:ur2 = PACK %v1, RZ\nJUMP b1\nb1:\nSYNCS.EXCH.64 RZ, %v2"),
             ["b1: `SYNCS.EXCH.64 RZ, %v2`: %v2 is uniform among other threads here"]
+        );
+    }
+
+    #[test]
+    fn values_of_the_block_live_anywhere() {
+        let rest = "JUMP b1\nb1:\nNANOSLEEP 0x1\n%v9:r = MOV %v1\nEXIT";
+        let moved =
+            |special: u32| errors(&format!("b0:\n%v0:r = S2R{{sr={special:#x}}}\n%v1:ur = R2UR %v0\n{rest}"));
+        assert_eq!(moved(0x25), [""; 0]);
+        assert_eq!(moved(0x21), ["b1: `%v9:r = MOV %v1`: %v1 is uniform among other threads here"]);
+        let read = |special: u32| errors(&format!("b0:\n%v1:ur = S2UR{{sr={special:#x}}}\n{rest}"));
+        assert_eq!(read(0x25), [""; 0]);
+        assert_eq!(read(0x21), ["b1: `%v9:r = MOV %v1`: %v1 is uniform among other threads here"]);
+    }
+
+    #[test]
+    fn joins_have_no_uniform_registers() {
+        let body = "b0:\n%v0:ur = ULDC c[0x0][0x160]\nJUMP b1\nb1:\n%v1:ur = phi b0 %v0, b1 %v2
+            %v2:ur = UIADD3 %v1, 0x1, RZ\nJUMP b1";
+        assert_eq!(
+            errors(body),
+            ["b1: `phi %v1`: a uniform register, which threads that come another way overwrite"]
         );
     }
 

@@ -91,7 +91,7 @@ fn recipe(func: &Function, inst: &Inst) -> Option<Recipe> {
             if let Some(i) = srcs.iter().position(|src| matches!(src.kind, SrcKind::Imm(_))) {
                 srcs.swap(i, 1);
             }
-            Op::Uiadd3
+            Op::Uiadd3 { x: false }
         }
         Op::Lea { shift } => Op::Ulea { shift },
         Op::Lop3 { lut } => Op::Ulop3 { lut },

@@ -260,8 +260,8 @@ impl Generator {
         }
     }
 
-    const KINDS: [(File, u8); 6] =
-        [(File::R, 1), (File::R, 1), (File::R, 2), (File::P, 1), (File::R, 4), (File::UR, 1)];
+    /// What joins are: none is in a uniform register.
+    const KINDS: [(File, u8); 5] = [(File::R, 1), (File::R, 1), (File::R, 2), (File::P, 1), (File::R, 4)];
 
     fn region(&mut self, depth: usize) {
         self.straight();
@@ -287,8 +287,9 @@ impl Generator {
         let cond = self.condition();
         let (from, outer) = (self.at, self.scope.len());
         let then = self.block();
-        let kinds: Vec<(File, u8)> =
-            (0..self.random.usize(..6)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
+        let kinds: Vec<(File, u8)> = (0..self.random.usize(..6))
+            .map(|_| Self::KINDS[self.random.usize(..Self::KINDS.len())])
+            .collect();
         let mut args: Vec<Vec<(BlockId, Src)>> = vec![Vec::new(); kinds.len()];
         let mut arm = |g: &mut Generator, b: BlockId| {
             g.at = b;
@@ -315,8 +316,9 @@ impl Generator {
     fn triangle(&mut self, depth: usize) {
         let cond = self.condition();
         let (from, outer) = (self.at, self.scope.len());
-        let kinds: Vec<(File, u8)> =
-            (0..self.random.usize(..6)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
+        let kinds: Vec<(File, u8)> = (0..self.random.usize(..6))
+            .map(|_| Self::KINDS[self.random.usize(..Self::KINDS.len())])
+            .collect();
         let mut args: Vec<Vec<(BlockId, Src)>> = Vec::new();
         for &(file, width) in &kinds {
             args.push(vec![(from, self.argument(file, width))]);
@@ -362,8 +364,9 @@ impl Generator {
 
     /// Goes on in the header of a loop, with fewer phis than `most`; what they are.
     fn enter_loop(&mut self, most: usize) -> (BlockId, Vec<(File, u8)>) {
-        let kinds: Vec<(File, u8)> =
-            (0..self.random.usize(..most)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
+        let kinds: Vec<(File, u8)> = (0..self.random.usize(..most))
+            .map(|_| Self::KINDS[self.random.usize(..Self::KINDS.len())])
+            .collect();
         let from = self.at;
         let args: Vec<Vec<(BlockId, Src)>> =
             kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();

@@ -372,8 +372,8 @@ pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec
         Op::Prmt => vec![reg(permute(r(0), r(1), r(2)))],
         Op::S2r { sr } | Op::S2ur { sr } => vec![reg(machine.special.get(&sr.0).copied().unwrap_or(0))],
         Op::Cs2r { sr, .. } => vec![reg(machine.special.get(&sr.0).copied().unwrap_or(0))],
-        Op::Ulea { shift } => vec![reg((r(0) << shift).wrapping_add(r(1)))],
-        Op::Uiadd3 => vec![reg(r(0).wrapping_add(r(1)).wrapping_add(r(2)))],
+        Op::Uimad { .. } => vec![reg(r(0).wrapping_mul(r(1)).wrapping_add(r(2)))],
+        Op::Uprmt => vec![reg(permute(r(0), r(1), r(2)))],
         Op::Ulop3 { lut } => vec![reg(lop3(lut, r(0), r(1), r(2)))],
         Op::Ushf { right, wrap, ty, hi } => vec![reg(shift(right, wrap, hi, ty, [r(0), r(1), r(2)]))],
         _ => return arithmetic(machine, inst, s),
@@ -384,7 +384,7 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
     let r = |i: usize| s[i].0[0];
     let wide_source = |i: usize| if s[i].1.kind == crate::ori::ir::SrcKind::Zero { 0 } else { wide(s[i].0) };
     Ok(match inst.op {
-        Op::Iadd3 { x } => {
+        Op::Iadd3 { x } | Op::Uiadd3 { x } => {
             // A negated operand is complemented, and counts one more without carry in.
             let mut sum = if x { u64::from(truth(&s[3])) + u64::from(truth(&s[4])) } else { 0 };
             for (word, src) in &s[..3] {
@@ -392,6 +392,10 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
                 sum += u64::from(if flip { !word[0] } else { word[0] }) + u64::from(src.mods.neg && !x);
             }
             vec![reg(sum as u32), flag(sum >> 32 != 0), flag(sum >> 33 != 0)]
+        }
+        Op::UimadWide { sign } => {
+            let product = (extend(sign, r(0)) * extend(sign, r(1))) as u64;
+            vec![pair(product.wrapping_add(wide_source(2)))]
         }
         Op::Imad { .. } => vec![reg(r(0).wrapping_mul(r(1)).wrapping_add(integer_of(&s[2])))],
         Op::ImadWide { sign, x } => {
@@ -404,11 +408,11 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             let product = (extend(sign, r(0)) * extend(sign, r(1))) as u64;
             vec![reg((product.wrapping_add(wide_source(2)) >> 32) as u32)]
         }
-        Op::Lea { shift } => {
+        Op::Lea { shift } | Op::Ulea { shift } => {
             let sum = u64::from(r(0) << shift) + u64::from(integer_of(&s[1]));
             vec![reg(sum as u32), flag(sum >> 32 != 0)]
         }
-        Op::LeaHi { shift, x } => {
+        Op::LeaHi { shift, x } | Op::UleaHi { shift, x } => {
             let high = ((u64::from(r(2)) << 32 | u64::from(r(0))) << shift >> 32) as u32;
             vec![reg(high.wrapping_add(r(1)).wrapping_add(u32::from(x && truth(&s[3]))))]
         }
@@ -455,11 +459,11 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
         Op::Popc => vec![reg(integer_of(&s[0]).count_ones())],
         Op::Flo { sign, shift } => vec![reg(leading(integer_of(&s[0]), signed(sign), shift))],
         Op::Brev => vec![reg(integer_of(&s[0]).reverse_bits())],
-        Op::Sgxt { sign, wrap } => {
+        Op::Sgxt { sign, wrap } | Op::Usgxt { sign, wrap } => {
             let bits = if wrap { r(1) & 31 } else { r(1) };
             vec![reg(extend_sign(r(0), bits, signed(sign)))]
         }
-        Op::Bmsk { wrap } => {
+        Op::Bmsk { wrap } | Op::Ubmsk { wrap } => {
             let (from, count) = if wrap { (r(0) & 31, r(1) & 31) } else { (r(0), r(1)) };
             let ones = 1u32.checked_shl(count).unwrap_or(0).wrapping_sub(1);
             vec![reg(ones.checked_shl(from).unwrap_or(0))]

@@ -1,0 +1,635 @@
+//! Keeps in uniform registers what is the same for all threads of a block and lives long, where general registers are
+//! scarce.
+//!
+//! Such a value is computed of parameters, constants and the place of the block in the grid alone, so it is the same
+//! wherever and in whatever groups threads compute it (see [`Common`]). What can read it from a uniform register does so;
+//! what cannot gets a copy in its block. The value is computed in the uniform datapath if that takes hardly more
+//! instructions, else `R2UR` moves it there.
+//!
+//! A result of the uniform datapath comes later to its readers than one in a general register, so what lives where
+//! registers cost nothing stays where it is. Values of joins stay too: a uniform register belongs to the whole warp.
+//!
+//! Before and after: SSA. Instructions whose results nothing reads any more are removed.
+
+use crate::CodegenError;
+use crate::emit::{encodes, takes_uniform};
+use crate::input::SrcId;
+use crate::legalize::exchange;
+use crate::ori::cfg::Cfg;
+use crate::ori::divergence::Common;
+use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::loops::Loops;
+use crate::ori::op::{MemSize, Op};
+use crate::ori::operations::signature;
+use crate::ori::signature::{Accept, SrcSlot, Width};
+use crate::phase::copy_propagation::whole_of;
+use crate::phase::edit::count_uses;
+use crate::phases::Context;
+use crate::regalloc::live::{Liveness, Point};
+use crate::target::Target;
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+
+/// Points that a value must live for; an instruction has two.
+const LONG: u64 = 64;
+/// Uniform registers that such values may take. Each has its register for the whole function.
+const MOST: u32 = 20;
+/// General registers that the order of instructions adds to what is live before there is one: values stay where fewer than
+/// these and those that are live cost nothing.
+const ADDED: u32 = 16;
+/// Operations of which one value is computed in the uniform datapath, at most.
+const DEEPEST: u32 = 4;
+/// Carries between uniform operations of one block: all may be live at once.
+const CARRIES: usize = 6;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let Some(target) = Target::nearest(context.sm) else { return Ok(()) };
+    let free = target.limits.free_registers().saturating_sub(ADDED);
+    convert(func, context, free, LONG);
+    Ok(())
+}
+
+/// The same for all values, whether or not that pays.
+#[cfg(test)]
+pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    convert(func, context, 0, 0);
+    Ok(())
+}
+
+/// Looks at values that live for `long` points where more than `free` general registers are live.
+fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
+    // Callers of a function keep their values in uniform registers.
+    if !func.entry {
+        return;
+    }
+    let cfg = context.analyses.cfg(func);
+    let common = Common::new(func, cfg);
+    let could = |v: &Value| func.value(*v).file == File::R && func.value(*v).width <= 2 && common.is(*v);
+    let mut candidates: Vec<(Value, BlockId)> = Vec::new();
+    for &b in &cfg.order {
+        let results = func.block(b).insts.iter().flat_map(Inst::defs);
+        candidates.extend(results.filter(|v| could(v) && func.value(*v).pin.is_none()).map(|v| (v, b)));
+    }
+    if candidates.is_empty() {
+        return;
+    }
+    let live = Liveness::compute(func, cfg);
+    let length = |v: Value| live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
+    candidates.retain(|(v, _)| length(*v) >= long);
+    let crowded = crowded(&live, func, free);
+    let before = |at: Point| crowded.partition_point(|point| *point < at);
+    candidates.retain(|(v, _)| {
+        live.of(*v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end))
+    });
+    if candidates.is_empty() {
+        return;
+    }
+    let loops = context.analyses.loops(func);
+    let sm = sass::Sm(context.sm.number as u8);
+    let mut choice = Choice {
+        func,
+        cfg,
+        loops,
+        sm,
+        readers: FxHashMap::default(),
+        chosen: vec![false; func.values.len()],
+    };
+    choice.find_readers(&candidates);
+    let mut left = MOST;
+    // Readers come first, so that what only they read need not be kept.
+    for &(v, home) in candidates.iter().rev() {
+        let width = u32::from(func.value(v).width);
+        if left >= width && choice.pays(v, home) {
+            choice.chosen[v.index()] = true;
+            left -= width;
+        }
+    }
+    let chosen = choice.chosen;
+    if !chosen.contains(&true) {
+        return;
+    }
+    (context.checkpoint)();
+    let all = candidates.iter().map(|(v, _)| *v).filter(|v| chosen[v.index()]);
+    let ways = Ways::new(func, cfg, sm, &common, (&chosen, all));
+    let order = cfg.order.clone();
+    let mut rewriter = Rewriter {
+        func,
+        sm,
+        ways,
+        uniform: FxHashMap::default(),
+        carries: FxHashMap::default(),
+        loaded: FxHashMap::default(),
+        copies: FxHashMap::default(),
+        code: Vec::new(),
+    };
+    order.iter().for_each(|b| rewriter.block(*b));
+    order.iter().for_each(|b| rewriter.phis(*b));
+}
+
+/// Where more general registers are live than cost nothing, ascending.
+fn crowded(live: &Liveness, func: &Function, free: u32) -> Vec<Point> {
+    let pressure = live.pressure(func, File::R);
+    (0..).zip(&pressure).filter(|(_, lanes)| u32::from(**lanes) > free).map(|(point, _)| point).collect()
+}
+
+/// Something that reads a value.
+#[derive(Clone, Copy)]
+enum Reader {
+    Inst(BlockId, u32),
+    /// A join, at the end of a block before it.
+    Edge(BlockId),
+    Term,
+}
+
+/// Which values are to be in uniform registers.
+struct Choice<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    loops: &'a Loops,
+    sm: sass::Sm,
+    readers: FxHashMap<Value, SmallVec<[Reader; 4]>>,
+    /// Indexed by value.
+    chosen: Vec<bool>,
+}
+
+impl Choice<'_> {
+    fn find_readers(&mut self, values: &[(Value, BlockId)]) {
+        self.readers = values.iter().map(|(v, _)| (*v, SmallVec::new())).collect();
+        for &b in &self.cfg.order {
+            let block = self.func.block(b);
+            let mut note = |src: &Src, reader: Reader| {
+                if let Some(readers) = src.value().and_then(|v| self.readers.get_mut(&v)) {
+                    readers.push(reader);
+                }
+            };
+            for (from, src) in block.phis.iter().flat_map(|phi| &phi.args) {
+                note(src, Reader::Edge(*from));
+            }
+            for (i, inst) in block.insts.iter().enumerate() {
+                inst.uses().for_each(|src| note(src, Reader::Inst(b, i as u32)));
+            }
+            block.term.operand().into_iter().for_each(|src| note(src, Reader::Term));
+        }
+    }
+
+    /// Whether most readers take the value from a uniform register, and copies for the others are made no more often than
+    /// the value itself.
+    fn pays(&self, v: Value, home: BlockId) -> bool {
+        let depth = |b: BlockId| self.loops.depth(b);
+        let mut taken = 0usize;
+        let mut copied: SmallVec<[BlockId; 4]> = SmallVec::new();
+        for reader in &self.readers[&v] {
+            match *reader {
+                Reader::Term => return false,
+                Reader::Edge(b) => copied.push(b),
+                Reader::Inst(b, i) => {
+                    let inst = &self.func.block(b).insts[i as usize];
+                    if inst.old.iter().any(|old| old.value() == Some(v)) {
+                        return false;
+                    }
+                    let is_chosen = |dst: Value| self.chosen[dst.index()];
+                    if inst.defs().any(is_chosen) || self.takes(inst, v) {
+                        taken += 1;
+                    } else {
+                        copied.push(b);
+                    }
+                }
+            }
+        }
+        let often = copied.iter().any(|b| depth(*b) > depth(home));
+        copied.sort_unstable();
+        copied.dedup();
+        !often && copied.len() <= taken
+    }
+
+    /// The instruction can read `v` from a uniform register as it is.
+    fn takes(&self, inst: &Inst, v: Value) -> bool {
+        let is_special = |src: &Src| match src.kind {
+            SrcKind::Imm(_) | SrcKind::Const(_) => true,
+            SrcKind::Value(other) | SrcKind::Part(other, _) => {
+                other == v || self.func.value(other).file == File::UR || self.chosen[other.index()]
+            }
+            _ => false,
+        };
+        is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v)
+    }
+}
+
+/// Among the operands that need the place of a uniform register, `v` is the only one, or a number is loaded for a pair.
+fn is_only(inst: &Inst, v: Value, is_special: impl Fn(&Src) -> bool) -> bool {
+    let mut others = inst.srcs.iter().filter(|src| src.value() != Some(v) && is_special(src));
+    let once = inst.srcs.iter().filter(|src| src.value() == Some(v)).count() == 1;
+    once && match (others.next(), others.next()) {
+        (None, _) => true,
+        (Some(other), None) => {
+            matches!(inst.op, Op::ImadWide { .. })
+                && matches!(other.kind, SrcKind::Imm(_))
+                && inst.srcs[2].kind == SrcKind::Value(v)
+        }
+        _ => false,
+    }
+}
+
+/// The instruction has a form that reads the only operand which is `v` from a uniform register.
+fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
+    match inst.op {
+        // Copies them for the allocator, which has its own idea of where they come from.
+        Op::Fix => return false,
+        Op::R2ur => return inst.srcs[0].mods == SrcMods::NONE,
+        _ => {}
+    }
+    let mut moved = inst.clone();
+    let marker = |width: u8| if width == 2 { SrcKind::Const(MARKER) } else { SrcKind::Imm(u32::MAX) };
+    let mut width = 1;
+    for src in &mut moved.srcs {
+        if src.value() == Some(v) {
+            width = if matches!(src.kind, SrcKind::Part(..)) { 1 } else { func.value(v).width };
+            src.kind = marker(width);
+        }
+    }
+    exchange(func, &mut moved);
+    let Some(i) = moved.srcs.iter().position(|src| src.kind == marker(width)) else { return false };
+    let signature = signature(&moved.op);
+    signature.srcs.get(i).is_some_and(|slot| {
+        slot.file == File::R
+            && slot.width == Width::Exactly(width)
+            && slot.accept.has(Accept::UR)
+            && takes_uniform(sm, &moved.op, i, moved.srcs[i].mods)
+    })
+}
+
+/// Stands for a pair of uniform registers while operands are exchanged.
+const MARKER: Const = Const { bank: u8::MAX, offset: 0 };
+
+/// How a value comes into a uniform register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// The operation is one of the uniform datapath instead.
+    Computed,
+    /// `R2UR` after it.
+    Moved,
+}
+
+#[derive(Default)]
+struct Ways {
+    /// Of the values that go to uniform registers.
+    of: FxHashMap<Value, Way>,
+    /// Carries that operations of the uniform datapath read, and whether no other operation does.
+    carries: FxHashMap<Value, bool>,
+}
+
+impl Ways {
+    /// `chosen` are the values that are to be there, indexed by value and in the order of their definitions.
+    fn new(
+        func: &Function,
+        cfg: &Cfg,
+        sm: sass::Sm,
+        common: &Common,
+        (chosen, all): (&[bool], impl Iterator<Item = Value>),
+    ) -> Ways {
+        let uses = count_uses(func, cfg);
+        let mut defs: FxHashMap<Value, (BlockId, &Inst)> = FxHashMap::default();
+        for &b in &cfg.order {
+            for inst in &func.block(b).insts {
+                inst.defs().filter(|v| common.is(*v)).for_each(|v| {
+                    defs.insert(v, (b, inst));
+                });
+            }
+        }
+        let mut in_block: FxHashMap<BlockId, usize> = FxHashMap::default();
+        let mut plan = Plan { func, sm, uses, defs, chosen, ways: Ways::default() };
+        for v in all {
+            let mut found = Found::default();
+            // One instruction takes the place of one, and `R2UR` would be one more.
+            let computed = plan.cost(v, 0, &mut found).is_some_and(|cost| cost <= 2);
+            let home = plan.defs.get(&v).map_or(BlockId(0), |(b, _)| *b);
+            let carries = in_block.entry(home).or_default();
+            if computed && *carries + found.carries.len() <= CARRIES {
+                *carries += found.carries.len();
+                for v in found.values {
+                    plan.ways.of.insert(v, Way::Computed);
+                }
+                for v in found.carries {
+                    plan.ways.carries.insert(v, plan.uses[v.index()] == 1);
+                }
+            } else {
+                plan.ways.of.insert(v, Way::Moved);
+            }
+        }
+        plan.ways
+    }
+}
+
+struct Plan<'a> {
+    func: &'a Function,
+    sm: sass::Sm,
+    /// Indexed by value: readers.
+    uses: Vec<u32>,
+    /// Of the values that are the same for all threads.
+    defs: FxHashMap<Value, (BlockId, &'a Inst)>,
+    chosen: &'a [bool],
+    /// So far.
+    ways: Ways,
+}
+
+/// What is computed in the uniform datapath for the sake of one value.
+#[derive(Default)]
+struct Found {
+    values: SmallVec<[Value; 4]>,
+    carries: SmallVec<[Value; 4]>,
+}
+
+impl Plan<'_> {
+    /// Instructions that computing `v` in the uniform datapath takes, less those that are gone for it.
+    fn cost(&self, v: Value, depth: u32, found: &mut Found) -> Option<u32> {
+        let &(home, inst) = self.defs.get(&v)?;
+        let uniform = counterpart(self.func, inst)?;
+        if depth >= DEEPEST || !(uniform.op == Op::Pack || encodes(self.sm, &uniform.op)) {
+            return None;
+        }
+        let mut cost = u32::from(depth == 0);
+        for (i, src) in uniform.srcs.iter().enumerate() {
+            cost += match src.kind {
+                SrcKind::Zero | SrcKind::Pred(_) => 0,
+                SrcKind::Imm(_) if takes_number(&uniform.op, i) => 0,
+                SrcKind::Const(_) if matches!(uniform.op, Op::Uldc { .. }) => 0,
+                SrcKind::Imm(_) | SrcKind::Const(_) => 1,
+                SrcKind::Value(s) if self.func.value(s).file == File::P => self.carry(s, home, found)?,
+                SrcKind::Value(s) | SrcKind::Part(s, _) if self.func.value(s).file == File::UR => 0,
+                SrcKind::Value(s) | SrcKind::Part(s, _) if self.chosen[s.index()] => 0,
+                SrcKind::Value(s) if self.uses[s.index()] == 1 => self.cost(s, depth + 1, found)?,
+                _ => return None,
+            };
+        }
+        found.values.push(v);
+        Some(cost)
+    }
+
+    /// The same for a carry of a sum that is computed there.
+    fn carry(&self, carry: Value, home: BlockId, found: &mut Found) -> Option<u32> {
+        let &(b, sum) = self.defs.get(&carry)?;
+        let Some(&Dst::Value(low)) = sum.dsts.first() else { return None };
+        let there = found.values.contains(&low) || self.ways.of.get(&low) == Some(&Way::Computed);
+        if b != home || !there || sum.dsts.get(1) != Some(&Dst::Value(carry)) {
+            return None;
+        }
+        found.carries.push(carry);
+        // Who else reads the carry has the sum for it.
+        Some(u32::from(self.uses[carry.index()] > 1))
+    }
+}
+
+fn takes_number(op: &Op, index: usize) -> bool {
+    *op == Op::Pack || signature(op).srcs.get(index).is_some_and(|slot| slot.accept.has(Accept::IMM))
+}
+
+/// The operation of the uniform datapath with the same result. Its sources are those of the instruction.
+fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
+    // Of a sum, one of the first two terms may be negated.
+    let is_sum = matches!(inst.op, Op::Iadd3 { .. });
+    let negated = inst.srcs.iter().take(2).filter(|src| src.mods.neg || src.mods.not).count();
+    let plain = inst.guard.is_true()
+        && inst.dsts.iter().skip(2).all(|dst| *dst == Dst::Sink)
+        && inst.srcs.iter().all(|src| (is_sum || src.mods == SrcMods::NONE) && src.kind != SrcKind::Undef)
+        && negated <= 1;
+    let (true, Some(&dst)) = (plain, inst.dsts.first()) else { return None };
+    let mut srcs: SmallVec<[Src; 4]> = inst.srcs.iter().copied().collect();
+    let number = srcs.iter().position(|src| matches!(src.kind, SrcKind::Imm(_)));
+    let op = match inst.op {
+        Op::S2r { sr } => Op::S2ur { sr },
+        Op::Mov if matches!(srcs[0].kind, SrcKind::Const(_)) => Op::Uldc { wide: false },
+        Op::Mov => Op::Umov,
+        Op::Ldc { size: size @ (MemSize::B32 | MemSize::B64), bank, offset } if srcs[0] == Src::ZERO => {
+            let offset = u16::try_from(offset).ok()?;
+            srcs[0] = Src::constant(bank, offset);
+            Op::Uldc { wide: size == MemSize::B64 }
+        }
+        Op::Pack => match whole_of(func, &srcs) {
+            Some(constant @ Src { kind: SrcKind::Const(_), .. }) => {
+                srcs = smallvec![constant];
+                Op::Uldc { wide: true }
+            }
+            _ => Op::Pack,
+        },
+        Op::Iadd3 { x } => {
+            // The third term may have become one of the first two.
+            number.filter(|i| *i == 0 || negated == 0).into_iter().for_each(|i| srcs.swap(i, 1));
+            Op::Uiadd3 { x }
+        }
+        Op::Imad { sign } => {
+            number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));
+            Op::Uimad { sign }
+        }
+        Op::ImadWide { sign, x: false } => {
+            number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));
+            Op::UimadWide { sign }
+        }
+        Op::Lea { shift } => Op::Ulea { shift },
+        Op::LeaHi { x, shift } => Op::UleaHi { x, shift },
+        Op::Lop3 { lut } => Op::Ulop3 { lut },
+        Op::Shf { right, wrap, ty, hi } => Op::Ushf { right, wrap, ty, hi },
+        Op::Prmt => Op::Uprmt,
+        Op::Bmsk { wrap } => Op::Ubmsk { wrap },
+        Op::Sgxt { wrap, sign } => Op::Usgxt { wrap, sign },
+        _ => return None,
+    };
+    // Pairs are loaded from where pairs may be.
+    let apart = |(slot, src): (&SrcSlot, &Src)| {
+        slot.width == Width::Exactly(2)
+            && match src.kind {
+                SrcKind::Const(c) => !c.offset.is_multiple_of(8),
+                SrcKind::Imm(_) => true,
+                _ => false,
+            }
+    };
+    if signature(&op).srcs.iter().zip(&srcs).any(apart) {
+        return None;
+    }
+    Some(Inst { srcs, ..Inst::new(op, &[dst], &[], inst.src) })
+}
+
+struct Rewriter<'a> {
+    func: &'a mut Function,
+    sm: sass::Sm,
+    ways: Ways,
+    /// What holds each value that is in a uniform register.
+    uniform: FxHashMap<Value, Value>,
+    /// What holds each carry that operations of the uniform datapath read; others read the predicate.
+    carries: FxHashMap<Value, Value>,
+    /// Constants and numbers that this block has loaded.
+    loaded: FxHashMap<(SrcKind, u8), Value>,
+    /// Values that this block has copied to general registers.
+    copies: FxHashMap<Value, Value>,
+    code: Vec<Inst>,
+}
+
+impl Rewriter<'_> {
+    fn block(&mut self, b: BlockId) {
+        self.loaded.clear();
+        self.copies.clear();
+        let insts = std::mem::take(&mut self.func.block_mut(b).insts);
+        self.code = Vec::with_capacity(insts.len() + 8);
+        for inst in insts {
+            let way = inst.defs().find_map(|v| Some((v, *self.ways.of.get(&v)?)));
+            match way {
+                Some((v, Way::Computed)) => {
+                    self.compute(v, &inst);
+                    let carry = inst.dsts.get(1).copied().filter(|dst| *dst != Dst::Sink);
+                    if let Some(Dst::Value(carry)) = carry
+                        && self.ways.carries.get(&carry) != Some(&true)
+                    {
+                        // For who reads the carry.
+                        let mut sum = inst;
+                        sum.dsts[0] = Dst::Sink;
+                        self.reader(sum);
+                    }
+                }
+                Some((v, Way::Moved)) => {
+                    self.reader(inst.clone());
+                    self.move_there(v, inst.src);
+                }
+                None => self.reader(inst),
+            }
+        }
+        self.func.block_mut(b).insts = std::mem::take(&mut self.code);
+    }
+
+    /// What joins take: copies on the edges.
+    fn phis(&mut self, b: BlockId) {
+        let uniform = &self.uniform;
+        let phis = &mut self.func.block_mut(b).phis;
+        for (_, src) in phis.iter_mut().flat_map(|phi| &mut phi.args) {
+            replace(uniform, src);
+        }
+    }
+
+    fn compute(&mut self, v: Value, inst: &Inst) {
+        let Some(mut uniform) = counterpart(self.func, inst) else { return };
+        let signature = signature(&uniform.op);
+        for i in 0..uniform.srcs.len() {
+            let src = &mut uniform.srcs[i];
+            replace(&self.uniform, src);
+            replace(&self.carries, src);
+            let loads = match src.kind {
+                SrcKind::Imm(_) => !takes_number(&uniform.op, i),
+                SrcKind::Const(_) => !matches!(uniform.op, Op::Uldc { .. }),
+                _ => false,
+            };
+            if loads {
+                let wide = signature.srcs.get(i).is_some_and(|slot| slot.width == Width::Exactly(2));
+                let mods = src.mods;
+                let loaded = self.load(src.kind, if wide { 2 } else { 1 }, inst.src);
+                uniform.srcs[i] = Src { mods, ..loaded };
+            }
+        }
+        let result = self.func.new_value(File::UR, self.func.value(v).width);
+        uniform.dsts[0] = Dst::Value(result);
+        if let Some(&Dst::Value(carry)) = inst.dsts.get(1)
+            && self.ways.carries.contains_key(&carry)
+        {
+            let there = self.func.new_value(File::UP, 1);
+            uniform.dsts.push(Dst::Value(there));
+            self.carries.insert(carry, there);
+        }
+        self.code.push(uniform);
+        self.uniform.insert(v, result);
+    }
+
+    /// A number or a constant in uniform registers.
+    fn load(&mut self, kind: SrcKind, width: u8, at: SrcId) -> Src {
+        if let Some(&v) = self.loaded.get(&(kind, width)) {
+            return v.into();
+        }
+        let v = self.func.new_value(File::UR, width);
+        let inst = match kind {
+            SrcKind::Const(_) => {
+                Inst::new(Op::Uldc { wide: width == 2 }, &[Dst::Value(v)], &[Src::new(kind)], at)
+            }
+            _ => Inst::new(Op::Umov, &[Dst::Value(v)], &[Src::new(kind)], at),
+        };
+        self.code.push(inst);
+        self.loaded.insert((kind, width), v);
+        v.into()
+    }
+
+    fn move_there(&mut self, v: Value, at: SrcId) {
+        let width = self.func.value(v).width;
+        let parts: SmallVec<[Src; 2]> = (0..width)
+            .map(|part| {
+                let word = self.func.new_value(File::UR, 1);
+                let from = if width == 1 { v.into() } else { Src::part(v, part) };
+                self.code.push(Inst::new(Op::R2ur, &[Dst::Value(word)], &[from], at));
+                Src::from(word)
+            })
+            .collect();
+        let whole = match parts[..] {
+            [Src { kind: SrcKind::Value(word), .. }] => word,
+            _ => {
+                let pair = self.func.new_value(File::UR, width);
+                self.code.push(Inst::new(Op::Pack, &[Dst::Value(pair)], &parts, at));
+                pair
+            }
+        };
+        self.uniform.insert(v, whole);
+    }
+
+    /// Reads what it can from uniform registers, and the rest from copies.
+    fn reader(&mut self, mut inst: Inst) {
+        let reads = |this: &Self, src: &Src| src.value().is_some_and(|v| this.uniform.contains_key(&v));
+        if !inst.uses().any(|src| reads(self, src)) {
+            self.code.push(inst);
+            return;
+        }
+        if matches!(inst.op, Op::Pack | Op::Copy) {
+            inst.srcs.iter_mut().for_each(|src| replace(&self.uniform, src));
+            self.code.push(inst);
+            return;
+        }
+        let is_special = |this: &Self, src: &Src| match src.kind {
+            SrcKind::Imm(_) | SrcKind::Const(_) => true,
+            SrcKind::Value(v) | SrcKind::Part(v, _) => {
+                this.func.value(v).file == File::UR || this.uniform.contains_key(&v)
+            }
+            _ => false,
+        };
+        if let Some(v) = inst.srcs.iter().find(|src| reads(self, src)).and_then(Src::value)
+            && is_only(&inst, v, |src| is_special(self, src))
+            && takes_as(self.func, self.sm, &inst, v)
+        {
+            inst.srcs.iter_mut().for_each(|src| replace(&self.uniform, src));
+            if inst.op == Op::R2ur {
+                inst = Inst::new(Op::Copy, &inst.dsts, &inst.srcs, inst.src);
+            }
+        }
+        for i in 0..inst.srcs.len() {
+            if let Some(v) = inst.srcs[i].value().filter(|v| self.uniform.contains_key(v)) {
+                let copy = self.copy(v, inst.src);
+                inst.srcs[i].kind = match inst.srcs[i].kind {
+                    SrcKind::Part(_, part) => SrcKind::Part(copy, part),
+                    _ => SrcKind::Value(copy),
+                };
+            }
+        }
+        self.code.push(inst);
+    }
+
+    fn copy(&mut self, v: Value, at: SrcId) -> Value {
+        if let Some(&copy) = self.copies.get(&v) {
+            return copy;
+        }
+        let from = self.uniform[&v];
+        let copy = self.func.new_value(File::R, self.func.value(v).width);
+        self.code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[from.into()], at));
+        self.copies.insert(v, copy);
+        copy
+    }
+}
+
+fn replace(uniform: &FxHashMap<Value, Value>, src: &mut Src) {
+    if let Some(&by) = src.value().and_then(|v| uniform.get(&v)) {
+        src.kind = match src.kind {
+            SrcKind::Part(_, part) => SrcKind::Part(by, part),
+            _ => SrcKind::Value(by),
+        };
+    }
+}
