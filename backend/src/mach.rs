@@ -226,6 +226,16 @@ impl RegisterSet {
         }
     }
 
+    /// Their flat numbers.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let of_word = |(at, &word): (usize, &u64)| {
+            let rest = |word: &u64| Some(word & (word - 1)).filter(|&word| word != 0);
+            let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
+            words.map(move |word| at * 64 + word.trailing_zeros() as usize)
+        };
+        self.0.iter().enumerate().flat_map(of_word)
+    }
+
     /// How many registers of a file are in the set.
     pub fn count(&self, file: RegFile) -> u32 {
         let start = file_base(file);

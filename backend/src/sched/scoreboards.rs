@@ -11,7 +11,7 @@
 use super::facts::InstFacts;
 use super::sweep::Sweep;
 use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
-use sass::{RegUse, Told};
+use sass::{RegUse, Told, speed};
 use smallvec::SmallVec;
 
 /// The scoreboards of a warp.
@@ -196,6 +196,15 @@ struct NextAccess {
     write: Box<[u32]>,
 }
 
+impl NextAccess {
+    /// The first instruction that must wait for a scoreboard.
+    fn waiter(&self, state: &Pending, s: usize) -> u32 {
+        let first =
+            |registers: &RegisterSet, next: &[u32]| registers.iter().map(|r| next[r]).min().unwrap_or(BEYOND);
+        first(&state.writes[s], &self.any).min(first(&state.reads[s], &self.write))
+    }
+}
+
 /// What an instruction asks for.
 #[derive(Clone, Copy, Default)]
 struct Request {
@@ -205,7 +214,8 @@ struct Request {
     source: Option<u32>,
 }
 
-fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
+/// What each instruction of a block asks for, and where registers are first accessed in the block.
+fn requests(facts: &[InstFacts], later: &LaterAccesses) -> (Vec<Request>, NextAccess) {
     let mut next = NextAccess {
         any: vec![BEYOND; REGISTERS].into_boxed_slice(),
         write: vec![BEYOND; REGISTERS].into_boxed_slice(),
@@ -243,58 +253,115 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
             next.any[r] = at;
         }
     }
-    requests
+    (requests, next)
+}
+
+/// A scoreboard while a block's setters get theirs.
+#[derive(Clone, Copy)]
+struct Scoreboard {
+    /// The first instruction that will wait for it.
+    waiter: u32,
+    /// When all that it guards is expected to be over.
+    over: u32,
+}
+
+/// The setters of a block get their scoreboards in order. Cycles are rough: what matters is that memory takes much longer
+/// than the rest.
+struct Chooser {
+    scoreboards: [Scoreboard; SCOREBOARDS],
+    /// The instruction that gets its scoreboards, and when it issues.
+    at: u32,
+    cycle: u32,
+    /// Instructions of the block.
+    count: u32,
+}
+
+/// Cycles between two instructions that wait for nothing.
+const ISSUE: u32 = 2;
+
+impl Chooser {
+    /// When an instruction issues that comes later, if it waits for nothing.
+    fn time(&self, later: u32) -> u32 {
+        self.cycle + ISSUE * (later.min(self.count).saturating_sub(self.at))
+    }
+
+    /// Cycles that some instruction waits longer if a scoreboard that is in use guards this too.
+    fn cost(&self, s: usize, wanted: u32, over: u32) -> u32 {
+        let other = self.scoreboards[s];
+        // The first to wait waits for both, and nothing later does.
+        if other.waiter <= wanted {
+            over.saturating_sub(other.over.max(self.time(other.waiter)))
+        } else {
+            other.over.saturating_sub(over.max(self.time(wanted)))
+        }
+    }
+
+    /// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is taken; if none is
+    /// free, the one where sharing lets instructions wait least.
+    fn pick(&self, state: &Pending, wanted: u32, over: u32, from: u8) -> usize {
+        let others = || bits(from);
+        if wanted != BEYOND
+            && let Some(s) = others().find(|&s| !state.is_free(s) && self.scoreboards[s].waiter == wanted)
+        {
+            return s;
+        }
+        if let Some(s) = others().find(|&s| state.is_free(s)) {
+            return s;
+        }
+        let distance = |s: usize| self.scoreboards[s].waiter.abs_diff(wanted);
+        others().min_by_key(|&s| (self.cost(s, wanted, over), distance(s))).unwrap_or(0)
+    }
+
+    /// A scoreboard for something that takes so many cycles.
+    fn take(&mut self, state: &Pending, wanted: u32, cycles: u32, from: u8) -> u8 {
+        let over = self.cycle + cycles;
+        let s = self.pick(state, wanted, over, from);
+        let shared = &mut self.scoreboards[s];
+        *shared = match state.is_free(s) {
+            true => Scoreboard { waiter: wanted, over },
+            false => Scoreboard { waiter: shared.waiter.min(wanted), over: shared.over.max(over) },
+        };
+        s as u8
+    }
 }
 
 /// Gives each setter of a block its scoreboards, of those that are free for it.
-///
-/// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is
-/// taken; if none is free, the one whose first waiter comes at or after this one's own and nearest to it, so
-/// that no instruction waits for a younger one than it needs; failing that, the one with the last waiter.
 fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending, free: u8) {
-    let requests = requests(facts, later);
+    let (requests, next) = requests(facts, later);
     let mut state = entry.clone();
-    // The first instruction that will wait for each scoreboard.
-    let mut waiter = [BEYOND; SCOREBOARDS];
+    let first = |s| match state.is_free(s) {
+        true => Scoreboard { waiter: BEYOND, over: 0 },
+        false => Scoreboard { waiter: next.waiter(&state, s), over: BEFORE },
+    };
+    let scoreboards = std::array::from_fn(first);
+    let mut chooser = Chooser { scoreboards, at: 0, cycle: 0, count: facts.len() as u32 };
     for (at, (inst, facts)) in code.blocks[b].insts.iter_mut().zip(facts).enumerate() {
         let waits = state.conflicts(facts) | ordering_waits(facts, &state);
         state.release(waits);
+        let over = bits(waits).map(|s| chooser.scoreboards[s].over).max().unwrap_or(0);
+        (chooser.at, chooser.cycle) = (at as u32, over.max(chooser.cycle));
+        let speed = speed::speed(inst.inst.form);
         let control = &mut inst.inst.control;
         let request = requests[at];
-        let mut take = |wanted: u32, avoid: Option<u8>| -> u8 {
-            let s = pick(&state, &waiter, wanted, free & avoid.map_or(!0, |s| !(1 << s)));
-            waiter[s] = if state.is_free(s) { wanted } else { waiter[s].min(wanted) };
-            s as u8
-        };
         let next = at as u32 + 1;
         let fence = |told| (facts.fences_late == Some(told)).then_some(next);
-        control.write_sb = request.result.or(fence(Told::Written)).map(|wanted| take(wanted, None));
-        control.read_sb = request.source.or(fence(Told::Read)).map(|wanted| take(wanted, control.write_sb));
+        let result = request.result.or(fence(Told::Written));
+        control.write_sb = result.map(|wanted| chooser.take(&state, wanted, speed.result, free));
+        let source = request.source.or(fence(Told::Read));
+        let others = free & control.write_sb.map_or(!0, |s| !(1 << s));
+        control.read_sb = source.map(|wanted| chooser.take(&state, wanted, speed.release, others));
         match facts.ends_copies {
             Some(Told::Written) => control.write_sb = Some(COPIES),
             Some(Told::Read) => control.read_sb = Some(COPIES),
             None => {}
         }
         record(&mut state, facts, control.write_sb, control.read_sb);
+        chooser.cycle += ISSUE.max(facts.issue.into());
     }
 }
 
-fn pick(state: &Pending, waiter: &[u32; SCOREBOARDS], wanted: u32, from: u8) -> usize {
-    let others = || bits(from);
-    if wanted != BEYOND
-        && let Some(s) = others().find(|&s| !state.is_free(s) && waiter[s] == wanted)
-    {
-        return s;
-    }
-    if let Some(s) = others().find(|&s| state.is_free(s)) {
-        return s;
-    }
-    others()
-        .filter(|&s| waiter[s] >= wanted)
-        .min_by_key(|&s| waiter[s])
-        .or_else(|| others().max_by_key(|&s| waiter[s]))
-        .unwrap_or(0)
-}
+/// When what blocks before have begun is expected to be over.
+const BEFORE: u32 = 100;
 
 /// The registers that may be accessed after a block.
 #[derive(Clone, Default)]
