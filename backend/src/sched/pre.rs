@@ -2,9 +2,10 @@
 //!
 //! A list scheduler per block, from the bottom up, so that the exact number of live lanes is known at every
 //! step: what is below is placed, what it reads and is defined above is live. While registers last it places
-//! what has waited long enough for its users' sake and lies deepest, which floats long-latency loads up and
-//! together; when they run short it places what ends the most ranges. How many registers are short is a matter
-//! of the whole function: the most that any block needs in its original order, or what occupancy does not notice.
+//! what has waited long enough for its users' sake, those in later blocks included, and lies deepest, which
+//! floats long-latency loads up and together; when they run short it places what ends the most ranges. How
+//! many registers are short is a matter of the whole function: the most that any block needs in its original
+//! order, or what occupancy does not notice.
 //!
 //! Before and after: SSA form. Only the order within blocks changes.
 
@@ -265,7 +266,7 @@ impl<'a> Scheduler<'a> {
             limits,
             changes,
             waiting,
-            earliest: vec![0; insts.len()],
+            earliest: graph.later.clone(),
             ready,
             since: vec![0; insts.len()],
             latest: Vec::new(),

@@ -4,7 +4,7 @@ use super::lanes::{Lanes, Touch, Touches};
 use crate::emit::any_form;
 use crate::ori::alias;
 use crate::ori::ir::{Dst, Inst, SrcKind, Value};
-use crate::ori::memory::{Effect, Memory, Space, effect};
+use crate::ori::memory::{Effect, Memory, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::operations::families;
 use rustc_hash::FxHashMap;
@@ -27,6 +27,8 @@ pub(super) struct Graph {
     pub(super) after: Vec<u32>,
     /// Per instruction: cycles from the start of the block until it can issue.
     pub(super) depth: Vec<u32>,
+    /// Per instruction: cycles until a result is there that only later blocks read, where it comes from memory.
+    pub(super) later: Vec<u32>,
 }
 
 impl Graph {
@@ -38,6 +40,7 @@ impl Graph {
             before: vec![Vec::new(); insts.len()],
             after: vec![0; insts.len()],
             depth: vec![0; insts.len()],
+            later: vec![0; insts.len()],
         };
         graph.share();
         let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
@@ -46,12 +49,16 @@ impl Graph {
             let i = i as u32;
             for v in inst.uses().filter_map(|s| s.value()) {
                 if let Some(&def) = defs.get(&v) {
+                    graph.later[def as usize] = 0;
                     let guard = inst.guard.value() == Some(v);
                     graph.edge(def, i, latencies.of(&insts[def as usize].op, guard));
                 }
             }
             order.add(&mut graph, i, inst);
             defs.extend(inst.defs().map(|v| (v, i)));
+            if inst.defs().next().is_some() && memory(&inst.op).is_some() {
+                graph.later[i as usize] = latencies.of(&inst.op, false);
+            }
             let ready = |&(p, wait): &(u32, u32)| graph.depth[p as usize] + wait;
             graph.depth[i as usize] = graph.before[i as usize].iter().map(ready).max().unwrap_or(0);
         }
