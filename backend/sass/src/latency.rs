@@ -316,8 +316,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
     }
     let predicate = matches!(read.file, RegFile::P | RegFile::UP);
     match inst.class(sm) {
-        _ if is_light(sm, inst) || is_long(sm, inst) && predicate => Column::Light,
-        _ if is_long(sm, inst) => Column::Long,
+        // Sums alone read what their unit computes early; ptxas compares it two cycles later.
+        _ if is_long(sm, inst) && inst.form().name == "IADD.64" && !predicate => Column::Long,
+        _ if is_light(sm, inst) || is_long(sm, inst) => Column::Light,
         // Votes, and what computes doubles and halves, read predicates when guards are read.
         Class::Vote | Class::VoteUniform if read.file == RegFile::P => Column::Guard,
         Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
@@ -507,6 +508,8 @@ mod tests {
         }
         let long = "IADD.64 R2, R4, R6";
         assert_eq!(distance(120, long, "IADD.64 R8, R2, R6"), 4);
+        assert_eq!(distance(120, long, "ISETP.GT.S64.AND P0, PT, R2, R6, PT"), 6);
+        assert_eq!(distance(120, long, "SEL.64 R8, R2, R6, P0"), 6);
         assert_eq!(distance(120, long, shift), 5);
         assert_eq!(distance(120, long, chosen), 6);
         let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
