@@ -221,14 +221,14 @@ macro_rules! names {
 }
 
 names! { Row {
-    Alu "alu", Light "light", Long "long", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
+    Alu "alu", Light "light", Long "long", Extreme "extreme", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
     Imma8 "imma8", ToUniform "touniform", ToUniformTold "touniformtold",
 } }
 
 names! { Column {
-    Alu "alu", Light "light", Long "long", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
+    Alu "alu", Light "light", Long "long", Extreme "extreme", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
     Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Predicate64 "predicate64", Tensor "tensor", Accumulate "accumulate",
     Uniform "uniform", Uldc "uldc",
 } }
@@ -244,6 +244,7 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         // Logic reads what halves compare to as soon as what integers do.
         _ if sm.0 >= 120 && inst.form().mnemonic == "HSETP2" => Row::Alu,
         _ if is_light(sm, inst) => Row::Light,
+        _ if is_extreme(sm, inst) => Row::Extreme,
         _ if is_long(sm, inst) => Row::Long,
         Class::Alu => Row::Alu,
         Class::Fma => Row::Fma,
@@ -285,10 +286,14 @@ fn is_light(sm: Sm, inst: &Inst) -> bool {
     }
 }
 
-/// Executed by the unit for integers of 64 bits, which sm_120 has.
+/// Executed by the unit for sums, selections and moves of 64 bits, which sm_120 has.
 fn is_long(sm: Sm, inst: &Inst) -> bool {
-    let name = inst.form().name;
-    sm.0 >= 120 && inst.class(sm) == Class::Alu && (name.ends_with(".64") || name == "IMNMX")
+    sm.0 >= 120 && inst.class(sm) == Class::Alu && inst.form().name.ends_with(".64") && !is_extreme(sm, inst)
+}
+
+/// Executed by the unit for comparisons and extremes of 64 bits, which sm_120 has.
+fn is_extreme(sm: Sm, inst: &Inst) -> bool {
+    sm.0 >= 120 && matches!(inst.form().name, "ISETP.64" | "IMNMX")
 }
 
 /// A product of a matrix with eight rows, not sixteen.
@@ -316,9 +321,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
     }
     let predicate = matches!(read.file, RegFile::P | RegFile::UP);
     match inst.class(sm) {
-        // Sums alone read what their unit computes early; ptxas compares it two cycles later.
-        _ if is_long(sm, inst) && inst.form().name == "IADD.64" && !predicate => Column::Long,
-        _ if is_light(sm, inst) || is_long(sm, inst) => Column::Light,
+        _ if is_long(sm, inst) && !predicate => Column::Long,
+        _ if is_extreme(sm, inst) && !predicate => Column::Extreme,
+        _ if is_light(sm, inst) || is_long(sm, inst) || is_extreme(sm, inst) => Column::Light,
         // Votes, and what computes doubles and halves, read predicates when guards are read.
         Class::Vote | Class::VoteUniform if read.file == RegFile::P => Column::Guard,
         Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
@@ -508,8 +513,14 @@ mod tests {
         }
         let long = "IADD.64 R2, R4, R6";
         assert_eq!(distance(120, long, "IADD.64 R8, R2, R6"), 4);
-        assert_eq!(distance(120, long, "ISETP.GT.S64.AND P0, PT, R2, R6, PT"), 6);
-        assert_eq!(distance(120, long, "SEL.64 R8, R2, R6, P0"), 6);
+        assert_eq!(distance(120, long, "SEL.64 R8, R2, R6, P0"), 4);
+        let extreme = "IMNMX.S64 PT, PT, R2, R4, R6, PT, !PT";
+        for (result, within, across) in [(long, 6, 4), (extreme, 4, 6)] {
+            assert_eq!(distance(120, result, "ISETP.GT.S64.AND P0, PT, R2, R6, PT"), within);
+            assert_eq!(distance(120, result, "IMNMX.U64 PT, PT, R8, R2, R6, PT, !PT"), within);
+            assert_eq!(distance(120, result, "IADD.64 R8, R2, R6"), across);
+            assert_eq!(distance(120, result, "SEL.64 R8, R2, R6, P0"), across);
+        }
         assert_eq!(distance(120, long, shift), 5);
         assert_eq!(distance(120, long, chosen), 6);
         let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
@@ -527,7 +538,7 @@ mod tests {
             for (row, name) in table.iter().zip(Row::NAMES) {
                 let absent = match *name {
                     "halfmma" => *first >= 100,
-                    "long" => *first < 120,
+                    "long" | "extreme" => *first < 120,
                     _ => false,
                 };
                 for cycles in row {
