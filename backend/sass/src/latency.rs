@@ -348,6 +348,7 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         // Predicates of everything else are read when guards are.
         _ if predicate => Column::Guard,
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
+        Class::UniformLoad if inst.form().mnemonic == "R2UR" && sm.0 >= 80 => Column::Alu,
         Class::UniformLoad => Column::Xu,
         _ if ["MATCH", "SYNCS", "WARPGROUP"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => {
             Column::Xu
@@ -497,6 +498,15 @@ mod tests {
         for (sm, cycles) in [(75, 6), (80, 4), (89, 4)] {
             let read = "TEX.LL RZ, R6, R4, R7, 0x0, 0x5c, 2D";
             assert_eq!(distance(sm, "MOV R7, R3", read), cycles, "sm_{sm}");
+        }
+    }
+
+    #[test]
+    fn moves_to_uniform_registers_read_products_later_than_sums() {
+        for sm in [80, 90, 100, 120] {
+            let (sum, product) = ("LOP3.LUT R2, R4, R5, RZ, 0x3c, !PT", "IMAD R2, R4, R5, RZ");
+            assert_eq!(distance(sm, sum, "R2UR UR4, R2"), 4, "sm_{sm}");
+            assert_eq!(distance(sm, product, "R2UR UR4, R2"), 5, "sm_{sm}");
         }
     }
 
