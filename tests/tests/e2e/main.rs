@@ -110,7 +110,7 @@ async fn answers_do_not_wait_for_the_compiler() {
     let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
     let (mut client, _) = Client::start(capabilities, json!({})).await;
     // Some seconds of work for the compiler.
-    let long = "fma.rn.f32 %f4, %f1, %f2, %f3;\nfma.rn.f32 %f2, %f4, %f1, %f3;\n".repeat(5000);
+    let long = "fma.rn.f32 %f4, %f1, %f2, %f3;\nfma.rn.f32 %f2, %f4, %f1, %f3;\n".repeat(8000);
     let (line, _) = place(KERNEL, "fma.rn");
     client.open(URI, &KERNEL.replace("fma.rn.f32      %f4, %f1, %f2, %f3;", &long)).await;
     client.diagnostics(1).await;
