@@ -10,7 +10,7 @@ use crate::CodegenError;
 use crate::emit::takes_uniform;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value, sign_bits};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
 use crate::ori::op::{BARRIER_BITS, Bool, FCmp, ICmp, MatchMode, MemSize, Op, ShfType, Sign, VoteMode, lut};
@@ -374,7 +374,7 @@ impl Legalizer<'_> {
     /// The bits and their sign as a pair.
     fn load_extended(&mut self, func: &mut Function, bits: u32, at: SrcId) -> Src {
         let v = func.new_value(File::R, 2);
-        let halves = [Src::imm(bits), Src::imm(((bits as i32) >> 31) as u32)];
+        let halves = [Src::imm(bits), Src::imm(sign_bits(bits))];
         self.out.push(Inst::new(Op::Pack, &[Dst::Value(v)], &halves, at));
         v.into()
     }

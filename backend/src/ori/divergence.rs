@@ -179,9 +179,7 @@ fn each_use(func: &Function, cfg: &Cfg, mut visit: impl FnMut(Value, User)) {
         for (i, inst) in block.insts.iter().enumerate() {
             inst.uses().filter_map(|s| s.value()).for_each(|v| visit(v, User::Inst(b, i as u32)));
         }
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term
-            && let Some(v) = src.value()
-        {
+        if let Some(v) = block.term.operand().and_then(Src::value) {
             visit(v, User::Term(b));
         }
     }

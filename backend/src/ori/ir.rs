@@ -331,6 +331,11 @@ pub struct Const {
     pub offset: u16,
 }
 
+/// The upper word of a pair that is a word extended by its sign.
+pub const fn sign_bits(low: u32) -> u32 {
+    ((low as i32) >> 31) as u32
+}
+
 /// Operand modifiers; what each means is the operation's own (`neg` is two's complement or the sign bit).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SrcMods {
@@ -357,6 +362,11 @@ impl Src {
     /// An immediate; zero becomes RZ.
     pub const fn imm(bits: u32) -> Src {
         if bits == 0 { Src::ZERO } else { Src::new(SrcKind::Imm(bits)) }
+    }
+
+    /// The immediate that stands for a pair of words where operations extend it by its sign, if there is one.
+    pub fn extended(low: u32, high: u32) -> Option<Src> {
+        (high == sign_bits(low)).then_some(Src::imm(low))
     }
 
     pub const fn constant(bank: u8, offset: u16) -> Src {

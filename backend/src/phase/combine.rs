@@ -15,7 +15,7 @@ use crate::CodegenError;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature::fold_modifiers;
@@ -42,8 +42,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             combiner.resolve(b, i);
             combiner.visit(b, i);
         }
-        let term = &mut combiner.func.block_mut(b).term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = term {
+        if let Some(src) = combiner.func.block_mut(b).term.operand_mut() {
             *src = combiner.replaced.resolve(*src);
         }
     }

@@ -329,9 +329,9 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
         for (i, &at) in places.iter().enumerate().rev() {
             let wait = func.block(*b).insts[at].clone();
             let inst = func.block(*b).insts[at + 1].clone();
-            let (here, near_results, near_copies) = renamed(func, &inst);
-            let (mut there, slow_results, _) = renamed(func, &inst);
-            there.dsts.iter_mut().zip(&slow_results).for_each(|(dst, result)| *dst = *result);
+            let (near_results, slow_results) = (own_results(func, &inst), own_results(func, &inst));
+            let near_insts = done_here(func, &inst, &near_results);
+            let there = Inst { dsts: slow_results.iter().copied().collect(), ..inst.clone() };
             let Some(called) = groups::meet_elsewhere(func, &wait, &there) else { continue };
             let after = split(func, *b, at + 2);
             let [near, slow] = [(); 2].map(|()| func.new_block());
@@ -345,7 +345,6 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
                 phis.push(Phi { dst, args: vec![(near, here.into()), (slow, there.into())] });
             }
             func.block_mut(after).phis = phis;
-            let near_insts = [here].into_iter().chain(near_copies).collect();
             for (block, insts) in [(near, near_insts), (slow, called)] {
                 let block = func.block_mut(block);
                 (block.insts, block.term, block.term_src) = (insts, Term::Jump(after), wait.src);
@@ -377,28 +376,33 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     func.layout.extend(far);
 }
 
-/// An operation of the warp with results of its own, and where each thread has them: what is uniform among those that do the
-/// operation together is copied.
-fn renamed(func: &mut Function, inst: &Inst) -> (Inst, Vec<Dst>, Vec<Inst>) {
-    let mut inst = inst.clone();
-    let (mut results, mut copies) = (Vec::new(), Vec::new());
-    for dst in &mut inst.dsts {
-        let Dst::Value(v) = *dst else {
-            results.push(*dst);
-            continue;
-        };
-        let data = func.value(v);
-        let own = func.new_value(data.file, data.width);
-        *dst = Dst::Value(own);
-        if data.file == File::UR {
-            let copy = Dst::Value(func.new_value(File::R, data.width));
-            copies.push(Inst::new(Op::Mov, &[copy], &[own.into()], inst.src));
-            results.push(copy);
-        } else {
-            results.push(*dst);
+/// Results of their own for an operation of the warp, all in registers of the thread.
+fn own_results(func: &mut Function, inst: &Inst) -> Vec<Dst> {
+    let own = |dst: &Dst| match *dst {
+        Dst::Value(v) => {
+            let data = func.value(v);
+            let file = if data.file == File::UR { File::R } else { data.file };
+            Dst::Value(func.new_value(file, data.width))
         }
+        other => other,
+    };
+    inst.dsts.iter().map(own).collect()
+}
+
+/// The operation with these results. What is uniform among the threads that do it together is copied.
+fn done_here(func: &mut Function, inst: &Inst, results: &[Dst]) -> Vec<Inst> {
+    let mut insts = vec![inst.clone()];
+    for (i, result) in results.iter().enumerate() {
+        insts[0].dsts[i] = match inst.dsts[i] {
+            Dst::Value(v) if func.value(v).file == File::UR => {
+                let uniform = func.new_value(File::UR, func.value(v).width);
+                insts.push(Inst::new(Op::Mov, &[*result], &[uniform.into()], inst.src));
+                Dst::Value(uniform)
+            }
+            _ => *result,
+        };
     }
-    (inst, results, copies)
+    insts
 }
 
 /// A value for each thread in place of one that is uniform among threads that come to the block together. Operands that

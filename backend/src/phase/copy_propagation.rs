@@ -39,12 +39,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             copies.note(func, inst);
         }
         func.block_mut(b).insts = insts;
-        let mut term = std::mem::take(&mut func.block_mut(b).term);
-        use crate::ori::ir::Term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut term {
+        if let Some(src) = func.block_mut(b).term.operand_mut() {
             *src = copies.read(*src);
         }
-        func.block_mut(b).term = term;
     }
     // Arguments along back edges were read before their values' definitions were seen.
     for &b in &cfg.order {

@@ -7,7 +7,7 @@ use crate::CodegenError;
 use crate::abi;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Term, Value};
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::phase::edit;
@@ -66,7 +66,7 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
                 inst.uses().for_each(|src| need(src, &mut needed, &mut work));
             }
         }
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term {
+        if let Some(src) = block.term.operand() {
             need(src, &mut needed, &mut work);
         }
     }

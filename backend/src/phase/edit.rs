@@ -2,7 +2,7 @@
 
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature;
@@ -75,18 +75,14 @@ pub fn for_each_use(func: &Function, b: BlockId, mut visit: impl FnMut(&Src)) {
     let block = func.block(b);
     block.phis.iter().flat_map(|phi| &phi.args).for_each(|(_, src)| visit(src));
     block.insts.iter().flat_map(Inst::uses).for_each(&mut visit);
-    if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term {
-        visit(src);
-    }
+    block.term.operand().into_iter().for_each(visit);
 }
 
 pub fn for_each_use_mut(func: &mut Function, b: BlockId, mut visit: impl FnMut(&mut Src)) {
     let block = func.block_mut(b);
     block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| visit(src));
     block.insts.iter_mut().flat_map(Inst::uses_mut).for_each(&mut visit);
-    if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut block.term {
-        visit(src);
-    }
+    block.term.operand_mut().into_iter().for_each(visit);
 }
 
 /// Values and the operands that stand for them.

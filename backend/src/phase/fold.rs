@@ -4,7 +4,7 @@
 //! read in place of the operation, which is left for the removal of dead code.
 
 use crate::CodegenError;
-use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign, VoteMode};
 use crate::ori::signature::{fold_modifiers, special};
 use crate::phase::edit::{Defs, Replacements, known};
@@ -42,8 +42,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
                 replaced.insert(v, src);
             }
         }
-        let term = &mut func.block_mut(b).term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = term {
+        if let Some(src) = func.block_mut(b).term.operand_mut() {
             *src = replaced.resolve(*src);
         }
     }

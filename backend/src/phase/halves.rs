@@ -6,10 +6,11 @@
 
 use crate::CodegenError;
 use crate::emit::encodes;
+use crate::legalize::reversed;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::{Bool, ICmp, Op, Sign, WideSign, lut};
 use crate::phase::copy_propagation::whole_of;
@@ -81,7 +82,7 @@ fn needed_halves(func: &Function, cfg: &Cfg) -> Vec<u8> {
         phis.extend(block.phis.iter().map(|phi| (phi.dst, phi)));
         let roots = block.insts.iter().filter(|inst| !alias::is_removable(&effect(&inst.op)));
         roots.flat_map(Inst::uses).for_each(|src| read(src, &mut work));
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term {
+        if let Some(src) = block.term.operand() {
             read(src, &mut work);
         }
     }
@@ -190,7 +191,7 @@ impl Halves<'_> {
                     new.push(inst);
                 }
             }
-            // Behind the last one.
+            // After the last one.
             while let Some((.., inst)) = added.next_if(|(at, ..)| *at == b) {
                 new.push(inst);
             }
@@ -204,7 +205,7 @@ impl Halves<'_> {
             return Some(whole);
         }
         if let [Some(low), Some(high)] = [known(&parts[0]), known(&parts[1])] {
-            return (high == ((low as i32) >> 31) as u32).then_some(Src::imm(low));
+            return Src::extended(low, high);
         }
         if parts.iter().any(|part| part.mods != SrcMods::NONE) {
             return None;
@@ -213,7 +214,7 @@ impl Halves<'_> {
         is_there(self.tree, place, b, i).then(|| place.value.into())
     }
 
-    /// Where a pair can be made of these so that no register need be copied, but for a known half: behind the instructions
+    /// Where a pair can be made of these so that no register need be copied, but for a known half: after the instructions
     /// of one block that make them.
     fn place(&self, parts: Pair) -> Option<(BlockId, usize)> {
         let mut place: Option<(BlockId, usize)> = None;
@@ -479,7 +480,7 @@ impl Halves<'_> {
         if !is_plain || (sign != Sign::U32 && !is_equality) {
             return None;
         }
-        let low = match (low_cmp == cmp, low_cmp == crate::legalize::reversed(cmp)) {
+        let low = match (low_cmp == cmp, low_cmp == reversed(cmp)) {
             (true, _) => [test.srcs[0], test.srcs[1]],
             (_, true) => [test.srcs[1], test.srcs[0]],
             _ => return None,
@@ -505,7 +506,7 @@ impl Halves<'_> {
             self.dead.insert((at, index));
         }
         match x.kind {
-            SrcKind::Imm(_) => Some((crate::legalize::reversed(cmp), [y, x])),
+            SrcKind::Imm(_) => Some((reversed(cmp), [y, x])),
             _ => Some((cmp, [x, y])),
         }
     }

@@ -6,7 +6,7 @@
 use crate::CodegenError;
 use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
 use crate::phase::edit::{Defs, for_each_use};
 use crate::phases::Context;
@@ -55,7 +55,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         for (i, inst) in block.insts.iter_mut().enumerate() {
             inst.uses_mut().for_each(|src| read(src, i));
         }
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut block.term {
+        if let Some(src) = block.term.operand_mut() {
             read(src, usize::MAX);
         }
         // At the ends of other blocks, or of the pair's.

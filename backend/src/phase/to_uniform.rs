@@ -374,7 +374,7 @@ impl Plan<'_> {
             return None;
         }
         found.carries.push(carry);
-        // Who else reads the carry has the sum for it.
+        // Other readers of the carry still need the sum.
         Some(u32::from(self.uses[carry.index()] > 1))
     }
 }
@@ -478,7 +478,7 @@ impl Rewriter<'_> {
                     if let Some(Dst::Value(carry)) = carry
                         && self.ways.carries.get(&carry) != Some(&true)
                     {
-                        // For who reads the carry.
+                        // Other readers of the carry still need the sum.
                         let mut sum = inst;
                         sum.dsts[0] = Dst::Sink;
                         self.reader(sum);

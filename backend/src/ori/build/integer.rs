@@ -409,10 +409,11 @@ impl<'a> Lowering<'a> {
 
     /// A pair; where a slot extends an immediate to it, the immediate.
     fn pack_extended(&mut self, pair: &[Src; 2]) -> Src {
-        match pair.map(known) {
-            [Some(low), Some(high)] if high == ((low as i32) >> 31) as u32 => Src::imm(low),
-            _ => self.pack(pair),
-        }
+        let number = match pair.map(known) {
+            [Some(low), Some(high)] => Src::extended(low, high),
+            _ => None,
+        };
+        number.unwrap_or_else(|| self.pack(pair))
     }
 
     /// `min` and `max` of pairs of 16-bit integers where the machine has them one by one only.

@@ -1,6 +1,6 @@
 //! Replaces values by the sources they stand for.
 
-use crate::ori::ir::{Const, Function, Src, SrcKind, Term, Value};
+use crate::ori::ir::{Const, Function, Src, SrcKind, Value};
 use crate::ori::signature::fold_modifiers;
 use rustc_hash::FxHashMap;
 
@@ -50,19 +50,8 @@ pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
         for (_, arg) in block.phis.iter_mut().flat_map(|phi| &mut phi.args) {
             *arg = resolve(replaced, *arg);
         }
-        match &mut block.term {
-            Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => {
-                *src = resolve(replaced, *src)
-            }
-            Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => {}
+        if let Some(src) = block.term.operand_mut() {
+            *src = resolve(replaced, *src);
         }
-    }
-}
-
-/// What a terminator reads.
-pub(super) fn terminator_source(term: &Term) -> Option<Src> {
-    match term {
-        Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => Some(*src),
-        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
     }
 }

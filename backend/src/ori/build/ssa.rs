@@ -222,7 +222,7 @@ fn remove_unread(out: &mut Function) {
     let mut work: Vec<Value> = Vec::new();
     for block in &out.blocks {
         work.extend(block.insts.iter().flat_map(Inst::uses).filter_map(Src::value));
-        work.extend(rewrite::terminator_source(&block.term).and_then(|s| s.value()));
+        work.extend(block.term.operand().and_then(Src::value));
     }
     let arguments: FxHashMap<Value, Vec<Value>> = out
         .blocks

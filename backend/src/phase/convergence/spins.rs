@@ -12,7 +12,7 @@ use super::plan::{Plan, edges_inside};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Function, Inst, Src, Term, Value};
+use crate::ori::ir::{BlockId, Function, Inst, Src, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory::{Effect, Kind, Space, effect};
 use crate::ori::op::Op;
@@ -250,8 +250,6 @@ impl Slices<'_> {
     }
 
     fn branch(&self, b: BlockId, work: &mut Vec<Value>) {
-        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &self.func.block(b).term {
-            work.extend(src.value());
-        }
+        work.extend(self.func.block(b).term.operand().and_then(Src::value));
     }
 }
