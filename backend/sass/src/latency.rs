@@ -230,7 +230,7 @@ names! { Row {
 names! { Column {
     Alu "alu", Light "light", Long "long", Extreme "extreme", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
     Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Predicate64 "predicate64", Tensor "tensor", Accumulate "accumulate",
-    Uniform "uniform", Uldc "uldc",
+    Uniform "uniform", Move "move", Uldc "uldc",
 } }
 
 const ROWS: usize = Row::NAMES.len();
@@ -338,7 +338,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Fp64 | Class::Fp64Compare => Column::Fp64,
         Class::Uniform | Class::VoteUniform => Column::Uniform,
         Class::UniformMove if inst.form().mnemonic == "ULDC" => Column::Uldc,
-        Class::UniformMove => Column::Uniform,
+        // It reads uniform registers before what computes in them does.
+        Class::UniformMove => Column::Move,
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma
             if read.role == Role::C =>
         {
@@ -350,6 +351,11 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
         Class::UniformLoad if inst.form().mnemonic == "R2UR" && sm.0 >= 80 => Column::Alu,
         Class::UniformLoad => Column::Xu,
+        // From uniform registers barrier objects get their words later than their addresses.
+        _ if inst.form().mnemonic == "SYNCS" && read.file == RegFile::UR => match read.role {
+            Role::Data => Column::Uldc,
+            _ => Column::Memory,
+        },
         _ if ["MATCH", "SYNCS", "WARPGROUP"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => {
             Column::Xu
         }
@@ -508,6 +514,18 @@ mod tests {
             assert_eq!(distance(sm, sum, "R2UR UR4, R2"), 4, "sm_{sm}");
             assert_eq!(distance(sm, product, "R2UR UR4, R2"), 5, "sm_{sm}");
         }
+    }
+
+    #[test]
+    fn moves_of_uniform_registers_read_early_and_barrier_objects_late() {
+        let sum = "UIADD3 UR4, UR6, 0x1, URZ";
+        for sm in [75, 80, 90] {
+            assert_eq!(distance(sm, sum, "UMOV UR8, UR4"), 7, "sm_{sm}");
+            assert_eq!(distance(sm, sum, "UIADD3 UR8, UR4, 0x1, URZ"), 4, "sm_{sm}");
+            assert_eq!(distance(sm, "UMOV UR4, 0x1", "UMOV UR8, UR4"), 2, "sm_{sm}");
+        }
+        assert_eq!(distance(90, sum, "SYNCS.EXCH.64 URZ, [UR4], UR8"), 9);
+        assert_eq!(distance(90, sum, "SYNCS.EXCH.64 URZ, [UR8], UR4"), 12);
     }
 
     #[test]
