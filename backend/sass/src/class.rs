@@ -162,7 +162,7 @@ impl Inst {
             "BMOV" if sm.0 >= 90 => 5,
             "NANOSLEEP" if sm.0 >= 100 => 5,
             // Until a wait sees the group that it ends.
-            "HGMMA" | "IGMMA" | "QGMMA" if self.get(Field::Scoreboard) == Some(0) => 3,
+            _ if self.is_group_product() && self.get(Field::Scoreboard) == Some(0) => 3,
             "WARPGROUP" => 2,
             // Until other threads are active.
             "BMOV" if self.form().name == "BMOV.32.STATE" && self.form().shape == "b" => 2,
@@ -194,5 +194,19 @@ mod tests {
         let stalls = |sm, text| crate::parse(Sm(sm), text, 0).expect("an instruction").issue_cycles(Sm(sm));
         assert_eq!([75, 89, 90, 120].map(|sm| stalls(sm, "BMOV.32 B5, R0")), [1, 1, 5, 5]);
         assert_eq!([80, 90, 100, 120].map(|sm| stalls(sm, "NANOSLEEP 0x64")), [1, 1, 5, 5]);
+    }
+
+    #[test]
+    fn products_that_end_a_group_stall_until_waits_see_it() {
+        let stalls = |text: &str| crate::parse(Sm(90), text, 0).ok().map(|inst| inst.issue_cycles(Sm(90)));
+        for product in [
+            "HGMMA.64x8x16.F32 R24, gdesc[UR4], R24",
+            "IGMMA.64x8x32.S8.S8 R24, gdesc[UR4], R24",
+            "QGMMA.64x8x32.F32.E5M2.E5M2 R24, gdesc[UR4], R24",
+            "BGMMA.64x8x256.AND.POPC R24, gdesc[UR4], R24",
+        ] {
+            assert_eq!(stalls(product), Some(1), "{product}");
+            assert_eq!(stalls(&format!("{product}, gsb0")), Some(3), "{product}");
+        }
     }
 }
