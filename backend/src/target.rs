@@ -153,6 +153,18 @@ pub struct ClusterWords {
     pub aggregate_shared: u16,
 }
 
+/// The relocations that put an address of 64 bits into code and data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressRelocations {
+    /// Its halves, in instructions.
+    pub low: u32,
+    pub high: u32,
+    /// The whole, in data.
+    pub whole: u32,
+    /// Its lowest byte in data; the kinds of the other seven follow.
+    pub lowest_byte: u32,
+}
+
 /// What a cubin says of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {
@@ -166,6 +178,8 @@ pub struct Cubin {
     pub call_relocation: u32,
     /// The relocation of a place in constant bank 0 that a uniform load reads.
     pub uniform_relocation: u32,
+    /// The relocations of the address of a function that is no kernel, in objects.
+    pub function_address: AddressRelocations,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
@@ -347,6 +361,8 @@ const SM_75: Target = Target {
         workaround_35: false,
         call_relocation: 58,
         uniform_relocation: 66,
+        // R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and R_CUDA_8_0.
+        function_address: AddressRelocations { low: 56, high: 57, whole: 2, lowest_byte: 76 },
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
@@ -401,6 +417,8 @@ const SM_90: Target = Target {
         rela: true,
         workaround_35: false,
         call_relocation: 75,
+        // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED and R_CUDA_UNIFIED_8_0.
+        function_address: AddressRelocations { low: 112, high: 113, whole: 102, lowest_byte: 104 },
         workaround: Some(8),
         counts_bank_0: false,
         ..SM_80.cubin

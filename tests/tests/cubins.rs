@@ -2,10 +2,11 @@
 
 use conformance::case::{self, agrees};
 use conformance::description;
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 use ptx_analysis::Database;
 use ptx_analysis::compile::{LinkOptions, link};
 use ptx_emu::cubin;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Files with functions, their addresses, and calls of the driver's.
@@ -75,5 +76,48 @@ fn kernels_say_which_matrix_instructions_they_have() {
         for (_, other) in records {
             assert_eq!(has(body, other), record == other, "{body}: {other:x?}");
         }
+    }
+}
+
+/// In objects the address of a kernel is that of its descriptor, which launches take; and from sm_90 on a function's is unified.
+#[test]
+fn objects_name_kernels_by_their_descriptors() {
+    const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
+        .visible .entry child() { ret; }\n.visible .func callee() { ret; }\n\
+        .global .u64 table[2] = { child, callee };\n\
+        .visible .entry parent(.param .u64 out) {\n.reg .b64 %d<4>;\nld.param.u64 %d1, [out];\n\
+        mov.u64 %d2, child;\nst.global.u64 [%d1], %d2;\nmov.u64 %d3, callee;\nst.global.u64 [%d1+8], %d3;\nret;\n}\n";
+    // R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64; R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64;
+    // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED.
+    for (number, callee) in
+        [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
+    {
+        let mut db = Database::default();
+        let file = db.add_frozen_file(TEXT);
+        db.set_target_override(Some(ptx_isa::Sm::new(number)));
+        db.set_relocatable(true);
+        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+        let kinds = |name: &str| -> BTreeSet<u32> {
+            let sections = image.sections().filter(|section| {
+                section.name().is_ok_and(|name| name == ".text.parent" || name == ".nv.global.init")
+            });
+            let relocations =
+                sections.flat_map(|section| section.relocations().map(|(_, relocation)| relocation));
+            let named = relocations.filter(|relocation| match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    image.symbol_by_index(index).is_ok_and(|s| s.name() == Ok(name))
+                }
+                _ => false,
+            });
+            named
+                .map(|relocation| match relocation.flags() {
+                    RelocationFlags::Elf { r_type } => r_type.0,
+                    flags => panic!("{flags:?}"),
+                })
+                .collect()
+        };
+        assert_eq!(kinds("child"), BTreeSet::from([62, 63, 35]), "sm_{number}");
+        assert_eq!(kinds("callee"), BTreeSet::from(callee), "sm_{number}");
     }
 }

@@ -2,12 +2,12 @@
 
 use super::Linker;
 use super::elf::SectionId;
-use super::numbers::{R_CUDA_8_0, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
+use super::numbers::{KERNEL_ADDRESS, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
 use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
-use crate::join::Program;
 use crate::layout::{self, Slot};
 use crate::ori::op::Descriptors;
+use crate::target::AddressRelocations;
 use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
 
@@ -65,53 +65,6 @@ fn has_place(v: &Variable) -> bool {
     v.space == Space::Global && v.linkage != Linkage::Extern && v.ty.kind() != TypeKind::Opaque
 }
 
-/// Appends a variable's bytes at offset `at` of a section, and its relocations.
-fn append_variable(
-    program: &Program<'_>,
-    relocatable: bool,
-    data: &mut Data,
-    at: u64,
-    v: &Variable,
-) -> Result<(), CodegenError> {
-    data.bytes.resize(at as usize, 0);
-    let empty = Init::default();
-    let init = v.init.as_ref().unwrap_or(&empty);
-    data.bytes.extend(&init.bytes);
-    data.bytes.resize((at + v.size) as usize, 0);
-    for reloc in &init.relocs {
-        let symbol = match reloc.symbol {
-            Name::Global(symbol) => symbol,
-            Name::Function(function) if relocatable => {
-                let kind = kind_of(v, reloc, [R_CUDA_64, R_CUDA_8_0])?;
-                let symbol = Referent::Extern(Slot::Function(function));
-                data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
-                continue;
-            }
-            Name::Function(function) => {
-                let number = program.address(function).unwrap_or(0);
-                let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
-                let start = (at + reloc.at) as usize;
-                let (size, first) = (usize::from(reloc.size), usize::from(reloc.byte));
-                let field = data.bytes.get_mut(start..start + size);
-                let (Some(field), Some(bytes)) = (field, bytes.get(first..first + size)) else {
-                    let what = format!("an address outside of '{}'", v.name);
-                    return Err(CodegenError::internal(SrcId(0), "cubin", what));
-                };
-                field.copy_from_slice(bytes);
-                continue;
-            }
-            _ => {
-                let what = format!("the address of a parameter in the initialiser of '{}'", v.name);
-                return Err(CodegenError::unsupported(SrcId(0), what));
-            }
-        };
-        let kind = kind_of(v, reloc, [R_CUDA_G64, R_CUDA_G8_0])?;
-        let symbol = Referent::Variable(symbol);
-        data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
-    }
-    Ok(())
-}
-
 /// The relocation for a whole address or for one of its bytes. The kinds for the bytes are consecutive, lowest byte
 /// first.
 fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
@@ -138,6 +91,56 @@ fn alignment(v: &Variable) -> Result<u64, CodegenError> {
 }
 
 impl Linker<'_> {
+    /// The relocations of the address of a function in an object.
+    pub(super) fn function_address(&self, function: u32) -> AddressRelocations {
+        match self.env.functions.get(function as usize) {
+            Some(signature) if signature.entry => KERNEL_ADDRESS,
+            _ => self.target.cubin.function_address,
+        }
+    }
+
+    /// Appends a variable's bytes at offset `at` of a section, and its relocations.
+    fn append_variable(&self, data: &mut Data, at: u64, v: &Variable) -> Result<(), CodegenError> {
+        data.bytes.resize(at as usize, 0);
+        let empty = Init::default();
+        let init = v.init.as_ref().unwrap_or(&empty);
+        data.bytes.extend(&init.bytes);
+        data.bytes.resize((at + v.size) as usize, 0);
+        for reloc in &init.relocs {
+            let symbol = match reloc.symbol {
+                Name::Global(symbol) => symbol,
+                Name::Function(function) if self.options.relocatable => {
+                    let kinds = self.function_address(function);
+                    let kind = kind_of(v, reloc, [kinds.whole, kinds.lowest_byte])?;
+                    let symbol = Referent::Extern(Slot::Function(function));
+                    data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
+                    continue;
+                }
+                Name::Function(function) => {
+                    let number = self.program.address(function).unwrap_or(0);
+                    let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
+                    let start = (at + reloc.at) as usize;
+                    let (size, first) = (usize::from(reloc.size), usize::from(reloc.byte));
+                    let field = data.bytes.get_mut(start..start + size);
+                    let (Some(field), Some(bytes)) = (field, bytes.get(first..first + size)) else {
+                        let what = format!("an address outside of '{}'", v.name);
+                        return Err(CodegenError::internal(SrcId(0), "cubin", what));
+                    };
+                    field.copy_from_slice(bytes);
+                    continue;
+                }
+                _ => {
+                    let what = format!("the address of a parameter in the initialiser of '{}'", v.name);
+                    return Err(CodegenError::unsupported(SrcId(0), what));
+                }
+            };
+            let kind = kind_of(v, reloc, [R_CUDA_G64, R_CUDA_G8_0])?;
+            let symbol = Referent::Variable(symbol);
+            data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
+        }
+        Ok(())
+    }
+
     /// Bank 4: the addresses of all global variables, and those of functions that any kernel reads.
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
         let mut symbols: Vec<Slot> =
@@ -166,8 +169,9 @@ impl Linker<'_> {
 
     pub(super) fn constant_data(&mut self) -> Result<Option<Data>, CodegenError> {
         let mut data = Data::default();
-        for (at, i) in layout::const_layout(self.env) {
-            let v = &self.env.variables[i as usize];
+        let env = self.env;
+        for (at, i) in layout::const_layout(env) {
+            let v = &env.variables[i as usize];
             if at.saturating_add(v.size) > layout::BANK_BYTES {
                 return Err(CodegenError::Limit {
                     at: SrcId(0),
@@ -176,7 +180,7 @@ impl Linker<'_> {
             }
             alignment(v)?;
             self.places[i as usize] = Some((SectionId(0), at));
-            append_variable(self.program, self.options.relocatable, &mut data, at, v)?;
+            self.append_variable(&mut data, at, v)?;
         }
         Ok(data.if_any())
     }
@@ -205,7 +209,7 @@ impl Linker<'_> {
                         what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
                     });
                 }
-                append_variable(self.program, self.options.relocatable, &mut data, at, v)?;
+                self.append_variable(&mut data, at, v)?;
                 init_align = init_align.max(align);
                 at
             } else {

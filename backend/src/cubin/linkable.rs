@@ -98,9 +98,10 @@ struct Open {
 
 impl Open {
     /// It takes the address of a function. A return address has the function's own name too, and an addend.
-    fn takes_function(&self) -> bool {
+    fn takes_function(&self, target: &Target) -> bool {
         let is_function = matches!(self.named, Named::Own(_) | Named::Foreign(_));
-        self.kind == R_CUDA_ABS32_LO_32 && is_function && self.addend == 0
+        let is_address = [target.cubin.function_address.low, KERNEL_ADDRESS.low].contains(&self.kind);
+        is_address && is_function && self.addend == 0
     }
 }
 
@@ -521,7 +522,7 @@ impl Linker<'_> {
             || open
                 .iter()
                 .flatten()
-                .any(|reloc| reloc.takes_function() || matches!(reloc.named, Named::Driver(_)))
+                .any(|reloc| reloc.takes_function(self.target) || matches!(reloc.named, Named::Driver(_)))
             || self.functions.iter().any(|f| !indirect_calls(f).is_empty())
     }
 
@@ -625,19 +626,22 @@ impl Linker<'_> {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
                 }
                 LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
+                LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {
+                    let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    let kinds = self.function_address(function);
+                    (if high { kinds.high } else { kinds.low }, named, i64::from(offset))
+                }
                 LinkTo::Symbol(Link { symbol, offset, high }) => {
                     let (named, space) = match symbol {
-                        Name::Function(function) => (
-                            by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?,
-                            None,
-                        ),
                         Name::Global(g) => {
                             (Named::Variable(g), self.env.variables.get(g as usize).map(|v| v.space))
                         }
                         Name::Local(l) => {
                             (Named::Local(i, l), f.input.locals.get(l as usize).map(|v| v.space))
                         }
-                        Name::Param(_) | Name::Return(_) => return Err(wrong("a symbol has no place")),
+                        Name::Function(_) | Name::Param(_) | Name::Return(_) => {
+                            return Err(wrong("a symbol has no place"));
+                        }
                     };
                     let kind = match space {
                         _ if crate::layout::opaque(self.env, f.input, symbol).is_some() => {
@@ -692,8 +696,10 @@ impl Linker<'_> {
         let call = self.target.cubin.call_relocation;
         let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
         pairs(calls.collect(), &mut words);
-        let takes: Vec<(Named, Named)> =
-            each().filter(|(_, r)| r.takes_function()).map(|(i, r)| (Named::Own(i), r.named)).collect();
+        let takes: Vec<(Named, Named)> = each()
+            .filter(|(_, r)| r.takes_function(self.target))
+            .map(|(i, r)| (Named::Own(i), r.named))
+            .collect();
         let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
             Name::Function(i) => by_index(self.env, i),
             _ => None,

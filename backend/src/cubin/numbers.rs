@@ -1,5 +1,7 @@
 //! Section types and flags, symbol kinds and relocations of cubins: those of ELF, and NVIDIA's own.
 
+use crate::target::AddressRelocations;
+
 pub(super) const SHT_PROGBITS: u32 = 1;
 pub(super) const SHT_RELA: u32 = 4;
 pub(super) const SHT_NOTE: u32 = 7;
@@ -46,6 +48,11 @@ pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
+/// The address of a kernel is that of its descriptor, which launches take: R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32,
+/// R_CUDA_FUNC_DESC_64 and R_CUDA_FUNC_DESC_8_0.
+pub(super) const KERNEL_ADDRESS: AddressRelocations =
+    AddressRelocations { low: 62, high: 63, whole: 35, lowest_byte: 92 };
+
 /// Relocations: the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
 pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
@@ -56,5 +63,4 @@ pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;
 /// The lowest byte of either; the kinds of the other seven follow.
-pub(super) const R_CUDA_8_0: u32 = 76;
 pub(super) const R_CUDA_G8_0: u32 = 84;
