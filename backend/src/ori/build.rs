@@ -164,8 +164,8 @@ struct Lowering<'a> {
     labels: Vec<Option<BlockId>>,
     /// What the wide values were packed from.
     packed: FxHashMap<Value, SmallVec<[Src; 4]>>,
-    /// Words that are one of two constants, and the predicate by which they are the first.
-    chosen: FxHashMap<Value, ([u32; 2], Src)>,
+    /// The bits that words may have set, where they are known not to have all.
+    bits: FxHashMap<Value, u32>,
     temporaries: Vec<Shape>,
     shared: SharedLayout,
     /// The symbols among the facts.
@@ -274,7 +274,7 @@ impl<'a> Lowering<'a> {
             guard: Src::TRUE,
             labels: vec![None; func.labels as usize],
             packed: FxHashMap::default(),
-            chosen: FxHashMap::default(),
+            bits: FxHashMap::default(),
             temporaries: Vec::new(),
             shared,
             slots: FxHashSet::default(),

@@ -109,17 +109,13 @@ impl<'a> Lowering<'a> {
             let any = if copied == 0 { Src::FALSE } else { Src::TRUE };
             return Ok(Part { skip: Src::imm(bytes.wrapping_sub(copied) & (bytes - 1)), any });
         }
+        let any = self.compare(ICmp::Ne, false, copied, Src::ZERO);
         // All or nothing is a matter of the predicate alone.
-        if let Some(&(numbers, cond)) = copied.value().and_then(|v| self.chosen.get(&v)) {
-            match numbers {
-                [all, 0] if all == bytes => return Ok(Part { skip: Src::ZERO, any: cond }),
-                [0, all] if all == bytes => return Ok(Part { skip: Src::ZERO, any: cond.not() }),
-                _ => {}
-            }
+        if self.bits_of(copied) & (bytes - 1) == 0 {
+            return Ok(Part { skip: Src::ZERO, any });
         }
         let left = self.subtract(Src::imm(bytes), copied);
         let skip = self.lop3(0xc0, left, Src::imm(bytes - 1), Src::ZERO);
-        let any = self.compare(ICmp::Ne, false, copied, Src::ZERO);
         Ok(Part { skip, any })
     }
 

@@ -74,7 +74,11 @@ impl<'a> Lowering<'a> {
             (None, Some(u32::MAX)) if lut == AND => a,
             (None, Some(0)) => a,
             (None, Some(u32::MAX)) if lut == lut::A | lut::B => b,
-            _ => self.lop3(lut, a, b, Src::ZERO),
+            _ => {
+                let result = self.lop3(lut, a, b, Src::ZERO);
+                let bits = if lut == AND { self.bits_of(a) & self.bits_of(b) } else { u32::MAX };
+                self.note_bits(result, bits)
+            }
         }
     }
 

@@ -334,8 +334,30 @@ impl<'a> Lowering<'a> {
             inst.guard = guard;
             inst.old =
                 inst.dsts.iter().map(|d| if matches!(d, Dst::Value(_)) { old } else { Src::UNDEF }).collect();
+            // Elsewhere it is as before.
+            let bits = self.bits_of(src) | self.bits_of(old);
+            if let Some(v) = src.value().filter(|v| self.bits.contains_key(v)) {
+                self.bits.insert(v, bits);
+            }
         }
         fits
+    }
+
+    /// The bits that a word may have set.
+    pub(super) fn bits_of(&self, src: Src) -> u32 {
+        match known(src) {
+            Some(number) => number,
+            None if src.mods != SrcMods::NONE => u32::MAX,
+            None => src.value().and_then(|v| self.bits.get(&v).copied()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Notes that a word has no other bits set than these.
+    pub(super) fn note_bits(&mut self, src: Src, bits: u32) -> Src {
+        if let Some(v) = src.value().filter(|_| bits != u32::MAX && src.mods == SrcMods::NONE) {
+            self.bits.insert(v, bits);
+        }
+        src
     }
 
     /// `yes` where the predicate holds, else `no`; `width` registers.
@@ -344,11 +366,8 @@ impl<'a> Lowering<'a> {
             return yes;
         }
         if width == 1 {
-            let chosen = self.reg(Op::Sel, &[yes, no, cond]);
-            if let (Some(yes), Some(no), Some(v)) = (known(yes), known(no), chosen.value()) {
-                self.chosen.insert(v, ([yes, no], cond));
-            }
-            return chosen;
+            let selected = self.reg(Op::Sel, &[yes, no, cond]);
+            return self.note_bits(selected, self.bits_of(yes) | self.bits_of(no));
         }
         let parts: SmallVec<[Src; 4]> = (0..width)
             .map(|i| {
