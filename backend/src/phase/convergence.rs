@@ -726,6 +726,31 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_that_must_meet_further_outside_leaves_the_barriers_on_its_way() {
+        check(
+            &format!(
+                "{DIVERGENT} JUMP b1\nb1:\nWARPSYNC %v0\nBRA %v1, b1, b2\nb2:\nSTS RZ, RZ, RZ\nBRA %v1, b3, b4\n\
+                b3:\nSTS RZ, RZ, RZ\nJUMP b4\nb4:\nSTS RZ, RZ, RZ\nBRA.U %v1, b1, b5\nb5:\nSTS RZ, RZ, RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b5}
+                  JUMP b6
+                b6:
+                  JUMP b1
+                b1:
+                b2:
+                  %v3:b = BSSY{target=b4}
+                b3:
+                  JUMP b4
+                b4:
+                  BSYNC %v3
+                b5:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
     fn nobody_is_needed_past_an_operation_of_the_whole_warp() {
         check(
             &turns("WARPSYNC %v0", "WARPSYNC 0xffffffff"),

@@ -97,6 +97,7 @@ impl Plan {
             loops: &loops,
             is_last,
             meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
+            places: vec![None; branches.len()],
             branches,
             parting,
             yields: func
@@ -138,6 +139,8 @@ struct Choice<'a> {
     unites: Vec<bool>,
     /// For each branch: where its threads meet, if anywhere, and how many places were tried.
     meets: Vec<(Option<BlockId>, u32)>,
+    /// For each branch: where the barrier would be set for it alone.
+    places: Vec<Option<BlockId>>,
     /// Indexed by block: the barrier that is waited for there.
     barrier_at: Vec<Option<u32>>,
     /// For a block and a meeting point: where [`Choice::climb`] ends.
@@ -187,9 +190,12 @@ impl Choice<'_> {
             }
             for i in 0..self.branches.len() {
                 let at = self.meets[i].0.and_then(|meet| self.barrier_at[meet.index()]);
-                if at.is_some_and(|at| taken_back[at as usize]) {
-                    if round < ROUNDS { self.go_outwards(i) } else { self.meets[i].0 = None }
+                let Some(at) = at.map(|at| at as usize).filter(|at| taken_back[*at]) else { continue };
+                // Branches further inside may do with less of the region.
+                if self.places[i] != Some(plan.barriers[at].place) {
+                    continue;
                 }
+                if round < ROUNDS { self.go_outwards(i) } else { self.meets[i].0 = None }
             }
         }
     }
@@ -261,6 +267,7 @@ impl Choice<'_> {
             while let Some(meet) = self.meets[i].0 {
                 match self.find(self.branches[i], meet) {
                     BarrierPlace::At(place) => {
+                        self.places[i] = Some(place);
                         self.add(plan, Barrier { place, meet });
                         break;
                     }
