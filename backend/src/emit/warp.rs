@@ -160,8 +160,8 @@ impl Emitter<'_> {
             } else {
                 sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
             }
-            // A mask of the whole warp leaves no thread out.
-            if exclusive && mask.kind != SrcKind::Imm(u32::MAX) {
+            // A mask of the whole warp leaves no thread out. Where no form parts threads, results are masked.
+            if exclusive && mask.kind != SrcKind::Imm(u32::MAX) && parts_warps(self.sm) {
                 sync.text(Field::Mode, ".EXCLUSIVE");
             }
             sync

@@ -304,10 +304,6 @@ pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> O
     let mask = *meet.srcs.first()?;
     let at = inst.src;
     let mut insts = Vec::new();
-    // Groups that name different threads part before.
-    if meet.op == (Op::Warpsync { exclusive: true }) {
-        insts.push(meet.clone());
-    }
     let (routine, srcs): (Routine, SmallVec<[Src; 4]>) = match inst.op {
         Op::Vote { .. } => {
             let bit = func.new_value(File::R, 1);
