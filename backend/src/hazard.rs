@@ -204,6 +204,15 @@ fn arrivals_read(code: &[Inst], facts: &mut [Facts]) {
     }
 }
 
+/// The instruction keeps a register in an operand cache that it overwrites, and the next one reads it there.
+fn keeps_old_value(sm: Sm, inst: &Inst, next: &Inst) -> bool {
+    let kept = inst.cached_reads().filter(|(bit, _)| inst.control.reuse >> bit & 1 == 1);
+    kept.into_iter().any(|(bit, read)| {
+        inst.writes(sm).any(|def| def.overlaps(&read))
+            && next.cached_reads().any(|(slot, other)| slot == bit && other.overlaps(&read))
+    })
+}
+
 struct Checker<'a> {
     sm: Sm,
     code: &'a [Inst],
@@ -230,6 +239,11 @@ impl Checker<'_> {
                 report(Kind::IllegalScoreboard);
             }
             if control.reuse != 0 && control.yield_ && inst.class(self.sm) != Class::Texture {
+                report(Kind::IllegalReuse);
+            }
+            if !control.yield_
+                && self.code.get(at + 1).is_some_and(|next| keeps_old_value(self.sm, inst, next))
+            {
                 report(Kind::IllegalReuse);
             }
             if inst.illegal(self.sm).is_some() {

@@ -9,6 +9,7 @@ mod deps;
 pub(crate) mod facts;
 mod list;
 pub mod pre;
+mod reuse;
 mod scoreboards;
 mod stalls;
 pub(crate) mod sweep;
@@ -39,6 +40,9 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
     }
     settle_copies(code, &mut facts);
     deps::assign(code, &facts, checkpoint);
+    if options.reorder {
+        reuse::mark(code);
+    }
 }
 
 /// What arrives at a barrier object after copies.

@@ -53,6 +53,14 @@ impl Inst {
         std::iter::once(guard).chain(operands).flatten()
     }
 
+    /// The registers that the instruction may keep in operand caches, each with its bit of [`crate::Control::reuse`].
+    pub fn cached_reads(&self) -> impl Iterator<Item = (u8, RegUse)> + '_ {
+        self.operands().filter_map(|operand| match operand {
+            Operand::Reg(reg) => Some((reg.reuse?, self.reg_use(reg)?)),
+            _ => None,
+        })
+    }
+
     /// The register that an operand names, if the instruction has the operand: some depend on a modifier, and
     /// then the bits of the field mean nothing without it.
     pub fn register(&self, field: Field) -> Option<u8> {

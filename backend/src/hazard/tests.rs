@@ -236,6 +236,9 @@ fn control_words_and_operands_must_be_legal() {
     let mut reuse = code(&["y5: FADD R0, R1, R2"]);
     reuse[0].control.reuse = 1;
     assert_eq!(check(SM, &reuse, &[])[0].kind, Kind::IllegalReuse);
+    // The next instruction would read what the register held before.
+    assert_eq!(kinds(&["s5: FADD.FTZ R1, R1.reuse, R2", "s5: FADD R3, R1, R2"]), [Kind::IllegalReuse]);
+    assert_eq!(kinds(&["s5: FADD.FTZ R3, R1.reuse, R2", "s5: FADD R4, R1, R2"]), []);
 }
 
 /// Templates of instructions; letters stand for registers.

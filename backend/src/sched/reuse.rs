@@ -1,0 +1,88 @@
+//! Reuse flags: an operand cache keeps a register for the next instruction, which then needs no read port for it.
+//!
+//! A bank of registers, even or odd ones, reads one of them per cycle, so three sources in one bank take three cycles. A cache holds
+//! one register for each bank and operand slot. The next read of the slot takes it from there if it is the same register, and
+//! drops it unless it keeps it in turn. So a register is kept only for the next instruction, if that reads it for certain.
+
+use crate::mach::{Code, MachInst};
+use sass::{Field, Inst, RegFile, Sm};
+
+/// The guard that always holds.
+const PT: u64 = 7;
+const RZ: u8 = 255;
+
+/// Sets the flags, after the stall counts and yields.
+pub(super) fn mark(code: &mut Code) {
+    let sm = code.sm;
+    for block in &mut code.blocks {
+        for at in 1..block.insts.len() {
+            let kept = kept(sm, &block.insts[at - 1], &block.insts[at]);
+            block.insts[at - 1].inst.control.reuse = kept;
+        }
+    }
+}
+
+/// The flags of an instruction, by the next one.
+fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
+    let (inst, next) = (&inst.inst, &next.inst);
+    // Where the warp yields, the bits mean something else.
+    if inst.control.yield_ || !reads_at_issue(sm, inst) || !reads_at_issue(sm, next) {
+        return 0;
+    }
+    let stays = |register: u8| {
+        !inst.writes(sm).any(|def| {
+            def.file == RegFile::R && (def.index..def.index.saturating_add(def.count)).contains(&register)
+        })
+    };
+    let again = |bit: u8, read: sass::RegUse| {
+        let same = next
+            .cached_reads()
+            .any(|(slot, other)| slot == bit && (other.index, other.count) == (read.index, read.count));
+        same && read.index != RZ && (read.index..read.index.saturating_add(read.count)).all(stays)
+    };
+    inst.cached_reads().filter(|(bit, read)| again(*bit, *read)).fold(0, |flags, (bit, _)| flags | 1 << bit)
+}
+
+/// The instruction reads its sources through the caches, whatever the guard.
+fn reads_at_issue(sm: Sm, inst: &Inst) -> bool {
+    let always =
+        inst.get(Field::Guard).is_none_or(|guard| guard == PT) && inst.get(Field::GuardNot).unwrap_or(0) == 0;
+    always && !inst.is_variable(sm) && !inst.reads_late(sm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mach::Effect;
+
+    fn flags(first: &str, second: &str) -> u8 {
+        let inst = |text| MachInst {
+            inst: sass::parse(Sm(90), text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message)),
+            src: None,
+            target: None,
+            link: None,
+            effect: Effect::None,
+        };
+        kept(Sm(90), &inst(first), &inst(second))
+    }
+
+    #[test]
+    fn what_the_next_instruction_reads_in_the_same_slot_is_kept() {
+        assert_eq!(flags("FFMA R0, R2, R4, R0", "FFMA R1, R2, R5, R1"), 0b001);
+        assert_eq!(flags("FFMA R0, R2, R4, R6", "FFMA R1, R2, R4, R6"), 0b111);
+        assert_eq!(flags("FFMA R0, R2, R4, R0", "FFMA R1, R4, R2, R1"), 0);
+        assert_eq!(flags("FFMA R0, R2, 2, R6", "FFMA R1, R3, 2, R6"), 0b100);
+        assert_eq!(flags("IMAD.WIDE.U32 R8, R2, R4, R6", "IMAD.WIDE.U32 R10, R3, R4, R6"), 0b110);
+        assert_eq!(flags("IMAD.WIDE.U32 R8, R2, R4, R6", "IADD3 R10, R3, R4, R6"), 0b010);
+    }
+
+    #[test]
+    fn what_is_overwritten_or_perhaps_not_read_is_not_kept() {
+        assert_eq!(flags("FFMA R2, R2, R4, R0", "FFMA R1, R2, R5, R1"), 0);
+        assert_eq!(flags("FFMA R0, R2, R4, R0", "@P0 FFMA R1, R2, R5, R1"), 0);
+        assert_eq!(flags("@P0 FFMA R0, R2, R4, R0", "FFMA R1, R2, R5, R1"), 0);
+        assert_eq!(flags("FADD R0, R2, R4", "MUFU.RCP R1, R2"), 0);
+        assert_eq!(flags("FADD R0, RZ, R4", "FADD R1, RZ, R5"), 0);
+        assert_eq!(flags("STS [R2], R4", "FADD R1, R2, R5"), 0);
+    }
+}
