@@ -1,13 +1,14 @@
 //! Selects one machine operation for several: multiply-add, shift-add, three-input sums and logic, 64-bit address
-//! arithmetic, comparisons with the logic of their results, signs of floats into operands.
+//! arithmetic, comparisons with the logic of their results, signs of floats into operands, two roundings to halves.
 //!
 //! Before and after: SSA. One pass in reverse postorder over definitions; an operation takes in what computes its
 //! operands where nothing else reads that (or where doing so costs nothing), and what is left over dies. The
-//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`].
+//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`], [`packs`].
 
 mod extremes;
 mod floats;
 mod logic;
+mod packs;
 mod pairs;
 mod sums;
 
@@ -99,6 +100,7 @@ impl Combiner<'_> {
         }
         match inst.op {
             Op::Pack if inst.srcs.len() == 2 => self.pair(b, i),
+            Op::Prmt => self.packed_halves(b, i),
             Op::Iadd3 { x: false } => self.sum(b, i),
             Op::Iadd3 { x: true } => self.carried_product(b, i),
             Op::Lop3 { .. } | Op::Lop3P { .. } => self.logic(b, i),
