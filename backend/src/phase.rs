@@ -1,6 +1,7 @@
 //! One file per phase over Ori in SSA form, and what they share. [`crate::phases`] has their order.
 
 pub mod addresses;
+pub mod alone;
 pub mod branches;
 pub mod combine;
 pub mod contract;

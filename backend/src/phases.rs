@@ -68,6 +68,15 @@ pub const PHASES: &[Phase] = &[
     optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")])
         .keeps_flow(),
     optional(
+        "OriDropElections",
+        phase::alone::run,
+        &[
+            ("OriFold", "conjunctions with what is known are gone after it"),
+            ("GvnCse", "equal conjunctions are one after it"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "OriLiveDead",
         phase::dead_code::run,
         &[("OriCopyProp", "values that only copies read are dead after it")],

@@ -1,0 +1,110 @@
+//! Drops the choice of a thread where only one thread executes the code.
+//!
+//! Operations of the uniform datapath whose operands may differ between threads are built as a loop: `ELECT` chooses one
+//! of the threads that are left, and that one's values go into uniform registers. Programs let the thread that
+//! `elect.sync` chose begin copies, so there is one turn of the loop.
+//!
+//! A predicate holds for at most one thread of the warp if `ELECT` gave it for the full mask, or if it is the conjunction of
+//! such a one and others. One thread at most executes what such a branch leads to, as long as that is in the loops of the branch:
+//! threads chosen in different turns might meet further outside.
+//!
+//! Before and after: SSA. The loops become straight code when branches are folded.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
+use crate::ori::op::{Op, lut};
+use crate::phase::edit::{Defs, Replacements};
+use crate::phases::Context;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    let elects = |inst: &Inst| inst.op == Op::Elect;
+    if !cfg.order.iter().any(|b| func.block(*b).insts.iter().any(elects)) {
+        return Ok(());
+    }
+    let tree = context.analyses.dominators(func);
+    let loops = context.analyses.loops(func);
+    let defs = Defs::new(func, cfg);
+    // Threads chosen in different turns of a loop might meet after it.
+    let same_turn = |at: BlockId, b: BlockId| loops.innermost(at).is_none_or(|id| loops.contains(id, b));
+    let mut replaced = Replacements::new(func);
+    for (from, begin) in begins(func, cfg, &defs, &same_turn) {
+        for &b in tree.preorder.iter().filter(|b| tree.dominates(begin, **b) && same_turn(from, **b)) {
+            for inst in func.block(b).insts.iter().filter(|inst| inst.op == Op::Elect && inst.guard.is_true())
+            {
+                if let [Dst::Value(chosen), Dst::Sink] = inst.dsts[..] {
+                    replaced.insert(chosen, Src::TRUE);
+                }
+            }
+        }
+    }
+    replaced.apply(func, cfg);
+    Ok(())
+}
+
+/// Branches by such a predicate, and the blocks that only threads for which it holds come to.
+fn begins(
+    func: &Function,
+    cfg: &Cfg,
+    defs: &Defs,
+    same_turn: &dyn Fn(BlockId, BlockId) -> bool,
+) -> Vec<(BlockId, BlockId)> {
+    let chosen = chosen(func, cfg);
+    let begin = |&b: &BlockId| {
+        let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
+        let to = if cond.mods.not { els } else { then };
+        let cond = Src { mods: SrcMods::NONE, ..cond };
+        let here = |at: BlockId| same_turn(at, b);
+        let has_one_edge = then != els && cfg.preds(to).len() == 1;
+        (has_one_edge && is_of_one(func, defs, &chosen, &here, &cond, DEEPEST)).then_some((b, to))
+    };
+    cfg.order.iter().filter_map(begin).collect()
+}
+
+/// Conjunctions that are looked through.
+const DEEPEST: u32 = 4;
+
+/// The predicates of `ELECT` for all threads of the warp, and where they are made.
+fn chosen(func: &Function, cfg: &Cfg) -> Vec<(Value, BlockId)> {
+    let mut found = Vec::new();
+    for &b in &cfg.order {
+        for pair in func.block(b).insts.windows(2) {
+            let [meet, elect] = pair else { continue };
+            let is_full = matches!(meet.op, Op::Warpsync { .. })
+                && meet.guard.is_true()
+                && meet.srcs[..] == [Src::imm(u32::MAX)];
+            if is_full && meet.src == elect.src && elect.op == Op::Elect && elect.guard.is_true() {
+                found.extend(elect.defs().next().filter(|v| func.value(*v).file == File::P).map(|v| (v, b)));
+            }
+        }
+    }
+    found
+}
+
+/// The predicate holds for at most one thread. `here`: what is made in a block is of the same turn of its loops.
+fn is_of_one(
+    func: &Function,
+    defs: &Defs,
+    chosen: &[(Value, BlockId)],
+    here: &dyn Fn(BlockId) -> bool,
+    src: &Src,
+    depth: u32,
+) -> bool {
+    let Some(v) = src.value().filter(|_| src.mods == SrcMods::NONE) else { return false };
+    if let Some((_, at)) = chosen.iter().find(|(of, _)| *of == v) {
+        return here(*at);
+    }
+    let Some(inst) = defs.inst(func, v).filter(|inst| depth > 0 && inst.guard.is_true()) else {
+        return false;
+    };
+    let Op::Plop3 { lut, .. } = inst.op else { return false };
+    // The first result holds only where this operand does.
+    let implies = |table: u8| lut & !table == 0;
+    inst.dsts.first() == Some(&Dst::Value(v))
+        && inst
+            .srcs
+            .iter()
+            .zip([lut::A, lut::B, lut::C])
+            .any(|(operand, table)| implies(table) && is_of_one(func, defs, chosen, here, operand, depth - 1))
+}
