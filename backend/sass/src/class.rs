@@ -160,7 +160,7 @@ impl Inst {
             "YIELD" if sm.0 >= 90 => 5,
             "DEPBAR" => 4,
             "BMOV" if sm.0 >= 90 => 5,
-            "NANOSLEEP" if sm.0 >= 100 => 5,
+            "NANOSLEEP" if sm.0 >= 90 => 5,
             // Until a wait sees the group that it ends.
             _ if self.is_group_product() && self.get(Field::Scoreboard) == Some(0) => 3,
             "WARPGROUP" => 2,
@@ -193,7 +193,7 @@ mod tests {
     fn moves_of_barriers_and_sleeps_stall() {
         let stalls = |sm, text| crate::parse(Sm(sm), text, 0).expect("an instruction").issue_cycles(Sm(sm));
         assert_eq!([75, 89, 90, 120].map(|sm| stalls(sm, "BMOV.32 B5, R0")), [1, 1, 5, 5]);
-        assert_eq!([80, 90, 100, 120].map(|sm| stalls(sm, "NANOSLEEP 0x64")), [1, 1, 5, 5]);
+        assert_eq!([80, 90, 100, 120].map(|sm| stalls(sm, "NANOSLEEP 0x64")), [1, 5, 5, 5]);
     }
 
     #[test]

@@ -113,22 +113,25 @@ pub enum Spaced {
     Product,
     /// A branch that some threads may take and others not.
     Branch,
+    /// What ends a group of copies to shared memory, or arrives when they are over.
+    Commit,
 }
 
 impl Spaced {
-    pub const ALL: [Spaced; 2] = [Spaced::Product, Spaced::Branch];
+    pub const ALL: [Spaced; 3] = [Spaced::Product, Spaced::Branch, Spaced::Commit];
 
     pub fn of(inst: &Inst) -> Option<Spaced> {
         match inst.form().mnemonic {
             _ if inst.is_group_product() => Some(Spaced::Product),
             "BRA" => Some(Spaced::Branch),
+            "LDGDEPBAR" | "ARRIVES" => Some(Spaced::Commit),
             _ => None,
         }
     }
 
     /// Cycles from the issue of an instruction to that of the next one of this kind. The least that ptxas leaves: to a product 6
     /// after an arrival, and after a product one for every eight columns, less 4; to a branch 4 after a convergence barrier
-    /// is set, from sm_90 on.
+    /// is set, from sm_90 on; to the end of a group 2 after its last copy.
     pub fn after(self, sm: Sm, inst: &Inst) -> u8 {
         match self {
             Spaced::Product if inst.is_group_arrival() => ARRIVAL,
@@ -138,6 +141,7 @@ impl Spaced {
                 (columns / 8).saturating_sub(4) as u8
             }
             Spaced::Branch if sm.0 >= 90 && inst.form().mnemonic == "BSSY" => 4,
+            Spaced::Commit if inst.form().mnemonic == "LDGSTS" => 2,
             _ => 0,
         }
     }

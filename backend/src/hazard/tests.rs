@@ -142,6 +142,25 @@ fn branches_keep_a_distance_from_barriers() {
     assert_eq!(found(80, 2), []);
 }
 
+/// A group of copies ends two cycles after its last copy.
+#[test]
+fn ends_of_groups_keep_a_distance_from_copies() {
+    let found = |sm: u8, stall: u8| {
+        let parse = |(at, text): (usize, &&str)| {
+            let mut inst = sass::parse(Sm(sm), text, at as u64 * 16).expect("an instruction");
+            inst.control.stall = stall;
+            inst
+        };
+        let code: Vec<Inst> =
+            ["LDGSTS.E [R2], desc[UR4][R4.64]", "LDGDEPBAR"].iter().enumerate().map(parse).collect();
+        check(Sm(sm), &code, &[]).iter().map(|hazard| hazard.kind).collect::<Vec<_>>()
+    };
+    for sm in [90, 100, 120] {
+        assert_eq!(found(sm, 1), [Kind::TooClose], "sm_{sm}");
+        assert_eq!(found(sm, 2), [], "sm_{sm}");
+    }
+}
+
 /// Products begin some cycles after the arrival, and the arrival some after what their registers are written by.
 #[test]
 fn products_begin_after_an_arrival() {
