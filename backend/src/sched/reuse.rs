@@ -5,7 +5,7 @@
 //! drops it unless it keeps it in turn. So a register is kept only for the next instruction, if that reads it for certain.
 
 use crate::mach::{Code, MachInst};
-use sass::{Field, Inst, RegFile, Sm};
+use sass::{Class, Field, Inst, RegFile, Sm};
 
 /// The guard that always holds.
 const PT: u64 = 7;
@@ -47,7 +47,8 @@ fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
 fn reads_at_issue(sm: Sm, inst: &Inst) -> bool {
     let always =
         inst.get(Field::Guard).is_none_or(|guard| guard == PT) && inst.get(Field::GuardNot).unwrap_or(0) == 0;
-    always && !inst.is_variable(sm) && !inst.reads_late(sm)
+    let is_control = matches!(inst.class(sm), Class::Branch | Class::Sync);
+    always && !is_control && !inst.is_variable(sm) && !inst.reads_late(sm)
 }
 
 #[cfg(test)]
@@ -84,5 +85,7 @@ mod tests {
         assert_eq!(flags("FADD R0, R2, R4", "MUFU.RCP R1, R2"), 0);
         assert_eq!(flags("FADD R0, RZ, R4", "FADD R1, RZ, R5"), 0);
         assert_eq!(flags("STS [R2], R4", "FADD R1, R2, R5"), 0);
+        assert_eq!(flags("WARPSYNC R2", "FADD R1, R2, R5"), 0);
+        assert_eq!(flags("FADD R1, R2, R5", "WARPSYNC R2"), 0);
     }
 }
