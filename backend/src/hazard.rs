@@ -206,10 +206,10 @@ fn arrivals_read(code: &[Inst], facts: &mut [Facts]) {
 
 /// The instruction keeps a register in an operand cache that it overwrites, and the next one reads it there.
 fn keeps_old_value(sm: Sm, inst: &Inst, next: &Inst) -> bool {
-    let kept = inst.cached_reads().filter(|(bit, _)| inst.control.reuse >> bit & 1 == 1);
+    let kept = inst.cached_reads(sm).filter(|(bit, _)| inst.control.reuse >> bit & 1 == 1);
     kept.into_iter().any(|(bit, read)| {
         inst.writes(sm).any(|def| def.overlaps(&read))
-            && next.cached_reads().any(|(slot, other)| slot == bit && other.overlaps(&read))
+            && next.cached_reads(sm).any(|(slot, other)| slot == bit && other.overlaps(&read))
     })
 }
 
@@ -238,7 +238,11 @@ impl Checker<'_> {
             {
                 report(Kind::IllegalScoreboard);
             }
-            if control.reuse != 0 && control.yield_ && inst.class(self.sm) != Class::Texture {
+            let cached = inst.cached_reads(self.sm).fold(0, |bits, (bit, _)| bits | 1 << bit);
+            if (control.yield_ || control.reuse & !cached != 0)
+                && control.reuse != 0
+                && inst.class(self.sm) != Class::Texture
+            {
                 report(Kind::IllegalReuse);
             }
             if !control.yield_

@@ -54,11 +54,21 @@ impl Inst {
     }
 
     /// The registers that the instruction may keep in operand caches, each with its bit of [`crate::Control::reuse`].
-    pub fn cached_reads(&self) -> impl Iterator<Item = (u8, RegUse)> + '_ {
-        self.operands().filter_map(|operand| match operand {
-            Operand::Reg(reg) => Some((reg.reuse?, self.reg_use(reg)?)),
+    pub fn cached_reads(&self, sm: Sm) -> impl Iterator<Item = (u8, RegUse)> + '_ {
+        let only_b = self.caches_b_only(sm);
+        self.operands().filter_map(move |operand| match operand {
+            Operand::Reg(reg) => Some((reg.reuse.filter(|&bit| !only_b || bit == 1)?, self.reg_use(reg)?)),
             _ => None,
         })
+    }
+
+    /// Matrix products that may keep nothing but their second operand. As nvdisasm 13.0 accepts the words.
+    fn caches_b_only(&self, sm: Sm) -> bool {
+        match self.form().mnemonic {
+            "HMMA" => sm.0 < 80 || sm.0 >= 120,
+            "IMMA" | "QMMA" | "OMMA" => sm.0 >= 120,
+            _ => false,
+        }
     }
 
     /// The register that an operand names, if the instruction has the operand: some depend on a modifier, and

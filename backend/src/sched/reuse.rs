@@ -36,11 +36,11 @@ fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
     };
     let again = |bit: u8, read: sass::RegUse| {
         let same = next
-            .cached_reads()
+            .cached_reads(sm)
             .any(|(slot, other)| slot == bit && (other.index, other.count) == (read.index, read.count));
         same && read.index != RZ && (read.index..read.index.saturating_add(read.count)).all(stays)
     };
-    inst.cached_reads().filter(|(bit, read)| again(*bit, *read)).fold(0, |flags, (bit, _)| flags | 1 << bit)
+    inst.cached_reads(sm).filter(|(bit, read)| again(*bit, *read)).fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
 /// The instruction reads its sources through the caches, whatever the guard.
@@ -57,14 +57,18 @@ mod tests {
     use crate::mach::Effect;
 
     fn flags(first: &str, second: &str) -> u8 {
+        flags_for(Sm(90), first, second)
+    }
+
+    fn flags_for(sm: Sm, first: &str, second: &str) -> u8 {
         let inst = |text| MachInst {
-            inst: sass::parse(Sm(90), text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message)),
+            inst: sass::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message)),
             src: None,
             target: None,
             link: None,
             effect: Effect::None,
         };
-        kept(Sm(90), &inst(first), &inst(second))
+        kept(sm, &inst(first), &inst(second))
     }
 
     #[test]
@@ -87,5 +91,14 @@ mod tests {
         assert_eq!(flags("STS [R2], R4", "FADD R1, R2, R5"), 0);
         assert_eq!(flags("WARPSYNC R2", "FADD R1, R2, R5"), 0);
         assert_eq!(flags("FADD R1, R2, R5", "WARPSYNC R2"), 0);
+    }
+
+    #[test]
+    fn matrix_products_of_some_targets_keep_their_second_operand_alone() {
+        let pair = ("HMMA.16816.F32 R8, R20, R24, R8", "HMMA.16816.F32 R12, R20, R24, R12");
+        assert_eq!(
+            [75, 80, 90, 120].map(|sm| flags_for(Sm(sm), pair.0, pair.1)),
+            [0b011, 0b011, 0b010, 0b010]
+        );
     }
 }
