@@ -32,8 +32,8 @@ pub(super) struct Recorder {
     open: HashMap<Meeting, EventId>,
     /// The event that ended the previous phase.
     over: HashMap<Meeting, EventId>,
-    /// The phase of the cluster's barrier at which a warp has arrived last.
-    arrived: HashMap<(usize, usize), EventId>,
+    /// The phase of a barrier at which a warp has arrived last.
+    arrived: HashMap<((usize, usize), Meeting), EventId>,
     /// Where a warp tested a barrier object without success, and what it had issued before.
     looked: HashMap<(usize, usize), (u32, usize)>,
 }
@@ -77,10 +77,23 @@ impl Recorder {
             events.len() as EventId - 1
         });
         events[event as usize] += 1;
-        if meeting == Meeting::Cluster {
-            self.arrived.insert(self.turn, event);
+        let again = self.arrived.insert((self.turn, meeting), event) == Some(event);
+        if again {
+            self.drop_waits(event);
         }
         self.add(Detail::Arrives(event, when));
+    }
+
+    /// Some threads of the warp wait for an event to which others are still to contribute: the warp goes on.
+    fn drop_waits(&mut self, event: EventId) {
+        let (rank, w) = self.turn;
+        let Some(blocks) = self.trace.clusters.last_mut() else { return };
+        for inst in &mut blocks[rank][w] {
+            let details = &self.trace.details[inst.first as usize..][..usize::from(inst.count)];
+            if matches!(details.last(), Some(Detail::Waits(of, _)) if *of == event) {
+                inst.count -= 1;
+            }
+        }
     }
 
     /// The warp arrives at a barrier of its block, and perhaps waits there.
@@ -198,7 +211,7 @@ impl Block<'_> {
             }
             What::Sync("UCGABAR_ARV") => recorder.arrive(Meeting::Cluster, Arrival::AtOnce),
             What::Sync("UCGABAR_WAIT") => {
-                if let Some(&event) = recorder.arrived.get(&recorder.turn) {
+                if let Some(&event) = recorder.arrived.get(&(recorder.turn, Meeting::Cluster)) {
                     recorder.add(Detail::Waits(event, Wait::Cluster));
                 }
             }
@@ -346,6 +359,19 @@ mod tests {
         poll(&mut recorder);
         let issued: Vec<u32> = recorder.trace.clusters[0][0][0].iter().map(|inst| inst.at).collect();
         assert_eq!(issued, [7, 3, 7]);
+    }
+
+    #[test]
+    fn a_warp_that_arrives_in_parts_waits_after_the_last_one() {
+        let mut recorder = Recorder::default();
+        recorder.begin(1, 1);
+        for _part in 0..2 {
+            recorder.issue((0, 0), 5, true);
+            recorder.meet_block(0, 1, true);
+        }
+        recorder.end_phase(Meeting::Block(0, 1));
+        let [first, second] = recorder.trace.clusters[0][0][0][..] else { panic!("two instructions") };
+        assert_eq!((first.count, second.count), (1, 2));
     }
 
     #[test]
