@@ -3,7 +3,7 @@
 //!
 //! Before and after: SSA. One pass in reverse postorder over definitions; an operation takes in what computes its
 //! operands where nothing else reads that (or where doing so costs nothing), and what is left over dies. The
-//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`], [`packs`].
+//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`], [`mod@packs`].
 
 mod extremes;
 mod floats;
