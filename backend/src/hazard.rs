@@ -238,14 +238,15 @@ impl Checker<'_> {
             {
                 report(Kind::IllegalScoreboard);
             }
-            let cached = inst.cached_reads(self.sm).fold(0, |bits, (bit, _)| bits | 1 << bit);
-            if (control.yield_ || control.reuse & !cached != 0)
-                && control.reuse != 0
+            let cached = || inst.cached_reads(self.sm).fold(0, |bits, (bit, _)| bits | 1 << bit);
+            if control.reuse != 0
                 && inst.class(self.sm) != Class::Texture
+                && (control.yield_ || control.reuse & !cached() != 0)
             {
                 report(Kind::IllegalReuse);
             }
-            if !control.yield_
+            if control.reuse != 0
+                && !control.yield_
                 && self.code.get(at + 1).is_some_and(|next| keeps_old_value(self.sm, inst, next))
             {
                 report(Kind::IllegalReuse);

@@ -178,7 +178,7 @@ pub struct Cubin {
     pub call_relocation: u32,
     /// The relocation of a place in constant bank 0 that a uniform load reads.
     pub uniform_relocation: u32,
-    /// The relocations of the address of a function that is no kernel, in objects.
+    /// The relocations of the address of a function other than a kernel, in objects.
     pub function_address: AddressRelocations,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,

@@ -4,6 +4,9 @@ use crate::inst::Inst;
 use crate::model::*;
 use crate::print::INST_BYTES;
 
+/// The predicate that always holds.
+const PT: u64 = 7;
+
 /// Registers that an instruction uses as one operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegUse {
@@ -37,6 +40,11 @@ impl Inst {
             }
             _ => None,
         })
+    }
+
+    /// Whether it asks for a predicate: other instructions act in every thread.
+    pub fn is_guarded(&self) -> bool {
+        self.get(Field::Guard).is_some_and(|guard| guard != PT) || self.get(Field::GuardNot) == Some(1)
     }
 
     /// Registers written.

@@ -196,7 +196,7 @@ pub(crate) fn is_unconditional(inst: &Inst) -> bool {
     let always = |field, not| {
         inst.get(field).is_none_or(|p| p == PT) && inst.get(not).is_none_or(|negated| negated == 0)
     };
-    always(Field::Guard, Field::GuardNot)
+    !inst.is_guarded()
         && always(Field::Pp, Field::PpNot)
         && always(Field::Pr, Field::PrNot)
         && !matches!(inst.text(Field::Mode), Some(".DIV" | ".CONV"))

@@ -4,7 +4,7 @@
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value, sign_bits};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{At, signature};
@@ -186,7 +186,7 @@ impl Addresses<'_> {
             else {
                 continue;
             };
-            if extension != ((add as i32) >> 31) as u32 {
+            if extension != sign_bits(add) {
                 continue;
             }
             let base = self.whole([low.srcs[base], high.srcs[base]], b, i)?;

@@ -5,11 +5,7 @@
 //! drops it unless it keeps it in turn. So a register is kept only for the next instruction, if that reads it for certain.
 
 use crate::mach::{Code, MachInst};
-use sass::{Class, Field, Inst, RegFile, Sm};
-
-/// The guard that always holds.
-const PT: u64 = 7;
-const RZ: u8 = 255;
+use sass::{Class, Inst, RegUse, Sm};
 
 /// Sets the flags, after the stall counts and yields.
 pub(super) fn mark(code: &mut Code) {
@@ -29,26 +25,19 @@ fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
     if inst.control.yield_ || !reads_at_issue(sm, inst) || !reads_at_issue(sm, next) {
         return 0;
     }
-    let stays = |register: u8| {
-        !inst.writes(sm).any(|def| {
-            def.file == RegFile::R && (def.index..def.index.saturating_add(def.count)).contains(&register)
-        })
-    };
-    let again = |bit: u8, read: sass::RegUse| {
+    let again = |bit: u8, read: RegUse| {
         let same = next
             .cached_reads(sm)
             .any(|(slot, other)| slot == bit && (other.index, other.count) == (read.index, read.count));
-        same && read.index != RZ && (read.index..read.index.saturating_add(read.count)).all(stays)
+        same && !inst.writes(sm).any(|def| def.overlaps(&read))
     };
     inst.cached_reads(sm).filter(|(bit, read)| again(*bit, *read)).fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
 /// The instruction reads its sources through the caches, whatever the guard.
 fn reads_at_issue(sm: Sm, inst: &Inst) -> bool {
-    let always =
-        inst.get(Field::Guard).is_none_or(|guard| guard == PT) && inst.get(Field::GuardNot).unwrap_or(0) == 0;
     let is_control = matches!(inst.class(sm), Class::Branch | Class::Sync);
-    always && !is_control && !inst.is_variable(sm) && !inst.reads_late(sm)
+    !inst.is_guarded() && !is_control && !inst.is_variable(sm) && !inst.reads_late(sm)
 }
 
 #[cfg(test)]

@@ -88,10 +88,14 @@ impl Recorder {
     fn drop_waits(&mut self, event: EventId) {
         let (rank, w) = self.turn;
         let Some(blocks) = self.trace.clusters.last_mut() else { return };
-        for inst in &mut blocks[rank][w] {
+        // The waits before its last arrival were dropped by that.
+        for inst in blocks[rank][w].iter_mut().rev() {
             let details = &self.trace.details[inst.first as usize..][..usize::from(inst.count)];
             if matches!(details.last(), Some(Detail::Waits(of, _)) if *of == event) {
                 inst.count -= 1;
+            }
+            if details.iter().any(|detail| matches!(detail, Detail::Arrives(of, _) if *of == event)) {
+                break;
             }
         }
     }
