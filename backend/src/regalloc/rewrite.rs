@@ -2,17 +2,18 @@
 //!
 //! Phis, packs and copies become parallel copies; what was coalesced vanishes. The copies of an edge are at
 //! the end of the predecessor if that has no other successor, at the start of the successor if that has no
-//! other predecessor, and in a block of their own otherwise.
+//! other predecessor, and in a block of their own otherwise. Those of a loop's back edge are at the end of the predecessor
+//! too where the other way out does not read what they overwrite: a block of their own would cost a branch in each iteration.
 
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, File, Reg, Src, SrcKind, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
 use crate::regalloc::bundle::source_width;
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::{Liveness, Point};
-use crate::regalloc::moves::{Move, sequence};
+use crate::regalloc::moves::{Move, ZERO_PAIR, sequence};
 use crate::regalloc::occupancy::{Occupancy, Registers};
 use rustc_hash::FxHashMap;
 
@@ -126,8 +127,13 @@ pub(crate) fn rewrite(
             placement.operand(src);
         }
     }
+    // Per block: how many of those after it have phis.
+    let mut feeds = vec![0u8; draft.func.blocks.len()];
+    for &b in layout.iter().filter(|b| !draft.func.block(**b).phis.is_empty()) {
+        cfg.preds(b).iter().for_each(|pred| feeds[pred.index()] = feeds[pred.index()].saturating_add(1));
+    }
     for &b in &layout {
-        edges_into(draft, live, cfg, placement, b, |block, at_start, moves, pred| {
+        edges_into(draft, live, cfg, placement, (b, &feeds), |block, at_start, moves, pred| {
             let count = pressure[live.spans[pred.index()].exit() as usize];
             counts.resize(counts.len().max(block.index() + 1), Vec::new());
             let counts = &mut counts[block.index()];
@@ -151,14 +157,14 @@ fn drop_dead(moves: &mut Vec<Move>, placement: &Placement, live: &Liveness, dst:
     });
 }
 
-/// Puts the copies of the edges into `b` in place. `placed` is told of the block, whether they are at its start,
+/// Puts the copies of the edges into `b` in place. `feeds`: per block, how many of those after it have phis. `placed` is told of the block, whether they are at its start,
 /// their number, and the predecessor.
 fn edges_into(
     draft: &mut Draft<'_>,
     live: &Liveness,
     cfg: &Cfg,
     placement: &Placement,
-    b: BlockId,
+    (b, feeds): (BlockId, &[u8]),
     mut placed: impl FnMut(BlockId, bool, usize, BlockId),
 ) -> Result<(), CodegenError> {
     let here = live.spans[b.index()];
@@ -183,8 +189,11 @@ fn edges_into(
             continue;
         }
         let only_successor = matches!(draft.func.block(pred).term, Term::Jump(_));
+        // The copies of the other way out would come after these.
+        let is_early =
+            feeds[pred.index()] == 1 && may_overwrite(draft, live, cfg, placement, (pred, b), &code);
         // A block may jump to itself.
-        let (home, at_start) = if only_successor {
+        let (home, at_start) = if only_successor || is_early {
             (pred, false)
         } else if cfg.preds(b).len() == 1 {
             (b, true)
@@ -202,4 +211,38 @@ fn edges_into(
         }
     }
     Ok(())
+}
+
+/// The copies of the back edge from `pred` to `b` may be done before the branch: neither the branch nor the other way out reads
+/// what they overwrite.
+fn may_overwrite(
+    draft: &Draft<'_>,
+    live: &Liveness,
+    cfg: &Cfg,
+    placement: &Placement,
+    (pred, b): (BlockId, BlockId),
+    code: &[Inst],
+) -> bool {
+    let Term::Branch { cond, then, els, .. } = &draft.func.block(pred).term else { return false };
+    let other = if *then == b { *els } else { *then };
+    let Some(start) = live.spans.get(other.index()).map(|span| span.phi()) else { return false };
+    if cfg.place(b) > cfg.place(pred) || other == b {
+        return false;
+    }
+    let is_free = |reg: Reg| {
+        let occupancy = placement.occupancy.iter().find(|(file, ..)| *file == reg.file);
+        let taken = |point| {
+            occupancy.is_none_or(|(.., occupancy)| occupancy.taken_at(point).contains(reg.index.into()))
+        };
+        cond.kind != SrcKind::Reg(reg) && !taken(start - 1) && !taken(start)
+    };
+    code.iter().all(|inst| {
+        inst.dsts.iter().all(|dst| match *dst {
+            Dst::Reg(reg) => {
+                let lanes = if inst.op == ZERO_PAIR { 2 } else { 1 };
+                (0..lanes).all(|lane| is_free(Reg { index: reg.index + lane, ..reg }))
+            }
+            _ => true,
+        })
+    })
 }

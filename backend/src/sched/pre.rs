@@ -11,6 +11,7 @@
 
 mod graph;
 mod lanes;
+mod ties;
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Inst};
@@ -22,6 +23,7 @@ use graph::{Graph, Latencies};
 use lanes::{Change, Count, Lanes};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
+use ties::Tie;
 
 /// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
 const NOT_LIVE: u32 = 3;
@@ -128,6 +130,7 @@ struct Plan {
     block: BlockId,
     /// Values live at the end.
     end: Vec<u32>,
+    ties: Vec<Tie>,
     original: Count,
     /// Once asked for.
     graph: Option<Graph>,
@@ -142,17 +145,24 @@ impl Plan {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
-        Plan { block: b, end, original, graph: None, narrow: None, is_tight: false }
+        let ties = ties::ties(func, b, lanes, &end);
+        Plan { block: b, end, ties, original, graph: None, narrow: None, is_tight: false }
     }
 
     fn attempt(
         &mut self,
-        insts: &[Inst],
+        func: &Function,
         lanes: &mut Lanes,
         latencies: &mut Latencies,
         limits: Limits,
     ) -> Ordered {
-        let graph = self.graph.get_or_insert_with(|| Graph::new(insts, lanes, latencies));
+        let block = func.block(self.block);
+        let insts = &block.insts;
+        let graph = self.graph.get_or_insert_with(|| {
+            let mut graph = Graph::new(block, lanes, latencies);
+            ties::keep(&mut graph, &self.ties);
+            graph
+        });
         lanes.reset(&self.end);
         let order = Scheduler::new(graph, insts, lanes, limits).run();
         lanes.reset(&self.end);
@@ -165,8 +175,7 @@ impl Plan {
         let original = self.original;
         self.is_tight = original.general + NOT_LIVE > enough;
         if self.is_tight && self.narrow.is_none() {
-            let insts = &func.block(self.block).insts;
-            let (order, peak) = self.attempt(insts, lanes, latencies, Limits::FEWEST);
+            let (order, peak) = self.attempt(func, lanes, latencies, Limits::FEWEST);
             let is_better =
                 peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES);
             self.narrow = Some(is_better.then_some((order, peak)));
@@ -186,8 +195,7 @@ impl Plan {
         latencies: &mut Latencies,
         limit: u32,
     ) -> Option<Vec<u32>> {
-        let insts = &func.block(self.block).insts;
-        if insts.len() < 3 {
+        if func.block(self.block).insts.len() < 3 {
             return None;
         }
         // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
@@ -204,7 +212,7 @@ impl Plan {
             |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
         let mut best: Option<(Vec<u32>, u32)> = None;
         for limits in tries {
-            let (order, peak) = self.attempt(insts, lanes, latencies, limits);
+            let (order, peak) = self.attempt(func, lanes, latencies, limits);
             let excess = excess(peak);
             if best.as_ref().is_none_or(|(_, least)| excess < *least) {
                 best = Some((order, excess));

@@ -3,7 +3,7 @@
 use super::lanes::{Lanes, Touch, Touches};
 use crate::emit::any_form;
 use crate::ori::alias;
-use crate::ori::ir::{Dst, Inst, SrcKind, Value};
+use crate::ori::ir::{Block, Dst, Inst, Src, SrcKind, Value};
 use crate::ori::memory::{Effect, Memory, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::operations::families;
@@ -27,12 +27,13 @@ pub(super) struct Graph {
     pub(super) after: Vec<u32>,
     /// Per instruction: cycles from the start of the block until it can issue.
     pub(super) depth: Vec<u32>,
-    /// Per instruction: cycles until a result is there that only later blocks read, where it comes from memory.
+    /// Per instruction: cycles until a result is there that the branch reads, or later blocks alone where it comes from memory.
     pub(super) later: Vec<u32>,
 }
 
 impl Graph {
-    pub(super) fn new(insts: &[Inst], lanes: &Lanes, latencies: &mut Latencies) -> Graph {
+    pub(super) fn new(block: &Block, lanes: &Lanes, latencies: &mut Latencies) -> Graph {
+        let insts = &block.insts;
         let mut graph = Graph {
             touches: insts.iter().map(|inst| lanes.touches(inst)).collect(),
             sharers: Vec::new(),
@@ -62,6 +63,9 @@ impl Graph {
             let ready = |&(p, wait): &(u32, u32)| graph.depth[p as usize] + wait;
             graph.depth[i as usize] = graph.before[i as usize].iter().map(ready).max().unwrap_or(0);
         }
+        if let Some(&def) = block.term.operand().and_then(Src::value).and_then(|cond| defs.get(&cond)) {
+            graph.later[def as usize] = latencies.of(&insts[def as usize].op, true);
+        }
         graph
     }
 
@@ -88,7 +92,7 @@ impl Graph {
         &self.sharers[self.starts[group] as usize..self.starts[group + 1] as usize]
     }
 
-    fn edge(&mut self, from: u32, to: u32, wait: u32) {
+    pub(super) fn edge(&mut self, from: u32, to: u32, wait: u32) {
         self.before[to as usize].push((from, wait));
         self.after[from as usize] += 1;
     }

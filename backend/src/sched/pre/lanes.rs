@@ -92,6 +92,11 @@ impl Lanes {
         }
     }
 
+    /// The lane of a part of a value.
+    pub(super) fn lane(&self, v: Value, part: u8) -> Option<u32> {
+        (part < self.width[v.index()]).then(|| self.base[v.index()] + u32::from(part))
+    }
+
     fn counter(&mut self, lane: u32) -> Option<&mut u32> {
         match self.file_of_lane[lane as usize] {
             File::R => Some(&mut self.count.general),
@@ -215,6 +220,12 @@ pub(super) struct Touch {
     /// Of a general register; else of a predicate.
     general: bool,
     defined: bool,
+}
+
+impl Touch {
+    pub(super) fn defined(&self) -> bool {
+        self.defined
+    }
 }
 
 pub(super) type Touches = SmallVec<[Touch; 4]>;

@@ -1,0 +1,193 @@
+//! Loop-carried values: the next iteration's value takes the register of this one's where nothing reads the old value after
+//! the new one is made. Otherwise each iteration pays a move, and often a branch to the block that has it.
+
+use super::graph::Graph;
+use super::lanes::Lanes;
+use crate::ori::cfg::for_each_successor;
+use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
+use crate::ori::op::Op;
+use rustc_hash::FxHashMap;
+
+/// Cycles by which the wait for the readers of the old value may lengthen a block: a sum of 64 bits takes that long.
+const LONGER: u32 = 12;
+/// Edges that the search for cycles may follow in a block, per instruction.
+const VISITS: usize = 64;
+
+/// Two lanes that a phi makes one register if they are never live together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tie {
+    /// Of the phi.
+    old: u32,
+    /// Of its argument, which the block makes.
+    new: u32,
+}
+
+/// The phis of the blocks after `b` that the block reads: those of loops that it is a last block of. `end`: the lanes that are
+/// live at its end.
+pub(super) fn ties(func: &Function, b: BlockId, lanes: &Lanes, end: &[u32]) -> Vec<Tie> {
+    let mut ties = Vec::new();
+    let mut makers: Option<FxHashMap<Value, &Inst>> = None;
+    for_each_successor(func, b, |to| {
+        for phi in &func.block(to).phis {
+            let arg = phi.args.iter().find(|(from, _)| *from == b);
+            let Some(arg) = arg.and_then(|(_, arg)| arg.value().map(|_| arg.kind)) else { continue };
+            let makers = makers.get_or_insert_with(|| {
+                let insts = &func.block(b).insts;
+                insts.iter().flat_map(|inst| inst.defs().map(move |v| (v, inst))).collect()
+            });
+            for part in 0..func.value(phi.dst).width {
+                let Some(old) = lanes.lane(phi.dst, part) else { continue };
+                // A value that lives on keeps its register.
+                if let Some(new) = source(func, makers, arg, part).and_then(|(v, part)| lanes.lane(v, part))
+                    && new != old
+                    && !end.contains(&old)
+                {
+                    ties.push(Tie { old, new });
+                }
+            }
+        }
+    });
+    ties
+}
+
+/// The value in the block, and its part, from which packs and copies take a part of an operand.
+fn source(func: &Function, makers: &FxHashMap<Value, &Inst>, kind: SrcKind, part: u8) -> Option<(Value, u8)> {
+    let (mut kind, mut part) = (kind, part);
+    loop {
+        let (v, at) = match kind {
+            SrcKind::Value(v) => (v, part),
+            SrcKind::Part(v, at) => (v, at),
+            _ => return None,
+        };
+        let inst = makers.get(&v)?;
+        match inst.op {
+            Op::Pack => (kind, part) = (inst.srcs.get(usize::from(at))?.kind, 0),
+            Op::Copy => (kind, part) = (inst.srcs.first()?.kind, at),
+            _ => return (at < func.value(v).width).then_some((v, at)),
+        }
+    }
+}
+
+/// Has what makes new values wait for the readers of the old ones, as far as that is possible and hardly lengthens the block.
+pub(super) fn keep(graph: &mut Graph, ties: &[Tie]) {
+    if ties.is_empty() {
+        return;
+    }
+    let count = graph.before.len();
+    let heights = heights(graph);
+    let length = graph.depth.iter().zip(&heights).map(|(depth, height)| depth + height).max().unwrap_or(0);
+    let mut budget = VISITS * count;
+    let mut seen = vec![u32::MAX; count];
+    for (number, tie) in (0..).zip(ties) {
+        let touching = |lane: u32, defined: bool| {
+            let touches = graph.touches.iter().map(move |of| of.iter());
+            (0u32..)
+                .zip(touches)
+                .filter(move |(_, of)| of.clone().any(|t| t.lane == lane && t.defined() == defined))
+                .map(|(i, _)| i)
+        };
+        let Some(maker) = touching(tie.new, true).next() else { continue };
+        let readers: Vec<u32> = touching(tie.old, false).filter(|i| *i != maker).collect();
+        let start = readers.iter().map(|i| graph.depth[*i as usize] + 1).max().unwrap_or(0);
+        if readers.is_empty() || start + heights[maker as usize] > length + LONGER {
+            continue;
+        }
+        // Readers that wait for the new value come after it.
+        let mut work = readers.clone();
+        let mut is_possible = true;
+        while let Some(at) = work.pop() {
+            if at == maker || budget == 0 {
+                is_possible = false;
+                break;
+            }
+            if std::mem::replace(&mut seen[at as usize], number) != number {
+                budget = budget.saturating_sub(graph.before[at as usize].len());
+                work.extend(graph.before[at as usize].iter().map(|(before, _)| *before));
+            }
+        }
+        if is_possible {
+            readers.into_iter().for_each(|reader| graph.edge(reader, maker, 1));
+        }
+    }
+}
+
+/// Per instruction: cycles from its issue until what waits for it is done, in its block or later.
+fn heights(graph: &Graph) -> Vec<u32> {
+    let mut heights = graph.later.clone();
+    for i in (0..heights.len()).rev() {
+        for &(before, wait) in &graph.before[i] {
+            heights[before as usize] = heights[before as usize].max(heights[i] + wait);
+        }
+    }
+    heights
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ori::ir::BlockId;
+    use crate::ori::text;
+    use crate::ori::verify::{Stage, verify};
+    use crate::sched::pre::Plans;
+    use crate::target::Target;
+
+    /// The loop's instructions in their new order, by their places in the text.
+    fn order(body: &str) -> Vec<u32> {
+        let numbered: String =
+            body.lines().zip(1..).map(|(line, i)| format!("{} #{i}\n", line.trim())).collect();
+        let text = format!(
+            "entry \"f\" {{\nb0:\n%v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]\n%v1:r = S2R{{sr=0x21}}\nJUMP b1\nb1:\n\
+             %v2:r2 = phi b0 %v0, b1 %v12\n%v3:r = phi b0 %v1, b1 %v13\n{numbered}BRA %v20, b1, b2\nb2:\nEXIT\n}}"
+        );
+        let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        verify(&func, Stage::Built).expect("is valid");
+        let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
+        Plans::new(&func, target).order(&func, 255, &|| ()).apply(&mut func);
+        verify(&func, Stage::Built).expect("stays valid");
+        func.block(BlockId(1)).insts.iter().map(|inst| inst.src.0).collect()
+    }
+
+    fn place(order: &[u32], inst: u32) -> usize {
+        order.iter().position(|i| *i == inst).expect("is there")
+    }
+
+    #[test]
+    fn the_next_address_comes_after_what_uses_this_one() {
+        let order = order(
+            "%v10:r, %v21:p, _ = IADD3 %v2.0, 0x4, RZ
+             %v11:r, _, _ = IADD3.X %v2.1, RZ, RZ, %v21, PT
+             %v12:r2 = PACK %v10, %v11
+             %v5:r = LDG.E %v2, RZ
+             %v6:r = FADD %v5, %v5
+             STG.E %v2, RZ, %v6
+             %v13:r, _, _ = IADD3 %v3, 0x1, RZ
+             %v20:p, _ = ISETP.LT.AND %v13, c[0x0][0x168], PT",
+        );
+        assert!(place(&order, 1) > place(&order, 6) && place(&order, 2) > place(&order, 6), "{order:?}");
+    }
+
+    /// The old value is read by what needs the new one: they are live together.
+    #[test]
+    fn a_value_that_both_iterations_need_waits_for_nothing() {
+        let order = order(
+            "%v12:r2 = LDG.E.64 %v2, RZ
+             %v6:r = LDG.E %v12, RZ
+             STG.E %v2, RZ, %v6
+             %v13:r, _, _ = IADD3 %v3, 0x1, RZ
+             %v20:p, _ = ISETP.LT.AND %v13, c[0x0][0x168], PT",
+        );
+        assert!(place(&order, 1) < place(&order, 3), "{order:?}");
+    }
+
+    #[test]
+    fn a_counter_does_not_hold_up_the_branch() {
+        let order = order(
+            "%v12:r2 = LDG.E.64 %v2, RZ
+             %v5:r = LDG.E{offset=8} %v2, RZ
+             %v6:r = FADD %v5, %v3
+             STG.E{offset=8} %v12, RZ, %v6
+             %v13:r, _, _ = IADD3 %v3, 0x1, RZ
+             %v20:p, _ = ISETP.LT.AND %v13, c[0x0][0x168], PT",
+        );
+        assert!(place(&order, 6) < place(&order, 4), "{order:?}");
+    }
+}
