@@ -22,6 +22,7 @@ mod warp;
 
 use crate::CodegenError;
 use crate::abi::{self, Preserved};
+use crate::hazard::is_unconditional;
 use crate::input::{RegId, SrcId};
 use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
@@ -40,9 +41,6 @@ use smallvec::SmallVec;
 
 /// The stack pointer.
 const STACK_POINTER: u8 = 1;
-
-/// The predicate that always holds.
-const PT: u64 = 7;
 
 /// Translates an allocated function.
 pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
@@ -153,7 +151,7 @@ impl Emitter<'_> {
     fn end_block(&mut self, target: Option<BlockId>) {
         let insts = std::mem::take(&mut self.out);
         let always =
-            insts.last().is_some_and(|i| i.effect == Effect::Control && i.inst.get(Field::Guard) == Some(PT));
+            insts.last().is_some_and(|i| i.effect == Effect::Control && is_unconditional(&i.inst));
         let next = (!always).then_some(BlockId(self.blocks.len() as u32 + 1));
         let mut successors: SmallVec<[BlockId; 2]> = next.into_iter().chain(target).collect();
         successors.dedup();
@@ -257,8 +255,16 @@ impl Emitter<'_> {
             BranchTarget::Return => return self.return_to_caller(src),
             BranchTarget::Switch => return self.switch(block),
         };
-        let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
-        builder.pred(Field::Guard, &leave.guard);
+        let is_uniform = matches!(leave.guard.kind, SrcKind::Reg(reg) if reg.file == File::UP);
+        let builder = if is_uniform && target.is_some() {
+            let mut builder = Builder::new(self.sm, src, "BRA.U", "")?;
+            builder.pred(Field::Pr, &leave.guard);
+            builder
+        } else {
+            let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
+            builder.pred(Field::Guard, &leave.guard);
+            builder
+        };
         self.out.push(MachInst {
             inst: builder.finish()?,
             src: Some(src),

@@ -16,4 +16,5 @@ pub mod operations;
 pub(crate) mod row;
 pub mod signature;
 pub mod text;
+pub mod together;
 pub mod verify;

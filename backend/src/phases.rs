@@ -199,12 +199,6 @@ pub const PHASES: &[Phase] = &[
         ],
     )
     .keeps_flow(),
-    optional(
-        "OriPropagateVaryingSecond",
-        phase::to_uniform::run,
-        &[("OriDoPredication", "guards come after it")],
-    )
-    .keeps_flow(),
     Phase {
         name: "LateExpandRoutines",
         run: phase::routines::call,
@@ -221,6 +215,18 @@ pub const PHASES: &[Phase] = &[
         result: Stage::Built,
         keeps_flow: false,
     },
+    optional(
+        "OriPropagateVaryingFirst",
+        phase::to_uniform::run_on_carried,
+        &[("LateExpandSyncInstructions", "where threads are together is known after it")],
+    )
+    .keeps_flow(),
+    optional(
+        "OriPropagateVaryingSecond",
+        phase::to_uniform::run,
+        &[("OriDoPredication", "guards come after it")],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateLegalization",
         run: crate::legalize::run,

@@ -5,7 +5,7 @@
 
 use crate::input::SrcId;
 use crate::mach;
-use crate::ori::ir::{BlockId, Function, Src, Term};
+use crate::ori::ir::{BlockId, File, Function, Src, SrcKind, Term};
 use crate::ori::op::Op;
 use smallvec::{SmallVec, smallvec};
 
@@ -110,6 +110,9 @@ impl Plan {
                 if cond.not().is_true() {
                     return always(*if_false);
                 }
+                // Exits have no uniform predicates.
+                let block = |to: BlockId| BranchTarget::Block(self.resolved[to.index()]);
+                let (then, els) = if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
                 // The guarded branch goes where control does not fall through, and exits rather than jumps.
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
                 let (leave, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {
@@ -127,6 +130,10 @@ impl Plan {
             Term::Ret => only(BranchTarget::Return),
         }
     }
+}
+
+fn is_uniform(cond: &Src) -> bool {
+    matches!(cond.kind, SrcKind::Reg(reg) if reg.file == File::UP)
 }
 
 fn only_exits(func: &Function, block: BlockId) -> bool {
@@ -163,8 +170,11 @@ fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
             Op::Bssy { target, .. } => Some(target),
             _ => None,
         });
-        // Who goes to a block that only exits, exits itself, unless a list of targets names it.
-        let is_listed = matches!(block.term, Term::Switch { .. });
+        // Who goes to a block that only exits, exits itself, unless a list of targets or a branch of the uniform datapath names it.
+        let is_listed = match &block.term {
+            Term::Branch { cond, .. } => is_uniform(cond),
+            term => matches!(term, Term::Switch { .. }),
+        };
         let is_needed = |b: &BlockId| is_listed || !only_exits(func, resolved[b.index()]);
         let next = block.term.successors().into_iter().filter(is_needed);
         work.extend(next.chain(meeting).map(|b| resolved[b.index()]));

@@ -297,6 +297,9 @@ operations! {
     Ubmsk "UBMSK" { wrap: bool [".W"] = Wrap } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
     /// The first where the predicate holds.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
+    /// Comparison combined with a predicate.
+    Uisetp "UISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool }
+        [UP] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
     /// The threads that execute it together and whose guard holds have one value. It belongs to these threads: others
     /// that come later overwrite it.

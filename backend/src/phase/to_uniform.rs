@@ -11,23 +11,28 @@
 //!
 //! Before and after: SSA. Instructions whose results nothing reads any more are removed.
 
+mod carried;
+
 use crate::CodegenError;
 use crate::emit::{encodes, takes_uniform};
 use crate::input::SrcId;
-use crate::legalize::exchange;
+use crate::legalize::{exchange, reversed};
 use crate::ori::cfg::Cfg;
-use crate::ori::divergence::Common;
+use crate::ori::divergence::{Common, Divergence};
+use crate::ori::dominators::post_dominators;
 use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::Loops;
-use crate::ori::op::{MemSize, Op};
+use crate::ori::op::{Bool, ICmp, MemSize, Op, Sign};
 use crate::ori::operations::signature;
 use crate::ori::signature::{Accept, SrcSlot, Width};
+use crate::ori::together::Together;
 use crate::phase::copy_propagation::whole_of;
+use crate::phase::dead_code;
 use crate::phase::edit::count_uses;
 use crate::phases::Context;
 use crate::regalloc::live::{Liveness, Point};
 use crate::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 /// Points that a value must live for; an instruction has two.
@@ -41,6 +46,69 @@ const ADDED: u32 = 16;
 const DEEPEST: u32 = 4;
 /// Carries between uniform operations of one block: all may be live at once.
 const CARRIES: usize = 6;
+
+/// What changes from iteration to iteration: see [`carried`].
+pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    if !func.entry {
+        return Ok(());
+    }
+    let (cfg, loops) = (context.analyses.cfg(func), context.analyses.loops(func));
+    if loops.loops.is_empty() {
+        return Ok(());
+    }
+    let dom = context.analyses.dominators(func);
+    let sm = sass::Sm(context.sm.number as u8);
+    let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
+    let uniform_branches = encodes(sm, &UISETP) && context.sm.number >= CERTAIN;
+    let search = carried::Search {
+        func,
+        cfg,
+        sm,
+        common: &Common::new(func, cfg),
+        together: &Together::new(func, cfg, dom, &divergence, context.sm.number >= CERTAIN),
+        uses: count_uses(func, cfg),
+        uniform_branches,
+    };
+    let carried = search.run();
+    if carried.values.is_empty() {
+        return Ok(());
+    }
+    (context.checkpoint)();
+    // Constants are loaded before the outermost loop.
+    let home = |b: BlockId| loops.around(b).last().and_then(|id| dom.parent(loops.get(id).header));
+    let homes = (0..func.blocks.len() as u32).map(|b| home(BlockId(b))).collect();
+    let ways = Ways {
+        of: carried.values.iter().map(|v| (*v, Way::Computed)).collect(),
+        carries: carried.carries.iter().map(|v| (*v, true)).collect(),
+    };
+    let order = cfg.order.clone();
+    let mut rewriter = Rewriter::new(func, sm, ways);
+    rewriter.homes = homes;
+    rewriter.compares = carried.compares;
+    rewriter.wanted = carried.inputs;
+    for &b in &order {
+        for i in 0..rewriter.func.block(b).phis.len() {
+            let dst = rewriter.func.block(b).phis[i].dst;
+            if carried.values.contains(&dst) {
+                let width = rewriter.func.value(dst).width;
+                let there = rewriter.func.new_value(File::UR, width);
+                rewriter.uniform.insert(dst, there);
+                rewriter.func.block_mut(b).phis[i].dst = there;
+            }
+        }
+    }
+    order.iter().for_each(|b| rewriter.block(*b));
+    order.iter().for_each(|b| rewriter.phis(*b));
+    dead_code::remove_dead(func, cfg);
+    Ok(())
+}
+
+/// From here on all threads that set a convergence barrier are together after it, and branches read uniform predicates. ptxas
+/// relies on neither before.
+const CERTAIN: u16 = 100;
+
+/// Any comparison of the uniform datapath.
+const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And };
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let Some(target) = Target::nearest(context.sm) else { return Ok(()) };
@@ -112,16 +180,7 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
     let all = candidates.iter().map(|(v, _)| *v).filter(|v| chosen[v.index()]);
     let ways = Ways::new(func, cfg, sm, &common, (&chosen, all));
     let order = cfg.order.clone();
-    let mut rewriter = Rewriter {
-        func,
-        sm,
-        ways,
-        uniform: FxHashMap::default(),
-        carries: FxHashMap::default(),
-        loaded: FxHashMap::default(),
-        copies: FxHashMap::default(),
-        code: Vec::new(),
-    };
+    let mut rewriter = Rewriter::new(func, sm, ways);
     order.iter().for_each(|b| rewriter.block(*b));
     order.iter().for_each(|b| rewriter.phis(*b));
 }
@@ -461,10 +520,40 @@ struct Rewriter<'a> {
     /// Values that this block has copied to general registers.
     copies: FxHashMap<Value, Value>,
     code: Vec<Inst>,
+    at: BlockId,
+    /// Indexed by block, unless empty: where its constants are loaded rather than in it.
+    homes: Vec<Option<BlockId>>,
+    /// Constants and numbers that are loaded there.
+    hoisted: FxHashMap<(BlockId, SrcKind, u8), Value>,
+    /// Comparisons of uniform registers for a branch.
+    compares: FxHashSet<Value>,
+    /// Values that are wanted in uniform registers too, and those registers.
+    wanted: FxHashSet<Value>,
+    also: FxHashMap<Value, Value>,
 }
 
-impl Rewriter<'_> {
+impl<'a> Rewriter<'a> {
+    fn new(func: &'a mut Function, sm: sass::Sm, ways: Ways) -> Rewriter<'a> {
+        Rewriter {
+            func,
+            sm,
+            ways,
+            uniform: FxHashMap::default(),
+            carries: FxHashMap::default(),
+            loaded: FxHashMap::default(),
+            copies: FxHashMap::default(),
+            code: Vec::new(),
+            at: BlockId(0),
+            homes: Vec::new(),
+            hoisted: FxHashMap::default(),
+            compares: FxHashSet::default(),
+            wanted: FxHashSet::default(),
+            also: FxHashMap::default(),
+        }
+    }
+
     fn block(&mut self, b: BlockId) {
+        self.at = b;
         self.loaded.clear();
         self.copies.clear();
         let insts = std::mem::take(&mut self.func.block_mut(b).insts);
@@ -488,40 +577,86 @@ impl Rewriter<'_> {
                     self.reader(inst.clone());
                     self.move_there(v, inst.src);
                 }
-                None => self.reader(inst),
+                None if inst.defs().any(|v| self.compares.contains(&v)) => self.compare(b, &inst),
+                None => {
+                    let wanted = inst.defs().find(|v| self.wanted.contains(v));
+                    self.reader(inst.clone());
+                    if let Some(v) = wanted {
+                        self.input(v, &inst);
+                    }
+                }
             }
         }
         self.func.block_mut(b).insts = std::mem::take(&mut self.code);
     }
 
+    /// A comparison of the uniform datapath, for the branch at the end of the block.
+    fn compare(&mut self, b: BlockId, inst: &Inst) {
+        let Op::Isetp { mut cmp, sign, bool_, .. } = inst.op else { return };
+        let mut srcs: SmallVec<[Src; 4]> = inst.srcs.iter().take(2).copied().collect();
+        if matches!(srcs[0].kind, SrcKind::Imm(_)) {
+            srcs.swap(0, 1);
+            cmp = reversed(cmp);
+        }
+        srcs.push(Src::TRUE);
+        let op = Op::Uisetp { cmp, sign, bool_ };
+        let holds = self.func.new_value(File::UP, 1);
+        let mut uniform = Inst { srcs, ..Inst::new(op, &[Dst::Value(holds)], &[], inst.src) };
+        self.operands(&mut uniform);
+        self.code.push(uniform);
+        if let Some(cond) = self.func.block_mut(b).term.operand_mut() {
+            cond.kind = SrcKind::Value(holds);
+        }
+    }
+
+    /// A value of the whole block in uniform registers too.
+    fn input(&mut self, v: Value, inst: &Inst) {
+        let is_number = |op: &Op, (i, src): (usize, &Src)| match src.kind {
+            SrcKind::Zero | SrcKind::Pred(_) => true,
+            SrcKind::Imm(_) => takes_number(op, i),
+            SrcKind::Const(_) => matches!(op, Op::Uldc { .. }),
+            _ => false,
+        };
+        let made = counterpart(self.func, inst).filter(|made| {
+            made.dsts.first() == Some(&Dst::Value(v))
+                && made.op != Op::Pack
+                && encodes(self.sm, &made.op)
+                && made.srcs.iter().enumerate().all(|src| is_number(&made.op, src))
+        });
+        match made {
+            Some(mut made) => {
+                let there = self.func.new_value(File::UR, self.func.value(v).width);
+                made.dsts[0] = Dst::Value(there);
+                self.code.push(made);
+                self.also.insert(v, there);
+            }
+            None => {
+                self.move_there(v, inst.src);
+                if let Some(there) = self.uniform.remove(&v) {
+                    self.also.insert(v, there);
+                }
+            }
+        }
+    }
+
     /// What joins take: copies on the edges.
     fn phis(&mut self, b: BlockId) {
-        let uniform = &self.uniform;
-        let phis = &mut self.func.block_mut(b).phis;
-        for (_, src) in phis.iter_mut().flat_map(|phi| &mut phi.args) {
-            replace(uniform, src);
+        let mut phis = std::mem::take(&mut self.func.block_mut(b).phis);
+        for phi in &mut phis {
+            let is_uniform = self.func.value(phi.dst).file == File::UR;
+            for (_, src) in &mut phi.args {
+                replace(&self.uniform, src);
+                if is_uniform {
+                    replace(&self.also, src);
+                }
+            }
         }
+        self.func.block_mut(b).phis = phis;
     }
 
     fn compute(&mut self, v: Value, inst: &Inst) {
         let Some(mut uniform) = counterpart(self.func, inst) else { return };
-        let signature = signature(&uniform.op);
-        for i in 0..uniform.srcs.len() {
-            let src = &mut uniform.srcs[i];
-            replace(&self.uniform, src);
-            replace(&self.carries, src);
-            let loads = match src.kind {
-                SrcKind::Imm(_) => !takes_number(&uniform.op, i),
-                SrcKind::Const(_) => !matches!(uniform.op, Op::Uldc { .. }),
-                _ => false,
-            };
-            if loads {
-                let wide = signature.srcs.get(i).is_some_and(|slot| slot.width == Width::Exactly(2));
-                let mods = src.mods;
-                let loaded = self.load(src.kind, if wide { 2 } else { 1 }, inst.src);
-                uniform.srcs[i] = Src { mods, ..loaded };
-            }
-        }
+        self.operands(&mut uniform);
         let result = self.func.new_value(File::UR, self.func.value(v).width);
         uniform.dsts[0] = Dst::Value(result);
         if let Some(&Dst::Value(carry)) = inst.dsts.get(1)
@@ -535,9 +670,36 @@ impl Rewriter<'_> {
         self.uniform.insert(v, result);
     }
 
+    /// Operands of the uniform datapath for one of its operations.
+    fn operands(&mut self, uniform: &mut Inst) {
+        let signature = signature(&uniform.op);
+        for i in 0..uniform.srcs.len() {
+            let src = &mut uniform.srcs[i];
+            replace(&self.uniform, src);
+            replace(&self.carries, src);
+            replace(&self.also, src);
+            let loads = match src.kind {
+                SrcKind::Imm(_) => !takes_number(&uniform.op, i),
+                SrcKind::Const(_) => !matches!(uniform.op, Op::Uldc { .. }),
+                _ => false,
+            };
+            if loads {
+                let wide = signature.srcs.get(i).is_some_and(|slot| slot.width == Width::Exactly(2));
+                let mods = src.mods;
+                let loaded = self.load(src.kind, if wide { 2 } else { 1 }, uniform.src);
+                uniform.srcs[i] = Src { mods, ..loaded };
+            }
+        }
+    }
+
     /// A number or a constant in uniform registers.
     fn load(&mut self, kind: SrcKind, width: u8, at: SrcId) -> Src {
-        if let Some(&v) = self.loaded.get(&(kind, width)) {
+        let home = self.homes.get(self.at.index()).copied().flatten();
+        let known = match home {
+            Some(home) => self.hoisted.get(&(home, kind, width)),
+            None => self.loaded.get(&(kind, width)),
+        };
+        if let Some(&v) = known {
             return v.into();
         }
         let v = self.func.new_value(File::UR, width);
@@ -547,8 +709,16 @@ impl Rewriter<'_> {
             }
             _ => Inst::new(Op::Umov, &[Dst::Value(v)], &[Src::new(kind)], at),
         };
-        self.code.push(inst);
-        self.loaded.insert((kind, width), v);
+        match home {
+            Some(home) => {
+                self.func.block_mut(home).insts.push(inst);
+                self.hoisted.insert((home, kind, width), v);
+            }
+            None => {
+                self.code.push(inst);
+                self.loaded.insert((kind, width), v);
+            }
+        }
         v.into()
     }
 

@@ -160,7 +160,7 @@ impl Plan {
         let insts = &block.insts;
         let graph = self.graph.get_or_insert_with(|| {
             let mut graph = Graph::new(block, lanes, latencies);
-            ties::keep(&mut graph, &self.ties);
+            ties::keep(&mut graph, &self.ties, &block.insts, lanes);
             graph
         });
         lanes.reset(&self.end);

@@ -97,6 +97,15 @@ impl Lanes {
         (part < self.width[v.index()]).then(|| self.base[v.index()] + u32::from(part))
     }
 
+    /// The instruction makes what is in the lane.
+    pub(super) fn defines(&self, inst: &Inst, lane: u32) -> bool {
+        inst.defs().any(|v| self.lanes(SrcKind::Value(v)).is_some_and(|lanes| lanes.contains(&lane)))
+    }
+
+    pub(super) fn reads(&self, inst: &Inst, lane: u32) -> bool {
+        inst.uses().any(|src| self.lanes(src.kind).is_some_and(|lanes| lanes.contains(&lane)))
+    }
+
     fn counter(&mut self, lane: u32) -> Option<&mut u32> {
         match self.file_of_lane[lane as usize] {
             File::R => Some(&mut self.count.general),
@@ -220,12 +229,6 @@ pub(super) struct Touch {
     /// Of a general register; else of a predicate.
     general: bool,
     defined: bool,
-}
-
-impl Touch {
-    pub(super) fn defined(&self) -> bool {
-        self.defined
-    }
 }
 
 pub(super) type Touches = SmallVec<[Touch; 4]>;

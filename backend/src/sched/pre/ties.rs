@@ -69,7 +69,7 @@ fn source(func: &Function, makers: &FxHashMap<Value, &Inst>, kind: SrcKind, part
 }
 
 /// Has what makes new values wait for the readers of the old ones, as far as that is possible and hardly lengthens the block.
-pub(super) fn keep(graph: &mut Graph, ties: &[Tie]) {
+pub(super) fn keep(graph: &mut Graph, ties: &[Tie], insts: &[Inst], lanes: &Lanes) {
     if ties.is_empty() {
         return;
     }
@@ -79,15 +79,10 @@ pub(super) fn keep(graph: &mut Graph, ties: &[Tie]) {
     let mut budget = VISITS * count;
     let mut seen = vec![u32::MAX; count];
     for (number, tie) in (0..).zip(ties) {
-        let touching = |lane: u32, defined: bool| {
-            let touches = graph.touches.iter().map(move |of| of.iter());
-            (0u32..)
-                .zip(touches)
-                .filter(move |(_, of)| of.clone().any(|t| t.lane == lane && t.defined() == defined))
-                .map(|(i, _)| i)
-        };
-        let Some(maker) = touching(tie.new, true).next() else { continue };
-        let readers: Vec<u32> = touching(tie.old, false).filter(|i| *i != maker).collect();
+        let Some(maker) = insts.iter().position(|inst| lanes.defines(inst, tie.new)) else { continue };
+        let maker = maker as u32;
+        let reads = |(i, inst): (u32, &Inst)| (i != maker && lanes.reads(inst, tie.old)).then_some(i);
+        let readers: Vec<u32> = (0u32..).zip(insts).filter_map(reads).collect();
         let start = readers.iter().map(|i| graph.depth[*i as usize] + 1).max().unwrap_or(0);
         if readers.is_empty() || start + heights[maker as usize] > length + LONGER {
             continue;
