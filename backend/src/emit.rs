@@ -150,8 +150,7 @@ impl Emitter<'_> {
     /// Closes the block being emitted; control continues after it or at `target`.
     fn end_block(&mut self, target: Option<BlockId>) {
         let insts = std::mem::take(&mut self.out);
-        let always =
-            insts.last().is_some_and(|i| i.effect == Effect::Control && is_unconditional(&i.inst));
+        let always = insts.last().is_some_and(|i| i.effect == Effect::Control && is_unconditional(&i.inst));
         let next = (!always).then_some(BlockId(self.blocks.len() as u32 + 1));
         let mut successors: SmallVec<[BlockId; 2]> = next.into_iter().chain(target).collect();
         successors.dedup();

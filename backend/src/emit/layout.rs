@@ -112,7 +112,8 @@ impl Plan {
                 }
                 // Exits have no uniform predicates.
                 let block = |to: BlockId| BranchTarget::Block(self.resolved[to.index()]);
-                let (then, els) = if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
+                let (then, els) =
+                    if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
                 // The guarded branch goes where control does not fall through, and exits rather than jumps.
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
                 let (leave, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {

@@ -11,7 +11,9 @@ use crate::emit::{any_form, encodes};
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, ValueData};
+use crate::ori::loops::Loops;
 use crate::ori::memory::{Kind, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
@@ -33,11 +35,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     for _ in 0..4 {
         (context.checkpoint)();
         let cfg = Cfg::new(func);
+        let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
         let uses = count_uses(func, &cfg);
         let mut changed = false;
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
-            let Some(shape) = Shape::of(func, &cfg, b) else { continue };
+            let Some(shape) = Shape::of(func, &cfg, &loops, b) else { continue };
             if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func, sm) {
                 continue;
             }
@@ -66,7 +69,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(func: &Function, cfg: &Cfg, b: BlockId) -> Option<Shape> {
+    fn of(func: &Function, cfg: &Cfg, loops: &Loops, b: BlockId) -> Option<Shape> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
         // Known branches are another phase's.
         if then == els || then == b || els == b || matches!(cond.kind, SrcKind::Pred(_)) {
@@ -85,9 +88,13 @@ impl Shape {
             (Some(x), _) if x == els => shape(Some(then), None, Some(els)),
             (_, Some(y)) if y == then => shape(None, Some(els), Some(then)),
             _ => {
-                // A side that ends the thread keeps its end: a guarded `EXIT`.
+                // A side that ends the thread keeps its end: a guarded `EXIT`. In a loop each iteration would pay for it.
+                let in_loop = loops.innermost(b).is_some() || loops.is_irreducible(b);
                 let ends = |side: BlockId| {
-                    own(side) && func.block(side).term == Term::Exit && !func.block(side).insts.is_empty()
+                    !in_loop
+                        && own(side)
+                        && func.block(side).term == Term::Exit
+                        && !func.block(side).insts.is_empty()
                 };
                 match (ends(then), ends(els)) {
                     (true, false) => shape(Some(then), None, None),

@@ -95,7 +95,12 @@ impl Search<'_> {
                 *sizes.entry(group).or_default() += 1;
                 let fits = self.can_be_made(&state, v)
                     && self.keeps_carry(&state, v)
-                    && state.readers.get(&v).into_iter().flatten().all(|reader| self.takes(&state, v, *reader));
+                    && state
+                        .readers
+                        .get(&v)
+                        .into_iter()
+                        .flatten()
+                        .all(|reader| self.takes(&state, v, *reader));
                 *fails.entry(group).or_default() |= !fits;
             }
             let kept = state.candidates.iter().copied().filter(|v| {
@@ -183,13 +188,14 @@ impl Search<'_> {
                 let inst = &self.func.block(b).insts[i as usize];
                 let Some(uniform) = counterpart(self.func, inst) else { return false };
                 let sources = uniform.srcs.iter().all(|src| match src.kind {
-                    SrcKind::Value(of) if self.func.value(of).file == File::P => {
-                        self.carry_of(state, src).is_some_and(|(sum, at)| at == b && state.chosen[sum.index()])
-                    }
+                    SrcKind::Value(of) if self.func.value(of).file == File::P => self
+                        .carry_of(state, src)
+                        .is_some_and(|(sum, at)| at == b && state.chosen[sum.index()]),
                     SrcKind::Pred(_) => true,
                     _ => is_known(src),
                 });
-                sources && uniform.srcs.iter().any(|src| src.value().is_some_and(|of| state.chosen[of.index()]))
+                sources
+                    && uniform.srcs.iter().any(|src| src.value().is_some_and(|of| state.chosen[of.index()]))
             }
             None => false,
         }
@@ -270,7 +276,9 @@ impl Search<'_> {
             Reader::Inst(b, _) if self.together.is_last(b) => false,
             Reader::Inst(b, i) => {
                 let inst = &self.func.block(b).insts[i as usize];
-                if inst.old.iter().any(|old| old.value() == Some(v)) || !inst.guard.is_true() && inst.guard.value() == Some(v) {
+                if inst.old.iter().any(|old| old.value() == Some(v))
+                    || !inst.guard.is_true() && inst.guard.value() == Some(v)
+                {
                     return false;
                 }
                 if let Some(&Dst::Value(dst)) = inst.dsts.first()
