@@ -14,6 +14,7 @@ pub mod edit;
 pub mod fold;
 pub mod forward;
 pub mod halves;
+pub mod hoist;
 pub mod join;
 pub mod pairs;
 pub mod predication;

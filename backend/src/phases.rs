@@ -83,6 +83,15 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriHoistInvariantsEarly",
+        phase::hoist::run,
+        &[
+            ("GvnCse", "equal expressions are one after it"),
+            ("OriLiveDead", "what nothing reads is not worth a register"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "OriForwardMemory",
         phase::forward::run,
         &[

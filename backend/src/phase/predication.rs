@@ -324,6 +324,34 @@ mod tests {
     }
 
     #[test]
+    fn what_threads_do_after_a_loop_stays_there() {
+        check(
+            "b1:\nJUMP b3\nb2:\nEXIT\nb3:\n%v2:r = phi b1 %v0, b3 %v3\n%v3:r, _, _ = IADD3 %v2, 0x1, RZ
+            %v4:p, _ = ISETP.LT.AND %v3, 0x40, PT\nBRA %v4, b3, b4\nb4:\nSTS %v0, RZ, %v3\nEXIT",
+            expect![[r#"
+                func "f" {
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:p = ISETP.LT.AND %v0, 0x5, PT
+                  BRA %v1, b1, b2
+                b1:
+                  JUMP b3
+                b2:
+                  EXIT
+                b3:
+                  %v2:r = phi b1 %v0, b3 %v3
+                  %v3:r, _, _ = IADD3 %v2, 0x1, RZ
+                  %v4:p, _ = ISETP.LT.AND %v3, 0x40, PT
+                  BRA %v4, b3, b4
+                b4:
+                  STS %v0, RZ, %v3
+                  EXIT
+                }
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_value_is_written_over_the_other() {
         check(
             "b1:\n%v2:r = IADD3 %v0, 0x1, RZ\nJUMP b2\nb2:\n%v3:r = phi b0 %v0, b1 %v2\nSTS %v0, RZ, %v3\nEXIT",

@@ -1,0 +1,236 @@
+//! Moves out of loops what gives the same result in each iteration and is worth a register.
+//!
+//! The producers of PTX have hoisted what PTX can say. What is left are parts of operations that become several
+//! instructions, such as the reciprocal in a division by a number that the loop does not change. An expression goes as a whole,
+//! before the outermost loop in which nothing it reads changes, if it is made in every iteration.
+//!
+//! Before and after: SSA. No block is added: where control comes to the loop from one block, that computes the expression.
+
+use crate::CodegenError;
+use crate::emit::any_form;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::Tree;
+use crate::ori::ir::{BlockId, Function, Inst, Src, Value};
+use crate::ori::loops::{LoopId, Loops};
+use crate::ori::op::Op;
+use crate::ori::signature::facts;
+use crate::phases::Context;
+use rustc_hash::{FxHashMap, FxHashSet};
+use sass::{Class, Sm};
+
+/// Issue slots that an expression must take to be worth the registers of its result.
+const WORTH: u32 = 8;
+/// Registers that the results of a loop's expressions may take.
+const MOST: u32 = 8;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let loops = context.analyses.loops(func);
+    if loops.loops.is_empty() {
+        return Ok(());
+    }
+    let (cfg, dom) = (context.analyses.cfg(func), context.analyses.dominators(func));
+    let sm = Sm(context.sm.number as u8);
+    // Inner loops first: what leaves one may leave the next.
+    let mut ids: Vec<LoopId> = (0..loops.loops.len() as u32).map(LoopId).collect();
+    ids.sort_by_key(|id| std::cmp::Reverse(loops.get(*id).depth));
+    for id in ids {
+        (context.checkpoint)();
+        if let Some(before) = entry(cfg, loops, id) {
+            hoist(func, (cfg, dom, loops), sm, id, before);
+        }
+    }
+    Ok(())
+}
+
+/// The block outside from which alone control comes to the loop, if it is not in a loop that this one is not in.
+fn entry(cfg: &Cfg, loops: &Loops, id: LoopId) -> Option<BlockId> {
+    let header = loops.get(id).header;
+    let mut outside = cfg.preds(header).iter().copied().filter(|pred| !loops.contains(id, *pred));
+    let (first, second) = (outside.next()?, outside.next());
+    let fits = second.is_none()
+        && loops.innermost(first) == loops.get(id).parent
+        && !loops.is_irreducible(first)
+        && !loops.is_irreducible(header);
+    fits.then_some(first)
+}
+
+/// An instruction whose operands the loop does not change.
+struct Invariant {
+    at: (BlockId, usize),
+    /// Something else than another invariant reads it.
+    is_root: bool,
+    goes: bool,
+}
+
+fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, id: LoopId, before: BlockId) {
+    let header = loops.get(id).header;
+    let mut inside: Vec<BlockId> = loops.blocks_outside(id, |_| false);
+    inside.sort_unstable_by_key(|b| cfg.place(*b));
+    let latches: Vec<BlockId> =
+        cfg.preds(header).iter().copied().filter(|pred| loops.contains(id, *pred)).collect();
+    let mut made: FxHashSet<Value> = FxHashSet::default();
+    for &b in &inside {
+        let block = func.block(b);
+        made.extend(block.phis.iter().map(|phi| phi.dst));
+        made.extend(block.insts.iter().flat_map(Inst::defs));
+    }
+    // In the order of control flow: operands come before what reads them.
+    let mut found: Vec<Invariant> = Vec::new();
+    let mut makers: FxHashMap<Value, usize> = FxHashMap::default();
+    for &b in &inside {
+        let every = latches.iter().all(|latch| dom.dominates(b, *latch));
+        for (i, inst) in func.block(b).insts.iter().enumerate() {
+            let is_known =
+                |src: &Src| src.value().is_none_or(|v| !made.contains(&v) || makers.contains_key(&v));
+            let movable = every
+                && facts(&inst.op).is_pure()
+                && !facts(&inst.op).convergent
+                && !facts(&inst.op).pinned
+                && inst.guard.is_true()
+                && inst.defs().next().is_some()
+                && inst
+                    .uses()
+                    .all(|src| is_known(src) && !matches!(src.kind, crate::ori::ir::SrcKind::Reg(_)))
+                && inst.defs().all(|v| func.value(v).pin.is_none());
+            if movable {
+                inst.defs().for_each(|v| {
+                    makers.insert(v, found.len());
+                });
+                found.push(Invariant { at: (b, i), is_root: false, goes: false });
+            }
+        }
+    }
+    if found.is_empty() {
+        return;
+    }
+    mark_roots(func, cfg, &mut found, &makers);
+    let of = |found: &[Invariant], i: usize| func.block(found[i].at.0).insts[found[i].at.1].clone();
+    let mut left = MOST;
+    for root in 0..found.len() {
+        if !found[root].is_root || found[root].goes {
+            continue;
+        }
+        // Its operands, and theirs.
+        let mut tree = vec![root];
+        let mut next = 0;
+        while let Some(&at) = tree.get(next) {
+            next += 1;
+            for v in of(&found, at).uses().filter_map(Src::value) {
+                if let Some(&maker) = makers.get(&v)
+                    && !tree.contains(&maker)
+                    && !found[maker].goes
+                {
+                    tree.push(maker);
+                }
+            }
+        }
+        let slots: u32 = tree.iter().map(|i| cost(sm, &of(&found, *i))).sum();
+        let lanes: u32 = of(&found, root).defs().map(|v| u32::from(func.value(v).width)).sum();
+        if slots >= WORTH && lanes <= left {
+            left -= lanes;
+            tree.into_iter().for_each(|i| found[i].goes = true);
+        }
+    }
+    let goes: FxHashSet<(BlockId, usize)> = found.iter().filter(|inv| inv.goes).map(|inv| inv.at).collect();
+    let mut moved = Vec::new();
+    for &b in &inside {
+        if !goes.iter().any(|(at, _)| *at == b) {
+            continue;
+        }
+        let insts = std::mem::take(&mut func.block_mut(b).insts);
+        for (i, inst) in insts.into_iter().enumerate() {
+            if goes.contains(&(b, i)) {
+                moved.push(inst);
+            } else {
+                func.block_mut(b).insts.push(inst);
+            }
+        }
+    }
+    func.block_mut(before).insts.extend(moved);
+}
+
+/// Marks those that something else than an invariant of the loop reads.
+fn mark_roots(func: &Function, cfg: &Cfg, found: &mut [Invariant], makers: &FxHashMap<Value, usize>) {
+    let places: FxHashSet<(BlockId, usize)> = found.iter().map(|inv| inv.at).collect();
+    for &b in &cfg.order {
+        let block = func.block(b);
+        let args = block.phis.iter().flat_map(|phi| phi.args.iter().map(|(_, src)| src));
+        let others = block.insts.iter().enumerate().filter(|(i, _)| !places.contains(&(b, *i)));
+        let read = args.chain(others.flat_map(|(_, inst)| inst.uses())).chain(block.term.operand());
+        for v in read.filter_map(Src::value) {
+            if let Some(&maker) = makers.get(&v) {
+                found[maker].is_root = true;
+            }
+        }
+    }
+}
+
+/// In issue slots; units that take many cycles for a warp are worth a register by themselves.
+fn cost(sm: Sm, inst: &Inst) -> u32 {
+    if let Op::Compute { routine } = inst.op {
+        return crate::runtime::body(routine).insts.len() as u32;
+    }
+    match any_form(sm, &inst.op).map(|id| sass::form(id).class) {
+        None => 0,
+        Some(Class::Xu | Class::Fp64 | Class::Fp64Compare) => 8,
+        Some(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::analyses::Analyses;
+    use crate::ori::text;
+    use crate::ori::verify::{Stage, verify};
+
+    /// The blocks in which there are reciprocals after hoisting.
+    fn reciprocals(blocks: &str) -> Vec<u32> {
+        let text = format!("entry \"f\" {{\nb0:\n%v0:r = S2R{{sr=0x21}}\n{blocks}\n}}");
+        let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        verify(&func, Stage::Built).expect("is valid");
+        run(&mut func, &Context::of(80, &Analyses::default())).unwrap();
+        verify(&func, Stage::Built).expect("stays valid");
+        let is_there =
+            |b: &BlockId| func.block(*b).insts.iter().any(|inst| matches!(inst.op, Op::Mufu { .. }));
+        func.layout.iter().copied().filter(is_there).map(|b| b.0).collect()
+    }
+
+    #[test]
+    fn a_reciprocal_of_what_no_loop_changes_leaves_all_loops() {
+        let inside = |source: &str| {
+            reciprocals(&format!(
+                "JUMP b1
+                b1:\n%v1:r = phi b0 RZ, b3 %v4\nJUMP b2
+                b2:\n%v2:r = phi b1 RZ, b2 %v3\n%v5:r = MUFU.RCP {source}\nSTS %v2, RZ, %v5
+                %v3:r, _, _ = IADD3 %v2, 0x4, RZ\n%v6:p, _ = ISETP.LT.AND %v3, 0x40, PT\nBRA %v6, b2, b3
+                b3:\n%v4:r, _, _ = IADD3 %v1, 0x4, RZ\n%v7:p, _ = ISETP.LT.AND %v4, 0x40, PT\nBRA %v7, b1, b4
+                b4:\nEXIT"
+            ))
+        };
+        assert_eq!(inside("%v0"), [0]);
+        assert_eq!(inside("%v1"), [1]);
+        assert_eq!(inside("%v2"), [2]);
+    }
+
+    #[test]
+    fn what_some_iterations_make_stays() {
+        let blocks = "JUMP b1
+            b1:\n%v1:r = phi b0 RZ, b3 %v4\n%v8:p, _ = ISETP.LT.AND %v1, %v0, PT\nBRA %v8, b2, b3
+            b2:\n%v5:r = MUFU.RCP %v0\nSTS %v1, RZ, %v5\nJUMP b3
+            b3:\n%v4:r, _, _ = IADD3 %v1, 0x4, RZ\n%v7:p, _ = ISETP.LT.AND %v4, 0x40, PT\nBRA %v7, b1, b4
+            b4:\nEXIT";
+        assert_eq!(reciprocals(blocks), [2]);
+    }
+
+    /// The block before the loop is in another loop.
+    #[test]
+    fn nothing_goes_into_the_loop_before() {
+        let blocks = "JUMP b1
+            b1:\n%v1:r = phi b0 RZ, b1 %v2\n%v2:r, _, _ = IADD3 %v1, 0x4, RZ\n%v3:p, _ = ISETP.LT.AND %v2, 0x40, PT\nBRA %v3, b1, b2
+            b2:\n%v4:r = phi b1 RZ, b2 %v5\n%v6:r = MUFU.RCP %v0\nSTS %v4, RZ, %v6
+            %v5:r, _, _ = IADD3 %v4, 0x4, RZ\n%v7:p, _ = ISETP.LT.AND %v5, 0x40, PT\nBRA %v7, b2, b3
+            b3:\nEXIT";
+        assert_eq!(reciprocals(blocks), [2]);
+    }
+}
