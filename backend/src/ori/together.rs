@@ -1,8 +1,8 @@
 //! Where all threads of a warp are together that have not ended.
 //!
 //! A warp starts together. Threads part at divergent branches, by masks, by calls and where they yield; they are together
-//! again where they meet at a convergence barrier that was set while they were. Threads that a branch sends to an end do not
-//! count: the others go on together, while those execute their last block.
+//! again after a barrier of the block, and where they meet at a convergence barrier that was set while they were. Threads that
+//! a branch sends to an end do not count: the others go on together, while those execute their last block.
 //!
 //! A uniform register belongs to the warp. What is written to it while threads are together is the same for all of them
 //! until it is written again, which happens together too. So a value may change from iteration to iteration there, if it is
@@ -15,8 +15,10 @@ use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Meeting, Op};
 
 pub struct Together {
-    /// Indexed by block: threads may be apart there.
+    /// Indexed by block: threads may be apart at its start.
     apart: Vec<bool>,
+    /// Indexed by block: the first instruction after one that brings all threads together, if they stay so.
+    united: Vec<Option<usize>>,
     /// Indexed by block: threads may end there while others have gone on.
     last: Vec<bool>,
 }
@@ -31,15 +33,20 @@ impl Together {
         barriers_hold: bool,
     ) -> Together {
         let count = func.blocks.len();
-        let mut result = Together { apart: vec![!func.entry; count], last: vec![false; count] };
+        let mut result =
+            Together { apart: vec![!func.entry; count], united: vec![None; count], last: vec![false; count] };
         if !func.entry {
             return result;
         }
         let barriers = Barriers::new(func, cfg, barriers_hold);
         let mut parting = Vec::new();
         for &b in &cfg.order {
-            let mut parts = func.block(b).insts.iter().any(|inst| parts_threads(func, inst));
+            let insts = &func.block(b).insts;
+            let mut parts = insts.iter().any(|inst| parts_threads(func, inst));
             result.apart[b.index()] |= parts;
+            let bar =
+                insts.iter().rposition(|inst| matches!(inst.op, Op::Bar { .. }) && inst.guard.is_true());
+            result.united[b.index()] = bar.filter(|_| !parts).map(|bar| bar + 1);
             if divergence.branch_diverges(b) {
                 let mut ways = Vec::new();
                 for_each_successor(func, b, |to| {
@@ -59,9 +66,20 @@ impl Together {
         result
     }
 
+    /// The first instruction of the block from which on all threads are together that have not ended; at most one more than
+    /// there are. `None`: they may be apart up to its end.
+    pub fn from(&self, b: BlockId) -> Option<usize> {
+        if self.apart[b.index()] { self.united[b.index()] } else { Some(0) }
+    }
+
     /// All threads that have not ended come to the block together.
-    pub fn at(&self, b: BlockId) -> bool {
-        !self.apart[b.index()]
+    pub fn at_start(&self, b: BlockId) -> bool {
+        self.from(b) == Some(0)
+    }
+
+    /// They leave it together, or part by its branch.
+    pub fn at_end(&self, b: BlockId) -> bool {
+        self.from(b).is_some()
     }
 
     /// Threads may end in the block while others have gone on.
@@ -82,6 +100,9 @@ impl Together {
                     return;
                 }
                 budget -= 1;
+                if at != first && self.united[at.index()].is_some() {
+                    continue;
+                }
                 for_each_successor(func, at, |to| {
                     if !barriers.end(dom, first, to) && seen[to.index()].replace(first) != Some(first) {
                         self.apart[to.index()] = true;

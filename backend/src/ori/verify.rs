@@ -5,13 +5,15 @@
 
 use crate::abi;
 use crate::ori::cfg::Cfg;
-use crate::ori::divergence::Common;
-use crate::ori::dominators::{Tree, dominators};
+use crate::ori::divergence::{Common, Divergence};
+use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
+use crate::ori::loops::Loops;
 use crate::ori::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{self, Accept, Signature, SrcSlot, Width, facts, signature};
 use crate::ori::text;
+use crate::ori::together::Together;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -52,9 +54,28 @@ pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
         for &b in &cfg.order {
             check.block(b, &cfg, &tree);
         }
-        check.uniform_values(&cfg);
+        check.uniform_values(&cfg, &tree);
     }
     if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
+}
+
+/// Indexed by value: it is in a uniform register, and is a join or computed of one.
+fn changing(func: &Function, cfg: &Cfg) -> Vec<bool> {
+    let mut changing = vec![false; func.values.len()];
+    let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
+    for &b in &cfg.order {
+        let phis = func.block(b).phis.iter().map(|phi| phi.dst);
+        phis.filter(|v| is_uniform(*v)).for_each(|v| changing[v.index()] = true);
+    }
+    if changing.contains(&true) {
+        // Definitions come before what reads them, but for what joins take.
+        for inst in cfg.order.iter().flat_map(|b| &func.block(*b).insts) {
+            if inst.uses().any(|src| src.value().is_some_and(|v| changing[v.index()])) {
+                inst.defs().filter(|v| is_uniform(*v)).for_each(|v| changing[v.index()] = true);
+            }
+        }
+    }
+    changing
 }
 
 /// Where a value is defined.
@@ -400,20 +421,28 @@ impl Check<'_> {
     }
 
     /// A uniform value made of what the threads have that execute an operation together is theirs: it is read in its
-    /// block, before anything in which threads wait, while others might make their own. Joins have no uniform registers:
-    /// others of the warp may come another way.
-    fn uniform_values(&mut self, cfg: &Cfg) {
+    /// block, before anything in which threads wait, while others might make their own.
+    ///
+    /// One that changes from iteration to iteration is made where all threads of the warp are together, and not read
+    /// where threads end while others go on.
+    fn uniform_values(&mut self, cfg: &Cfg, tree: &Tree) {
         let func = self.func;
         let common = Common::new(func, cfg);
+        let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
+        let changing = changing(func, cfg);
+        let together = changing.contains(&true).then(|| {
+            let loops = Loops::new(func, cfg, tree);
+            let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, &loops), &loops);
+            Together::new(func, cfg, tree, &divergence, true)
+        });
         let mut of_group = vec![false; func.values.len()];
         let mut kept = vec![false; func.values.len()];
         for &b in &cfg.order {
             let block = func.block(b);
-            let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
-            for phi in block.phis.iter().filter(|phi| is_uniform(phi.dst)) {
-                let reason = "a uniform register, which threads that come another way overwrite";
-                self.error(b, format!("phi %v{}", phi.dst.0), reason);
+            if let Some(together) = &together {
+                self.changing_values(b, cfg, together, &changing);
             }
+            let from = together.as_ref().map_or(Some(0), |together| together.from(b));
             let mut here: Vec<Value> = Vec::new();
             let lost = |src: &Src, of_group: &[bool], kept: &[bool]| {
                 src.value().filter(|v| of_group[v.index()] && !kept[v.index()])
@@ -429,7 +458,8 @@ impl Check<'_> {
                 let source = facts(&inst.op).convergent || matches!(inst.op, Op::S2ur { .. });
                 let source = source && !inst.defs().all(|v| common.is(v));
                 let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
-                if source || inst.uses().any(of) {
+                let made_apart = from.is_none_or(|from| i < from) && inst.defs().any(|v| changing[v.index()]);
+                if source || made_apart || inst.uses().any(of) {
                     for v in inst.defs().filter(|v| is_uniform(*v)) {
                         of_group[v.index()] = true;
                         kept[v.index()] = true;
@@ -443,11 +473,34 @@ impl Check<'_> {
                     self.error(
                         b,
                         String::new(),
-                        format!("%v{} is uniform among other threads behind it", v.0),
+                        format!("%v{} is uniform among other threads after it", v.0),
                     );
                 }
             }
             here.drain(..).for_each(|v| kept[v.index()] = false);
+        }
+    }
+
+    /// Joins in uniform registers, and what is computed of them.
+    fn changing_values(&mut self, b: BlockId, cfg: &Cfg, together: &Together, changing: &[bool]) {
+        let func = self.func;
+        let block = func.block(b);
+        let all_come = together.at_start(b) && cfg.preds(b).iter().all(|pred| together.at_end(*pred));
+        for phi in block.phis.iter().filter(|phi| changing[phi.dst.index()] && !all_come) {
+            let reason = "a uniform register, which threads that come another way overwrite";
+            self.error(b, format!("phi %v{}", phi.dst.0), reason);
+        }
+        if !together.is_last(b) {
+            return;
+        }
+        let is_other = |v: &Value| {
+            changing[v.index()] && !block.insts.iter().any(|inst| inst.defs().any(|def| def == *v))
+        };
+        for inst in &block.insts {
+            if let Some(v) = inst.uses().filter_map(Src::value).find(is_other) {
+                let reason = format!("%v{} may be overwritten by those that go on", v.0);
+                self.error(b, text::print_inst(func, inst), reason);
+            }
         }
     }
 
@@ -468,9 +521,13 @@ impl Check<'_> {
 mod tests {
     use super::*;
 
-    fn errors(body: &str) -> Vec<String> {
-        let func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+    fn errors_of(text: &str) -> Vec<String> {
+        let func = text::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         verify(&func, Stage::Built).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    }
+
+    fn errors(body: &str) -> Vec<String> {
+        errors_of(&format!("func \"f\" {{\n{body}\n}}"))
     }
 
     #[test]
@@ -538,13 +595,31 @@ mod tests {
     }
 
     #[test]
-    fn joins_have_no_uniform_registers() {
-        let body = "b0:\n%v0:ur = ULDC c[0x0][0x160]\nJUMP b1\nb1:\n%v1:ur = phi b0 %v0, b1 %v2
-            %v2:ur = UIADD3 %v1, 0x1, RZ\nJUMP b1";
+    fn joins_in_uniform_registers_are_made_by_the_whole_warp() {
+        let counts = |turn: &str| {
+            let text = format!(
+                "entry \"f\" {{\nb0:\n%v0:r = S2R{{sr=0x21}}\n%v9:p, _ = ISETP.LT.AND %v0, 0x5, PT\nJUMP b1
+                b1:\n%v1:ur = phi b0 RZ, b3 %v2\n{turn}
+                b3:\n%v2:ur = UIADD3 %v1, 0x1, RZ\n%v3:up = UISETP.LT.AND %v2, 0x40, PT\nBRA %v3, b1, b4\nb4:\nEXIT\n}}"
+            );
+            errors_of(&text)
+        };
+        assert_eq!(counts("JUMP b3"), [""; 0]);
+        // Threads that end leave the others together, but what they read then is overwritten.
+        assert_eq!(counts("BRA %v9, b5, b3\nb5:\nEXIT"), [""; 0]);
         assert_eq!(
-            errors(body),
-            ["b1: `phi %v1`: a uniform register, which threads that come another way overwrite"]
+            counts("BRA %v9, b5, b3\nb5:\n%v6:r = MOV %v1\nEXIT"),
+            ["b5: `%v6:r = MOV %v1`: %v1 may be overwritten by those that go on"]
         );
+        let apart = [
+            "b1: `phi %v1`: a uniform register, which threads that come another way overwrite",
+            "b3: %v2 is uniform among other threads after it",
+        ];
+        let side = "BRA %v9, b2, b7\nb2:\n%v6:r = MOV %v1\nJUMP b7\nb7:\n";
+        assert_eq!(counts(&format!("{side}JUMP b3")), apart);
+        assert_eq!(counts(&format!("{side}BAR.SYNC RZ\nJUMP b3")), [""; 0]);
+        assert_eq!(counts(&format!("%v8:b = BSSY{{target=b7}}\n{side}BSYNC %v8\nJUMP b3")), [""; 0]);
+        assert_eq!(counts(&format!("{side}BAR.SYNC RZ\nNANOSLEEP 0x1\nJUMP b3")), apart);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
     let sm = sass::Sm(context.sm.number as u8);
     let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
     let uniform_branches = encodes(sm, &UISETP) && context.sm.number >= CERTAIN;
-    let search = carried::Search {
+    let mut search = carried::Search {
         func,
         cfg,
         sm,
@@ -68,6 +68,7 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
         together: &Together::new(func, cfg, dom, &divergence, context.sm.number >= CERTAIN),
         uses: count_uses(func, cfg),
         uniform_branches,
+        conditions: FxHashSet::default(),
     };
     let carried = search.run();
     if carried.values.is_empty() {
@@ -356,6 +357,9 @@ impl Ways {
             }
         }
         let mut in_block: FxHashMap<BlockId, usize> = FxHashMap::default();
+        // What changes in loops has its predicates already.
+        let taken = func.values.iter().filter(|data| data.file == File::UP).count();
+        let free = CARRIES.saturating_sub(taken);
         let mut plan = Plan { func, sm, uses, defs, chosen, ways: Ways::default() };
         for v in all {
             let mut found = Found::default();
@@ -363,7 +367,7 @@ impl Ways {
             let computed = plan.cost(v, 0, &mut found).is_some_and(|cost| cost <= 2);
             let home = plan.defs.get(&v).map_or(BlockId(0), |(b, _)| *b);
             let carries = in_block.entry(home).or_default();
-            if computed && *carries + found.carries.len() <= CARRIES {
+            if computed && *carries + found.carries.len() <= free {
                 *carries += found.carries.len();
                 for v in found.values {
                     plan.ways.of.insert(v, Way::Computed);

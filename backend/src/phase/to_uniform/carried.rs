@@ -11,12 +11,17 @@ use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Common;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::{Bool, Op};
+use crate::ori::signature::facts;
 use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Values that phis and operations join at most.
 const LARGEST: usize = 24;
+/// Uniform registers that all of them may take.
+const MOST: u32 = 20;
+/// Comparisons, and as many carries: each may have a uniform predicate for the whole function.
+const PREDICATES: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Carried {
@@ -53,6 +58,8 @@ pub(super) struct Search<'a> {
     pub uses: Vec<u32>,
     /// Branches read uniform predicates.
     pub uniform_branches: bool,
+    /// Predicates that may be uniform ones, if branches read them.
+    pub conditions: FxHashSet<Value>,
 }
 
 /// What is known so far.
@@ -69,7 +76,8 @@ struct State {
 }
 
 impl Search<'_> {
-    pub(super) fn run(&self) -> Carried {
+    pub(super) fn run(&mut self) -> Carried {
+        self.find_conditions();
         let mut state = self.candidates();
         if state.candidates.is_empty() {
             return Carried::default();
@@ -113,7 +121,71 @@ impl Search<'_> {
                 break;
             }
         }
+        self.bound(&mut state);
         self.result(&state)
+    }
+
+    /// Leaves out groups for which there are not enough registers.
+    fn bound(&self, state: &mut State) {
+        let mut taken: FxHashMap<u32, bool> = FxHashMap::default();
+        let (mut left, mut carries) = (MOST, PREDICATES);
+        for &v in &state.candidates {
+            let group = state.group_of(v);
+            if taken.contains_key(&group) {
+                continue;
+            }
+            let members = || state.candidates.iter().copied().filter(|v| state.group_of(*v) == group);
+            let lanes: u32 = members().map(|v| u32::from(self.func.value(v).width)).sum();
+            let made = members().filter(|v| self.carry(state, *v).is_some()).count();
+            let fits = lanes <= left && made <= carries;
+            taken.insert(group, fits);
+            if fits {
+                (left, carries) = (left - lanes, carries - made);
+            }
+        }
+        loop {
+            let before = state.candidates.len();
+            let kept = state.candidates.iter().copied().filter(|v| {
+                taken[&state.group_of(*v)]
+                    && self.can_be_made(state, *v)
+                    && state.readers.get(v).into_iter().flatten().all(|reader| self.takes(state, *v, *reader))
+            });
+            let kept: Vec<Value> = kept.collect();
+            for v in &state.candidates {
+                if !kept.contains(v) {
+                    taken.insert(state.group_of(*v), false);
+                }
+            }
+            state.keep(kept);
+            if state.candidates.len() == before {
+                break;
+            }
+        }
+    }
+
+    /// The carry that a sum makes.
+    fn carry(&self, state: &State, v: Value) -> Option<Value> {
+        let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return None };
+        self.func.block(b).insts[i as usize].defs().nth(1)
+    }
+
+    /// Predicates that a block makes for its branch alone.
+    fn find_conditions(&mut self) {
+        // A predicate for which others of the warp wait has its register for the whole function.
+        let mut lasting = PREDICATES;
+        for &b in self.cfg.order.iter().filter(|_| self.uniform_branches) {
+            let block = self.func.block(b);
+            let Some(cond) = block.term.operand().and_then(Src::value) else { continue };
+            let made = |inst: &Inst| inst.dsts.first() == Some(&Dst::Value(cond));
+            if self.uses[cond.index()] != 1 || !block.insts.iter().any(made) {
+                continue;
+            }
+            if block.insts.iter().any(|inst| facts(&inst.op).waits) {
+                let Some(left) = lasting.checked_sub(1) else { continue };
+                lasting = left;
+            }
+            self.conditions.insert(cond);
+        }
     }
 
     fn could(&self, v: Value) -> bool {
@@ -134,8 +206,9 @@ impl Search<'_> {
         let mut has_phi = false;
         for &b in &self.cfg.order {
             let block = self.func.block(b);
-            let is_together = self.together.at(b);
-            let all_come = || self.cfg.preds(b).iter().all(|pred| self.together.at(*pred));
+            let is_together = self.together.at_start(b);
+            let from = self.together.from(b);
+            let all_come = || self.cfg.preds(b).iter().all(|pred| self.together.at_end(*pred));
             for (i, phi) in block.phis.iter().enumerate() {
                 state.defs[phi.dst.index()] = Some(Def::Phi(b, i as u32));
                 if is_together && self.could(phi.dst) && all_come() {
@@ -146,7 +219,7 @@ impl Search<'_> {
             for (i, inst) in block.insts.iter().enumerate() {
                 inst.defs().for_each(|v| state.defs[v.index()] = Some(Def::Inst(b, i as u32)));
                 if let Some(&Dst::Value(v)) = inst.dsts.first()
-                    && is_together
+                    && from.is_some_and(|from| i >= from)
                     && self.could(v)
                     && counterpart(self.func, inst)
                         .is_some_and(|uniform| uniform.op == Op::Pack || encodes(self.sm, &uniform.op))
@@ -286,6 +359,11 @@ impl Search<'_> {
                 {
                     return true;
                 }
+                // The branch would wait for what can only be made after the barrier.
+                let cond = self.func.block(b).term.operand().and_then(Src::value);
+                if self.together.from(b) != Some(0) && inst.defs().any(|def| Some(def) == cond) {
+                    return false;
+                }
                 let is_special = |src: &Src| match src.kind {
                     SrcKind::Imm(_) | SrcKind::Const(_) => true,
                     SrcKind::Value(other) | SrcKind::Part(other, _) => {
@@ -294,13 +372,13 @@ impl Search<'_> {
                     _ => false,
                 };
                 (is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v))
-                    || self.is_compare(state, b, inst)
+                    || self.is_compare(state, (b, i as usize), inst)
             }
         }
     }
 
     /// The comparison is one of uniform registers, for the branch of its block alone.
-    fn is_compare(&self, state: &State, b: BlockId, inst: &Inst) -> bool {
+    fn is_compare(&self, state: &State, (b, i): (BlockId, usize), inst: &Inst) -> bool {
         let Op::Isetp { bool_: Bool::And, ex: false, .. } = inst.op else { return false };
         let [Dst::Value(holds), Dst::Sink] = inst.dsts[..] else { return false };
         let is_known = |src: &Src| match src.kind {
@@ -311,13 +389,11 @@ impl Search<'_> {
             }
             _ => false,
         };
-        self.uniform_branches
-            && self.together.at(b)
+        self.conditions.contains(&holds)
+            && self.together.from(b).is_some_and(|from| i >= from)
             && inst.guard.is_true()
             && inst.srcs.get(2).is_none_or(Src::is_true)
             && inst.srcs.iter().take(2).all(|src| src.mods == SrcMods::NONE && is_known(src))
-            && self.func.block(b).term.operand().and_then(Src::value) == Some(holds)
-            && self.uses[holds.index()] == 1
     }
 
     fn result(&self, state: &State) -> Carried {
@@ -345,9 +421,9 @@ impl Search<'_> {
             }
         }
         for &b in &self.cfg.order {
-            for inst in &self.func.block(b).insts {
+            for (i, inst) in self.func.block(b).insts.iter().enumerate() {
                 let reads = inst.srcs.iter().any(|src| src.value().is_some_and(|v| state.chosen[v.index()]));
-                if reads && self.is_compare(state, b, inst) {
+                if reads && self.is_compare(state, (b, i), inst) {
                     carried.compares.extend(inst.defs());
                     for of in inst.srcs.iter().filter_map(Src::value) {
                         if self.func.value(of).file == File::R && !state.chosen[of.index()] {

@@ -6,7 +6,7 @@ use crate::ori::alias;
 use crate::ori::ir::{Block, Dst, Inst, Src, SrcKind, Value};
 use crate::ori::memory::{Effect, Memory, Space, effect, memory};
 use crate::ori::op::Op;
-use crate::ori::operations::families;
+use crate::ori::operations::{facts, families};
 use rustc_hash::FxHashMap;
 use sass::Sm;
 
@@ -125,6 +125,8 @@ impl Latencies {
 struct Order {
     /// Where threads meet. What comes after it is done once by all of them, before it by each part of the warp.
     meet: Option<u32>,
+    /// The last barrier of the block.
+    bar: Option<u32>,
     /// What all later effects wait for: a fence or an acquiring access.
     opens: Option<u32>,
     /// What the next fence or releasing access must wait for.
@@ -164,6 +166,16 @@ impl Order {
         let effect = effect(&inst.op);
         // Passes even what has the worst effect.
         let free = alias::may_exchange(&effect, &Effect::Everything, false);
+        // Threads may be apart before a barrier of the block, and share the uniform registers.
+        if let Some(bar) = self.bar
+            && facts(&inst.op).uniform
+            && inst.uses().any(|src| src.value().is_some())
+        {
+            graph.edge(bar, i, 1);
+        }
+        if matches!(inst.op, Op::Bar { .. }) {
+            self.bar = Some(i);
+        }
         if free && !fixed {
             return;
         }
@@ -185,7 +197,8 @@ impl Order {
 
     fn fence(&mut self, graph: &mut Graph, i: u32) {
         self.wait_for_all(graph, i);
-        *self = Order { opens: Some(i), named: self.named, meet: self.meet, ..Order::default() };
+        *self =
+            Order { opens: Some(i), named: self.named, meet: self.meet, bar: self.bar, ..Order::default() };
     }
 
     fn wait_for_all(&mut self, graph: &mut Graph, i: u32) {
