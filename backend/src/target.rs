@@ -42,6 +42,8 @@ pub struct Target {
     pub deferred_barriers: DeferredBarriers,
     /// Votes and matches of all threads have a predicate as result. Elsewhere ptxas compares the masks of threads.
     pub predicate_votes: bool,
+    /// ptxas counts on all threads that set a convergence barrier to be together after it, and branches by uniform predicates.
+    pub certain_meetings: bool,
     /// Threads of a warp come together before an aligned arrival at a barrier of the block.
     pub joins_arrivals: bool,
     /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
@@ -350,6 +352,7 @@ const SM_75: Target = Target {
     uniform_handles: false,
     deferred_barriers: DeferredBarriers::None,
     predicate_votes: false,
+    certain_meetings: false,
     joins_arrivals: true,
     driver_gradients: false,
     driver_copies: false,
@@ -427,6 +430,7 @@ const SM_90: Target = Target {
 };
 
 const SM_100: Target = Target {
+    certain_meetings: true,
     sm: 100,
     driver: &BLACKWELL_WORDS,
     tall_double_products: false,

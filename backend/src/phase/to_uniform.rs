@@ -59,15 +59,15 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
     let dom = context.analyses.dominators(func);
     let sm = sass::Sm(context.sm.number as u8);
     let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
-    let uniform_branches = encodes(sm, &UISETP) && context.sm.number >= CERTAIN;
+    let certain = Target::nearest(context.sm).is_some_and(|target| target.certain_meetings);
     let mut search = carried::Search {
         func,
         cfg,
         sm,
         common: &Common::new(func, cfg),
-        together: &Together::new(func, cfg, dom, &divergence, context.sm.number >= CERTAIN),
+        together: &Together::new(func, cfg, dom, &divergence, certain),
         uses: count_uses(func, cfg),
-        uniform_branches,
+        uniform_branches: certain && encodes(sm, &UISETP),
         conditions: FxHashSet::default(),
     };
     let carried = search.run();
@@ -103,10 +103,6 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
     dead_code::remove_dead(func, cfg);
     Ok(())
 }
-
-/// From here on all threads that set a convergence barrier are together after it, and branches read uniform predicates. ptxas
-/// relies on neither before.
-const CERTAIN: u16 = 100;
 
 /// Any comparison of the uniform datapath.
 const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And };
