@@ -27,6 +27,8 @@ pub(super) struct Graph {
     pub(super) after: Vec<u32>,
     /// Per instruction: cycles from the start of the block until it can issue.
     pub(super) depth: Vec<u32>,
+    /// Per instruction: how many fences come one after the other up to it.
+    pub(super) fences: Vec<u32>,
     /// Per instruction: cycles until a result is there that the branch reads, or later blocks alone where it comes from memory.
     pub(super) later: Vec<u32>,
 }
@@ -42,6 +44,7 @@ impl Graph {
             after: vec![0; insts.len()],
             depth: vec![0; insts.len()],
             later: vec![0; insts.len()],
+            fences: vec![0; insts.len()],
         };
         graph.share();
         let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
@@ -60,6 +63,9 @@ impl Graph {
             if inst.defs().next().is_some() && memory(&inst.op).is_some() {
                 graph.later[i as usize] = latencies.of(&inst.op, false);
             }
+            let before =
+                graph.before[i as usize].iter().map(|(before, _)| graph.fences[*before as usize]).max();
+            graph.fences[i as usize] = before.unwrap_or(0) + u32::from(order.opens == Some(i));
             let ready = |&(p, wait): &(u32, u32)| graph.depth[p as usize] + wait;
             graph.depth[i as usize] = graph.before[i as usize].iter().map(ready).max().unwrap_or(0);
         }
