@@ -66,6 +66,12 @@ impl Together {
         result
     }
 
+    /// As if threads never parted: nothing is possible that is not so.
+    pub fn everywhere(func: &Function) -> Together {
+        let count = func.blocks.len();
+        Together { apart: vec![false; count], united: vec![None; count], last: vec![false; count] }
+    }
+
     /// The first instruction of the block from which on all threads are together that have not ended; at most one more than
     /// there are. `None`: they may be apart up to its end.
     pub fn from(&self, b: BlockId) -> Option<usize> {

@@ -21,6 +21,7 @@ use crate::phase::branches::{arguments_from, merge_chains};
 use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
 use sass::{Class, Sm};
+use std::cell::OnceCell;
 
 /// Operations that may move out of one side: as many as a barrier, a branch and the lost cycles cost.
 const SIDE: usize = 8;
@@ -35,12 +36,16 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     for _ in 0..4 {
         (context.checkpoint)();
         let cfg = Cfg::new(func);
-        let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
+        let loops = OnceCell::new();
+        let in_loop = |func: &Function, b: BlockId| {
+            let loops = loops.get_or_init(|| Loops::new(func, &cfg, &dominators(&cfg, func)));
+            loops.innermost(b).is_some() || loops.is_irreducible(b)
+        };
         let uses = count_uses(func, &cfg);
         let mut changed = false;
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
-            let Some(shape) = Shape::of(func, &cfg, &loops, b) else { continue };
+            let Some(shape) = Shape::of(func, &cfg, in_loop, b) else { continue };
             if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func, sm) {
                 continue;
             }
@@ -69,7 +74,12 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(func: &Function, cfg: &Cfg, loops: &Loops, b: BlockId) -> Option<Shape> {
+    fn of(
+        func: &Function,
+        cfg: &Cfg,
+        in_loop: impl Fn(&Function, BlockId) -> bool,
+        b: BlockId,
+    ) -> Option<Shape> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
         // Known branches are another phase's.
         if then == els || then == b || els == b || matches!(cond.kind, SrcKind::Pred(_)) {
@@ -89,16 +99,12 @@ impl Shape {
             (_, Some(y)) if y == then => shape(None, Some(els), Some(then)),
             _ => {
                 // A side that ends the thread keeps its end: a guarded `EXIT`. In a loop each iteration would pay for it.
-                let in_loop = loops.innermost(b).is_some() || loops.is_irreducible(b);
                 let ends = |side: BlockId| {
-                    !in_loop
-                        && own(side)
-                        && func.block(side).term == Term::Exit
-                        && !func.block(side).insts.is_empty()
+                    own(side) && func.block(side).term == Term::Exit && !func.block(side).insts.is_empty()
                 };
                 match (ends(then), ends(els)) {
-                    (true, false) => shape(Some(then), None, None),
-                    (false, true) => shape(None, Some(els), None),
+                    (true, false) if !in_loop(func, b) => shape(Some(then), None, None),
+                    (false, true) if !in_loop(func, b) => shape(None, Some(els), None),
                     _ => None,
                 }
             }

@@ -58,18 +58,23 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
     }
     let dom = context.analyses.dominators(func);
     let sm = sass::Sm(context.sm.number as u8);
-    let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
     let certain = Target::nearest(context.sm).is_some_and(|target| target.certain_meetings);
     let mut search = carried::Search {
         func,
         cfg,
         sm,
         common: &Common::new(func, cfg),
-        together: &Together::new(func, cfg, dom, &divergence, certain),
+        together: Together::everywhere(func),
         uses: count_uses(func, cfg),
         uniform_branches: certain && encodes(sm, &UISETP),
         conditions: FxHashSet::default(),
     };
+    // Few functions have anything to gain, and where threads are together takes longer to find out.
+    if search.run().values.is_empty() {
+        return Ok(());
+    }
+    let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
+    search.together = Together::new(func, cfg, dom, &divergence, certain);
     let carried = search.run();
     if carried.values.is_empty() {
         return Ok(());
@@ -291,6 +296,8 @@ fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
     match inst.op {
         // Copies them for the allocator, which has its own idea of where they come from.
         Op::Fix => return false,
+        // ptxas's code for older targets does not have these.
+        Op::I2f { .. } | Op::ImadHi { .. } => return false,
         Op::R2ur => return inst.srcs[0].mods == SrcMods::NONE,
         _ => {}
     }
@@ -475,9 +482,10 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
             number.filter(|i| *i == 0 || negated == 0).into_iter().for_each(|i| srcs.swap(i, 1));
             Op::Uiadd3 { x }
         }
-        Op::Imad { sign } => {
+        Op::Imad { .. } => {
             number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));
-            Op::Uimad { sign }
+            // The low word is the same; ptxas has this one alone.
+            Op::Uimad { sign: Sign::S32 }
         }
         Op::ImadWide { sign, x: false } => {
             number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));

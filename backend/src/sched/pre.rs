@@ -62,7 +62,7 @@ impl Plans {
         let mut lanes = Lanes::new(func, &live);
         let counts = Counts::of(func, &cfg);
         Plans {
-            plans: cfg.order.iter().map(|&b| Plan::new(func, b, &mut lanes)).collect(),
+            plans: cfg.order.iter().map(|&b| Plan::new(func, &cfg, b, &mut lanes)).collect(),
             lanes,
             latencies: Latencies::new(target.generation()),
             free: target.limits.free_registers(),
@@ -141,11 +141,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(func: &Function, b: BlockId, lanes: &mut Lanes) -> Plan {
+    fn new(func: &Function, cfg: &Cfg, b: BlockId, lanes: &mut Lanes) -> Plan {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
-        let ties = ties::ties(func, b, lanes, &end);
+        let ties = ties::ties(func, cfg, b, lanes, &end);
         Plan { block: b, end, ties, original, graph: None, narrow: None, is_tight: false }
     }
 
@@ -185,7 +185,10 @@ impl Plan {
         self.is_tight = original.general + NOT_LIVE > enough;
         if self.is_tight && self.narrow.is_none() {
             let mut fewest = self.attempt(func, lanes, latencies, Limits::FEWEST);
-            if fewest.1.general + NOT_LIVE > enough && self.has_fence(func, lanes, latencies) {
+            // Nothing can be done about most values where that hardly helps, unless fences keep them apart from their readers.
+            let is_stuck =
+                fewest.1.general + NOT_LIVE > enough && fewest.1.general > original.general * 7 / 8;
+            if is_stuck && self.has_fence(func, lanes, latencies) {
                 let limits = Limits { fences_last: true, ..Limits::FEWEST };
                 let other = self.attempt(func, lanes, latencies, limits);
                 if other.1.general < fewest.1.general {

@@ -10,7 +10,7 @@ use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Common;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
-use crate::ori::op::{Bool, Op};
+use crate::ori::op::{Bool, Op, ShfType};
 use crate::ori::signature::facts;
 use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
     pub cfg: &'a Cfg,
     pub sm: sass::Sm,
     pub common: &'a Common,
-    pub together: &'a Together,
+    pub together: Together,
     /// Indexed by value: readers.
     pub uses: Vec<u32>,
     /// Branches read uniform predicates.
@@ -92,6 +92,8 @@ impl Search<'_> {
                 break;
             }
         }
+        let encoded = state.candidates.iter().copied().filter(|v| self.is_encoded(&state, *v)).collect();
+        state.keep(encoded);
         self.group(&mut state);
         self.find_readers(&mut state);
         loop {
@@ -173,6 +175,7 @@ impl Search<'_> {
     fn find_conditions(&mut self) {
         // A predicate for which others of the warp wait has its register for the whole function.
         let mut lasting = PREDICATES;
+        self.conditions.clear();
         for &b in self.cfg.order.iter().filter(|_| self.uniform_branches) {
             let block = self.func.block(b);
             let Some(cond) = block.term.operand().and_then(Src::value) else { continue };
@@ -203,7 +206,10 @@ impl Search<'_> {
             candidates: Vec::new(),
             group: (0..count as u32).collect(),
         };
-        let mut has_phi = false;
+        let has_phi = |b: &BlockId| !self.func.block(*b).phis.is_empty() && self.together.at_start(*b);
+        if !self.cfg.order.iter().any(has_phi) {
+            return state;
+        }
         for &b in &self.cfg.order {
             let block = self.func.block(b);
             let is_together = self.together.at_start(b);
@@ -212,7 +218,6 @@ impl Search<'_> {
             for (i, phi) in block.phis.iter().enumerate() {
                 state.defs[phi.dst.index()] = Some(Def::Phi(b, i as u32));
                 if is_together && self.could(phi.dst) && all_come() {
-                    has_phi = true;
                     state.choose(phi.dst);
                 }
             }
@@ -221,17 +226,21 @@ impl Search<'_> {
                 if let Some(&Dst::Value(v)) = inst.dsts.first()
                     && from.is_some_and(|from| i >= from)
                     && self.could(v)
-                    && counterpart(self.func, inst)
-                        .is_some_and(|uniform| uniform.op == Op::Pack || encodes(self.sm, &uniform.op))
+                    && !matches!(inst.op, Op::Shf { ty: ShfType::U64 | ShfType::S64, .. })
+                    && counterpart(self.func, inst).is_some()
                 {
                     state.choose(v);
                 }
             }
         }
-        if !has_phi {
-            state.candidates.clear();
-        }
         state
+    }
+
+    /// The target has the operation of the uniform datapath.
+    fn is_encoded(&self, state: &State, v: Value) -> bool {
+        let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return true };
+        let uniform = counterpart(self.func, &self.func.block(b).insts[i as usize]);
+        uniform.is_some_and(|uniform| uniform.op == Op::Pack || encodes(self.sm, &uniform.op))
     }
 
     /// It is made of constants, of what is the same for the block, and of what is chosen.
@@ -371,7 +380,9 @@ impl Search<'_> {
                     }
                     _ => false,
                 };
-                (is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v))
+                (reads_there(&inst.op)
+                    && is_only(inst, v, is_special)
+                    && takes_as(self.func, self.sm, inst, v))
                     || self.is_compare(state, (b, i as usize), inst)
             }
         }
@@ -435,6 +446,21 @@ impl Search<'_> {
         }
         carried
     }
+}
+
+/// ptxas's code has this operation with an operand in a uniform register.
+fn reads_there(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Iadd3 { .. }
+            | Op::Imad { .. }
+            | Op::Isetp { .. }
+            | Op::Lop3 { .. }
+            | Op::Lea { .. }
+            | Op::Shf { .. }
+            | Op::Sel
+            | Op::R2ur
+    )
 }
 
 impl State {

@@ -97,13 +97,14 @@ impl Lanes {
         (part < self.width[v.index()]).then(|| self.base[v.index()] + u32::from(part))
     }
 
-    /// The instruction makes what is in the lane.
-    pub(super) fn defines(&self, inst: &Inst, lane: u32) -> bool {
-        inst.defs().any(|v| self.lanes(SrcKind::Value(v)).is_some_and(|lanes| lanes.contains(&lane)))
-    }
-
-    pub(super) fn reads(&self, inst: &Inst, lane: u32) -> bool {
-        inst.uses().any(|src| self.lanes(src.kind).is_some_and(|lanes| lanes.contains(&lane)))
+    /// The lanes that the instruction defines (`true`) and reads.
+    pub(super) fn for_each(&self, inst: &Inst, mut visit: impl FnMut(u32, bool)) {
+        for v in inst.defs() {
+            self.lanes(SrcKind::Value(v)).into_iter().flatten().for_each(|lane| visit(lane, true));
+        }
+        for src in inst.uses() {
+            self.lanes(src.kind).into_iter().flatten().for_each(|lane| visit(lane, false));
+        }
     }
 
     fn counter(&mut self, lane: u32) -> Option<&mut u32> {

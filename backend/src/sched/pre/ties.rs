@@ -3,10 +3,11 @@
 
 use super::graph::Graph;
 use super::lanes::Lanes;
-use crate::ori::cfg::for_each_successor;
+use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
 use crate::ori::op::Op;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Cycles by which the wait for the readers of the old value may lengthen a block: a sum of 64 bits takes that long.
 const LONGER: u32 = 12;
@@ -24,10 +25,14 @@ pub(super) struct Tie {
 
 /// The phis of the blocks after `b` that the block reads: those of loops that it is a last block of. `end`: the lanes that are
 /// live at its end.
-pub(super) fn ties(func: &Function, b: BlockId, lanes: &Lanes, end: &[u32]) -> Vec<Tie> {
+pub(super) fn ties(func: &Function, cfg: &Cfg, b: BlockId, lanes: &Lanes, end: &[u32]) -> Vec<Tie> {
     let mut ties = Vec::new();
     let mut makers: Option<FxHashMap<Value, &Inst>> = None;
     for_each_successor(func, b, |to| {
+        // The others read nothing of the phis that they lead to.
+        if cfg.place(to) > cfg.place(b) {
+            return;
+        }
         for phi in &func.block(to).phis {
             let arg = phi.args.iter().find(|(from, _)| *from == b);
             let Some(arg) = arg.and_then(|(_, arg)| arg.value().map(|_| arg.kind)) else { continue };
@@ -73,37 +78,53 @@ pub(super) fn keep(graph: &mut Graph, ties: &[Tie], insts: &[Inst], lanes: &Lane
     if ties.is_empty() {
         return;
     }
-    let count = graph.before.len();
     let heights = heights(graph);
     let length = graph.depth.iter().zip(&heights).map(|(depth, height)| depth + height).max().unwrap_or(0);
-    let mut budget = VISITS * count;
-    let mut seen = vec![u32::MAX; count];
+    let mut used: FxHashMap<u32, Used> = FxHashMap::default();
+    for tie in ties {
+        used.entry(tie.old).or_default();
+        used.entry(tie.new).or_default();
+    }
+    let mut after: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); insts.len()];
+    for (i, inst) in (0u32..).zip(insts) {
+        graph.before[i as usize].iter().for_each(|(before, _)| after[*before as usize].push(i));
+        lanes.for_each(inst, |lane, defined| match used.get_mut(&lane) {
+            Some(used) if defined => used.maker = Some(i),
+            Some(used) if used.readers.last() != Some(&i) => used.readers.push(i),
+            _ => {}
+        });
+    }
+    let mut budget = VISITS * insts.len();
+    let mut seen = vec![u32::MAX; insts.len()];
     for (number, tie) in (0..).zip(ties) {
-        let Some(maker) = insts.iter().position(|inst| lanes.defines(inst, tie.new)) else { continue };
-        let maker = maker as u32;
-        let reads = |(i, inst): (u32, &Inst)| (i != maker && lanes.reads(inst, tie.old)).then_some(i);
-        let readers: Vec<u32> = (0u32..).zip(insts).filter_map(reads).collect();
-        let start = readers.iter().map(|i| graph.depth[*i as usize] + 1).max().unwrap_or(0);
-        if readers.is_empty() || start + heights[maker as usize] > length + LONGER {
+        let Some(maker) = used[&tie.new].maker else { continue };
+        let readers = used[&tie.old].readers.iter().copied().filter(|reader| *reader != maker);
+        let Some(start) = readers.clone().map(|i| graph.depth[i as usize] + 1).max() else { continue };
+        if start + heights[maker as usize] > length + LONGER {
             continue;
         }
         // Readers that wait for the new value come after it.
-        let mut work = readers.clone();
-        let mut is_possible = true;
-        while let Some(at) = work.pop() {
-            if at == maker || budget == 0 {
-                is_possible = false;
-                break;
-            }
+        let mut work = vec![maker];
+        while let Some(at) = work.pop().filter(|_| budget > 0) {
+            budget -= 1;
             if std::mem::replace(&mut seen[at as usize], number) != number {
-                budget = budget.saturating_sub(graph.before[at as usize].len());
-                work.extend(graph.before[at as usize].iter().map(|(before, _)| *before));
+                work.extend(&after[at as usize]);
             }
         }
-        if is_possible {
-            readers.into_iter().for_each(|reader| graph.edge(reader, maker, 1));
+        if budget > 0 && readers.clone().all(|reader| seen[reader as usize] != number) {
+            for reader in readers {
+                graph.edge(reader, maker, 1);
+                after[reader as usize].push(maker);
+            }
         }
     }
+}
+
+/// The instructions that touch a lane.
+#[derive(Default)]
+struct Used {
+    maker: Option<u32>,
+    readers: SmallVec<[u32; 4]>,
 }
 
 /// Per instruction: cycles from its issue until what waits for it is done, in its block or later.
