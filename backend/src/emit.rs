@@ -34,7 +34,7 @@ pub(crate) use generic::{any_form, encodes, takes_uniform};
 pub(crate) use warp::parts_warps;
 
 use builder::{Builder, PHASE, Slot, predicate};
-use layout::{BranchTarget, Leave, Plan};
+use layout::{BranchTarget, Leave, Plan, is_uniform};
 use rustc_hash::FxHashSet;
 use sass::{Field, Sm};
 use smallvec::SmallVec;
@@ -254,16 +254,12 @@ impl Emitter<'_> {
             BranchTarget::Return => return self.return_to_caller(src),
             BranchTarget::Switch => return self.switch(block),
         };
-        let is_uniform = matches!(leave.guard.kind, SrcKind::Reg(reg) if reg.file == File::UP);
-        let builder = if is_uniform && target.is_some() {
-            let mut builder = Builder::new(self.sm, src, "BRA.U", "")?;
-            builder.pred(Field::Pr, &leave.guard);
-            builder
-        } else {
-            let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
-            builder.pred(Field::Guard, &leave.guard);
-            builder
+        let (mnemonic, place) = match is_uniform(&leave.guard) && target.is_some() {
+            true => ("BRA.U", Field::Pr),
+            false => (mnemonic, Field::Guard),
         };
+        let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
+        builder.pred(place, &leave.guard);
         self.out.push(MachInst {
             inst: builder.finish()?,
             src: Some(src),

@@ -133,7 +133,8 @@ impl Plan {
     }
 }
 
-fn is_uniform(cond: &Src) -> bool {
+/// Of the uniform datapath.
+pub(super) fn is_uniform(cond: &Src) -> bool {
     matches!(cond.kind, SrcKind::Reg(reg) if reg.file == File::UP)
 }
 

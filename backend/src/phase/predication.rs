@@ -21,7 +21,6 @@ use crate::phase::branches::{arguments_from, merge_chains};
 use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
 use sass::{Class, Sm};
-use std::cell::OnceCell;
 
 /// Operations that may move out of one side: as many as a barrier, a branch and the lost cycles cost.
 const SIDE: usize = 8;
@@ -36,16 +35,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     for _ in 0..4 {
         (context.checkpoint)();
         let cfg = Cfg::new(func);
-        let loops = OnceCell::new();
-        let in_loop = |func: &Function, b: BlockId| {
-            let loops = loops.get_or_init(|| Loops::new(func, &cfg, &dominators(&cfg, func)));
-            loops.innermost(b).is_some() || loops.is_irreducible(b)
-        };
+        let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
         let uses = count_uses(func, &cfg);
         let mut changed = false;
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
-            let Some(shape) = Shape::of(func, &cfg, in_loop, b) else { continue };
+            let Some(shape) = Shape::of(func, &cfg, &loops, b) else { continue };
             if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func, sm) {
                 continue;
             }
@@ -74,12 +69,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(
-        func: &Function,
-        cfg: &Cfg,
-        in_loop: impl Fn(&Function, BlockId) -> bool,
-        b: BlockId,
-    ) -> Option<Shape> {
+    fn of(func: &Function, cfg: &Cfg, loops: &Loops, b: BlockId) -> Option<Shape> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
         // Known branches are another phase's.
         if then == els || then == b || els == b || matches!(cond.kind, SrcKind::Pred(_)) {
@@ -102,9 +92,10 @@ impl Shape {
                 let ends = |side: BlockId| {
                     own(side) && func.block(side).term == Term::Exit && !func.block(side).insts.is_empty()
                 };
+                let in_loop = loops.innermost(b).is_some() || loops.is_irreducible(b);
                 match (ends(then), ends(els)) {
-                    (true, false) if !in_loop(func, b) => shape(Some(then), None, None),
-                    (false, true) if !in_loop(func, b) => shape(None, Some(els), None),
+                    (true, false) if !in_loop => shape(Some(then), None, None),
+                    (false, true) if !in_loop => shape(None, Some(els), None),
                     _ => None,
                 }
             }
