@@ -184,7 +184,7 @@ pub(crate) fn assign(
         }
     }
     let warps = |registers: u32| warps_with(registers).min(target.limits.warps);
-    for fewer in [2, 4, 6] {
+    for fewer in [2, 4] {
         let Ok(Allocation { registers, .. }) = best else { break };
         if !switches.takes(Step::RetryOccupancy)
             || changes

@@ -101,6 +101,41 @@ pub const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "made of a counter",
+        program: |n| {
+            let step = |i| format!("xor.b32 %r{}, %r{}, %r1;\n", i + 10, if i == 0 { 4 } else { i + 9 });
+            let end = format!(
+                "add.s32 %r4, %r4, 1;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra L;\nmov.u32 %r3, %r{};\n",
+                n + 9
+            );
+            function(n, &("mov.u32 %r4, 0;\nL:\n".to_owned() + &each(n, step) + &end))
+        },
+    },
+    Shape {
+        name: "sums with carries in a loop",
+        program: |n| {
+            let step = "add.cc.u32 %r5, %r5, %r4;\naddc.u32 %r6, %r6, %r5;\n";
+            let end = "add.s32 %r4, %r4, 1;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra L;\nmov.u32 %r3, %r6;\n";
+            let start = "mov.u32 %r4, 0;\nmov.u32 %r5, 0;\nmov.u32 %r6, 0;\nL:\n";
+            function(0, &(start.to_owned() + &step.repeat(n / 2) + end))
+        },
+    },
+    Shape {
+        name: "invariants of a loop",
+        program: |n| {
+            let step = |i| {
+                let (result, operand) = (i + 10, if i == 0 { 2 } else { i + 9 });
+                format!(
+                    "mad.lo.s32 %r{result}, %r{operand}, %r2, {i};\nadd.s32 %r5, %r4, %r{result};
+                     st.global.u32 [%rd2+{}], %r5;\n",
+                    4 * i
+                )
+            };
+            let end = "add.s32 %r4, %r4, 1;\nsetp.lt.s32 %p1, %r4, %r1;\n@%p1 bra L;\n";
+            function(n / 3, &("mov.u32 %r4, 0;\nL:\n".to_owned() + &each(n / 3, step) + end))
+        },
+    },
+    Shape {
         name: "nested branches",
         program: |n| {
             let enter = each(n / 4, |i| {

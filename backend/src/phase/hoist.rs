@@ -10,7 +10,7 @@ use crate::CodegenError;
 use crate::emit::any_form;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Function, Inst, Src, Value};
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
@@ -22,6 +22,8 @@ use sass::{Class, Sm};
 const WORTH: u32 = 8;
 /// Registers that the results of a loop's expressions may take.
 const MOST: u32 = 8;
+/// Instructions of an expression that are looked at.
+const FAR: usize = 32;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let loops = context.analyses.loops(func);
@@ -62,84 +64,35 @@ struct Invariant {
     goes: bool,
 }
 
+/// The invariants of a loop, operands before what reads them.
+struct Invariants {
+    found: Vec<Invariant>,
+    /// Which of them makes a value.
+    makers: FxHashMap<Value, usize>,
+}
+
 fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, id: LoopId, before: BlockId) {
     let header = loops.get(id).header;
     let mut inside: Vec<BlockId> = loops.blocks_outside(id, |_| false);
     inside.sort_unstable_by_key(|b| cfg.place(*b));
     let latches: Vec<BlockId> =
         cfg.preds(header).iter().copied().filter(|pred| loops.contains(id, *pred)).collect();
-    let mut made: FxHashSet<Value> = FxHashSet::default();
-    for &b in &inside {
-        let block = func.block(b);
-        made.extend(block.phis.iter().map(|phi| phi.dst));
-        made.extend(block.insts.iter().flat_map(Inst::defs));
-    }
-    // In the order of control flow: operands come before what reads them.
-    let mut found: Vec<Invariant> = Vec::new();
-    let mut makers: FxHashMap<Value, usize> = FxHashMap::default();
-    for &b in &inside {
-        let every = latches.iter().all(|latch| dom.dominates(b, *latch));
-        for (i, inst) in func.block(b).insts.iter().enumerate() {
-            let is_known =
-                |src: &Src| src.value().is_none_or(|v| !made.contains(&v) || makers.contains_key(&v));
-            let movable = every
-                && facts(&inst.op).is_pure()
-                && !facts(&inst.op).convergent
-                && !facts(&inst.op).pinned
-                && inst.guard.is_true()
-                && inst.defs().next().is_some()
-                && inst
-                    .uses()
-                    .all(|src| is_known(src) && !matches!(src.kind, crate::ori::ir::SrcKind::Reg(_)))
-                && inst.defs().all(|v| func.value(v).pin.is_none());
-            if movable {
-                inst.defs().for_each(|v| {
-                    makers.insert(v, found.len());
-                });
-                found.push(Invariant { at: (b, i), is_root: false, goes: false });
-            }
-        }
-    }
-    if found.is_empty() {
+    let in_every_turn = |b: BlockId| latches.iter().all(|latch| dom.dominates(b, *latch));
+    let mut invariants = Invariants::new(func, &inside, in_every_turn);
+    if invariants.found.is_empty() {
         return;
     }
-    mark_roots(func, cfg, &mut found, &makers);
-    let of = |found: &[Invariant], i: usize| func.block(found[i].at.0).insts[found[i].at.1].clone();
-    let mut left = MOST;
-    for root in 0..found.len() {
-        if !found[root].is_root || found[root].goes {
-            continue;
-        }
-        // Its operands, and theirs.
-        let mut tree = vec![root];
-        let mut next = 0;
-        while let Some(&at) = tree.get(next) {
-            next += 1;
-            for v in of(&found, at).uses().filter_map(Src::value) {
-                if let Some(&maker) = makers.get(&v)
-                    && !tree.contains(&maker)
-                    && !found[maker].goes
-                {
-                    tree.push(maker);
-                }
-            }
-        }
-        let slots: u32 = tree.iter().map(|i| cost(sm, &of(&found, *i))).sum();
-        let lanes: u32 = of(&found, root).defs().map(|v| u32::from(func.value(v).width)).sum();
-        if slots >= WORTH && lanes <= left {
-            left -= lanes;
-            tree.into_iter().for_each(|i| found[i].goes = true);
-        }
-    }
-    let goes: FxHashSet<(BlockId, usize)> = found.iter().filter(|inv| inv.goes).map(|inv| inv.at).collect();
+    invariants.mark_roots(func, cfg);
+    invariants.choose(func, sm);
     let mut moved = Vec::new();
+    let mut going = invariants.found.iter().filter(|inv| inv.goes).map(|inv| inv.at).peekable();
     for &b in &inside {
-        if !goes.iter().any(|(at, _)| *at == b) {
+        if going.peek().is_none_or(|(at, _)| *at != b) {
             continue;
         }
         let insts = std::mem::take(&mut func.block_mut(b).insts);
         for (i, inst) in insts.into_iter().enumerate() {
-            if goes.contains(&(b, i)) {
+            if going.next_if_eq(&(b, i)).is_some() {
                 moved.push(inst);
             } else {
                 func.block_mut(b).insts.push(inst);
@@ -149,17 +102,103 @@ fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, 
     func.block_mut(before).insts.extend(moved);
 }
 
-/// Marks those that something else than an invariant of the loop reads.
-fn mark_roots(func: &Function, cfg: &Cfg, found: &mut [Invariant], makers: &FxHashMap<Value, usize>) {
-    let places: FxHashSet<(BlockId, usize)> = found.iter().map(|inv| inv.at).collect();
-    for &b in &cfg.order {
-        let block = func.block(b);
-        let args = block.phis.iter().flat_map(|phi| phi.args.iter().map(|(_, src)| src));
-        let others = block.insts.iter().enumerate().filter(|(i, _)| !places.contains(&(b, *i)));
-        let read = args.chain(others.flat_map(|(_, inst)| inst.uses())).chain(block.term.operand());
-        for v in read.filter_map(Src::value) {
-            if let Some(&maker) = makers.get(&v) {
-                found[maker].is_root = true;
+impl Invariants {
+    /// Those of the blocks `inside` a loop, which come in the order of control flow.
+    fn new(func: &Function, inside: &[BlockId], in_every_turn: impl Fn(BlockId) -> bool) -> Invariants {
+        let mut made: FxHashSet<Value> = FxHashSet::default();
+        for &b in inside {
+            let block = func.block(b);
+            made.extend(block.phis.iter().map(|phi| phi.dst));
+            made.extend(block.insts.iter().flat_map(Inst::defs));
+        }
+        let mut found: Vec<Invariant> = Vec::new();
+        let mut makers: FxHashMap<Value, usize> = FxHashMap::default();
+        for &b in inside.iter().filter(|b| in_every_turn(**b)) {
+            for (i, inst) in func.block(b).insts.iter().enumerate() {
+                let is_known =
+                    |src: &Src| src.value().is_none_or(|v| !made.contains(&v) || makers.contains_key(&v));
+                let is_movable = facts(&inst.op).is_pure()
+                    && !facts(&inst.op).convergent
+                    && !facts(&inst.op).pinned
+                    && inst.guard.is_true()
+                    && inst.defs().next().is_some()
+                    && inst.uses().all(|src| is_known(src) && !matches!(src.kind, SrcKind::Reg(_)))
+                    && inst.defs().all(|v| func.value(v).pin.is_none());
+                if is_movable {
+                    inst.defs().for_each(|v| {
+                        makers.insert(v, found.len());
+                    });
+                    found.push(Invariant { at: (b, i), is_root: false, goes: false });
+                }
+            }
+        }
+        Invariants { found, makers }
+    }
+
+    fn inst<'f>(&self, func: &'f Function, i: usize) -> &'f Inst {
+        let (b, at) = self.found[i].at;
+        &func.block(b).insts[at]
+    }
+
+    /// The invariants that `i` reads.
+    fn operands(&self, func: &Function, i: usize) -> impl Iterator<Item = usize> {
+        self.inst(func, i).uses().filter_map(Src::value).filter_map(|v| self.makers.get(&v).copied())
+    }
+
+    /// Expressions go that are worth the registers of their results, as long as there are registers.
+    fn choose(&mut self, func: &Function, sm: Sm) {
+        let mut left = MOST;
+        for root in 0..self.found.len() {
+            let lanes: u32 = self.inst(func, root).defs().map(|v| u32::from(func.value(v).width)).sum();
+            let can_go = self.found[root].is_root && !self.found[root].goes && lanes <= left;
+            if can_go && self.is_worth(func, sm, root) {
+                left -= lanes;
+                self.take(func, root);
+            }
+        }
+    }
+
+    /// What would leave the loop with an expression takes enough issue slots. The nearest operands tell.
+    fn is_worth(&self, func: &Function, sm: Sm, root: usize) -> bool {
+        let mut tree = vec![root];
+        let (mut next, mut slots) = (0, 0);
+        while let Some(&i) = tree.get(next) {
+            next += 1;
+            slots += cost(sm, self.inst(func, i));
+            if slots >= WORTH || tree.len() > FAR {
+                break;
+            }
+            for operand in self.operands(func, i) {
+                if !self.found[operand].goes && !tree.contains(&operand) {
+                    tree.push(operand);
+                }
+            }
+        }
+        slots >= WORTH
+    }
+
+    /// The whole expression goes.
+    fn take(&mut self, func: &Function, root: usize) {
+        let mut next = vec![root];
+        while let Some(i) = next.pop() {
+            if !std::mem::replace(&mut self.found[i].goes, true) {
+                next.extend(self.operands(func, i));
+            }
+        }
+    }
+
+    /// Marks those that something else than an invariant of the loop reads.
+    fn mark_roots(&mut self, func: &Function, cfg: &Cfg) {
+        let places: FxHashSet<(BlockId, usize)> = self.found.iter().map(|inv| inv.at).collect();
+        for &b in &cfg.order {
+            let block = func.block(b);
+            let args = block.phis.iter().flat_map(|phi| phi.args.iter().map(|(_, src)| src));
+            let others = block.insts.iter().enumerate().filter(|(i, _)| !places.contains(&(b, *i)));
+            let read = args.chain(others.flat_map(|(_, inst)| inst.uses())).chain(block.term.operand());
+            for v in read.filter_map(Src::value) {
+                if let Some(&maker) = self.makers.get(&v) {
+                    self.found[maker].is_root = true;
+                }
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::ori::op::{Bool, Op, ShfType};
 use crate::ori::signature::facts;
 use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Values that phis and operations join at most.
 const LARGEST: usize = 24;
@@ -66,13 +66,35 @@ pub(super) struct Search<'a> {
 struct State {
     /// Indexed by value.
     defs: Vec<Option<Def>>,
-    readers: FxHashMap<Value, SmallVec<[Reader; 4]>>,
+    /// Indexed by value, for candidates and carries.
+    readers: Vec<SmallVec<[Reader; 2]>>,
     /// Indexed by value: goes to a uniform register, for all that is known.
     chosen: Vec<bool>,
     /// The candidates, in the order of control flow.
     candidates: Vec<Value>,
-    /// Indexed by value: the next in a chain that ends where it leads to itself; values of one chain go together.
+    /// Indexed by value: the number of those that go together with it, that of one of them.
     group: Vec<u32>,
+    /// By such a number: those that go together, if there are several.
+    groups: FxHashMap<u32, Vec<Value>>,
+}
+
+/// What is to be asked of a candidate: again, whenever one with which it has to do is no longer chosen.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Is all that it is made of chosen or known?
+    IsMade(Value),
+    /// Do only chosen operations read the carry that it makes?
+    KeepsCarry(Value),
+    /// Does the reader take it from a uniform register?
+    IsTaken(Value, Reader),
+}
+
+impl Question {
+    fn of(self) -> Value {
+        match self {
+            Self::IsMade(v) | Self::KeepsCarry(v) | Self::IsTaken(v, _) => v,
+        }
+    }
 }
 
 impl Search<'_> {
@@ -82,87 +104,114 @@ impl Search<'_> {
         if state.candidates.is_empty() {
             return Carried::default();
         }
-        // What it is computed of must be there.
-        loop {
-            let before = state.candidates.len();
-            let made: Vec<Value> =
-                state.candidates.iter().copied().filter(|v| self.can_be_made(&state, *v)).collect();
-            state.keep(made);
-            if state.candidates.len() == before {
-                break;
-            }
-        }
-        let encoded = state.candidates.iter().copied().filter(|v| self.is_encoded(&state, *v)).collect();
-        state.keep(encoded);
-        self.group(&mut state);
         self.find_readers(&mut state);
-        loop {
-            let before = state.candidates.len();
-            let mut fails: FxHashMap<u32, bool> = FxHashMap::default();
-            let mut sizes: FxHashMap<u32, usize> = FxHashMap::default();
-            for &v in &state.candidates {
-                let group = state.group_of(v);
-                *sizes.entry(group).or_default() += 1;
-                let fits = self.can_be_made(&state, v)
-                    && self.keeps_carry(&state, v)
-                    && state
-                        .readers
-                        .get(&v)
-                        .into_iter()
-                        .flatten()
-                        .all(|reader| self.takes(&state, v, *reader));
-                *fails.entry(group).or_default() |= !fits;
-            }
-            let kept = state.candidates.iter().copied().filter(|v| {
-                let group = state.group_of(*v);
-                !fails[&group] && sizes[&group] <= LARGEST
-            });
-            let kept = kept.collect();
-            state.keep(kept);
-            if state.candidates.len() == before {
-                break;
-            }
+        let made = state.candidates.iter().map(|v| Question::IsMade(*v)).collect();
+        self.settle(&mut state, made, |question| matches!(question, Question::IsMade(_)));
+        let encoded = |v: &Value| self.is_encoded(&state, *v);
+        let missing: Vec<Value> = state.candidates.iter().copied().filter(|v| !encoded(v)).collect();
+        missing.into_iter().for_each(|v| state.chosen[v.index()] = false);
+        self.group(&mut state);
+        let of_small = |v: &Value| state.members(*v).len() <= LARGEST;
+        let large: Vec<Value> = state.candidates.iter().copied().filter(|v| !of_small(v)).collect();
+        large.into_iter().for_each(|v| state.chosen[v.index()] = false);
+        let mut questions = Vec::new();
+        for &v in state.candidates.iter().filter(|v| state.chosen[v.index()]) {
+            questions.extend([Question::IsMade(v), Question::KeepsCarry(v)]);
+            questions.extend(state.readers(v).iter().map(|reader| Question::IsTaken(v, *reader)));
         }
+        self.settle(&mut state, questions, |_| true);
         self.bound(&mut state);
         self.result(&state)
     }
 
-    /// Leaves out groups for which there are not enough registers.
-    fn bound(&self, state: &mut State) {
-        let mut taken: FxHashMap<u32, bool> = FxHashMap::default();
-        let (mut left, mut carries) = (MOST, PREDICATES);
-        for &v in &state.candidates {
-            let group = state.group_of(v);
-            if taken.contains_key(&group) {
-                continue;
-            }
-            let members = || state.candidates.iter().copied().filter(|v| state.group_of(*v) == group);
-            let lanes: u32 = members().map(|v| u32::from(self.func.value(v).width)).sum();
-            let made = members().filter(|v| self.carry(state, *v).is_some()).count();
-            let fits = lanes <= left && made <= carries;
-            taken.insert(group, fits);
-            if fits {
-                (left, carries) = (left - lanes, carries - made);
-            }
-        }
-        loop {
-            let before = state.candidates.len();
-            let kept = state.candidates.iter().copied().filter(|v| {
-                taken[&state.group_of(*v)]
-                    && self.can_be_made(state, *v)
-                    && state.readers.get(v).into_iter().flatten().all(|reader| self.takes(state, *v, *reader))
+    /// Drops candidates of which the answer is no, until there are none; what has to do with them is asked again, as far
+    /// as it `matters`. A round asks what the one before has changed, so that the time is in proportion to the function.
+    fn settle(&self, state: &mut State, mut questions: Vec<Question>, matters: impl Fn(&Question) -> bool) {
+        while !questions.is_empty() {
+            let fails = questions.iter().filter_map(|question| {
+                let v = question.of();
+                (state.chosen[v.index()] && !self.holds(state, *question)).then_some(v)
             });
-            let kept: Vec<Value> = kept.collect();
-            for v in &state.candidates {
-                if !kept.contains(v) {
-                    taken.insert(state.group_of(*v), false);
+            let fails: Vec<Value> = fails.collect();
+            questions = self.drop_groups(state, fails);
+            questions.retain(&matters);
+        }
+        let State { candidates, chosen, .. } = state;
+        candidates.retain(|v| chosen[v.index()]);
+    }
+
+    fn holds(&self, state: &State, question: Question) -> bool {
+        match question {
+            Question::IsMade(v) => self.can_be_made(state, v),
+            Question::KeepsCarry(v) => self.keeps_carry(state, v),
+            Question::IsTaken(v, reader) => self.takes(state, v, reader),
+        }
+    }
+
+    /// These and what goes together with them are no candidates. Gives what that raises.
+    fn drop_groups(&self, state: &mut State, values: Vec<Value>) -> Vec<Question> {
+        let mut dropped = Vec::new();
+        for v in values {
+            for member in state.members(v) {
+                if std::mem::take(&mut state.chosen[member.index()]) {
+                    dropped.push(member);
                 }
             }
-            state.keep(kept);
-            if state.candidates.len() == before {
-                break;
+        }
+        let mut questions = Vec::new();
+        for v in dropped {
+            let carry = self.carry(state, v);
+            let readers = state.readers(v).iter().chain(carry.iter().flat_map(|v| state.readers(*v)));
+            for &reader in readers {
+                match reader {
+                    Reader::Inst(b, i) => {
+                        let inst = &self.func.block(b).insts[i as usize];
+                        questions.extend(inst.defs().next().map(Question::IsMade));
+                        let others = inst.uses().filter_map(Src::value);
+                        questions.extend(others.map(|other| Question::IsTaken(other, reader)));
+                    }
+                    Reader::Phi(phi) => questions.push(Question::IsMade(phi)),
+                    Reader::Term => {}
+                }
+            }
+            match state.defs[v.index()] {
+                Some(Def::Phi(b, i)) => {
+                    let args = self.func.block(b).phis[i as usize].args.iter();
+                    let args = args.filter_map(|(_, src)| src.value());
+                    questions.extend(args.map(|arg| Question::IsTaken(arg, Reader::Phi(v))));
+                }
+                Some(Def::Inst(b, i)) => {
+                    for src in self.func.block(b).insts[i as usize].uses() {
+                        questions.extend(src.value().map(|of| Question::IsTaken(of, Reader::Inst(b, i))));
+                        questions.extend(self.carry_of(state, src).map(|(sum, _)| Question::KeepsCarry(sum)));
+                    }
+                }
+                None => {}
             }
         }
+        questions
+    }
+
+    /// Leaves out groups for which there are not enough registers.
+    fn bound(&self, state: &mut State) {
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        let (mut left, mut carries) = (MOST, PREDICATES);
+        let mut without = Vec::new();
+        for &v in &state.candidates {
+            if !seen.insert(state.group[v.index()]) {
+                continue;
+            }
+            let members = state.members(v);
+            let lanes: u32 = members.iter().map(|v| u32::from(self.func.value(*v).width)).sum();
+            let made = members.iter().filter(|v| self.carry(state, **v).is_some()).count();
+            if lanes <= left && made <= carries {
+                (left, carries) = (left - lanes, carries - made);
+            } else {
+                without.push(v);
+            }
+        }
+        let questions = self.drop_groups(state, without);
+        self.settle(state, questions, |_| true);
     }
 
     /// The carry that a sum makes.
@@ -201,10 +250,11 @@ impl Search<'_> {
         let count = self.func.values.len();
         let mut state = State {
             defs: vec![None; count],
-            readers: FxHashMap::default(),
+            readers: vec![SmallVec::new(); count],
             chosen: vec![false; count],
             candidates: Vec::new(),
             group: (0..count as u32).collect(),
+            groups: FxHashMap::default(),
         };
         let has_phi = |b: &BlockId| !self.func.block(*b).phis.is_empty() && self.together.at_start(*b);
         if !self.cfg.order.iter().any(has_phi) {
@@ -294,15 +344,17 @@ impl Search<'_> {
         }
     }
 
-    /// Only chosen operations read the carry of a sum.
+    /// Only chosen operations of its block read the carry of a sum.
     fn keeps_carry(&self, state: &State, v: Value) -> bool {
-        let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return true };
-        let Some(&Dst::Value(carry)) = self.func.block(b).insts[i as usize].dsts.get(1) else { return true };
-        let readers = self.func.block(b).insts.iter().filter(|inst| {
-            let is_chosen = |dst: Option<&Dst>| matches!(dst, Some(Dst::Value(v)) if state.chosen[v.index()]);
-            is_chosen(inst.dsts.first()) && inst.uses().any(|src| src.value() == Some(carry))
-        });
-        readers.count() as u32 == self.uses[carry.index()]
+        let Some(carry) = self.carry(state, v) else { return true };
+        state.readers(carry).iter().all(|reader| match *reader {
+            Reader::Inst(b, i) => {
+                let first = self.func.block(b).insts[i as usize].dsts.first();
+                let is_there = matches!(state.defs[v.index()], Some(Def::Inst(at, _)) if at == b);
+                is_there && matches!(first, Some(Dst::Value(v)) if state.chosen[v.index()])
+            }
+            Reader::Phi(_) | Reader::Term => false,
+        })
     }
 
     /// Phis go together with their arguments, and operations with what they are made of and with carries.
@@ -329,12 +381,13 @@ impl Search<'_> {
     }
 
     fn find_readers(&self, state: &mut State) {
-        let mut readers: FxHashMap<Value, SmallVec<[Reader; 4]>> = FxHashMap::default();
-        let chosen = &state.chosen;
-        // Carries count as read through their sums.
+        let mut wanted = state.chosen.clone();
+        for carry in state.candidates.iter().filter_map(|v| self.carry(state, *v)) {
+            wanted[carry.index()] = true;
+        }
         let mut note = |src: &Src, reader: Reader| {
-            if let Some(v) = src.value().filter(|v| chosen[v.index()]) {
-                readers.entry(v).or_default().push(reader);
+            if let Some(v) = src.value().filter(|v| wanted[v.index()]) {
+                state.readers[v.index()].push(reader);
             }
         };
         for &b in &self.cfg.order {
@@ -347,7 +400,6 @@ impl Search<'_> {
             }
             block.term.operand().into_iter().for_each(|src| note(src, Reader::Term));
         }
-        state.readers = readers;
     }
 
     /// The reader takes the value from a uniform register.
@@ -469,23 +521,28 @@ impl State {
         self.candidates.push(v);
     }
 
-    /// These alone stay candidates.
-    fn keep(&mut self, kept: Vec<Value>) {
-        self.candidates.iter().for_each(|v| self.chosen[v.index()] = false);
-        kept.iter().for_each(|v| self.chosen[v.index()] = true);
-        self.candidates = kept;
+    fn readers(&self, v: Value) -> &[Reader] {
+        &self.readers[v.index()]
     }
 
-    fn group_of(&self, v: Value) -> u32 {
-        let mut at = v.0;
-        while self.group[at as usize] != at {
-            at = self.group[at as usize];
-        }
-        at
+    /// What goes where `v` goes, itself included.
+    fn members(&self, v: Value) -> SmallVec<[Value; 4]> {
+        let group = self.groups.get(&self.group[v.index()]);
+        group.map_or_else(|| smallvec![v], |members| SmallVec::from_slice(members))
     }
 
+    /// The values of both groups go together: the smaller one joins the larger.
     fn join(&mut self, a: Value, b: Value) {
-        let (a, b) = (self.group_of(a), self.group_of(b));
-        self.group[a as usize] = b;
+        let (mut into, mut from) = (self.group[a.index()], self.group[b.index()]);
+        if into == from {
+            return;
+        }
+        let size = |group: u32| self.groups.get(&group).map_or(1, Vec::len);
+        if size(from) > size(into) {
+            std::mem::swap(&mut into, &mut from);
+        }
+        let moved = self.groups.remove(&from).unwrap_or_else(|| vec![Value(from)]);
+        moved.iter().for_each(|v| self.group[v.index()] = into);
+        self.groups.entry(into).or_insert_with(|| vec![Value(into)]).extend(moved);
     }
 }
