@@ -296,8 +296,10 @@ impl Checker<'_> {
                     state.fixed.retain(|p| comes_back(p, &call.fixed));
                     state.pending.retain(|p| comes_back(p, &call.pending));
                 }
+                // Where a subroutine returns, what its caller had in progress is told from what other callers had by its place in the code.
+                let shortens = !flow.in_subroutine[flow.starts[next]];
                 let worse = match &mut entry[next] {
-                    Some(old) => old.unite(&state),
+                    Some(old) => old.unite(&state, shortens),
                     none => {
                         *none = Some(state);
                         true
@@ -546,11 +548,11 @@ impl Checker<'_> {
             return;
         }
         let told_by = write_sb | read_sb;
-        // What was read before in the same queue ends no later by the same sign.
+        // What was read before in the same queue ends no later, and whatever tells of this read tells of that one.
         state.pending.retain(|p| {
             let again = facts.late
                 && p.access == PendingAccess::LateRead
-                && p.told_by == told_by
+                && p.told_by & told_by == told_by
                 && (guard.is_none() || p.guard == guard)
                 && self.facts[p.at as usize].read_queue == facts.read_queue
                 && p.mark() & facts.read_marks != 0
@@ -571,7 +573,10 @@ impl Checker<'_> {
         if facts.late {
             // A result comes after its sources are read. Uniform registers are read at issue by everybody.
             let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
+            let first = state.pending.len();
             add(&mut state.pending, at, guard, late, PendingAccess::LateRead, |_| (told_by, SCOREBOARD));
+            let is_of_memory = facts.read_queue == Some(Queue::Memory);
+            state.pending[first..].iter_mut().for_each(|read| read.is_of_memory = is_of_memory);
         }
         if ends_product_group(inst) {
             for p in state.pending.iter_mut().filter(|p| self.is_of_product(p)) {

@@ -3,6 +3,7 @@
 use super::SCOREBOARD_DELAY;
 use sass::latency::Spaced;
 use sass::{Field, Inst, RegFile, RegUse};
+use smallvec::SmallVec;
 
 /// The predicate that always holds.
 pub(super) const PT: u64 = 7;
@@ -71,6 +72,8 @@ pub(super) struct InProgress {
     /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
     /// told from others by that.
     pub(super) guard: Option<Guard>,
+    /// A late read of the unit for memory, which takes its sources in the order of issue.
+    pub(super) is_of_memory: bool,
     /// Cycles since it issued, and how many of them are enough for everybody. Of accesses of known time only.
     pub(super) elapsed: u8,
     pub(super) enough: u8,
@@ -83,6 +86,15 @@ impl InProgress {
 
     pub(super) fn mark(&self) -> u64 {
         mark(self.file, self.index)
+    }
+
+    /// Whether this one is over wherever the other is: whatever tells of that tells of this too, from now on as well.
+    fn ends_with(&self, other: &InProgress) -> bool {
+        (self.file, self.index, self.access) == (other.file, other.index, other.access)
+            && self.is_of_memory
+            && other.is_of_memory
+            && self.told_by & other.told_by == other.told_by
+            && (other.guard.is_none() || self.guard == other.guard)
     }
 }
 
@@ -122,8 +134,8 @@ impl State {
         self.pending.sort_unstable_by_key(InProgress::key);
     }
 
-    /// Whether the state got worse.
-    pub(super) fn unite(&mut self, other: &State) -> bool {
+    /// Whether the state got worse. `shortens`: accesses are left out that are over wherever another one is.
+    pub(super) fn unite(&mut self, other: &State, shortens: bool) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.before.iter_mut().zip(other.before) {
             changed |= theirs > *mine;
@@ -133,13 +145,13 @@ impl State {
             changed |= theirs < *mine;
             *mine = theirs.min(*mine);
         }
-        changed |= unite(&mut self.fixed, &other.fixed);
-        changed | unite(&mut self.pending, &other.pending)
+        changed |= unite(&mut self.fixed, &other.fixed, false);
+        changed | unite(&mut self.pending, &other.pending, shortens)
     }
 }
 
 /// Adds accesses to others, both sorted: the fewest cycles, the scoreboards that tell on both paths.
-fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
+fn unite(into: &mut Vec<InProgress>, from: &[InProgress], shortens: bool) -> bool {
     let mut changed = false;
     for new in from {
         match into.binary_search_by_key(&new.key(), InProgress::key) {
@@ -154,6 +166,19 @@ fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
                 };
                 changed |= worse != *old;
                 *old = worse;
+            }
+            Err(i) if shortens && new.is_of_memory => {
+                let alike = |p: &InProgress| (p.file, p.index, p.access) == (new.file, new.index, new.access);
+                let first = into[..i].iter().rposition(|p| !alike(p)).map_or(0, |before| before + 1);
+                let end = i + into[i..].iter().take_while(|p| alike(p)).count();
+                if into[first..end].iter().any(|old| new.ends_with(old)) {
+                    continue;
+                }
+                let mut kept: SmallVec<[InProgress; 4]> =
+                    into[first..end].iter().copied().filter(|old| !old.ends_with(new)).collect();
+                kept.insert(kept.partition_point(|old| old.key() < new.key()), *new);
+                into.splice(first..end, kept);
+                changed = true;
             }
             Err(i) => {
                 into.insert(i, *new);
@@ -184,6 +209,7 @@ pub(super) fn add<'r>(
             told_by,
             behind: 0,
             guard,
+            is_of_memory: false,
             elapsed: 0,
             enough,
         }));
