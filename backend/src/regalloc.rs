@@ -117,6 +117,7 @@ pub fn allocate_within(
 ) -> Result<Allocation, CodegenError> {
     convention::lower_fixes(func);
     let before = func.clone();
+    checkpoint();
     let allocation = run(func, target, within, switches, checkpoint)?;
     check::check(&before, func, target, &allocation, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
@@ -132,6 +133,7 @@ fn run(
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
+    checkpoint();
     let counts = Counts::of(draft.func, &Cfg::new(draft.func));
     let most = counts.as_ref().map_or(within.registers, |counts| counts.most(draft.func));
     let pools = pools(draft.func, target, most, switches);
@@ -141,6 +143,7 @@ fn run(
         checkpoint();
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
+        checkpoint();
         if within.traffic == 0 {
             let most = live.pressure(draft.func, File::R).into_iter().max();
             if pools.iter().any(|pool| pool.file == File::R && most > Some(pool.count)) {

@@ -126,11 +126,11 @@ pub fn build(
             return Err(CodegenError::unsupported(at, what));
         }
     }
-    let mut lowering = Lowering::new(env, func, options, target)?;
+    let mut lowering = Lowering::new(env, func, options, target, checkpoint)?;
     lowering.out.facts.starts_with = starts_with;
     lowering.body(checkpoint)?;
     checkpoint();
-    let mut out = lowering.finish();
+    let mut out = lowering.finish(checkpoint);
     if let Some(most) = starts_with {
         let start = counts::to_start_with(&out, most).ok_or_else(|| CodegenError::Limit {
             at: SrcId::default(),
@@ -153,7 +153,7 @@ struct Lowering<'a> {
     target: &'static Target,
     sm: u16,
     out: ir::Function,
-    ssa: Ssa,
+    ssa: Ssa<'a>,
     /// Where operations go, and how many stood there when the statement began.
     block: BlockId,
     begin: usize,
@@ -211,7 +211,13 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Result<Self> {
+    fn new(
+        env: &'a Env,
+        func: &'a Function,
+        options: &Options,
+        target: &'static Target,
+        checkpoint: &'a dyn Fn(),
+    ) -> Result<Self> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
@@ -267,7 +273,7 @@ impl<'a> Lowering<'a> {
             target,
             sm: options.sm.number,
             out,
-            ssa: Ssa::default(),
+            ssa: Ssa::new(checkpoint),
             block: BlockId(0),
             begin: 0,
             src: SrcId::default(),
@@ -374,16 +380,18 @@ impl<'a> Lowering<'a> {
         Ok(if guard.negated { src.not() } else { src })
     }
 
-    fn finish(mut self) -> ir::Function {
+    fn finish(mut self, checkpoint: &dyn Fn()) -> ir::Function {
         let entry = self.out.layout[0];
         let insts = &mut self.out.block_mut(entry).insts;
         insts.splice(0..0, std::mem::take(&mut self.prologue));
         // Branches whose guard never holds are left out, and with them ways that were counted on.
         let (func, temporaries) = (self.func, &self.temporaries);
         self.ssa.close(&mut self.out, &|v| shape(func, temporaries, v));
+        checkpoint();
         let cfg = Cfg::new(&self.out);
         remove_unreached(&mut self.out, &cfg);
-        ssa::simplify(&mut self.out);
+        checkpoint();
+        ssa::simplify(&mut self.out, checkpoint);
         let is_undefined =
             |term: &Term| matches!(term, Term::Branch { cond, .. } if cond.kind == SrcKind::Undef);
         if self.out.layout.iter().any(|&b| is_undefined(&self.out.block(b).term)) {

@@ -15,6 +15,11 @@ use smallvec::SmallVec;
 /// Blocks that a walk passes between those that it tells what it found.
 const STRIDE: u32 = 16;
 
+/// Phis between checkpoints. In functions of thousands of blocks there are hundreds of thousands.
+const PHIS: usize = 1 << 10;
+/// Blocks between checkpoints, where phis are removed from them.
+const BLOCKS: usize = 1 << 8;
+
 /// A variable that is assigned more than once in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Variable {
@@ -35,15 +40,26 @@ struct BlockState {
     incomplete: Vec<(Variable, usize)>,
 }
 
-#[derive(Default)]
-pub(super) struct Ssa {
+pub(super) struct Ssa<'a> {
+    checkpoint: &'a dyn Fn(),
+    filled: usize,
     blocks: Vec<BlockState>,
     definitions: FxHashMap<(BlockId, Variable), Src>,
     /// Phis of sealed blocks that wait for their arguments.
     pending: Vec<(BlockId, Variable, usize)>,
 }
 
-impl Ssa {
+impl<'a> Ssa<'a> {
+    pub(super) fn new(checkpoint: &'a dyn Fn()) -> Self {
+        Self {
+            checkpoint,
+            filled: 0,
+            blocks: Vec::new(),
+            definitions: FxHashMap::default(),
+            pending: Vec::new(),
+        }
+    }
+
     /// Declares a block with the number of edges that will enter it.
     pub(super) fn add_block(&mut self, block: BlockId, edges: u32) {
         if self.blocks.len() <= block.index() {
@@ -150,6 +166,10 @@ impl Ssa {
 
     fn fill(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
         while let Some((block, variable, phi)) = self.pending.pop() {
+            self.filled += 1;
+            if self.filled.is_multiple_of(PHIS) {
+                (self.checkpoint)();
+            }
             let predecessors = self.blocks[block.index()].predecessors.clone();
             let mut args = Vec::with_capacity(predecessors.len());
             for from in predecessors {
@@ -182,18 +202,34 @@ fn plain(out: &mut Function, block: BlockId, src: Src) -> Src {
 }
 
 /// Removes phis that join one value with itself, and those that nothing reads.
-pub(super) fn simplify(out: &mut Function) {
-    let phis: Vec<Phi> = out.layout.iter().flat_map(|b| out.block(*b).phis.clone()).collect();
-    let mut users: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
-    for (i, phi) in phis.iter().enumerate() {
-        for v in phi.args.iter().filter_map(|(_, s)| s.value()) {
-            users.entry(v).or_default().push(i);
+pub(super) fn simplify(out: &mut Function, checkpoint: &dyn Fn()) {
+    let replaced = replacements(out, checkpoint);
+    for blocks in out.blocks.chunks_mut(BLOCKS) {
+        checkpoint();
+        for block in blocks {
+            block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
         }
     }
+    checkpoint();
+    rewrite::sources(out, &replaced);
+    checkpoint();
+    remove_unread(out);
+}
+
+/// What the phis that join one value with itself are replaced by.
+fn replacements(out: &Function, checkpoint: &dyn Fn()) -> FxHashMap<Value, Src> {
+    let phis: Vec<&Phi> = out.layout.iter().flat_map(|b| &out.block(*b).phis).collect();
+    let users = Users::new(out.values.len(), &phis);
+    checkpoint();
     let mut replaced: FxHashMap<Value, Src> = FxHashMap::default();
-    let mut work: Vec<usize> = (0..phis.len()).rev().collect();
+    let mut work: Vec<u32> = (0..phis.len() as u32).rev().collect();
+    let mut steps = 0usize;
     while let Some(i) = work.pop() {
-        let phi = &phis[i];
+        steps += 1;
+        if steps.is_multiple_of(PHIS) {
+            checkpoint();
+        }
+        let phi = phis[i as usize];
         if replaced.contains_key(&phi.dst) {
             continue;
         }
@@ -204,17 +240,49 @@ pub(super) fn simplify(out: &mut Function) {
         });
         if same {
             replaced.insert(phi.dst, only.unwrap_or(Src::UNDEF));
-            work.extend(users.get(&phi.dst).into_iter().flatten());
+            work.extend(users.of(phi.dst));
         }
-    }
-    for block in &mut out.blocks {
-        block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
     }
     for phi in &phis {
         rewrite::resolve_shortening(&mut replaced, phi.dst.into());
     }
-    rewrite::sources(out, &replaced);
-    remove_unread(out);
+    replaced
+}
+
+/// The phis that have a value as an argument, by their numbers.
+struct Users {
+    /// For each value where its phis end; they begin where those of the value before end.
+    ends: Vec<u32>,
+    phis: Vec<u32>,
+}
+
+impl Users {
+    fn new(values: usize, phis: &[&Phi]) -> Self {
+        let arguments = || {
+            let of = |(i, phi): (usize, &&Phi)| {
+                let values = phi.args.iter().filter_map(|(_, src)| src.value());
+                values.map(|value| (i as u32, value)).collect::<SmallVec<[_; 8]>>()
+            };
+            phis.iter().enumerate().flat_map(of)
+        };
+        let mut next = vec![0u32; values];
+        arguments().for_each(|(_, value)| next[value.index()] += 1);
+        let mut start = 0;
+        for count in &mut next {
+            start += std::mem::replace(count, start);
+        }
+        let mut users = vec![0; start as usize];
+        for (phi, value) in arguments() {
+            users[next[value.index()] as usize] = phi;
+            next[value.index()] += 1;
+        }
+        Self { ends: next, phis: users }
+    }
+
+    fn of(&self, value: Value) -> &[u32] {
+        let start = value.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.phis[start as usize..self.ends[value.index()] as usize]
+    }
 }
 
 fn remove_unread(out: &mut Function) {
@@ -224,15 +292,15 @@ fn remove_unread(out: &mut Function) {
         work.extend(block.insts.iter().flat_map(Inst::uses).filter_map(Src::value));
         work.extend(block.term.operand().and_then(Src::value));
     }
-    let arguments: FxHashMap<Value, Vec<Value>> = out
-        .blocks
-        .iter()
-        .flat_map(|b| &b.phis)
-        .map(|phi| (phi.dst, phi.args.iter().filter_map(|(_, s)| s.value()).collect()))
-        .collect();
+    let mut phi_of: Vec<Option<&Phi>> = vec![None; out.values.len()];
+    for phi in out.blocks.iter().flat_map(|block| &block.phis) {
+        phi_of[phi.dst.index()] = Some(phi);
+    }
     while let Some(v) = work.pop() {
-        if !std::mem::replace(&mut read[v.index()], true) {
-            work.extend(arguments.get(&v).into_iter().flatten());
+        if !std::mem::replace(&mut read[v.index()], true)
+            && let Some(phi) = phi_of[v.index()]
+        {
+            work.extend(phi.args.iter().filter_map(|(_, src)| src.value()));
         }
     }
     for block in &mut out.blocks {
