@@ -199,13 +199,15 @@ impl<'db> Session<'db> {
         parts: impl Iterator<Item = Part<'db>>,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let mut session = Self { walker: Walker::new(db, file), tree: FlatTree::default() };
+        let mut walker = Walker::new(db, file);
+        let tree = std::mem::take(&mut walker.known.room.tree);
+        let mut session = Self { walker, tree };
         let functions = parts.filter(|part| part.kind(db).is_function());
         if let Some(longest) = functions.map(|part| part.text(db)).max_by_key(|text| text.len()) {
             session.walker.reserve(longest);
         }
         let result = work(&mut session);
-        session.walker.end();
+        session.walker.end(session.tree);
         result
     }
 

@@ -65,6 +65,11 @@ impl FlatTree {
         self.read(text, false, grammar::statements);
     }
 
+    /// How many nodes and tokens it has room for.
+    pub fn capacity(&self) -> usize {
+        self.elements.capacity()
+    }
+
     fn read(&mut self, text: &str, is_heading: bool, entry: fn(&mut Parser<'_>)) {
         self.tokens.clear();
         self.elements.clear();

@@ -7,6 +7,7 @@ use ptx_backend::abi::Preserved;
 use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol};
 use ptx_isa::{Opcode, Space};
 use ptx_syntax::SyntaxError;
+use ptx_syntax::flat::FlatTree;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -46,6 +47,21 @@ pub(super) struct Known {
     /// What the operands of the opcodes must be.
     pub(super) signatures: Vec<Arc<ptx_isa::Signature>>,
     pub(super) passed: Passed,
+    pub(super) room: Room,
+}
+
+/// Collections that grow with the text of an item, emptied by the next walk. To allocate them for each edit of a long
+/// function, and to have the kernel map their pages, takes a tenth of the walk.
+#[derive(Default)]
+pub(super) struct Room {
+    pub(super) tree: FlatTree,
+    code: Code,
+    survey: Survey,
+}
+
+impl Room {
+    /// Most elements of a tree that is kept: those of half a megabyte of text.
+    const MOST: usize = 1 << 19;
 }
 
 impl Known {
@@ -62,6 +78,7 @@ impl Known {
                 resolutions: FxHashMap::default(),
                 signatures: Vec::new(),
                 passed: Passed::default(),
+                room: Room::default(),
             })
         })
     }
@@ -129,12 +146,14 @@ impl<'db> Walker<'db> {
             architecture: module::architecture(db, file).unwrap_or(ptx_isa::Sm::new(75)),
             enabled: target.is_some() && header.version.is_some(),
         };
+        let mut known = Known::of(db, file, header, gates);
+        let (code, survey) = (take(&mut known.room.code), take(&mut known.room.survey));
         Self {
             db,
             file,
             header,
             gates,
-            known: Known::of(db, file, header, gates),
+            known,
             extras: check::extras(db),
             module_registers: module::module_registers(db, file),
             part: None,
@@ -149,8 +168,8 @@ impl<'db> Walker<'db> {
             map: SourceMap::default(),
             diagnostics: Findings::default(),
             function: Function::default(),
-            code: Code::default(),
-            survey: Survey::default(),
+            code,
+            survey,
             prototypes: Vec::new(),
             prototype_shapes: Vec::new(),
             local_shapes: Vec::new(),
@@ -164,8 +183,11 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Ends the walk. What it knows of instructions serves the next one.
-    pub(super) fn end(self) {
+    /// Ends the walk. What it knows of instructions serves the next one, and so does its room, if it is not too much.
+    pub(super) fn end(mut self, tree: FlatTree) {
+        if tree.capacity() <= Room::MOST {
+            self.known.room = Room { tree, code: self.code, survey: self.survey };
+        }
         if self.known.passed.remembers() && self.known.resolutions.len() <= Known::MOST {
             self.file.spare(self.db).put(self.known);
         }
