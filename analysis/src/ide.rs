@@ -52,7 +52,7 @@ pub use sass::{sass_view, sass_view_at};
 pub use selection::selection_ranges;
 pub use signature_help::signature_help;
 pub use source::{SourcePlace, file_links, source_place};
-pub use symbols::document_symbols;
+pub use symbols::{document_symbols, outline};
 pub use tokens::{ItemTokens, item_tokens, semantic_tokens};
 
 pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};

@@ -5,7 +5,7 @@
 //! before its work. So a client that asks and doesn't read stops being heard until it reads, and memory is bounded
 //! by [`LIMIT`] and the answers under way.
 
-use crate::written::Written;
+use crate::written::{Part, Written};
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -17,7 +17,10 @@ use tower_lsp::jsonrpc::Id;
 const LIMIT: usize = 32 << 20;
 
 /// A message in the parts that it was made of, so that a long one is not copied.
-type Parts = Vec<Vec<u8>>;
+type Parts = Vec<Part>;
+
+/// Bytes that are written at once. Each write to the client is handed to another thread.
+const CHUNK: usize = 64 << 10;
 
 #[derive(Clone)]
 pub struct Outbox {
@@ -55,7 +58,7 @@ impl Outbox {
     /// Puts a message in.
     pub fn put(&self, message: &impl Serialize) {
         match serde_json::to_vec(message) {
-            Ok(body) => self.put_parts(vec![body]),
+            Ok(body) => self.put_parts(vec![Part::Own(body)]),
             Err(error) => tracing::error!("message is not JSON: {error}"),
         }
     }
@@ -67,11 +70,14 @@ impl Outbox {
             Ok(id) => format!(r#","id":{id}}}"#),
             Err(error) => return tracing::error!("id is not JSON: {error}"),
         };
-        self.put_parts(vec![head.into(), answer.into(), tail.into()]);
+        let mut parts = vec![Part::Own(head.into())];
+        parts.extend(Vec::from(answer));
+        parts.push(Part::Own(tail.into()));
+        self.put_parts(parts);
     }
 
     fn put_parts(&self, mut body: Parts) {
-        body.insert(0, format!("Content-Length: {}\r\n\r\n", length(&body)).into_bytes());
+        body.insert(0, Part::Own(format!("Content-Length: {}\r\n\r\n", length(&body)).into_bytes()));
         self.state.send_modify(|state| state.waiting += length(&body));
         // Without a receiver the client is gone, which `room` says.
         let _ = self.messages.send(body);
@@ -95,13 +101,22 @@ impl Outbox {
 }
 
 fn length(message: &Parts) -> usize {
-    message.iter().map(Vec::len).sum()
+    message.iter().map(|part| part.len()).sum()
 }
 
 async fn write(output: &mut (impl AsyncWrite + Unpin), message: Parts) -> std::io::Result<()> {
+    let mut chunk: Vec<u8> = Vec::new();
     for part in message {
-        output.write_all(&part).await?;
+        if !chunk.is_empty() && chunk.len() + part.len() > CHUNK {
+            output.write_all(&chunk).await?;
+            chunk.clear();
+        }
+        match part.len() {
+            0..CHUNK => chunk.extend_from_slice(&part),
+            _ => output.write_all(&part).await?,
+        }
     }
+    output.write_all(&chunk).await?;
     output.flush().await
 }
 

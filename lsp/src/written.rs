@@ -5,20 +5,47 @@
 //! tower-lsp sees a null in its place.
 
 use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-/// An answer as JSON.
-pub struct Written(Vec<u8>);
+/// An answer as JSON, in parts.
+pub struct Written(Vec<Part>);
+
+/// A part of a message.
+pub enum Part {
+    Own(Vec<u8>),
+    /// It is kept for the next answers too.
+    Shared(Arc<str>),
+}
+
+impl Deref for Part {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(text) => text.as_bytes(),
+        }
+    }
+}
 
 impl From<String> for Written {
     /// `json` is one value.
     fn from(json: String) -> Self {
-        Self(json.into_bytes())
+        Self(vec![Part::Own(json.into_bytes())])
     }
 }
 
-impl From<Written> for Vec<u8> {
+impl From<Vec<Part>> for Written {
+    /// The parts are one value.
+    fn from(parts: Vec<Part>) -> Self {
+        Self(parts)
+    }
+}
+
+impl From<Written> for Vec<Part> {
     fn from(written: Written) -> Self {
         written.0
     }
@@ -31,9 +58,24 @@ tokio::task_local! {
 /// Writes an answer.
 pub fn write(answer: &impl Serialize) -> Option<Written> {
     serde_json::to_vec(answer)
-        .map(Written)
+        .map(|json| Written(vec![Part::Own(json)]))
         .inspect_err(|error| tracing::error!("answer is not JSON: {error}"))
         .ok()
+}
+
+/// Writes an answer that is a list, and one value after the other.
+pub fn write_all(values: impl Iterator<Item: Serialize>) -> Option<Written> {
+    let mut json = b"[".to_vec();
+    for value in values {
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        serde_json::to_writer(&mut json, &value)
+            .inspect_err(|error| tracing::error!("answer is not JSON: {error}"))
+            .ok()?;
+    }
+    json.push(b']');
+    Some(Written(vec![Part::Own(json)]))
 }
 
 /// Leaves an answer for the task's [`collect`].
@@ -60,7 +102,10 @@ mod tests {
             number
         };
         let (first, second) = tokio::join!(collect(handler(1)), collect(handler(2)));
-        let text = |written: Option<Written>| String::from_utf8(written.unwrap().into()).unwrap();
+        let text = |written: Option<Written>| {
+            let parts: Vec<Part> = written.unwrap().into();
+            String::from_utf8(parts.iter().flat_map(|part| part.to_vec()).collect()).unwrap()
+        };
         assert_eq!((first.0, text(first.1)), (1, "[1]".to_owned()));
         assert_eq!((second.0, text(second.1)), (2, "[2]".to_owned()));
         assert!(collect(async {}).await.1.is_none());

@@ -16,12 +16,16 @@ use crate::signature::{FunctionDecl, ItemDecl, VariableDecl, item_decl};
 
 /// Functions with their parameters, shared and local variables and labels; variables; debug sections.
 pub fn document_symbols(db: &Database, file: SourceFile) -> Vec<DocumentSymbol> {
-    let mut symbols = Vec::new();
-    for &item in items(db, file) {
+    let shifted = |(offset, symbol): (_, &DocumentSymbol)| symbol.clone().shifted(offset);
+    outline(db, file).map(shifted).collect()
+}
+
+/// The same, as they are kept: relative to their items, which start at the offsets.
+pub fn outline(db: &Database, file: SourceFile) -> impl Iterator<Item = (TextSize, &DocumentSymbol)> {
+    items(db, file).iter().flat_map(|&item| {
         let offset = item.offset(db);
-        symbols.extend(item_symbols(db, item).iter().map(|symbol| symbol.clone().shifted(offset)));
-    }
-    symbols
+        item_symbols(db, item).iter().map(move |symbol| (offset, symbol))
+    })
 }
 
 impl DocumentSymbol {

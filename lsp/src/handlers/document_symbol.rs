@@ -4,27 +4,41 @@ use crate::document::Document;
 use crate::owner::Snapshot;
 use crate::written::{self, Written};
 use ptx_analysis::ide;
-use tower_lsp::lsp_types::{DocumentSymbol, SymbolKind};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use text_size::TextSize;
+use tower_lsp::lsp_types::SymbolKind;
 
 pub fn handle(s: &Snapshot) -> Option<Written> {
-    let lines = s.lines();
-    let symbols = ide::document_symbols(&s.db, s.file);
-    let symbols: Vec<_> = symbols.iter().map(|symbol| convert(lines, symbol)).collect();
-    written::write(&symbols)
+    let placed = |(offset, symbol)| Placed { lines: s.lines(), offset, symbol };
+    written::write_all(ide::outline(&s.db, s.file).map(placed))
 }
 
-fn convert(lines: &Document, symbol: &ide::DocumentSymbol) -> DocumentSymbol {
-    #[expect(deprecated, reason = "the protocol's struct still has the field")]
-    DocumentSymbol {
-        name: symbol.name.clone(),
-        detail: (!symbol.detail.is_empty()).then(|| symbol.detail.clone()),
-        kind: kind(symbol.kind),
-        tags: None,
-        deprecated: None,
-        range: lines.range(symbol.full),
-        selection_range: lines.range(symbol.focus),
-        children: (!symbol.children.is_empty())
-            .then(|| symbol.children.iter().map(|child| convert(lines, child)).collect()),
+/// A symbol as the protocol has it, written from what is kept: a large file has tens of thousands.
+struct Placed<'a> {
+    lines: &'a Document,
+    /// Where its item starts.
+    offset: TextSize,
+    symbol: &'a ide::DocumentSymbol,
+}
+
+impl Serialize for Placed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { lines, offset, symbol } = *self;
+        let mut fields = serializer.serialize_struct("DocumentSymbol", 6)?;
+        fields.serialize_field("name", &symbol.name)?;
+        if !symbol.detail.is_empty() {
+            fields.serialize_field("detail", &symbol.detail)?;
+        }
+        fields.serialize_field("kind", &kind(symbol.kind))?;
+        let range = lines.range(symbol.full + offset);
+        fields.serialize_field("range", &range)?;
+        let focus = if symbol.focus == symbol.full { range } else { lines.range(symbol.focus + offset) };
+        fields.serialize_field("selectionRange", &focus)?;
+        if !symbol.children.is_empty() {
+            let placed = |symbol| Placed { lines, offset, symbol };
+            fields.serialize_field("children", &symbol.children.iter().map(placed).collect::<Vec<_>>())?;
+        }
+        fields.end()
     }
 }
 

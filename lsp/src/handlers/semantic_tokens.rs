@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::document::Encoding;
 use crate::handlers::embedded;
 use crate::owner::Snapshot;
-use crate::written::{self, Written};
+use crate::written::{self, Part, Written};
 use memchr::{memchr_iter, memchr2, memchr2_iter};
 use ptx_analysis::ide::{self, ItemTokens, TokenKind};
 use text_size::TextRange;
@@ -77,13 +77,18 @@ pub fn full(s: &Snapshot) -> Option<Written> {
     let old = last.as_ref().map_or(&[][..], |answer| &answer.items);
     let (items, _) = renewed(old, ide::item_tokens(&s.db, s.file, None), s.encoding);
     let answer = s.sent_tokens.is(items);
-    let length = answer.items.iter().map(|item| item.encoded.numbers.len() + 24).sum();
-    let mut json = String::with_capacity(length);
-    json += &format!(r#"{{"resultId":"{}","data":["#, answer.id);
+    let mut parts = vec![Part::Own(format!(r#"{{"resultId":"{}","data":["#, answer.id).into())];
+    let mut json = String::new();
     let mut join = Join::new(&mut json, Gap::default());
-    answer.items.iter().for_each(|item| join.item(&item.encoded));
-    json += "]}";
-    Some(json.into())
+    for item in &answer.items {
+        join.place(&item.encoded);
+        if item.encoded.count > 0 {
+            parts.push(Part::Own(std::mem::take(join.json).into()));
+            parts.push(Part::Shared(item.encoded.numbers.clone()));
+        }
+    }
+    parts.push(Part::Own(b"]}".into()));
+    Some(parts.into())
 }
 
 pub fn range(s: &Snapshot, range: lsp::Range) -> Option<Written> {
@@ -209,10 +214,7 @@ impl<'a> Join<'a> {
 
     fn item(&mut self, item: &Encoded) {
         self.place(item);
-        if item.count > 0 {
-            self.json.push_str(&item.numbers);
-            self.gap = item.after;
-        }
+        self.json.push_str(&item.numbers);
     }
 
     /// Only the first token of the item, which has one.
@@ -222,6 +224,7 @@ impl<'a> Join<'a> {
         self.json.push_str(&item.numbers[..end.unwrap_or(item.numbers.len())]);
     }
 
+    /// What is before the numbers that the item keeps.
     fn place(&mut self, item: &Encoded) {
         self.gap = self.gap.then(item.before);
         if item.count > 0 {
@@ -230,6 +233,7 @@ impl<'a> Join<'a> {
             }
             push_numbers(self.json, [self.gap.lines, self.gap.columns]);
             self.json.push(',');
+            self.gap = item.after;
         }
     }
 }
@@ -250,7 +254,7 @@ struct Encoded {
     after: Gap,
     count: usize,
     /// In JSON, from the length of the first token.
-    numbers: Box<str>,
+    numbers: Arc<str>,
 }
 
 impl Encoded {
