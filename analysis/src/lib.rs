@@ -47,7 +47,7 @@ pub use db::{
 };
 pub use debug_data::has_section;
 pub use ptx_backend::occupancy;
-pub use ready::{Code, is_ready, make_ready};
+pub use ready::{Code, is_ready, length, make_ready};
 pub use text::Text;
 
 /// Every lint, for lists and explanations.

@@ -18,6 +18,11 @@ pub fn is_ready(db: &Database, file: SourceFile, index: usize) -> bool {
         })
 }
 
+/// The bytes of text of a function, for guesses at how long it takes to compile.
+pub fn length(db: &Database, file: SourceFile, index: usize) -> usize {
+    items(db, file).get(index).map_or(0, |item| item.text(db).len())
+}
+
 /// Compiles a function.
 pub fn make_ready(db: &Database, file: SourceFile, index: usize) {
     if let Some(&item) = items(db, file).get(index) {

@@ -43,7 +43,7 @@ use std::process::ExitCode;
 
 /// Serves one client over standard input and output until it exits.
 pub fn serve_stdio() -> ExitCode {
-    threads::prepare();
+    threads::prepare_for_server();
     // The number is set so that the environment isn't asked. Real work is done by other threads.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,

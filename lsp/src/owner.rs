@@ -548,6 +548,7 @@ impl Owner {
                 events: self.events.clone(),
                 runtime: self.runtime.clone(),
                 workers: open.workers.clone(),
+                is_embedded: open.host.is_some(),
                 refreshes_hints: self.abilities.refreshes_inlay_hints,
                 refreshes_lenses: self.abilities.refreshes_code_lenses,
             },

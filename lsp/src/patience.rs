@@ -8,16 +8,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use ptx_analysis::{Database, SourceFile, catch_cancelled, is_ready, make_ready};
+use ptx_analysis::{Database, SourceFile, catch_cancelled, is_ready, length, make_ready};
 use tokio::runtime::Handle;
 use tower_lsp::lsp_types::Url;
 
-use crate::owner::Event;
+use crate::owner::{Event, Snapshot};
 
 /// For a hover, which the user waits for.
 pub const HOVER: Duration = Duration::from_millis(2);
 /// For hints and lenses, where the client keeps the old ones meanwhile: most functions are compiled in this time.
 pub const HINTS: Duration = Duration::from_millis(50);
+
+/// Bytes of text that may be compiled in a millisecond: several times what is usual. It makes no sense to wait for more.
+const PACE: usize = 8 << 10;
+
+/// When a worker starts that the answer doesn't wait for.
+const START: Duration = Duration::from_millis(20);
 
 /// Workers for one document. They compile the same functions, so more would wait for these.
 const WORKERS: usize = 2;
@@ -33,6 +39,8 @@ pub struct Patience {
     pub runtime: Handle,
     /// Shared with all questions about the document, and held by each worker.
     pub workers: Arc<()>,
+    /// Files of documents of other languages come and go with the pieces of PTX in them.
+    pub is_embedded: bool,
     /// Hints that lack something are asked for again.
     pub refreshes_hints: bool,
     pub refreshes_lenses: bool,
@@ -47,17 +55,44 @@ impl Patience {
         if missing.is_empty() || Arc::strong_count(&self.workers) > WORKERS + 2 {
             return ready;
         }
+        let most = time.as_millis() as usize * PACE;
+        let is_longer: Vec<bool> = wanted.iter().map(|&index| length(db, file, index) > most).collect();
         let (sender, receiver) = channel();
-        let (patience, db) = (self.clone(), db.clone());
         let work: Vec<(usize, usize)> = missing.iter().map(|&at| (at, wanted[at])).collect();
+        if is_longer[missing[0]] && !self.is_embedded {
+            self.compile_soon(file, work, sender);
+            return ready;
+        }
+        let (patience, db) = (self.clone(), db.clone());
         self.runtime.spawn_blocking(move || patience.compile(db, file, &work, &sender));
         let end = Instant::now() + time;
-        for _ in missing {
+        for at in missing {
+            if is_longer[at] {
+                break;
+            }
             // The worker is stopped when the text changes, which ends this too.
             let Ok(at) = receiver.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
             ready[at] = true;
         }
         ready
+    }
+
+    /// Starts the worker when the answer is out, which it would compete with. It takes a snapshot of its own then: one
+    /// that is held for so long would delay the next edit.
+    fn compile_soon(&self, file: SourceFile, work: Vec<(usize, usize)>, done: Sender<usize>) {
+        let patience = self.clone();
+        self.runtime.spawn(async move {
+            tokio::time::sleep(START).await;
+            let (uri, events) = (patience.uri.clone(), patience.events.clone());
+            let job = Box::new(move |snapshot: Option<Snapshot>| {
+                if let Some(Snapshot { db, file: current, version, .. }) = snapshot
+                    && (current, version) == (file, patience.version)
+                {
+                    patience.compile(db, file, &work, &done);
+                }
+            });
+            let _ = events.send(Event::Read { uri, job, token: Arc::default() });
+        });
     }
 
     /// The worker: compiles functions, given with what is sent once each is compiled.

@@ -11,6 +11,12 @@ pub fn prepare() -> bool {
     prepare_for(None)
 }
 
+/// The same for a server, whose pool compiles in the background: one core is left to the threads that answer.
+pub fn prepare_for_server() -> bool {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    prepare_for(Some(cores.saturating_sub(1).max(1)))
+}
+
 /// The same with at most so many threads.
 pub fn prepare_for(most: Option<usize>) -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
