@@ -23,8 +23,12 @@ impl Document {
         TextRange::new(start.min(end), start.max(end))
     }
 
-    pub fn diagnostics(&self, uri: &Url, all: &[ide::Diagnostic]) -> Vec<lsp::Diagnostic> {
-        all.iter().filter_map(|d| diagnostic(uri, d, |range| self.range(range))).collect()
+    pub fn diagnostics<'d>(
+        &self,
+        uri: &Url,
+        all: impl Iterator<Item = &'d ide::Diagnostic>,
+    ) -> Vec<lsp::Diagnostic> {
+        all.filter_map(|d| diagnostic(uri, d, |range| self.range(range))).collect()
     }
 
     pub fn edit(&self, edit: &ide::TextEdit) -> lsp::TextEdit {

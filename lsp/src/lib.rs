@@ -29,6 +29,7 @@ pub mod pictures;
 pub mod progress;
 pub mod project;
 pub mod reference;
+pub mod report;
 pub mod server;
 pub mod settings;
 pub(crate) mod switches;

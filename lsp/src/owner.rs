@@ -19,6 +19,7 @@ use crate::last_good::LastGood;
 use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::reference::{self, Stop};
+use crate::report::report;
 use crate::transport::Load;
 use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::ide;
@@ -704,10 +705,8 @@ impl Owner {
         if version != snapshot.version {
             return;
         }
-        let mut all = snapshot.lines().diagnostics(uri, &checked);
-        if let Some(compiled) = &snapshot.compiled {
-            all.extend(snapshot.lines().diagnostics(uri, compiled));
-        }
+        let compiled = snapshot.compiled.as_deref().unwrap_or_default();
+        let all = report(snapshot.lines(), uri, &[&checked, compiled]);
         self.send_diagnostics(uri.clone(), all, Some(version));
     }
 

@@ -2,6 +2,7 @@
 
 use crate::handlers::embedded;
 use crate::owner::Snapshot;
+use crate::report::report;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::Diagnostic;
 
@@ -9,10 +10,6 @@ pub fn handle(s: &Snapshot) -> Vec<Diagnostic> {
     if let Some(embedded) = &s.embedded {
         return embedded::publishable(&s.db, embedded, &s.uri);
     }
-    let lines = s.lines();
-    let mut all = lines.diagnostics(&s.uri, &ide::diagnostics(&s.db, s.file));
-    if let Some(compiled) = &s.compiled {
-        all.extend(lines.diagnostics(&s.uri, compiled));
-    }
-    all
+    let checked = ide::diagnostics(&s.db, s.file);
+    report(s.lines(), &s.uri, &[&checked, s.compiled.as_deref().unwrap_or_default()])
 }

@@ -57,6 +57,23 @@ async fn diagnostics_follow_the_text() {
     client.stop().await;
 }
 
+/// A document that is wrong everywhere is not sent whole after each edit.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_findings_the_first_are_sent() {
+    let (mut client, _) = Client::start(json!({}), json!({})).await;
+    let text = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.entry f()\n{{\n{}ret;\n}}\n",
+        "frobnicate;\n".repeat(600)
+    );
+    client.open(URI, &text).await;
+    let all = client.diagnostics(1).await;
+    assert_eq!(all.len(), 501);
+    assert_eq!((&all[499]["code"], &all[499]["range"]["start"]["line"]), (&json!("E0210"), &json!(504)));
+    let note = "not shown: 100 errors; run `ptx-check` to list all of them";
+    assert_eq!((&all[500]["message"], &all[500]["severity"]), (&json!(note), &json!(3)));
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn all_sure_fixes_of_a_document_are_one_action() {
     let wrong = KERNEL.replace("fma.rn", "fna.rn").replace("ret;", "rte;");
