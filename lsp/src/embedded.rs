@@ -36,7 +36,7 @@ fn is_meant(d: &Diagnostic, document: &Document, has_target: bool) -> bool {
     let code = d.code();
     let is_certain = !OUTSIDE.contains(&code) && (!code.starts_with('W') || WARNINGS.contains(&code));
     let is_gate = d.gate.is_some() || GATES.contains(&code);
-    // Functions for 32-bit hosts stand beside those for 64-bit ones.
+    // Functions for 32-bit hosts appear beside those for 64-bit ones.
     let is_narrow = code == "E0306" && document.text()[d.range].starts_with("cvta");
     let has_value = code == "W0507" && document.is_input(&document.text()[d.range]);
     let may_be_meant = !is_gate || has_target;

@@ -194,9 +194,8 @@ fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
             }
             Some(Value::Number(_)) => {}
             Some(_) if !is_alone => {
-                let message = format!(
-                    "`{value}` must be the only value of its directive, only numbers can form a list"
-                );
+                let message =
+                    format!("`{value}` must be the only value of its directive; only numbers can be listed");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
             }
             Some(_) if matches!(word, ".b8" | ".b16") => {

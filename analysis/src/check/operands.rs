@@ -276,9 +276,10 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
         let is_written = rows.iter().any(|row| is_trans(row));
         let in_registers = matches!(statement.operands.get(1), Some(Some(input::Operand::Vector(_))));
         if is_written == in_registers {
-            let what = if in_registers { "must not have the" } else { "requires the" };
-            let message =
-                format!("with matrix `a` in this place, the instruction {what} operand `imm-trans-a`");
+            let message = match in_registers {
+                true => "operand `imm-trans-a` is not allowed when matrix `a` is in registers",
+                false => "operand `imm-trans-a` is required when matrix `a` is in shared memory",
+            };
             let note = "only a matrix in shared memory can be transposed";
             out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[1], message).note(note));
         }

@@ -84,7 +84,7 @@ impl<'a> Fates<'a> {
             return "no machine code for this statement".to_owned();
         }
         if !written.iter().any(|entity| self.readers.contains_key(entity)) {
-            return "no machine code: nothing reads the result".to_owned();
+            return "no machine code: the result is never read".to_owned();
         }
         let readers = |src| {
             let written = self.registers(src, Usage::Write);
@@ -92,7 +92,7 @@ impl<'a> Fates<'a> {
         };
         match self.places(&self.reached(src, true, readers), line) {
             Some(places) => format!("no instruction of its own: part of the machine code of {places}"),
-            None => "no machine code: nothing that reads the result has any".to_owned(),
+            None => "no machine code: all instructions that read the result were removed".to_owned(),
         }
     }
 

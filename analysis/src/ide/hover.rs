@@ -334,7 +334,7 @@ fn instruction(
         out += &descriptors::about(&opcode, &written, |operand| constant(db, item, src, operand));
     }
     if let Some(page) = ptx_isa::doc(mnemonic) {
-        // The title is the mnemonic, which stands above already.
+        // The title is the mnemonic, which is above already.
         let body = page.split_once('\n').map_or(page, |(_, body)| body);
         let _ = write!(out, "\n---\n{}", prose(body));
     }
@@ -377,7 +377,7 @@ fn prose(markdown: &str) -> String {
     for line in markdown.split_inclusive('\n') {
         is_block ^= line.starts_with("```");
         let is_verbatim = is_block || line.starts_with("    ");
-        // Every second part of a line stands between backquotes.
+        // Every second part of a line is between backquotes.
         for (i, part) in line.split('`').enumerate() {
             if i > 0 {
                 out.push('`');

@@ -281,7 +281,7 @@ mod tests {
         "#]].assert_eq(&forms_table("redux"));
     }
 
-    /// Links lead to pages, seen from the page that they stand on.
+    /// Links lead to pages, relative to the page that contains them.
     #[test]
     fn links_lead_somewhere() {
         let pages = pages();

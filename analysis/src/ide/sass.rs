@@ -30,7 +30,7 @@ pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize, style: Sa
     view(db, file, spot(db, file, offset)?.item, style)
 }
 
-/// The text as it grows, with what stands beside each line.
+/// The text as it grows, with what belongs to each line.
 #[derive(Default)]
 struct Lines {
     text: String,

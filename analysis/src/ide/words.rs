@@ -1,4 +1,4 @@
-//! What single words mean wherever they stand: modifiers, types, directives, special registers, numbers, pragmas.
+//! What single words mean wherever they appear: modifiers, types, directives, special registers, numbers, pragmas.
 
 use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, Sm, SpecialReg, TypeKind};
 use ptx_syntax::ast::literal;

@@ -642,7 +642,7 @@ fn hovers_tell_what_instructions_wait_for() {
         no instruction of its own: part of the machine code of `add.f32` (line 13)
         /*0050*/ FFMA R5, R0, R0, 1 ; // waits for SB0 (LDG on line 11), 5 cycles, may yield
         includes `mul.f32` (line 12)
-        no machine code: nothing reads the result
+        no machine code: the result is never read
         /*0060*/ STG.E desc[UR0][R2.64], R5 ; // 1 cycle
         includes `ld.param.u64` (line 9), `cvta.to.global.u64` (line 10)
     "#]].assert_eq(&all.concat());

@@ -1,6 +1,6 @@
 //! Weak loads of neighboring words of shared memory become one wide load, where the address is known to be aligned for it.
 //!
-//! The wide load stands where the first of the loads stood. [`alias`] decides for everything between the two whether a load
+//! The wide load takes the place of the first of the loads. [`alias`] decides for everything between the two whether a load
 //! of all the bytes may pass it.
 //!
 //! Before and after: SSA. The results are parts of the wide one; copy propagation comes after.

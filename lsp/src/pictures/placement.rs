@@ -1,4 +1,4 @@
-//! Where the blocks of a graph stand: in layers, so that all edges but those of loops lead down.
+//! Where the blocks of a graph are drawn: in layers, so that all edges but those of loops lead down.
 
 /// A graph whose nodes have places.
 pub(super) struct Placement {

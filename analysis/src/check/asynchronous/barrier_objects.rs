@@ -72,7 +72,7 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         report(
             inventory,
             site,
-            "this wait never completes: nothing in this kernel arrives on an mbarrier object",
+            "this wait never completes: no instruction in this kernel arrives on an mbarrier object",
             out,
         );
     }

@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
             rest => (&[][..], rest),
         };
         let Some((target, rest)) = rest.split_first() else {
-            return self.malformed("a call of nothing");
+            return self.malformed("a call without a target");
         };
         let (arguments, rest) = match rest {
             [Operand::List(arguments), rest @ ..] => (&arguments[..], rest),
@@ -292,7 +292,7 @@ impl<'a> Lowering<'a> {
                 };
                 self.write(element, value)
             }),
-            _ => self.malformed("a result that goes nowhere"),
+            _ => self.malformed("a call whose result is neither a register nor a vector"),
         }
     }
 

@@ -368,7 +368,7 @@ impl<'a> Lowering<'a> {
     /// `griddepcontrol`.
     fn depend(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(op) = instr.take(&[(Mod::Wait, Op::Acqbulk), (Mod::LaunchDependents, Op::Preexit)]) else {
-            return self.malformed("griddepcontrol without what it does");
+            return self.malformed("`griddepcontrol` without a modifier");
         };
         if !self.encodes(&op) {
             return self.unsupported(instr, "dependent grids on this target");

@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
         let mut srcs = Vec::new();
         if in_registers {
             let Operand::Vector(rows) = self.operand(instr, 1)? else {
-                return self.malformed("rows that are no vector");
+                return self.malformed("a matrix `a` that is not a vector");
             };
             srcs.push(self.kept(rows, ScalarType::B32)?);
             self.join_all();

@@ -85,7 +85,7 @@ impl<'a> Lowering<'a> {
                         let sum = self.add_pair(words, halves(addend as u64));
                         self.pack(&sum)
                     }
-                    _ => return self.malformed("a constant added to a register that is no integer"),
+                    _ => return self.malformed("a constant added to a register that is not an integer"),
                 };
                 self.fit(sum, have, want)
             }

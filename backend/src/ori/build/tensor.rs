@@ -323,7 +323,7 @@ impl<'a> Lowering<'a> {
     fn tensor_place(&mut self, instr: &Statement<'a>, i: usize) -> Result<(Src, i32)> {
         self.uses_tensor(TensorUse::MEMORY);
         let Operand::Address(address) = self.operand(instr, i)? else {
-            return self.malformed("an address in tensor memory that is none");
+            return self.malformed("a tensor memory operand that is not an address");
         };
         let Ok(offset) = i32::try_from(address.offset) else {
             return self.unsupported(instr, "an offset of more than 32 bits");

@@ -234,7 +234,7 @@ impl<'a> Lowering<'a> {
         if instr.form() == F::ClusterlaunchcontrolGetFirstCtaid {
             instr.ignore(&[Mod::V4]);
             let Operand::Vector(dsts) = self.operand(instr, 0)? else {
-                return self.malformed("a block that is no vector");
+                return self.malformed("a first CTA whose destination is not a vector");
             };
             let ty = ty.unwrap_or(ScalarType::B32);
             return self.write_elements(dsts, &[x, y, z, Src::ZERO], ty);

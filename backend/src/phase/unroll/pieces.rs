@@ -188,7 +188,7 @@ impl Counted {
     }
 }
 
-/// Where a piece stands.
+/// Where a piece is.
 pub(super) struct PieceContext<'a> {
     pub(super) piece: &'a Piece,
     /// The number of its first iteration among those of all pieces.
