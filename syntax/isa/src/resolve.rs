@@ -562,21 +562,27 @@ pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str
 /// Insertions, deletions, replacements and exchanges of neighbours between two words, upper and lower case alike;
 /// `None` above `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let (a, b) = (a.to_ascii_lowercase().into_bytes(), b.to_ascii_lowercase().into_bytes());
+    // A misspelt word is compared with hundreds, of which nearly all end here or in the third row.
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let is_same = |i: usize, j: usize| a[i].eq_ignore_ascii_case(&b[j]);
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
     for i in 1..=a.len() {
         // rows: two above, above, current.
         rows[2][0] = i;
         for j in 1..=b.len() {
-            let same = usize::from(a[i - 1] != b[j - 1]);
+            let same = usize::from(!is_same(i - 1, j - 1));
             let mut best = (rows[1][j] + 1).min(rows[2][j - 1] + 1).min(rows[1][j - 1] + same);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+            if i > 1 && j > 1 && is_same(i - 1, j - 2) && is_same(i - 2, j - 1) {
                 best = best.min(rows[0][j - 2] + 1);
             }
             rows[2][j] = best;
+        }
+        // No later row has less than the least of two rows.
+        if rows[1..].iter().flatten().all(|&distance| distance > limit) {
+            return None;
         }
         rows.rotate_left(1);
     }
