@@ -230,16 +230,14 @@ impl Blocked {
                 }
             }
         }
-        // The last comes after everything.
-        let inside = live.switches().iter().filter(|at| **at < live.points);
-        let switches: Vec<Interval> = inside.map(|&at| Interval { start: at, end: at + 1 }).collect();
+        let switches = live.switches();
         for file in [File::UR, File::UP] {
             for index in 0..count(file) {
                 let reg = Reg { file, index };
                 if func.routine.is_some() && reg != abi::ROUTINES_UNIFORM {
                     all_lost.push((reg, Ranges([everywhere].into_iter().collect())));
-                } else if !switches.is_empty() && lent.has(reg) {
-                    all_lost.push((reg, Ranges(switches.iter().copied().collect())));
+                } else if lent.has(reg) {
+                    all_lost.push((reg, switches.clone()));
                 }
             }
         }

@@ -164,8 +164,10 @@ pub(crate) struct Liveness {
     pub(crate) spans: Vec<Span>,
     /// One past the last point.
     pub(crate) points: Point,
-    /// Where other threads of the warp may run in between, ascending: the ends of blocks, and instructions that wait.
-    switches: Vec<Point>,
+    /// The ends of blocks, ascending.
+    block_ends: Vec<Point>,
+    /// Where instructions that wait write, ascending.
+    waits: Vec<Point>,
     /// Per slot whose instruction may read its operands some time after it was issued: the slot of its block that first reads
     /// a result and so waits for it, `u32::MAX` if none does. Zero for other instructions.
     read_by: Vec<u32>,
@@ -209,16 +211,25 @@ impl Liveness {
         Ranges([Interval { start: 0, end: self.points }].into_iter().collect())
     }
 
-    /// Where other threads of the warp may run in between, ascending.
-    pub(crate) fn switches(&self) -> &[Point] {
-        &self.switches
+    /// Where other threads of the warp may run in between: between blocks, phis and what they read included, and where
+    /// instructions wait.
+    pub(crate) fn switches(&self) -> Ranges {
+        let ends =
+            self.block_ends.iter().map(|&end| Interval { start: end - 1, end: self.points.min(end + 2) });
+        let waits = self.waits.iter().map(|&at| Interval { start: at, end: at + 1 });
+        Ranges::from_unsorted(ends.chain(waits).collect())
     }
 
     /// Whether other threads of the warp may run while something is live.
     pub(crate) fn crosses_switch(&self, ranges: &Ranges) -> bool {
         ranges.0.iter().any(|i| {
-            let after = self.switches.partition_point(|&switch| switch <= i.start);
-            self.switches.get(after).is_some_and(|&switch| switch < i.end)
+            let block = self.block_ends.partition_point(|&end| end <= i.start);
+            let start = block.checked_sub(1).map_or(0, |before| self.block_ends[before]);
+            // Phis write at the second point.
+            let comes_in = block > 0 && i.start <= start + 1;
+            let goes_out = self.block_ends.get(block).is_some_and(|&end| end <= i.end);
+            let wait = self.waits.partition_point(|&wait| wait <= i.start);
+            comes_in || goes_out || self.waits.get(wait).is_some_and(|&wait| wait < i.end)
         })
     }
 
@@ -267,15 +278,15 @@ impl Liveness {
         };
         build.collect();
         let ranges = build.ranges(lanes as usize);
-        let mut switches = Vec::new();
+        let (mut block_ends, mut waits) = (Vec::new(), Vec::new());
         let mut read_by = vec![0; points as usize / 2];
         // Per value: the slot that makes it, if that reads late and nothing has waited for it.
         let mut in_flight: FxHashMap<Value, u32> = FxHashMap::default();
         for &b in &func.layout {
             let span = spans[b.index()];
             let insts = func.block(b).insts.iter().enumerate();
-            switches.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
-            switches.push(span.end());
+            waits.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
+            block_ends.push(span.end());
             in_flight.clear();
             for (i, inst) in func.block(b).insts.iter().enumerate() {
                 let slot = span.write(i) / 2;
@@ -292,7 +303,7 @@ impl Liveness {
                 }
             }
         }
-        Liveness { spans, points, switches, read_by, lane_base, ranges }
+        Liveness { spans, points, block_ends, waits, read_by, lane_base, ranges }
     }
 }
 
@@ -437,5 +448,43 @@ impl<W: Fn(Value) -> bool> Build<'_, W> {
             }
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+
+    #[test]
+    fn other_threads_run_between_blocks() {
+        let func = text::parse(
+            "entry \"f\" {\nb0:\n%v0:ur = ULDC c[0x0][0x160]\n%v1:r = S2R\n%v2:p = ISETP.LT.AND %v1, 0x5, PT
+             BRA %v2, b2, b1\nb1:\n%v3:ur = ULDC c[0x0][0x164]\n%v4:r = MOV %v3\nEXIT
+             b2:\n%v5:r = MOV %v0\nEXIT\n}",
+        )
+        .unwrap();
+        let live = Liveness::compute(&func, &Cfg::new(&func));
+        let crosses = |v: u32| live.crosses_switch(live.ranges(Value(v), 0));
+        // Not live in the block between.
+        assert!(crosses(0));
+        assert!(!crosses(3));
+        assert!(live.switches().intersects(live.ranges(Value(0), 0)));
+        assert!(!live.switches().intersects(live.ranges(Value(3), 0)));
+    }
+
+    #[test]
+    fn other_threads_run_between_iterations() {
+        let func = text::parse(
+            "entry \"f\" {\nb0:\n%v0:ur = ULDC c[0x0][0x160]\nJUMP b1
+             b1:\n%v1:ur = phi b0 %v0, b1 %v2\n%v2:ur = UIADD3 %v1, 0xffffffff, RZ
+             %v3:r = MOV %v2\n%v4:p = ISETP.NE.AND %v3, 0x0, PT\nBRA %v4, b1, b2\nb2:\nEXIT\n}",
+        )
+        .unwrap();
+        let live = Liveness::compute(&func, &Cfg::new(&func));
+        for v in [1, 2] {
+            assert!(live.crosses_switch(live.ranges(Value(v), 0)), "{v}");
+            assert!(live.switches().intersects(live.ranges(Value(v), 0)), "{v}");
+        }
     }
 }
