@@ -63,19 +63,20 @@ impl Inst {
 
     /// The registers that the instruction may keep in operand caches, each with its bit of [`crate::Control::reuse`].
     pub fn cached_reads(&self, sm: Sm) -> impl Iterator<Item = (u8, RegUse)> + '_ {
-        let only_b = self.caches_b_only(sm);
+        let slots = self.cached_slots(sm);
         self.operands().filter_map(move |operand| match operand {
-            Operand::Reg(reg) => Some((reg.reuse.filter(|&bit| !only_b || bit == 1)?, self.reg_use(reg)?)),
+            Operand::Reg(reg) => Some((reg.reuse.filter(|bit| slots >> bit & 1 != 0)?, self.reg_use(reg)?)),
             _ => None,
         })
     }
 
-    /// Matrix products that may keep nothing but their second operand. As nvdisasm 13.0 accepts the words.
-    fn caches_b_only(&self, sm: Sm) -> bool {
+    /// The bits of operands that may be kept: matrix products keep fewer. As nvdisasm 13.0 accepts the words.
+    fn cached_slots(&self, sm: Sm) -> u8 {
         match self.form().mnemonic {
-            "HMMA" => sm.0 < 80 || sm.0 >= 120,
-            "IMMA" | "QMMA" | "OMMA" => sm.0 >= 120,
-            _ => false,
+            "HMMA" if sm.0 < 80 => 0b010,
+            "HMMA" | "IMMA" | "QMMA" | "OMMA" if sm.0 >= 120 => 0b010,
+            "HMMA" | "IMMA" | "BMMA" | "DMMA" | "QMMA" if sm.0 >= 80 => 0b011,
+            _ => 0b111,
         }
     }
 

@@ -83,11 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn matrix_products_of_some_targets_keep_their_second_operand_alone() {
-        let pair = ("HMMA.16816.F32 R8, R20, R24, R8", "HMMA.16816.F32 R12, R20, R24, R12");
-        assert_eq!(
-            [80, 90, 120, 121].map(|sm| flags_for(Sm(sm), pair.0, pair.1)),
-            [0b011, 0b011, 0b010, 0b010]
-        );
+    fn matrix_products_keep_fewer_operands() {
+        let pairs = [
+            ("HMMA.16816.F32 R8, R20, R24, R4", "HMMA.16816.F32 R12, R20, R24, R4"),
+            ("IMMA.16832.S8.S8 R8, R20.ROW, R24.COL, R4", "IMMA.16832.S8.S8 R12, R20.ROW, R24.COL, R4"),
+        ];
+        for (first, second) in pairs {
+            let flags = [80, 90, 100, 120, 121].map(|sm| flags_for(Sm(sm), first, second));
+            assert_eq!(flags, [0b011, 0b011, 0b011, 0b010, 0b010], "{first}");
+        }
     }
 }
