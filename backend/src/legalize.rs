@@ -161,6 +161,10 @@ impl Legalizer<'_> {
         if is_surface && inst.srcs.first() == Some(&Src::ZERO) {
             inst.srcs[0] = self.load_once(func, Src::ZERO, (1, File::R), inst.src);
         }
+        // So must the address of an atomic operation with a result, as nvdisasm 13.0 accepts the words for sm_80 to sm_89.
+        if matches!(inst.op, Op::Atom { .. } | Op::AtomCas { .. }) && inst.srcs.first() == Some(&Src::ZERO) {
+            inst.srcs[0] = self.load_once(func, Src::ZERO, (2, File::R), inst.src);
+        }
         if matches!(inst.op, Op::Pack | Op::Copy) {
             if !self.constant_operands {
                 self.constants_of_pack(func, inst);
@@ -664,6 +668,19 @@ mod tests {
                 %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
                 %v1:r = MOV 0x7
                 STG.E %v0, RZ, %v1"#]],
+        );
+    }
+
+    #[test]
+    fn atomic_operations_read_null_from_registers() {
+        check(
+            80,
+            "%v0:ur2 = ULDC.64 c[0x0][0x118]\n%v1:r = ATOM.E.ADD.F32.FTZ.RN.RELAXED.GPU RZ, %v0, 0x7",
+            expect![[r#"
+                %v0:ur2 = ULDC.64 c[0x0][0x118]
+                %v2:r2 = PACK RZ, RZ
+                %v3:r = MOV 0x7
+                %v1:r = ATOM.E.ADD.F32.FTZ.RN.RELAXED.GPU %v2, %v0, %v3"#]],
         );
     }
 
