@@ -319,7 +319,8 @@ operations! {
     /// Eight registers, in two halves. The size of the access is that of one of them.
     LdgWide "LDG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [result(4), UPPER4] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, 32), as &["LDG.256"];
-    StgWide "STG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [] <- [address(), descriptor(), r(RB).wide(4), r(RC).wide(4)]
+    /// Stores those whose bits are set.
+    StgWide "STG.E.256" { access: Access = Size, level_two: EvictL2 = Scope, mask: u8 = Mask } [] <- [address(), descriptor(), r(RB).wide(4), r(RC).wide(4)]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, 32), as &["STG.256"];
     /// Generic.
     Ld "LD.E" { access: Access = Size } [result(size_registers(access.size))] <- [address(), descriptor()]

@@ -166,20 +166,27 @@ impl Block<'_> {
         let Where::Memory(space) = self.place(pc, instr, &instr.operands[0]) else {
             return unsupported(instr);
         };
-        let values: Vec<[u128; WARP]> =
-            parts.iter().map(|part| self.gather_wide(w, mask, part, t)).collect::<Step<_>>()?;
+        // An element `_` leaves memory as it is.
+        let gather = |part: &Operand| match part {
+            Operand::Sink => Ok(None),
+            part => self.gather_wide(w, mask, part, t).map(Some),
+        };
+        let values: Vec<Option<[u128; WARP]>> = parts.iter().map(gather).collect::<Step<_>>()?;
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[0])?;
             let mut bytes = [0; 64];
             let bytes = &mut bytes[..size as usize * parts.len()];
-            for (value, bytes) in values.iter().zip(bytes.chunks_mut(size as usize)) {
-                bytes.copy_from_slice(&value[lane].to_le_bytes()[..size as usize]);
-            }
             let mut view = self.view(w, lane);
             let place = view.slice(space, address, bytes.len() as u32)?;
             let mut before = [0; 64];
             let before = &mut before[..place.len()];
             before.copy_from_slice(place);
+            bytes.copy_from_slice(place);
+            for (value, bytes) in values.iter().zip(bytes.chunks_mut(size as usize)) {
+                if let Some(value) = value {
+                    bytes.copy_from_slice(&value[lane].to_le_bytes()[..size as usize]);
+                }
+            }
             place.copy_from_slice(bytes);
             self.race(w, instr, (space, address), before, Some(bytes))?;
         }

@@ -154,6 +154,12 @@ fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
     }
 }
 
+/// A bit for each word of 32 bytes that elements are stored to. `_` leaves memory as it is.
+fn stored_words(srcs: &[Operand], ty: ScalarType) -> u8 {
+    let words = srcs.iter().flat_map(|src| (0..registers(ty)).map(move |_| *src != Operand::Sink));
+    words.enumerate().fold(0, |mask, (i, stored)| mask | u8::from(stored) << i)
+}
+
 /// What the second-level cache does with the line; only accesses of 32 bytes say so themselves.
 fn second_level(instr: &Statement<'_>) -> EvictL2 {
     let policies = [
@@ -473,7 +479,8 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "32 bytes of this state space");
         };
         let level_two = second_level(instr);
-        let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two };
+        let mask = stored_words(srcs, ty);
+        let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two, mask };
         if !self.encodes(&op) {
             return self.unsupported(instr, "32 bytes on this target");
         }
@@ -654,7 +661,11 @@ impl<'a> Lowering<'a> {
 
     /// The registers that a store writes to memory.
     pub(super) fn stored(&mut self, srcs: &[Operand], ty: ScalarType) -> Result<Src> {
-        let values = srcs.iter().map(|s| self.read(s, ty)).collect::<Result<Vec<Src>>>()?;
+        let read = |s: &Operand, this: &mut Self| match s {
+            Operand::Sink if ty.bits() >= 32 => Ok(Src::UNDEF),
+            s => this.read(s, ty),
+        };
+        let values = srcs.iter().map(|s| read(s, self)).collect::<Result<Vec<Src>>>()?;
         let mut words = Vec::new();
         match ty.bits() {
             8 | 16 if values.len() > 1 => {
