@@ -32,7 +32,7 @@ pub mod vectors;
 pub(crate) mod video;
 mod warp_sync;
 
-pub use crate::externals::SEPARATE_COMPILATION;
+pub use crate::externals::{IGNORED_EXTERN, SEPARATE_COMPILATION};
 pub use gates::Gates;
 pub use lints::{LINTS, lint, setting};
 pub use operands::{bind, describe as describe_class};

@@ -13,6 +13,11 @@ declare_lint! {
 }
 
 declare_lint! {
+    /// An `.extern` variable of a module that is compiled as a whole program.
+    pub IGNORED_EXTERN = "W0525" "ignored-extern", Warning, since "0.1.0"
+}
+
+declare_lint! {
     /// The instruction is not available on the target of the module.
     pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
@@ -73,6 +78,21 @@ mod tests {
         };
         assert_eq!(found(90), "`cudaDeviceSynchronize` is not available on sm_90 or higher");
         assert_eq!(found(89), "`.extern` function `cudaDeviceSynchronize` is not defined in this module");
+    }
+
+    #[test]
+    fn a_whole_program_has_its_external_variables() {
+        let text = ".extern .const .b32 factor; .extern .global .b32 sums[4]; .extern .shared .b8 open[];
+            .entry k() { .reg .b32 r; ld.const.b32 r, [factor]; st.global.b32 [sums+4], r; ret; }";
+        let found = |relocatable: bool| {
+            let mut db = Database::default();
+            db.set_relocatable(relocatable);
+            let file = db.add_file(format!(".version 9.0\n.target sm_90\n{text}"));
+            let errors = crate::compile::compile_diagnostics(&db, file);
+            let ignored = diagnostics(&db, file).into_iter().filter(|d| d.lint == &IGNORED_EXTERN).count();
+            (errors.len(), ignored)
+        };
+        assert_eq!((found(false), found(true)), ((0, 2), (0, 0)));
     }
 
     #[test]

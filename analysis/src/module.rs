@@ -21,7 +21,7 @@ use crate::db::{Db, Options, SourceFile};
 use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
-use crate::externals::{self, SEPARATE_COMPILATION};
+use crate::externals::{self, IGNORED_EXTERN, SEPARATE_COMPILATION};
 use crate::initializer::NamedReloc;
 use crate::items::{Item, Part, items, parts};
 use crate::signature::{
@@ -223,6 +223,9 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
             false => item_decl(db, part.item(db)).clone(),
         };
         builder.item(ordinal, decl);
+    }
+    if !Options::get(db).relocatable(db) {
+        builder.whole_program();
     }
     builder.finish(header)
 }
@@ -448,24 +451,30 @@ impl Builder {
         }
     }
 
-    /// Arrays that have their size from the module that defines them.
-    fn open_arrays(&mut self) {
+    /// Variables that no other module can define. Without a size they are errors; the others are defined here.
+    fn whole_program(&mut self) {
         for index in 0..self.variables.len() {
             let Variable { linkage, space, name, .. } = &self.variables[index];
-            let is_open = matches!(self.variable_shapes[index].dimensions.first(), Some(None | Some(0)));
-            if is_open && *linkage == Linkage::Extern && matches!(space, Space::Global | Space::Const) {
-                let message =
-                    format!("`.extern` array `{name}` is not defined in this module, so its size is unknown");
-                let place = self.variable_items[index];
-                let finding = self.find(&SEPARATE_COMPILATION, Some(place), message);
-                finding.note = Some(externals::WAY_OUT.to_owned());
+            if *linkage != Linkage::Extern || !matches!(space, Space::Global | Space::Const) {
+                continue;
             }
+            let is_open = matches!(self.variable_shapes[index].dimensions.first(), Some(None | Some(0)));
+            let (lint, message) = if is_open {
+                let message = "is not defined in this module, so its size is unknown";
+                (&SEPARATE_COMPILATION, format!("`.extern` array `{name}` {message}"))
+            } else {
+                (&IGNORED_EXTERN, format!("`{name}` is defined here: a whole program has no other modules"))
+            };
+            if !is_open {
+                self.variables[index].linkage = Linkage::Visible;
+            }
+            let finding = self.find(lint, Some(self.variable_items[index]), message);
+            finding.note = Some(externals::WAY_OUT.to_owned());
         }
     }
 
     fn finish(mut self, header: &Header) -> Module {
         self.undefined_functions();
-        self.open_arrays();
         for (index, relocs) in std::mem::take(&mut self.relocs) {
             let resolved: Vec<InitReloc> = relocs
                 .iter()

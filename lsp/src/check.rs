@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use ptx_analysis::INVALID_UTF8;
-use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
+use ptx_analysis::check::{IGNORED_EXTERN, SEPARATE_COMPILATION, setting};
 use ptx_analysis::diagnostic::{Levels, Lint};
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
@@ -388,6 +388,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     let mut levels = Levels::default();
     if arguments.compile_only || project.compile_only || is_part(&text) {
         levels.set(&SEPARATE_COMPILATION, Severity::Allow);
+        levels.set(&IGNORED_EXTERN, Severity::Allow);
     }
     for &(lint, level) in project.levels.iter().chain(&arguments.levels) {
         levels.set(lint, level);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
+use ptx_analysis::check::{IGNORED_EXTERN, SEPARATE_COMPILATION, setting};
 use ptx_analysis::diagnostic::{Levels, Severity};
 use ptx_isa::Sm;
 use serde_json::Value;
@@ -31,6 +31,7 @@ impl Default for Config {
         // Documents are usually parts of programs.
         let mut levels = Levels::default();
         levels.set(&SEPARATE_COMPILATION, Severity::Information);
+        levels.set(&IGNORED_EXTERN, Severity::Allow);
         Self {
             target: None,
             levels,

@@ -143,6 +143,7 @@ pub static LINTS: &[&Lint] = &[
     &crate::module::TARGET_NAME,
     &super::suppressions::BAD_SUPPRESSION,
     &super::ignored::IGNORED_MODIFIER,
+    &crate::externals::IGNORED_EXTERN,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,
