@@ -508,6 +508,8 @@ pub struct LinkedKernel {
     pub resources: Resources,
     /// Bytes of constant bank 2.
     pub bank_2_bytes: u32,
+    /// Indices of textures, of surfaces and of samplers in constant bank 0.
+    pub handles: [u32; 3],
     /// The functions that it may call, by name, those that other modules may replace last.
     pub parts: Vec<LinkedPart>,
 }
@@ -653,6 +655,7 @@ pub fn link_watched(
             // The linker knows what else is on the stack.
             resources: Resources { stack_bytes: 0, ..function.code.resources },
             bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
+            handles: [0; 3],
             parts: Vec::new(),
         };
         let by_name: FxHashMap<&str, &LinkFunction<'_>> =
@@ -680,6 +683,7 @@ pub fn link_watched(
             frame: Frame::of(&own.code.resources),
             resources: joined.kernel.resources,
             bank_2_bytes: joined.constants.len() as u32,
+            handles: joined.kernel.attributes.handles.counts(env, own.input),
             parts: parts.into_iter().map(|(_, part)| part).collect(),
         }
     });

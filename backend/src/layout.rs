@@ -81,6 +81,25 @@ impl HandleWords {
         self.start.saturating_add(4 * self.words.len() as u32)
     }
 
+    /// How many indices of textures, of surfaces and of samplers there are.
+    pub fn counts(&self, env: &Env, func: &Function) -> [u32; 3] {
+        let mut counts = [0; 3];
+        for word in &self.words {
+            match *word {
+                HandleWord::Pair(..) => {
+                    counts[0] += 1;
+                    counts[2] += 1;
+                }
+                HandleWord::One(symbol) => match opaque(env, func, symbol) {
+                    Some(ScalarType::SurfRef) => counts[1] += 1,
+                    Some(ScalarType::SamplerRef) => counts[2] += 1,
+                    _ => counts[0] += 1,
+                },
+            }
+        }
+        counts
+    }
+
     /// The offset for each variable's index; two variables may share a word.
     pub fn places(&self) -> impl Iterator<Item = (u32, Symbol)> + '_ {
         (self.start..).step_by(4).zip(&self.words).flat_map(|(at, word)| {

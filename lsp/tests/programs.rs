@@ -551,6 +551,19 @@ fn objects_name_the_textures_that_they_read() {
 }
 
 #[test]
+fn kernels_count_the_textures_that_they_read() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .global .b32 sum;\n\
+        .global .texref image;\n.global .surfref drawn;\n\
+        .visible .entry k()\n{\n.reg .b32 %r<5>;\n\
+        tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [image, {0}];\ntxq.width.b32 %r2, [image];\nadd.s32 %r1, %r1, %r2;\n\
+        sust.b.1d.b32.trap [drawn, {0}], %r1;\nst.global.b32 [sum], %r0;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let (status, said) = run(COMPILE, folder.path(), &["-arch=sm_80", "-v", "k.ptx"]);
+    let warned = "line 4; warning : `sum` is defined here";
+    assert!(status == 0 && said.contains(", 1 textures, 1 surfaces\n") && said.contains(warned), "{said}");
+}
+
+#[test]
 fn warnings_and_statistics_are_those_of_ptxas() {
     let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
     let folder =

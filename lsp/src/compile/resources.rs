@@ -214,6 +214,11 @@ fn used(kernel: &LinkedKernel, counts_banks: bool, has_convention: bool) -> Stri
         if kernel.bank_2_bytes > 0 {
             let _ = write!(line, ", {} bytes cmem[2]", kernel.bank_2_bytes);
         }
+        for (count, what) in kernel.handles.into_iter().zip(["textures", "surfaces", "samplers"]) {
+            if count > 0 {
+                let _ = write!(line, ", {count} {what}");
+            }
+        }
     }
     line
 }
