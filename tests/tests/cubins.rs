@@ -121,3 +121,30 @@ fn objects_name_kernels_by_their_descriptors() {
         assert_eq!(kinds("callee"), BTreeSet::from(callee), "sm_{number}");
     }
 }
+
+#[test]
+fn handles_that_are_parameters_are_symbols_of_their_kernel() {
+    const TEXT: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .entry k(.param .u64 out, .param .texref image, .param .surfref target) {
+            .reg .b32 %x, %y; .reg .b64 %out;
+            ld.param.u64 %out, [out]; mov.b32 %x, 0;
+            tex.1d.v4.s32.s32 {%x, _, _, _}, [image, {%x}];
+            suld.b.1d.b32.trap %y, [target, {%x}];
+            add.u32 %x, %x, %y; st.global.u32 [%out], %x; ret;
+        }";
+    for number in [75, 89, 90, 120] {
+        let mut db = Database::default();
+        let file = db.add_frozen_file(TEXT);
+        db.set_target_override(Some(ptx_isa::Sm::new(number)));
+        db.set_relocatable(true);
+        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+        let code = image.section_by_name(".text.k").unwrap_or_else(|| panic!("sm_{number} has code"));
+        for name in ["image", "target"] {
+            let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+            assert!(symbol.is_local() && symbol.section_index() == Some(code.index()), "sm_{number}: {name}");
+            let of_it = RelocationTarget::Symbol(symbol.index());
+            assert!(code.relocations().any(|(_, reloc)| reloc.target() == of_it), "sm_{number}: {name}");
+        }
+    }
+}

@@ -82,6 +82,8 @@ enum Named {
     Variable(u32),
     /// A variable of a function's body.
     Local(usize, u32),
+    /// A texture, a sampler or a surface that is a parameter of a kernel.
+    Handle(usize, u32),
     /// The lists of targets of a function.
     Tables(usize),
     /// The bytes of an entry of a table of the driver.
@@ -287,9 +289,10 @@ impl Linker<'_> {
         });
         let zeroed = (globals.zeroed_bytes > 0)
             .then(|| self.zeros(".nv.global", SHT_CUDA_GLOBAL, globals.zeroed_align, globals.zeroed_bytes));
+        let shared_align = self.shared_variables().map(|(_, v)| u64::from(v.align)).max().unwrap_or(1);
         let shared_bytes: u64 = self.shared_variables().map(|(_, v)| v.size).fold(0, u64::saturating_add);
-        let shared =
-            (shared_bytes > 0).then(|| self.zeros(".nv_debug.shared", SHT_CUDA_SHARED, 4, shared_bytes));
+        let shared = (shared_bytes > 0)
+            .then(|| self.zeros(".nv_debug.shared", SHT_CUDA_SHARED, shared_align, shared_bytes));
         self.resolve_places(init, zeroed, constant3);
 
         // Symbols.
@@ -311,6 +314,11 @@ impl Linker<'_> {
         }
         for i in 0..names.len() {
             table.add(section(&format!(".text.{}", names[i]), text[i]), None);
+            let own = self.functions[i].input;
+            for (p, param) in (0..).zip(&own.params).filter(|(_, param)| own.entry && param.is_opaque()) {
+                let handle = handle_symbol(param.name.clone(), param.ty, Some(text[i]), Binding::Local);
+                table.add(handle, Some(Key::Named(Named::Handle(i, p))));
+            }
             if let Some(id) = parameters[i] {
                 table.add(section(&format!(".nv.constant0.{}", names[i]), id), Some(Key::Parameters(i)));
             }
@@ -638,6 +646,9 @@ impl Linker<'_> {
                         }
                         Name::Local(l) => {
                             (Named::Local(i, l), f.input.locals.get(l as usize).map(|v| v.space))
+                        }
+                        Name::Param(p) if crate::layout::opaque(self.env, f.input, symbol).is_some() => {
+                            (Named::Handle(i, p), None)
                         }
                         Name::Function(_) | Name::Param(_) | Name::Return(_) => {
                             return Err(wrong("a symbol has no place"));

@@ -118,7 +118,6 @@ pub fn build(
         let many = target.place_params(&func.params).bytes > SMALL_PARAM_BYTES;
         let what = match () {
             () if !func.entry => "a function's parameter that is a texture, a sampler or a surface",
-            () if options.relocatable => "a texture, a sampler or a surface as a parameter with `-c`",
             () if many => "a texture, a sampler or a surface beside so many bytes of parameters",
             () => "",
         };
