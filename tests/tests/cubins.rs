@@ -140,10 +140,13 @@ fn handles_that_are_parameters_are_symbols_of_their_kernel() {
         let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
         let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
         let code = image.section_by_name(".text.k").unwrap_or_else(|| panic!("sm_{number} has code"));
-        for name in ["image", "target"] {
+        let info = image.section_by_name(".nv.info.k").and_then(|info| info.data().ok()).unwrap();
+        for (name, ordinal) in [("image", 1), ("target", 2)] {
             let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
             assert!(symbol.is_local() && symbol.section_index() == Some(code.index()), "sm_{number}: {name}");
             let of_it = RelocationTarget::Symbol(symbol.index());
+            let described = [symbol.index().0 as u32, 0xffff_0000 | ordinal].map(u32::to_le_bytes).concat();
+            assert!(info.windows(8).any(|words| words == described), "sm_{number}: {name}");
             assert!(code.relocations().any(|(_, reloc)| reloc.target() == of_it), "sm_{number}: {name}");
         }
     }

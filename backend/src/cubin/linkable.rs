@@ -484,7 +484,7 @@ impl Linker<'_> {
                 kernels: Vec::new(),
                 parts: Vec::new(),
                 externs,
-                handles: Vec::new(),
+                handles: (0..f.input.params.len() as u32).map(|p| (i, p, id(Named::Handle(i, p)))).collect(),
                 entry_sizes: Vec::new(),
             };
             let records = self.kernel_records(&f, bank, &known);
