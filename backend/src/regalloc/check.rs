@@ -9,7 +9,8 @@
 //! other ways do.
 //!
 //! So the work is the number of instructions, and of blocks through which something lives. Ties, alignment, the order
-//! and the operations of the instructions and the edges of the graph are checked on the way.
+//! and the operations of the instructions and the edges of the graph are checked on the way. Uniform registers must keep
+//! what they hold also while other threads of the warp run elsewhere ([`uniform`]).
 //!
 //! The checker shares no code with the allocator. It takes from [`Allocation`] only which instruction stands
 //! for which, and believes none of it: an original instruction must be there, be the same, and come in order.
@@ -20,6 +21,7 @@ mod mutants;
 mod run;
 mod structure;
 mod trace;
+mod uniform;
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value};

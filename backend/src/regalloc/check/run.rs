@@ -3,6 +3,7 @@
 use super::Checker;
 use super::content::{Content, Held, Steps, Storage, aligned, dst_of, is_reg, offset, spill_words, words};
 use super::trace::Trace;
+use super::uniform::is_uniform;
 use crate::abi;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{ICmp, Op};
@@ -50,6 +51,10 @@ struct State {
     end: u8,
     /// A register beyond that was read or written. It makes no difference what it holds: some warps may come without it.
     outside: Cell<Option<Reg>>,
+    /// The instruction that runs.
+    at: Reader,
+    /// What uniform registers are made to hold, anywhere.
+    uniform: Vec<(Reg, Content, Reader)>,
 }
 
 /// Places of one register file.
@@ -80,6 +85,11 @@ impl State {
     fn write(&mut self, place: Storage, held: Held) {
         if held != Held::Nothing {
             self.note(place);
+        }
+        if let (Storage::Reg(reg), Held::Known(content)) = (place, held)
+            && is_uniform(reg)
+        {
+            self.uniform.push((reg, content, self.at));
         }
         let index = self.index(place);
         if self.held[index].replace(held).is_none() {
@@ -121,6 +131,8 @@ impl Checker<'_> {
             words: frame.local_bytes,
             end: u8::MAX,
             outside: Cell::new(None),
+            at: (BlockId(0), 0),
+            uniform: Vec::new(),
         };
         let end = frame.local_bytes.checked_add(frame.spill_bytes).ok_or("the frame is too large")?;
         state.held.resize(state.index(Storage::Word(end)) + 1, None);
@@ -135,6 +147,7 @@ impl Checker<'_> {
                     checkpoint();
                 }
                 let reader = (b, i as u32);
+                state.at = reader;
                 state.end = registers.map_or(u8::MAX, counts::end);
                 registers = registers.map(|count| counts::after(count, &self.after.block(b).insts[i].op));
                 i += self.run_one(b, i, &mut state, trace).map_err(|what| self.at(reader, &what))?;
@@ -154,6 +167,7 @@ impl Checker<'_> {
             }
             state.leave(b, &mut trace.effects);
         }
+        trace.uniform = state.uniform;
         Ok(())
     }
 

@@ -6,7 +6,8 @@
 use super::Checker;
 use super::content::{Content, Held, Storage};
 use super::run::{Effects, Reader};
-use crate::ori::ir::{BlockId, File, Src};
+use super::uniform::{self, is_uniform};
+use crate::ori::ir::{BlockId, File, Reg, Src};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -64,6 +65,8 @@ struct Definition {
 pub(super) struct Trace<'a> {
     checker: &'a Checker<'a>,
     pub(super) effects: Effects,
+    /// What uniform registers are made to hold, and where.
+    pub(super) uniform: Vec<(Reg, Content, Reader)>,
     /// Per lane.
     definitions: Vec<Option<Definition>>,
     webs: Vec<Web>,
@@ -90,6 +93,7 @@ impl<'a> Trace<'a> {
         Trace {
             checker,
             effects: Effects::new(checker.after.blocks.len()),
+            uniform: Vec::new(),
             definitions,
             webs: Vec::new(),
             numbers: FxHashMap::default(),
@@ -148,7 +152,11 @@ impl<'a> Trace<'a> {
                 traced.map_err(|what| self.checker.at(reader, &what))?;
             }
         }
-        Ok(())
+        let lasting = self.webs.iter().filter_map(|web| match web.place {
+            Storage::Reg(reg) if is_uniform(reg) => Some((reg, web.content, web.reader)),
+            _ => None,
+        });
+        uniform::check(self.checker, &lasting.collect::<Vec<_>>(), &self.uniform)
     }
 
     fn definition(&self, content: Content) -> Option<Definition> {
