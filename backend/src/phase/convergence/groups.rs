@@ -95,12 +95,22 @@ fn unites_threads(op: &Op) -> bool {
     matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(op)
 }
 
-/// All threads of the warp execute an operation of the block together.
+/// All threads of the warp execute an operation of the block together, and nothing lets them part after it.
 pub(super) fn unites(func: &Function, b: BlockId, elsewhere: &FxHashSet<(BlockId, Op)>) -> bool {
-    func.block(b).insts.windows(2).any(|pair| {
-        let is_one = is_full(&pair[0]) && pair[0].src == pair[1].src && unites_threads(&pair[1].op);
-        is_one && !elsewhere.contains(&(b, pair[1].op))
-    })
+    let insts = &func.block(b).insts;
+    let mut are_together = false;
+    for (i, inst) in insts.iter().enumerate() {
+        let next = insts.get(i + 1).filter(|next| next.src == inst.src).map(|next| next.op);
+        match inst.op {
+            Op::Warpsync { .. } if is_full(inst) => {
+                are_together |= next.is_some_and(|op| unites_threads(&op) && !elsewhere.contains(&(b, op)));
+            }
+            // Where threads are together, a shuffle waits for nobody.
+            Op::Warpsync { .. } => are_together &= matches!(next, Some(Op::Shfl { .. })),
+            op => are_together &= !op.is_call(),
+        }
+    }
+    are_together
 }
 
 /// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
