@@ -53,6 +53,10 @@ impl Facts {
         }
         let general = inst.uses(sm).filter(|used| used.file == RegFile::R);
         let named = general.map(|used| u32::from(used.index) + u32::from(used.count)).max().unwrap_or(0);
+        // Words of 32 bytes that are left out take no registers of the group.
+        let is_whole = !matches!(inst.form().mnemonic, "LDG" | "STG")
+            || inst.get(Field::Mask).is_none_or(|words| words == 0xff);
+        let named = if is_whole { named } else { 0 };
         // Accesses of the registers that it gives away must be over.
         let given = first_given(inst).filter(|&first| first < u8::MAX);
         let given =

@@ -205,8 +205,8 @@ impl Block<'_> {
             for (i, word) in bytes.chunks_mut(4).enumerate() {
                 let register = next[i / GROUP];
                 let moves = words >> i & 1 == 1;
-                // Loaded words follow each other without gaps.
-                next[i / GROUP] = register.saturating_add(u8::from(moves || !loads));
+                // The registers of a group follow each other without gaps.
+                next[i / GROUP] = register.saturating_add(u8::from(moves));
                 if moves && loads {
                     self.set_register(w, lane, register, number(word) as u32);
                 } else if moves {

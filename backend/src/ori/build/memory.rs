@@ -484,8 +484,14 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&op) {
             return self.unsupported(instr, "32 bytes on this target");
         }
+        // In each group of registers, those that are stored come first.
+        let group = |srcs: &[Operand]| {
+            let mut group = srcs.to_vec();
+            group.sort_by_key(|src| *src == Operand::Sink);
+            group
+        };
         let (low, high) = srcs.split_at(srcs.len() / 2);
-        let (low, high) = (self.stored(low, ty)?, self.stored(high, ty)?);
+        let (low, high) = (self.stored(&group(low), ty)?, self.stored(&group(high), ty)?);
         if instr.has(Mod::Release) {
             self.release(scope(instr).unwrap_or(Scope::Sys));
         }
