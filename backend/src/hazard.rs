@@ -296,7 +296,8 @@ impl Checker<'_> {
                     state.fixed.retain(|p| comes_back(p, &call.fixed));
                     state.pending.retain(|p| comes_back(p, &call.pending));
                 }
-                // Where a subroutine returns, what its caller had in progress is told from what other callers had by its place in the code.
+                // A return keeps only what its own caller had in progress, so subroutines must not drop an access in favor of
+                // another caller's.
                 let shortens = !flow.in_subroutine[flow.starts[next]];
                 let worse = match &mut entry[next] {
                     Some(old) => old.unite(&state, shortens),

@@ -92,12 +92,8 @@ fn objects_name_kernels_by_their_descriptors() {
     for (number, callee) in
         [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
     {
-        let mut db = Database::default();
-        let file = db.add_frozen_file(TEXT);
-        db.set_target_override(Some(ptx_isa::Sm::new(number)));
-        db.set_relocatable(true);
-        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
-        let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+        let object = object_of(TEXT, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
         let kinds = |name: &str| -> BTreeSet<u32> {
             let sections = image.sections().filter(|section| {
                 section.name().is_ok_and(|name| name == ".text.parent" || name == ".nv.global.init")
@@ -122,6 +118,15 @@ fn objects_name_kernels_by_their_descriptors() {
     }
 }
 
+/// The object of a module for a target.
+fn object_of(text: &'static str, number: u16) -> Vec<u8> {
+    let mut db = Database::default();
+    let file = db.add_frozen_file(text);
+    db.set_target_override(Some(ptx_isa::Sm::new(number)));
+    db.set_relocatable(true);
+    link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}")).cubin
+}
+
 #[test]
 fn handles_that_are_parameters_are_symbols_of_their_kernel() {
     const TEXT: &str = ".version 8.7 .target sm_75 .address_size 64
@@ -133,12 +138,8 @@ fn handles_that_are_parameters_are_symbols_of_their_kernel() {
             add.u32 %x, %x, %y; st.global.u32 [%out], %x; ret;
         }";
     for number in [75, 89, 90, 120] {
-        let mut db = Database::default();
-        let file = db.add_frozen_file(TEXT);
-        db.set_target_override(Some(ptx_isa::Sm::new(number)));
-        db.set_relocatable(true);
-        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
-        let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+        let object = object_of(TEXT, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
         let code = image.section_by_name(".text.k").unwrap_or_else(|| panic!("sm_{number} has code"));
         let info = image.section_by_name(".nv.info.k").and_then(|info| info.data().ok()).unwrap();
         for (name, ordinal) in [("image", 1), ("target", 2)] {

@@ -105,7 +105,7 @@ pub(super) fn unites(func: &Function, b: BlockId, elsewhere: &FxHashSet<(BlockId
             Op::Warpsync { .. } if is_full(inst) => {
                 are_together |= next.is_some_and(|op| unites_threads(&op) && !elsewhere.contains(&(b, op)));
             }
-            // Where threads are together, a shuffle waits for nobody.
+            // A shuffle of threads that are already together does not wait.
             Op::Warpsync { .. } => are_together &= matches!(next, Some(Op::Shfl { .. })),
             op => are_together &= !op.is_call(),
         }

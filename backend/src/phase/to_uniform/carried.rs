@@ -78,7 +78,7 @@ struct State {
     groups: FxHashMap<u32, Vec<Value>>,
 }
 
-/// What is to be asked of a candidate: again, whenever one with which it has to do is no longer chosen.
+/// A condition that a candidate must meet. It is checked again whenever a related candidate is dropped.
 #[derive(Clone, Copy)]
 enum Question {
     /// Is all that it is made of chosen or known?
@@ -124,8 +124,8 @@ impl Search<'_> {
         self.result(&state)
     }
 
-    /// Drops candidates of which the answer is no, until there are none; what has to do with them is asked again, as far
-    /// as it `matters`. A round asks what the one before has changed, so that the time is in proportion to the function.
+    /// Drops candidates that fail a condition until all the others meet theirs. A round checks only the conditions that the
+    /// drops of the round before affect, of those that `matters` selects, so the time is proportional to the function.
     fn settle(&self, state: &mut State, mut questions: Vec<Question>, matters: impl Fn(&Question) -> bool) {
         while !questions.is_empty() {
             let fails = questions.iter().filter_map(|question| {

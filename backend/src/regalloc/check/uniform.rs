@@ -17,14 +17,14 @@ pub(super) fn is_uniform(reg: Reg) -> bool {
 struct Classes {
     /// Per lane: the next in a chain that ends where it leads to itself.
     next: Vec<u32>,
-    /// Constants that are arguments of phis, with a lane of the phi.
-    constants: Vec<(u32, Content)>,
+    /// For each constant that is an argument of phis: lanes of these.
+    constants: FxHashMap<Content, Vec<u32>>,
 }
 
 impl Classes {
     fn new(checker: &Checker<'_>) -> Classes {
         let lanes = checker.canonical.len() as u32;
-        let mut classes = Classes { next: (0..lanes).collect(), constants: Vec::new() };
+        let mut classes = Classes { next: (0..lanes).collect(), constants: FxHashMap::default() };
         let before = checker.before;
         for block in before.layout.iter().map(|&b| before.block(b)) {
             for phi in &block.phis {
@@ -53,7 +53,7 @@ impl Classes {
                 let (a, b) = (self.of(lane), self.of(other));
                 self.next[a as usize] = b;
             }
-            None => self.constants.push((lane, other)),
+            None => self.constants.entry(other).or_default().push(lane),
         }
     }
 
@@ -72,12 +72,7 @@ impl Classes {
             (Some(a), Some(b)) => self.of(a) == self.of(b),
             (Some(a), None) => {
                 let class = self.of(a);
-                let phis: Vec<u32> = self
-                    .constants
-                    .iter()
-                    .filter(|(_, constant)| *constant == b)
-                    .map(|(lane, _)| *lane)
-                    .collect();
+                let phis = self.constants.get(&b).cloned().unwrap_or_default();
                 phis.into_iter().any(|lane| self.of(lane) == class)
             }
             (None, Some(_)) => self.are_one(b, a),
