@@ -27,24 +27,22 @@ const UNIFORM_CONSTANTS: u32 = 40;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let loops = context.analyses.loops(func);
+    let (loops, dom) = (context.analyses.loops(func), context.analyses.dominators(func));
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
     let constant_operands = exists("IADD3", "rcr");
     let hoists = context.switches.takes(Step::HoistConstants);
     let keeps_uniform = context.switches.takes(Step::UniformConstants);
-    let preheader = |i: usize| loops.preheader(func, cfg, LoopId(i as u32)).filter(|_| hoists);
     let mut legalizer = Legalizer {
         constant_operands,
         phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
         mask_operands: exists("WARPSYNC", ""),
         predicate_votes: Target::nearest(context.sm).is_none_or(|target| target.predicate_votes),
-        preheaders: (0..loops.loops.len()).map(preheader).collect(),
-        loops,
+        homes: if hoists { loops.homes(func, dom) } else { vec![None; func.blocks.len()] },
         sm,
         uniform: if keeps_uniform && !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 },
         in_block: FxHashMap::default(),
-        before_loop: FxHashMap::default(),
+        before_loops: FxHashMap::default(),
         block: BlockId(0),
         out: Vec::new(),
     };
@@ -80,7 +78,7 @@ fn phi_constants(func: &Function, cfg: &Cfg) -> PhiConstants {
     constants
 }
 
-struct Legalizer<'a> {
+struct Legalizer {
     /// Arithmetic reads constant banks.
     constant_operands: bool,
     /// Those that are yet to be loaded.
@@ -89,20 +87,20 @@ struct Legalizer<'a> {
     mask_operands: bool,
     /// See [`Target::predicate_votes`].
     predicate_votes: bool,
-    loops: &'a Loops,
     sm: sass::Sm,
     /// Uniform registers that constants may still take.
     uniform: u32,
-    /// Indexed by loop.
-    preheaders: Vec<Option<BlockId>>,
+    /// Indexed by block: where constants of loops are loaded. See [`Loops::homes`].
+    homes: Vec<Option<BlockId>>,
     /// Loaded in this block already.
     in_block: FxHashMap<Key, Value>,
-    before_loop: FxHashMap<(LoopId, Key), Value>,
+    /// Loaded at the end of a block, before the loops after it.
+    before_loops: FxHashMap<(BlockId, Key), Value>,
     block: BlockId,
     out: Vec<Inst>,
 }
 
-impl Legalizer<'_> {
+impl Legalizer {
     fn block(&mut self, func: &mut Function, b: BlockId) {
         self.block = b;
         self.in_block.clear();
@@ -383,24 +381,23 @@ impl Legalizer<'_> {
         v.into()
     }
 
-    /// `src` in so many registers of a file, loaded here or before the loop, if it is not there yet.
+    /// `src` in so many registers of a file, loaded here or before the outermost loop, if it is not there yet.
     fn load_once(&mut self, func: &mut Function, src: Src, (width, file): (u8, File), at: SrcId) -> Src {
         let key = (src.kind, width, file);
         if let Some(v) = self.in_block.get(&key) {
             return (*v).into();
         }
-        let innermost = self.loops.innermost(self.block);
-        if let Some(id) = innermost {
-            if let Some(v) = self.before_loop.get(&(id, key)) {
+        if let Some(home) = self.homes[self.block.index()] {
+            if let Some(v) = self.before_loops.get(&(home, key)) {
                 return (*v).into();
             }
             // A uniform value may be defined in the loop.
             let invariant = matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
-            if let (Some(preheader), true, File::UR) = (self.preheaders[id.0 as usize], invariant, file) {
+            if invariant && file == File::UR {
                 let mut load = Vec::new();
                 let v = self.load(func, src, (width, file), at, &mut load);
-                func.block_mut(preheader).insts.append(&mut load);
-                self.before_loop.insert((id, key), v);
+                func.block_mut(home).insts.append(&mut load);
+                self.before_loops.insert((home, key), v);
                 return v.into();
             }
         }

@@ -180,6 +180,13 @@ impl Loops {
         self.irreducible.get(b.index()).copied().unwrap_or(false)
     }
 
+    /// Indexed by block: the block that dominates the outermost loop around it and comes last before that loop. What has no
+    /// operands can be computed there once for all iterations; it is computed in vain where the loop is not entered.
+    pub fn homes(&self, func: &Function, dom: &Tree) -> Vec<Option<BlockId>> {
+        let home = |b: BlockId| self.around(b).last().and_then(|id| dom.parent(self.get(id).header));
+        (0..func.blocks.len() as u32).map(|b| home(BlockId(b))).collect()
+    }
+
     /// The only block outside the loop that enters it, where that block goes nowhere else.
     pub fn preheader(&self, func: &Function, cfg: &Cfg, id: LoopId) -> Option<BlockId> {
         let header = self.get(id).header;

@@ -80,9 +80,7 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
         return Ok(());
     }
     (context.checkpoint)();
-    // Constants are loaded before the outermost loop.
-    let home = |b: BlockId| loops.around(b).last().and_then(|id| dom.parent(loops.get(id).header));
-    let homes = (0..func.blocks.len() as u32).map(|b| home(BlockId(b))).collect();
+    let homes = loops.homes(func, dom);
     let ways = Ways {
         of: carried.values.iter().map(|v| (*v, Way::Computed)).collect(),
         carries: carried.carries.iter().map(|v| (*v, true)).collect(),
