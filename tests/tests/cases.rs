@@ -3,6 +3,7 @@
 use conformance::blessed;
 use conformance::case::differences;
 use conformance::description;
+use rayon::prelude::*;
 use std::path::Path;
 
 #[test]
@@ -10,9 +11,10 @@ fn described_kernels() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
-    for described in &cases {
+    let results: Vec<_> = cases.par_iter().map(|described| differences(&described.case)).collect();
+    for (described, result) in cases.iter().zip(results) {
         let name = &described.name;
-        match differences(&described.case) {
+        match result {
             Ok((differences, not_compiled)) => {
                 wrong.extend(differences.into_iter().take(1).map(|how| format!("{name}\n{how}")));
                 let targets = not_compiled.iter().filter_map(|why| why.split(' ').next());

@@ -3,14 +3,16 @@
 use conformance::blessed;
 use conformance::case::differences;
 use conformance::sweep;
+use rayon::prelude::*;
 
 #[test]
 fn every_instruction_computes_what_the_manual_says() {
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
     let cases = sweep::all();
-    for case in &cases {
+    let results: Vec<_> = cases.par_iter().map(differences).collect();
+    for (case, result) in cases.iter().zip(results) {
         let name = sweep::statement(case);
-        match differences(case) {
+        match result {
             Ok((differences, not_compiled)) => {
                 wrong.extend(differences.into_iter().take(1).map(|how| format!("{name}\n{how}")));
                 missing.extend(not_compiled.iter().map(|why| without_reason(&name, why)));

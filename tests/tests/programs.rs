@@ -2,13 +2,15 @@
 
 use conformance::case::differences;
 use conformance::program;
+use rayon::prelude::*;
 
 #[test]
 fn random_programs() {
     let mut wrong = Vec::new();
-    for seed in 0..100 {
-        let case = program::case(seed);
-        match differences(&case) {
+    let results: Vec<_> =
+        (0..100_u64).into_par_iter().map(|seed| differences(&program::case(seed))).collect();
+    for (seed, result) in results.into_iter().enumerate() {
+        match result {
             Ok((differences, missing)) => {
                 wrong.extend(
                     differences.into_iter().chain(missing).take(1).map(|how| format!("{seed}: {how}")),
