@@ -11,7 +11,6 @@ use crate::emit::takes_uniform;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value, sign_bits};
-use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
 use crate::ori::op::{BARRIER_BITS, Bool, FCmp, ICmp, MatchMode, MemSize, Op, ShfType, Sign, VoteMode, lut};
 use crate::ori::signature::{self, Accept, At, SrcSlot, Width, facts, signature};

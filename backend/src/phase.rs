@@ -18,6 +18,7 @@ pub mod hoist;
 pub mod join;
 pub mod pairs;
 pub mod predication;
+pub mod reassociate;
 pub mod routines;
 pub mod split_phis;
 pub mod to_uniform;

@@ -83,6 +83,15 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriReassociateAndCommon",
+        phase::reassociate::run,
+        &[
+            ("OriFold", "it looks at constants where they are added"),
+            ("OriLiveDead", "an address that is also read as a number stays as it is"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "OriHoistInvariantsEarly",
         phase::hoist::run,
         &[

@@ -84,12 +84,12 @@ impl Plan {
             let to = self.resolved[to.index()];
             if only_exits(func, to) { BranchTarget::Exit } else { BranchTarget::Block(to) }
         };
-        let src = func.block(block).term_src;
+        let (src, here) = (func.block(block).term_src, self.position[block.index()]);
         // Control that falls into an exit leaves at its statement, control that jumps there at the jump.
         let falling = |to: BlockId| {
             let to = self.resolved[to.index()];
             let (exit, after) = (self.position[to.index()], next.map(|next| self.position[next.index()]));
-            let falls = self.position[block.index()] < exit && after.is_none_or(|after| exit < after);
+            let falls = here < exit && after.is_none_or(|after| exit < after);
             if only_exits(func, to) && falls { func.block(to).term_src } else { src }
         };
         let always = |block: BlockId| -> SmallVec<[Leave; 2]> {
@@ -114,9 +114,15 @@ impl Plan {
                 let block = |to: BlockId| BranchTarget::Block(self.resolved[to.index()]);
                 let (then, els) =
                     if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
-                // The guarded branch goes where control does not fall through, and exits rather than jumps.
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
-                let (leave, rest) = if falls(then) || (els == BranchTarget::Exit && !falls(els)) {
+                // Backwards first, so that an iteration of a loop ends with one branch.
+                let claim = |to: BranchTarget| match to {
+                    to if falls(to) => 0,
+                    BranchTarget::Block(to) if self.position[to.index()] <= here => 3,
+                    BranchTarget::Exit => 2,
+                    _ => 1,
+                };
+                let (leave, rest) = if claim(els) > claim(then) {
                     (Leave { guard: cond.not(), to: els, src }, *if_true)
                 } else {
                     (Leave { guard: *cond, to: then, src }, *if_false)

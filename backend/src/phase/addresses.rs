@@ -41,7 +41,7 @@ struct Addresses<'a> {
 }
 
 /// The offset that a memory operation adds to its source `n`, and those it has room for.
-fn offset_mut(op: &mut Op, n: usize) -> Option<(&mut i32, RangeInclusive<i64>)> {
+pub(super) fn offset_mut(op: &mut Op, n: usize) -> Option<(&mut i32, RangeInclusive<i64>)> {
     let signed = |bits: u32| -(1 << (bits - 1))..=(1 << (bits - 1)) - 1;
     match (op, n) {
         (Op::Ldgsts { to, .. }, 0) => Some((to, signed(20))),

@@ -1,0 +1,136 @@
+//! Takes constants out of sums that are addresses: `(x + 80) + y` becomes `x + y`, and whoever accesses memory there
+//! adds 80 to its offset.
+//!
+//! The elements of several arrays that have one index, arrays of a function's frame for instance, then have one address
+//! and differ by their offsets. They need one register, and the order of accesses sees that they are apart.
+//!
+//! Before and after: SSA. Sums change in place and equal ones become one; those that nothing reads any more are left for the
+//! removal of dead code.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::memory::memory;
+use crate::ori::op::Op;
+use crate::phase::addresses::offset_mut;
+use crate::phase::edit::{Defs, count_uses, known};
+use crate::phase::value_numbering;
+use crate::phases::Context;
+use smallvec::SmallVec;
+
+/// Sums that one address is followed through.
+const DEEPEST: usize = 8;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    let rooms = rooms(func, cfg);
+    let (defs, uses) = (Defs::new(func, cfg), count_uses(func, cfg));
+    let mut moved = vec![0; func.values.len()];
+    for &b in &cfg.order {
+        for i in 0..func.block(b).insts.len() {
+            let inst = &func.block(b).insts[i];
+            let Some(v) = sum(func, inst) else { continue };
+            let room = &rooms[v.index()];
+            if room.uses == 0 || room.uses != uses[v.index()] {
+                continue;
+            }
+            let (terms, constant) = without_constants(func, &defs, &inst.srcs);
+            if constant != 0 && room.takes(constant) {
+                func.block_mut(b).insts[i].srcs = terms;
+                moved[v.index()] = constant;
+            }
+        }
+    }
+    if moved.iter().all(|constant| *constant == 0) {
+        return Ok(());
+    }
+    for &b in &cfg.order {
+        for inst in &mut func.block_mut(b).insts {
+            for n in 0..2 {
+                if let Some(v) = address(inst, n)
+                    && let Some((offset, _)) = offset_mut(&mut inst.op, n)
+                {
+                    *offset += moved[v.index()];
+                }
+            }
+        }
+    }
+    value_numbering::run(func, context)
+}
+
+/// The constants that all accesses by an address can take in.
+#[derive(Clone)]
+struct Room {
+    /// How often it is an address.
+    uses: u32,
+    least: i64,
+    most: i64,
+}
+
+impl Room {
+    fn takes(&self, constant: i32) -> bool {
+        (self.least..=self.most).contains(&i64::from(constant))
+    }
+}
+
+/// Indexed by value.
+fn rooms(func: &Function, cfg: &Cfg) -> Vec<Room> {
+    let mut rooms = vec![Room { uses: 0, least: i64::MIN, most: i64::MAX }; func.values.len()];
+    for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
+        for n in 0..2 {
+            let mut op = inst.op;
+            if let Some(v) = address(inst, n)
+                && let Some((offset, offsets)) = offset_mut(&mut op, n)
+            {
+                let room = &mut rooms[v.index()];
+                room.uses += 1;
+                room.least = room.least.max(offsets.start() - i64::from(*offset));
+                room.most = room.most.min(offsets.end() - i64::from(*offset));
+            }
+        }
+    }
+    rooms
+}
+
+/// The value that a memory operation has as source `n`.
+fn address(inst: &Inst, n: usize) -> Option<Value> {
+    memory(&inst.op)?;
+    match inst.srcs.get(n)? {
+        Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => Some(*v),
+        _ => None,
+    }
+}
+
+/// The 32-bit sum that an instruction computes and nothing else.
+fn sum(func: &Function, inst: &Inst) -> Option<Value> {
+    let Some(Dst::Value(v)) = inst.dsts.first() else { return None };
+    let plain = inst.op == (Op::Iadd3 { x: false })
+        && inst.guard.is_true()
+        && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
+        && func.value(*v).width == 1;
+    plain.then_some(*v)
+}
+
+/// The terms of a sum, and the constants among them and in sums of one term that they are.
+fn without_constants(func: &Function, defs: &Defs, srcs: &[Src]) -> (SmallVec<[Src; 4]>, i32) {
+    let mut terms: SmallVec<[Src; 4]> = srcs.iter().copied().collect();
+    let mut constant = 0u32;
+    for term in &mut terms {
+        for _ in 0..DEEPEST {
+            if let Some(bits) = known(term) {
+                constant = constant.wrapping_add(bits);
+                *term = Src::ZERO;
+                break;
+            }
+            let Some(inner) = defs.of_src(func, term).filter(|inst| sum(func, inst).is_some()) else { break };
+            let (base, bits) =
+                match inner.srcs.iter().filter(|src| **src != Src::ZERO).collect::<SmallVec<[_; 3]>>()[..] {
+                    [a, b] if known(b).is_some() => (*a, known(b)),
+                    [a, b] if known(a).is_some() => (*b, known(a)),
+                    _ => break,
+                };
+            (*term, constant) = (base, constant.wrapping_add(bits.unwrap_or(0)));
+        }
+    }
+    (terms, constant as i32)
+}
