@@ -163,6 +163,8 @@ pub struct Facts {
     pub preserved: abi::Preserved,
     /// Its callers are compiled after it, and know what it overwrites.
     pub private: bool,
+    /// Its number where it calls itself.
+    pub itself: Option<u32>,
     /// One past the last general register in which callers pass a word, read or not; zero where they pass none.
     pub arguments_end: u8,
     /// Where such a function has the address that it returns to, once it has registers.

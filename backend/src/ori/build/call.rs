@@ -97,7 +97,12 @@ impl<'a> Lowering<'a> {
                 }
                 Op::Call { callee: Callee { function, waits: signature.waits, preserved } }
             }
-            Some(function) => Op::Call { callee: Callee { function, waits: signature.waits, preserved } },
+            Some(function) => {
+                if signature.name == self.out.name {
+                    self.out.facts.itself = Some(function);
+                }
+                Op::Call { callee: Callee { function, waits: signature.waits, preserved } }
+            }
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;
                 target.push(if self.relocatable { address } else { self.call_target(address) });

@@ -7,7 +7,7 @@ use super::waits::Waits;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
-use crate::ori::ir::{Block, BlockId, Function, Term};
+use crate::ori::ir::{Block, BlockId, Function, Inst, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,6 +105,7 @@ impl Plan {
                 .iter()
                 .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
                 .collect(),
+            calls: calls_under_barriers(func, &cfg),
             unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
@@ -135,6 +136,8 @@ struct Choice<'a> {
     parting: Vec<BlockId>,
     /// Indexed by block: threads may yield there.
     yields: Vec<bool>,
+    /// Blocks around which no barrier may be set.
+    calls: Vec<BlockId>,
     /// Indexed by block: all threads of the warp meet there.
     unites: Vec<bool>,
     /// For each branch: where its threads meet, if anywhere, and how many places were tried.
@@ -163,11 +166,15 @@ impl Choice<'_> {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
             self.place_all(plan);
-            if waits.is_empty() || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+            let is_settled = waits.is_empty() && self.calls.is_empty();
+            if is_settled || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
                 return;
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
-            if round < ROUNDS {
+            for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
+                *back |= self.calls.iter().any(|b| barrier.is_around(self.dom, *b));
+            }
+            if round < ROUNDS && !waits.is_empty() {
                 let meetings = self.meetings(&plan.barriers);
                 let diverged = self.diverged(&plan.barriers, &meetings, reduced);
                 let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
@@ -506,6 +513,19 @@ fn skeleton(func: &Function) -> Function {
         frame: func.frame,
         facts: Default::default(),
     }
+}
+
+/// Calls during which a function may set no barrier, lest it keeps its caller's in its frame: that names threads which its
+/// own threads let go when they yield.
+fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
+    // What it does itself is seen here.
+    let is_itself = |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == func.facts.itself);
+    let yields = |inst: &Inst| func.yields(inst) && !is_itself(inst.op);
+    let any = |b: &BlockId, holds: &dyn Fn(&Inst) -> bool| func.block(*b).insts.iter().any(holds);
+    if func.entry || !cfg.order.iter().any(|b| any(b, &yields)) {
+        return Vec::new();
+    }
+    cfg.order.iter().copied().filter(|b| any(b, &|inst| inst.op.calls_function())).collect()
 }
 
 /// Where threads may come apart without a branch of the function: to its start, if it is called, and back from a call.
