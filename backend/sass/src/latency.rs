@@ -33,9 +33,16 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
         return 1;
     }
     match producer_row(sm, producer, def) {
+        // Logic reads what a vote found at once.
+        Some(Row::UniformVote) if def.file == RegFile::UP && column(sm, consumer, read) == Column::Alu => 1,
         Some(row) => {
             let table = table(sm);
-            let (row, column) = (row as usize, column(sm, consumer, read));
+            let column = match column(sm, consumer, read) {
+                // Of what the multiplier computes in floats it reads the results early.
+                Column::Alu if computes_floats(producer) && is_early_move(sm, consumer) => Column::Xu,
+                column => column,
+            };
+            let row = row as usize;
             early_low_half(sm, producer, def, column, read)
                 .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
                 .saturating_sub(late_operand(sm, consumer, read))
@@ -60,7 +67,8 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
     let lands = |column: Column| table(sm)[row as usize][column as usize];
     // The first result must not land after the second one.
     let cycles = match producer_row(sm, second, over).filter(|_| !second.is_variable(sm)) {
-        // What a scoreboard guards may land at once.
+        // What a scoreboard guards may land at once. Comparisons of doubles take their time.
+        None if def.file == RegFile::P && second.class(sm) == Class::Fp64Compare => lands(Column::Guard) - 5,
         None if matches!(def.file, RegFile::P | RegFile::UP) => lands(Column::Guard) - 1,
         None if def.file == RegFile::UR => lands(Column::Uldc) - 1,
         None if matches!(second.class(sm), Class::Fp64 | Class::Fp64Compare) => {
@@ -71,7 +79,7 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
             if def.file == RegFile::P && !matches!(row, Row::Half | Row::HalfMma) =>
         {
             // From sm_100 on they land as early as others.
-            lands(Column::Guard) - if sm.0 >= 100 { 8 } else { 4 }
+            lands(Column::Guard) - if sm.0 >= 100 { 8 } else { 5 }
         }
         Some(Row::Fp64 | Row::Compare64)
             if def.file == RegFile::P && !matches!(row, Row::Fp64 | Row::Compare64) =>
@@ -81,7 +89,7 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
         // Moves to uniform registers are quicker than what computes in them.
         Some(Row::UniformMove | Row::UniformVote) if row == Row::Uniform => MOVE_OVERTAKES,
         // The low half of a wide product lands early.
-        Some(Row::Wide) => lands(Column::Fma).saturating_sub(2),
+        Some(Row::Wide) if over.count == 2 => lands(Column::Fma).saturating_sub(2),
         Some(second) => lands(Column::Alu).saturating_sub(table(sm)[second as usize][Column::Alu as usize]),
     };
     cycles.max(1)
@@ -184,6 +192,14 @@ pub(crate) fn typical(sm: Sm, producer: &Inst, def: &RegUse, guard: bool) -> u8 
     }
     let column = if guard { Column::Guard } else { Column::Alu };
     producer_row(sm, producer, def).map_or(1, |row| table(sm)[row as usize][column as usize])
+}
+
+fn computes_floats(inst: &Inst) -> bool {
+    matches!(inst.form().mnemonic, "FFMA" | "FMUL" | "FADD" | "HFMA2" | "HMUL2" | "HADD2")
+}
+
+fn is_early_move(sm: Sm, inst: &Inst) -> bool {
+    (80..90).contains(&sm.0) && inst.form().mnemonic == "R2UR"
 }
 
 /// The low half of a wide product is there before the high one.
@@ -477,10 +493,44 @@ mod tests {
             let vote = "MATCH.ALL P0, R7, R4";
             assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", vote), 12, "sm_{sm}");
             let halves = "HSETP2.GT.AND P0, PT, R2, R3, PT";
-            let wanted = if sm >= 100 { 5 } else { 9 };
+            let wanted = if sm >= 100 { 5 } else { 8 };
             assert_eq!(overtaken(sm, "ISETP.NE.AND P0, PT, R4, RZ, PT", halves), wanted, "sm_{sm}");
         }
         assert_eq!(overtaken(90, "UIADD3 UR4, UR5, UR6, URZ", "UMOV UR4, 0x1"), 7);
+    }
+
+    #[test]
+    fn comparisons_of_doubles_overtake_carries_sooner_than_votes_do() {
+        let carry = "IADD3 R2, P0, R4, R5, RZ";
+        let over = |sm| {
+            let parse = |text| crate::parse(Sm(sm), text, 0).expect(text);
+            let (sum, compare) = (parse(carry), parse("DSETP.GT.AND P0, PT, R6, R8, PT"));
+            let find =
+                |inst: &Inst| inst.writes(Sm(sm)).find(|def| def.file == RegFile::P).expect("a predicate");
+            waw(Sm(sm), &sum, &find(&sum), &compare, &find(&compare))
+        };
+        assert_eq!((over(80), over(86)), (8, 8));
+    }
+
+    #[test]
+    fn logic_reads_predicates_of_uniform_votes_at_once() {
+        for sm in [80, 90, 100] {
+            let sm = Sm(sm);
+            let parse = |text| crate::parse(sm, text, 0).expect(text);
+            let (vote, logic) =
+                (parse("VOTEU.ANY UP0, P0"), parse("PLOP3.LUT P1, PT, P2, PT, UP0, 0x80, 0x0"));
+            let def = vote.writes(sm).find(|def| def.file == RegFile::UP).expect("a predicate");
+            let read = logic.reads(sm).find(|read| read.file == RegFile::UP).expect("a source");
+            assert_eq!(raw(sm, &vote, &def, &logic, &read), 1, "{sm:?}");
+        }
+    }
+
+    #[test]
+    fn only_products_with_a_low_half_land_early() {
+        let sum = "FFMA R7, R4, R5, R6";
+        for sm in [80, 90, 100, 120] {
+            assert_eq!(overtaken(sm, sum, "IMAD.HI R7, R2, R3, RZ"), 1, "sm_{sm}");
+        }
     }
 
     #[test]
@@ -517,6 +567,9 @@ mod tests {
             let (sum, product) = ("LOP3.LUT R2, R4, R5, RZ, 0x3c, !PT", "IMAD R2, R4, R5, RZ");
             assert_eq!(distance(sm, sum, "R2UR UR4, R2"), 4, "sm_{sm}");
             assert_eq!(distance(sm, product, "R2UR UR4, R2"), 5, "sm_{sm}");
+            let cycles = if sm == 80 { 4 } else { 5 };
+            assert_eq!(distance(sm, "FFMA R2, R4, R5, R6", "R2UR UR4, R2"), cycles, "sm_{sm}");
+            assert_eq!(distance(sm, "HFMA2 R2, R4, R5, R6", "R2UR UR4, R2"), cycles, "sm_{sm}");
         }
     }
 
