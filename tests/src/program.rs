@@ -4,6 +4,7 @@
 mod block;
 mod counted;
 mod functions;
+mod mixed;
 mod rare;
 mod together;
 
@@ -12,6 +13,8 @@ use crate::sweep::{Random, widens};
 use std::fmt::Write;
 
 const THREADS: usize = 64;
+/// More instructions than the warps of a program execute.
+const MOST_STEPS: u64 = 1_000_000;
 /// Bytes of a thread's part of each buffer and array.
 const PART: usize = 128;
 /// Bytes of a thread's part of what copies are to fill.
@@ -25,6 +28,9 @@ const PREDICATES: u64 = 4;
 const SHARED_WORDS: u64 = 3;
 /// Words of the constant bank.
 const CONSTANTS: u64 = 16;
+/// What the first target lacks, as statements name it.
+const LATER: [&str; 9] =
+    ["redux", "cp.async", "mma.", "bf16", "relu", "x2.f32", "min.f16", "max.f16", "max.NaN"];
 /// The mask of all threads.
 const ALL: &str = "%all";
 
@@ -39,11 +45,13 @@ struct Writer {
     ahead: Vec<String>,
     /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
     jumps: bool,
+    /// Whether the program is for the first target too, without what came later.
+    early: bool,
     /// Whether threads may enter loops in the middle, meet in different turns of a loop, and jump through tables.
     ragged: bool,
     statements: usize,
-    /// Functions that may be called.
-    functions: usize,
+    /// Functions that may be called: whether threads may end in each.
+    functions: Vec<bool>,
     /// A function is being written, not the kernel.
     callee: bool,
     /// Some threads may have ended.
@@ -69,16 +77,18 @@ fn write(seed: u64, ragged: bool) -> Case {
     let registers = [None, None, Some(24), Some(28), Some(32)][random.below(5) as usize];
     let input: Vec<u8> = (0..THREADS * PART).map(|_| random.next() as u8).collect();
     let statements = 10 + random.below(50) as usize;
-    let mut functions = String::new();
-    let count = [0, 0, 1, 2][random.below(4) as usize];
-    for number in 0..count {
-        let text;
-        (text, random) = Writer::function(random, number, ragged);
-        functions += &text;
+    let turns = random.below(40) as u32;
+    let early = random.below(3) == 0;
+    let (mut functions, mut ends) = (String::new(), Vec::new());
+    for _ in 0..[0, 0, 1, 2][random.below(4) as usize] {
+        let function = Writer::function(random, &ends, early, ragged);
+        functions += &function.text;
+        ends.push(function.ended);
+        random = function.random;
     }
-    let registers = registers.filter(|_| count == 0);
-    let mut writer = Writer::new(random, jumps, ragged, statements);
-    writer.functions = count;
+    let registers = registers.filter(|_| ends.is_empty());
+    let mut writer = Writer::new(random, jumps, early, ragged, statements);
+    writer.functions = ends;
     while writer.statements > 0 {
         writer.statement(0, Some(ALL));
     }
@@ -93,11 +103,12 @@ fn write(seed: u64, ragged: bool) -> Case {
         (0..CONSTANTS).map(|i| (i * i * 2654435761 % 0xffff_ffff).to_string()).collect();
     let constants = constants.join(", ");
     let mut text = format!(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n{functions}.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
+        ".version 8.0\n.target sm_{}\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n{functions}.visible .entry k(.param .u64 in, .param .u64 out, .param .u32 turns){limit}\n{{\n\
          {declared}.shared .align 16 .b8 exchange[{}];\n.shared .align 16 .b8 stage[{}];\n.shared .align 16 .b32 counters[4];\n\
          mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, %ctaid.x;\nmov.u32 %u2, 3;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
          mad.wide.u32 %in, %me, {PART}, %in;\nmov.u64 %source, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
          mov.u32 %shared, exchange;\nmad.lo.u32 %shared, %me, {PART}, %shared;\nmov.u64 %local, array;\n",
+        if early { 75 } else { 80 },
         THREADS * PART,
         THREADS * STAGE
     );
@@ -144,7 +155,12 @@ fn write(seed: u64, ragged: bool) -> Case {
         "setp.lt.u32 %q, %t0, {PART};\n@%q bra SUM;\nst.global.b32 [%out+76], %t2;\n{last}ret;\n}}"
     );
     let exact = |bytes| Argument::Buffer(bytes, Compare::Exact);
-    Case::new(text, 1, THREADS as u32, vec![exact(input), exact(vec![0; THREADS * PART])])
+    Case::new(
+        text,
+        1,
+        THREADS as u32,
+        vec![exact(input), exact(vec![0; THREADS * PART]), Argument::U32(turns)],
+    )
 }
 
 /// A case with as few lines as still fail, found by taking away runs of lines, long ones first.
@@ -161,7 +177,8 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
                 break;
             }
             let rest = [&lines[..at], &lines[lines.len().min(at + size)..]].concat().concat();
-            let candidate = Case { ptx: rest, ..best.clone() };
+            // Loops that lost their ends are given up soon.
+            let candidate = Case { ptx: rest, steps: Some(MOST_STEPS), ..best.clone() };
             if fails(&candidate) {
                 best = candidate;
             } else {
@@ -174,7 +191,7 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
 }
 
 impl Writer {
-    fn new(random: Random, jumps: bool, ragged: bool, statements: usize) -> Writer {
+    fn new(random: Random, jumps: bool, early: bool, ragged: bool, statements: usize) -> Writer {
         Writer {
             random,
             text: String::new(),
@@ -182,9 +199,10 @@ impl Writer {
             own: 0,
             ahead: vec!["END".into()],
             jumps,
+            early,
             ragged,
             statements,
-            functions: 0,
+            functions: Vec::new(),
             callee: false,
             ended: false,
         }
@@ -288,12 +306,20 @@ impl Writer {
 
     /// One statement; `mask` is the register with the threads that run it, where they are known.
     fn statement(&mut self, depth: usize, mask: Option<&str>) {
+        let start = self.text.len();
+        self.any_statement(depth, mask);
+        if self.early && LATER.iter().any(|name| self.text[start..].contains(name)) {
+            self.text.truncate(start);
+        }
+    }
+
+    fn any_statement(&mut self, depth: usize, mask: Option<&str>) {
         self.statements = self.statements.saturating_sub(1);
         let structured = depth < 4 && self.statements > 0;
-        match self.random.below(54) {
+        match self.random.below(60) {
             0..=2 if structured => self.condition(depth, mask),
             3 if structured => self.repeat(depth, mask),
-            4 if structured => self.counted(mask),
+            4 | 54 if structured => self.counted(depth, mask),
             5 if structured && self.jumps && self.ragged => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();
@@ -322,6 +348,7 @@ impl Writer {
             33 if self.jumps => {
                 let predicate = self.predicate();
                 let end = if self.callee { "exit" } else { self.pick(&["exit", "ret"]) };
+                self.ended = true;
                 self.line(&format!("@{predicate} {end};"));
             }
             34..=39 if !self.jumps => match mask {
@@ -332,12 +359,16 @@ impl Writer {
             42 => self.roots(),
             43..=44 => self.rare(),
             45..=46 => self.more_halves(),
-            47..=48 if self.functions > 0 => self.call(),
+            47..=48 if !self.functions.is_empty() => self.call(),
             49 if !self.callee => self.copies(),
             50 if !self.jumps && depth == 0 && !self.ended => self.product(),
             51 if !self.jumps && depth == 0 && !self.ended => self.fragments(),
             52 if !self.jumps && depth == 0 => self.shared_by_all(),
             53 if structured && self.jumps => self.search(depth),
+            55 => self.carries(),
+            56 => self.vectors(),
+            57 => self.fields(),
+            58 => self.bytes(),
             _ => self.arithmetic(32),
         }
     }

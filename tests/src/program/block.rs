@@ -13,18 +13,19 @@ impl Writer {
             0 => self.line(&format!(
                 "mma.sync.aligned.m16n8k32.row.col.s32.{left}.{right}.s32 {{%r0, %r1, %r2, %r3}}, {{{a}, {b}, {c}, {d}}}, {{{e}, {f}}}, {{{g}, {a}, {b}, {c}}};"
             )),
+            // Sums of products of such numbers are exact, so their order does not matter.
             1 => {
-                // Halves below two.
                 for (t, from) in [("%t0", &a), ("%t1", &b), ("%t2", &c), ("%t3", &d)] {
-                    self.line(&format!("and.b32 {t}, {from}, 0xbbffbbff;"));
+                    self.line(&format!("and.b32 {t}, {from}, 0x83008300;\nor.b32 {t}, {t}, 0x3c003c00;"));
                 }
                 self.line("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r4, %r5}, {%t0, %t1, %t2, %t3}, {%t1, %t3}, {%t2, %t0};");
             }
             _ => {
-                for (t, from) in [("%t0", &a), ("%t1", &b), ("%t2", &c), ("%t3", &d)] {
-                    self.line(&format!("and.b32 {t}, {from}, 0xbf7fbf7f;"));
+                for (t, from) in [("%t0", &a), ("%t1", &b), ("%t2", &c)] {
+                    self.line(&format!("and.b32 {t}, {from}, 0x80608060;\nor.b32 {t}, {t}, 0x3f803f80;"));
                 }
-                self.line("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r2, %r3, %r4, %r5}, {%t0, %t1}, {%t2}, {%t3, %t1, %t0, %t2};");
+                self.line(&format!("and.b32 %t3, {d}, 0x80600000;\nor.b32 %t3, %t3, 0x3f800000;"));
+                self.line("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r2, %r3, %r4, %r5}, {%t0, %t1}, {%t2}, {%t3, %t3, %t3, %t3};");
             }
         }
     }

@@ -5,11 +5,12 @@ use crate::sweep::Random;
 use std::fmt::Write;
 
 impl Writer {
-    /// The text of a function of so many statements. It may call those before it.
-    pub(super) fn function(random: Random, number: usize, ragged: bool) -> (String, Random) {
-        let mut writer = Writer::new(random, true, ragged, 3);
+    /// A function, which may call those before it; `ends`: whether threads may end in these.
+    pub(super) fn function(random: Random, ends: &[bool], early: bool, ragged: bool) -> Writer {
+        let mut writer = Writer::new(random, true, early, ragged, 3);
         writer.statements = 2 + writer.random.below(9) as usize;
-        (writer.functions, writer.callee) = (number, true);
+        (writer.functions, writer.callee) = (ends.to_vec(), true);
+        let number = ends.len();
         while writer.statements > 0 {
             writer.statement(0, None);
         }
@@ -18,7 +19,7 @@ impl Writer {
             writer.registers()
         );
         text += "ld.param.b32 %me, [one];\nld.param.u64 %d0, [two];\nld.param.u64 %in, [three];\nld.param.u64 %out, [four];\nld.param.b32 %shared, [five];\n\
-             mov.b32 %all, -1;\nmov.u64 %local, array;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, 5;\nmov.u32 %u2, 3;\nmov.u64 %d1, %in;\nsub.u64 %d1, %d0, 7;\nnot.b64 %d2, %d0;\nmov.b64 %d3, 1;\nmov.b16 %h0, 9;\nmov.b16 %h1, -3;\ncvt.u16.u32 %h2, %me;\n";
+             mov.b32 %all, -1;\nmov.u64 %local, array;\nmov.u64 %source, %in;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, 5;\nmov.u32 %u2, 3;\nmov.u64 %d1, %in;\nsub.u64 %d1, %d0, 7;\nnot.b64 %d2, %d0;\nmov.b64 %d3, 1;\nmov.b16 %h0, 9;\nmov.b16 %h1, -3;\ncvt.u16.u32 %h2, %me;\n";
         for i in 0..super::WORDS {
             let _ = writeln!(text, "mad.lo.u32 %r{i}, %me, {}, {i};", 2 * i + 1);
         }
@@ -47,17 +48,20 @@ impl Writer {
             let _ = writeln!(text, "@%p{i} add.u32 %r0, %r0, {};", 1 << i);
         }
         text += "ld.local.b32 %t0, [array+20];\nxor.b32 %r0, %r0, %t0;\nst.param.b32 [results], %r0;\nst.param.b64 [results+8], %d0;\nret;\n}\n";
-        (text, writer.random)
+        writer.text = text;
+        writer
     }
 
     /// A call, by some of the threads or all.
     pub(super) fn call(&mut self) {
         let (d, wide, x, y) = (self.word(), self.double(), self.operand(32), self.operand(64));
-        let function = self.random.below(self.functions as u64);
+        let function = self.random.below(self.functions.len() as u64) as usize;
+        self.ended |= self.functions[function];
         self.line("{\n.param .b32 a1; .param .b64 a2; .param .b64 a3; .param .b64 a4; .param .b32 a5; .param .align 8 .b8 r[16];");
         self.line(&format!("st.param.b32 [a1], {x};\nst.param.b64 [a2], {y};\nst.param.b64 [a3], %in;\nst.param.b64 [a4], %out;\nst.param.b32 [a5], %shared;"));
+        let guard = self.guard();
         self.line(&format!(
-            "call (r), f{function}, (a1, a2, a3, a4, a5);\nld.param.b32 {d}, [r];\nld.param.b64 {wide}, [r+8];\n}}"
+            "{guard}call (r), f{function}, (a1, a2, a3, a4, a5);\n{guard}ld.param.b32 {d}, [r];\n{guard}ld.param.b64 {wide}, [r+8];\n}}"
         ));
     }
 }

@@ -26,9 +26,9 @@ const MODULE: usize = 64;
 
 /// Random programs.
 const PROGRAMS: u64 = 60;
-/// Those of which ptxas's code is wrong: from sm_90 on it reads the result of a `movmatrix` without waiting for it (27); it
-/// lets threads wait for others that wait at a convergence barrier, so that all wait for ever (51, 54).
-const BROKEN_BY_PTXAS: &[u64] = &[27, 51, 54];
+/// Those of which ptxas's code is wrong. In a loop it takes a predicate that an earlier turn wrote for what it was before (57).
+/// One gives another word from sm_80 on, for which no short program is known yet (21).
+const BROKEN_BY_PTXAS: &[u64] = &[21, 57];
 
 /// Damaged kernels that the emulator's model is tried on, shared among the modules; short kernels have less to damage.
 const MUTATIONS: usize = 6_000;
