@@ -2,11 +2,12 @@
 
 mod braces;
 
+use braces::Unclosed;
 use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
 use text_size::{TextRange, TextSize};
 
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Lint};
+use crate::diagnostic::{Applicability, Diagnostic, Lint, TextEdit};
 
 declare_lint! {
     /// The file contains a character that is not allowed in PTX.
@@ -37,8 +38,39 @@ declare_lint! {
     pub(crate) LIMIT = "E0007" "limit", Error, since "0.1.0"
 }
 
+/// The findings about the syntax errors of an item.
+pub(crate) fn findings(errors: &[SyntaxError], text: &str) -> Vec<Diagnostic> {
+    let mut findings: Vec<_> = errors.iter().map(|error| finding(error, text)).collect();
+    let is_open = |error: &SyntaxError| error.code == ErrorCode::Unbalanced && text[error.range] == *"{";
+    if errors.iter().any(is_open) {
+        let unclosed = braces::unclosed(text);
+        for finding in findings.iter_mut().filter(|finding| finding.lint == &UNBALANCED) {
+            if let Some(unclosed) = unclosed.iter().find(|unclosed| unclosed.counted == finding.range) {
+                explain(finding, unclosed, text);
+            }
+        }
+    }
+    findings
+}
+
+/// Moves the finding about an unclosed `{` to the brace that the indentation tells, and says how to close it.
+fn explain(finding: &mut Diagnostic, unclosed: &Unclosed, text: &str) {
+    let indentation = &text[unclosed.indentation];
+    let (at, closing) = match unclosed.passed {
+        Some(passed) => {
+            let line = text[..passed.start().into()].trim_end_matches([' ', '\t']);
+            finding.relate(passed, "this `}` is indented like an outer `{`");
+            (TextSize::of(line), format!("{indentation}}}\n"))
+        }
+        None => (TextSize::of(text.trim_end()), format!("\n{indentation}}}")),
+    };
+    finding.range = unclosed.open;
+    let edit = TextEdit::new(TextRange::empty(at), closing);
+    finding.offer("insert the closing `}`", vec![edit], Applicability::MaybeIncorrect);
+}
+
 /// The finding about a syntax error.
-pub(crate) fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
+fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(lint_of(error.code), error.range, error.message.clone());
     diagnostic.reported = place(error, text);
     match &error.remedy {
@@ -52,20 +84,6 @@ pub(crate) fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
         _ if error.code == ErrorCode::MissingSemicolon => {
             diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
         }
-        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
-            match braces::inside(text, error.range) {
-                Some(unclosed) => {
-                    diagnostic.range = unclosed.open;
-                    let indent = " ".repeat(braces::indent(text, unclosed.open.start()));
-                    let before = TextRange::empty(unclosed.before);
-                    diagnostic.fix("insert the closing `}`", before, format!("{indent}}}\n"))
-                }
-                None => {
-                    let end = TextRange::empty(TextSize::of(text.trim_end()));
-                    diagnostic.fix("insert the closing `}`", end, "\n}")
-                }
-            }
-        }
         Some(Remedy::Insert(missing)) => {
             let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
             let at = TextRange::empty(TextSize::of(before));
@@ -76,6 +94,9 @@ pub(crate) fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
         }
         Some(Remedy::Replace(new)) => {
             diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())
+        }
+        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"(" => {
+            diagnostic.note("the parameters extend to the end of the declaration; the next one is checked")
         }
         None => diagnostic,
     }

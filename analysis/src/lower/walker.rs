@@ -229,8 +229,8 @@ impl<'db> Walker<'db> {
     }
 
     pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
+        syntax_errors::findings(errors, self.text).into_iter().for_each(|finding| self.report(finding));
         for error in errors {
-            self.report(syntax_errors::finding(error, self.text));
             self.broken.push(error.range);
             self.incomplete = true;
         }

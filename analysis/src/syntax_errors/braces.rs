@@ -1,65 +1,133 @@
-//! Which brace is not closed, where the text alone does not tell: the one whose partner is indented as the brace around it.
+//! Which braces are not closed, where the text alone does not tell: those whose partners are indented like a brace around
+//! them.
 
 use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
-/// A brace that was meant to be closed before the one that closes it.
+/// How many open braces a `}` is compared with.
+const MAX_AROUND: usize = 200;
+
+/// A brace without a partner of its indentation.
 pub(super) struct Unclosed {
+    /// The brace that is unclosed when braces are counted.
+    pub(super) counted: TextRange,
     pub(super) open: TextRange,
-    /// The start of the line on which its block ends too late.
-    pub(super) before: TextSize,
+    /// The blanks before the first token of its line.
+    pub(super) indentation: TextRange,
+    /// The first `}` that closes an outer brace while this one is open.
+    pub(super) passed: Option<TextRange>,
 }
 
-/// Looks for the brace inside the one at `outer`, which nothing closes in an item's text.
-pub(super) fn inside(text: &str, outer: TextRange) -> Option<Unclosed> {
-    let mut open: Vec<TextRange> = Vec::new();
+/// An open brace.
+struct Open {
+    brace: TextRange,
+    indentation: TextRange,
+}
+
+impl Open {
+    fn unclosed(self, passed: Option<TextRange>) -> Unclosed {
+        Unclosed { counted: self.brace, open: self.brace, indentation: self.indentation, passed }
+    }
+}
+
+/// The unclosed braces of an item's text, in its order.
+pub(super) fn unclosed(text: &str) -> Vec<Unclosed> {
+    // Those that are open when braces are counted, and when their indentation is compared: at the end as many.
+    let mut counted: Vec<TextRange> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut unclosed: Vec<Unclosed> = Vec::new();
+    let mut indentation = TextRange::default();
+    let mut at_line_start = true;
     let mut start = TextSize::new(0);
     for token in ptx_syntax::lex(text) {
-        let range = TextRange::at(start, TextSize::new(token.len));
-        start = range.end();
+        let brace = TextRange::at(start, TextSize::new(token.len));
+        start = brace.end();
         match token.kind {
-            SyntaxKind::L_BRACE if range.start() >= outer.start() => open.push(range),
+            SyntaxKind::WHITESPACE => {
+                if let Some(line) = text[brace].rfind('\n') {
+                    let blanks = TextSize::of(&text[brace][line + 1..]);
+                    indentation = TextRange::new(brace.end() - blanks, brace.end());
+                    at_line_start = true;
+                }
+                continue;
+            }
+            SyntaxKind::L_BRACE => {
+                counted.push(brace);
+                open.push(Open { brace, indentation });
+            }
             SyntaxKind::R_BRACE => {
-                let Some(partner) = open.pop() else { continue };
-                let Some(around) = open.last() else { continue };
-                let (own, above) = (indent(text, partner.start()), indent(text, around.start()));
-                let line = line_start(text, range.start());
-                let is_first = text[line..range.start().into()].trim().is_empty();
-                if is_first && own > above && indent(text, range.start()) == above {
-                    return Some(Unclosed { open: partner, before: TextSize::new(line as u32) });
+                counted.pop();
+                if at_line_start {
+                    let inner = open.split_off(open.len() - passed(&open, indentation.len()));
+                    unclosed.extend(inner.into_iter().map(|open| open.unclosed(Some(brace))));
+                }
+                // With all braces closed, the last that was passed was only indented otherwise.
+                if open.pop().is_none() {
+                    unclosed.pop();
                 }
             }
             _ => {}
         }
+        at_line_start = false;
     }
-    None
+    unclosed.extend(open.into_iter().map(|open| open.unclosed(None)));
+    unclosed.sort_unstable_by_key(|unclosed| unclosed.open.start());
+    unclosed.iter_mut().zip(counted).for_each(|(unclosed, counted)| unclosed.counted = counted);
+    unclosed
 }
 
-fn line_start(text: &str, at: TextSize) -> usize {
-    text[..usize::from(at)].rfind('\n').map_or(0, |before| before + 1)
-}
-
-/// Blanks at the start of the line of an offset.
-pub(super) fn indent(text: &str, at: TextSize) -> usize {
-    let line = &text[line_start(text, at)..];
-    line.len() - line.trim_start_matches([' ', '\t']).len()
+/// How many open braces a `}` passes that is the first token of its line: those that are indented more, if the next one is
+/// indented as it is.
+fn passed(open: &[Open], own: TextSize) -> usize {
+    let mut around = open.iter().rev().take(MAX_AROUND).enumerate();
+    let partner = around.find(|(_, open)| open.indentation.len() <= own);
+    partner.filter(|(_, open)| open.indentation.len() == own).map_or(0, |(at, _)| at)
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::{Expect, expect};
+
     use super::*;
 
-    fn found(text: &str) -> Option<(u32, u32)> {
-        let outer = TextRange::at(TextSize::new(text.find('{').unwrap() as u32), TextSize::new(1));
-        inside(text, outer).map(|found| (found.open.start().into(), found.before.into()))
+    /// The lines of the unclosed braces and of the `}` that pass them.
+    fn check(text: &str, expected: Expect) {
+        let line = |range: TextRange| text[..range.end().into()].lines().count();
+        let found = unclosed(text).into_iter().map(|found| {
+            let passed =
+                found.passed.map_or(String::new(), |passed| format!(", passed in line {}", line(passed)));
+            format!("{} for {}{passed}", line(found.open), line(found.counted))
+        });
+        expected.assert_eq(&found.collect::<Vec<_>>().join("; "));
     }
 
     #[test]
     fn indentation_tells_which() {
-        assert_eq!(found("k\n{\n  {\n    ret;\n  ret;\n}\n"), Some((6, 24)));
+        check("k\n{\n  {\n    ret;\n  ret;\n}\n", expect!["3 for 2, passed in line 6"]);
         // The innermost, where the mistake shifts all partners.
-        assert_eq!(found("k\n{\n  {\n    {\n      ret;\n  }\n}\n"), Some((12, 25)));
-        assert_eq!(found("k\n{\n  {\n    ret;\n  }\n"), None);
-        assert_eq!(found("k\n{\n{\nret;\n}\n"), None);
+        check("k\n{\n  {\n    {\n      ret;\n  }\n}\n", expect!["4 for 2, passed in line 6"]);
+        check("k\n{\n  {\n    ret;\n  }\n", expect!["2 for 2"]);
+    }
+
+    #[test]
+    fn several() {
+        check(
+            "k {\n  {\n    {\n      ret;\n}\n",
+            expect!["2 for 1, passed in line 5; 3 for 2, passed in line 5"],
+        );
+        check(
+            "k {\n  {\n    ret;\n  {\n    ret;\n}\n",
+            expect!["2 for 1, passed in line 6; 4 for 2, passed in line 6"],
+        );
+        check("k {\n  {\n    {\n      ret;\n  }\n", expect!["1 for 1; 3 for 2, passed in line 5"]);
+    }
+
+    #[test]
+    fn indentation_that_tells_nothing() {
+        check("k\n{\n{\nret;\n}\n", expect!["2 for 2"]);
+        // A closed block that is indented otherwise, before one that is unclosed.
+        check("k {\n    {\n    ret;\n  }\n  {\n    ret;\n}\n", expect!["5 for 1, passed in line 7"]);
+        check("k {\n  {\n    ret;\n}\n  {\n    ret;\n}\n", expect!["2 for 1, passed in line 4"]);
+        check("k {\n  {\n    ret;\n}\n  ret;\n", expect!["2 for 1, passed in line 4"]);
     }
 }
