@@ -1,7 +1,7 @@
 //! Constants where an instruction reads a value: their kind and their range.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, TypeKind, Values};
+use ptx_isa::{Class, Expected, ExpectedType, FormId, Role, ScalarType, TypeKind, Values};
 use text_size::TextRange;
 
 use super::operands::title;
@@ -31,10 +31,15 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             && row.role == Role::Source
             && (row.ty != ExpectedType::Typed(ScalarType::F64) || is_scalar(statement, elements))
             && elements.iter().all(is_constant)
+            && !is_number_factor(statement, row)
         {
             let ty = super::types::element_type(row, elements.len());
-            let ty = if is_matrix(statement) { matrix_type(row, ty, elements) } else { ty };
+            let ty = if is_matrix(statement) { matrix_type(ty, elements) } else { ty };
             out.extend(elements.iter().find_map(|element| kind(element, "", range, ty)));
+        } else if let Some(Operand::Vector(elements)) = operand
+            && row.role == Role::Source
+        {
+            out.extend(beside_registers(ctx, statement, row, elements, range));
         }
         if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
             && row.class.intersects(Class::IMMEDIATE)
@@ -52,19 +57,59 @@ fn is_matrix(statement: &Statement<'_>) -> bool {
     matches!(statement.form.mnemonic(), "mma" | "wmma" | "wgmma" | "stmatrix" | "tcgen05")
 }
 
-/// Whether the assembler takes the one element in braces for what it is.
+/// Whether the assembler reads the one element in braces as it reads a scalar.
 fn is_scalar(statement: &Statement<'_>, elements: &[Operand]) -> bool {
     statement.form.mnemonic() == "wmma" && elements.len() == 1
 }
 
+/// Whether an operand is a factor of bytes, which constants alone cannot be.
+fn is_number_factor(statement: &Statement<'_>, row: &Expected) -> bool {
+    let is_factor = is_matrix(statement) && matches!(row.name, "a" | "b");
+    is_factor && matches!(row.ty, ExpectedType::Integer(_)) && statement.form.id != FormId::WmmaMmaInt4
+}
+
+/// A constant that cannot be an element beside registers.
+fn beside_registers(
+    ctx: &Context<'_>,
+    statement: &Statement<'_>,
+    row: &Expected,
+    elements: &[Operand],
+    range: TextRange,
+) -> Option<Diagnostic> {
+    if !elements.iter().any(is_constant) {
+        return None;
+    }
+    let form = statement.form;
+    let is_number = is_number_factor(statement, row)
+        && (elements.iter().all(is_constant) || form.mnemonic() == "wmma" && row.name == "b");
+    // The first element has the type of the vector.
+    let is_untyped = row.ty == ExpectedType::Typed(ScalarType::F16x2)
+        && matches!(form.mnemonic(), "atom" | "red" | "multimem")
+        && is_constant(&elements[0]);
+    if is_number || is_untyped {
+        let what = if is_untyped {
+            "the first element must be a register"
+        } else {
+            "the elements must be registers"
+        };
+        let note = format!("this is operand `{}` of `{}`; {what}", row.name, title(ctx, statement));
+        let message = "expected a register, found a constant";
+        return Some(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
+    }
+    // Numbers with a point have 64 bits, unlike the registers.
+    let is_stored = form.mnemonic() == "tcgen05" || form.id == FormId::WmmaStore;
+    let is_double = elements.iter().any(|element| matches!(element, Operand::F64(_)));
+    let is_wide = row.ty == ExpectedType::Typed(ScalarType::F64);
+    (is_stored && is_double && !is_wide)
+        .then(|| kind(&Operand::F64(0), "", range, ExpectedType::Typed(ScalarType::B32)))
+        .flatten()
+}
+
 /// The type of the constants in a part of a matrix, whatever vectors of its type take elsewhere.
-fn matrix_type(row: &Expected, ty: ExpectedType, elements: &[Operand]) -> ExpectedType {
+fn matrix_type(ty: ExpectedType, elements: &[Operand]) -> ExpectedType {
     match (ty, elements.first()) {
         // Integers are signed, which no packed factor is.
         (ExpectedType::Typed(ScalarType::B32) | ExpectedType::Word, Some(Operand::Int(_))) => {
-            ExpectedType::Typed(ScalarType::F16x2)
-        }
-        (ExpectedType::Integer(_), Some(Operand::Int(_))) if matches!(row.name, "a" | "b") => {
             ExpectedType::Typed(ScalarType::F16x2)
         }
         // Numbers with a point have 64 bits.

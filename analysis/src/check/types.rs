@@ -112,6 +112,11 @@ pub(super) fn element_type(row: &Expected, count: usize) -> ExpectedType {
     }
 }
 
+/// Whether an operand is a vector of so many elements.
+fn counts(row: &Expected, elements: usize) -> bool {
+    elements > 1 && row.lanes != ExpectedLanes::Any && row.lanes.contains(elements)
+}
+
 fn operand_type(
     ctx: &Context<'_>,
     row: &Expected,
@@ -167,9 +172,25 @@ fn operand_type(
                     }
                     _ => accepts(row, found, wider),
                 };
+                let name = ctx.slice(range);
+                let fits = match (&elements[0], row.ty) {
+                    // All of a special register.
+                    (Operand::Special(first), ExpectedType::Typed(ty))
+                        if name.starts_with('%') && counts(row, elements.len()) =>
+                    {
+                        special(ty, *first, wider)
+                    }
+                    _ => fits,
+                };
                 if !fits {
-                    let name = ctx.slice(range);
                     out.push(match row.ty {
+                        _ if name.starts_with('%') && counts(row, elements.len()) => {
+                            let (found, expected) = (found.bits(), describe(row.ty, wider));
+                            let message = format!(
+                                "the components of `{name}` are {found}-bit integers, expected {expected}"
+                            );
+                            Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, wider))
+                        }
                         _ if name.starts_with('%') => {
                             let message =
                                 format!("`{name}` is a vector, expected {}", describe(row.ty, wider));

@@ -574,3 +574,68 @@ fn vectors_of_one_element_are_negated() {
         &[("mov.b32 {%r1}, {%r2};", "E0307"), ("mov.b32 {%h1, %h2}, {%h3, %h4};", "E0307")],
     );
 }
+
+#[test]
+fn all_of_a_special_register_is_read_as_its_components_are() {
+    let into = |name: &str| match name.rsplit('.').next() {
+        Some("f32") => format!("{name} {{%f1, %f2, %f3, %f4}}"),
+        Some("u16" | "b16") => format!("{name} {{%h1, %h2, %h3, %h4}}"),
+        _ => format!("{name} {{%r1, %r2, %r3, %r4}}"),
+    };
+    let statement = |name: &str, register: &str| format!("{}, {register};", into(name));
+    let taken = [
+        ("mov.v4.u32", "%tid"),
+        ("mov.v4.u16", "%tid"),
+        ("mov.v4.b16", "%nctaid"),
+        ("mov.v4.s32", "%clusterid"),
+    ];
+    let refused = [("mov.v4.f32", "%tid"), ("mov.v4.u16", "%clusterid"), ("mov.v2.u32", "%tid")];
+    for (name, register) in taken {
+        check("sm_100a", &[&statement(name, register)], &[]);
+    }
+    for (name, register) in refused {
+        assert!(!errors("sm_100a", &statement(name, register)).is_empty(), "{name} {register}");
+    }
+}
+
+#[test]
+fn constants_beside_registers_have_widths() {
+    let eight = "{%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}";
+    let store = |first: &str| {
+        let rest = eight.strip_prefix("{%f1").unwrap();
+        format!("wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d1], {{{first}{rest};")
+    };
+    let integers = |b: &str| {
+        format!(
+            "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32 {{%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}}, {{%r1, %r2}}, {b}, {{%r1, %r2, %r3, %r4, %r5, %r6, %r7, 4294967296}};"
+        )
+    };
+    check(
+        "sm_100a",
+        &[
+            "red.global.v2.bf16x2.add.noftz [%d1], {-1, %r1};",
+            "multimem.st.global.v2.f16x2 [%d1], {%r1, 1};",
+            "red.global.v2.f16.add.noftz [%d1], {4294967296, %h1};",
+            "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {0f3F800000, %r2};",
+            "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%r2, 4294967296};",
+            &store("0f3F800000"),
+            &integers("{%r1, %r2}"),
+            "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r1, %r2}, {%r3}, {1}, {%r3, %r4};",
+            "cp.async.bulk.prefetch.L2.global [%d1], 1048560;",
+            "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 4294967296;",
+        ],
+        &[
+            ("red.global.v2.f16x2.add.noftz [%d1], {1, %r1};", "E0304"),
+            ("red.global.v2.f16x2.add.noftz [%d1], {0f3F800000, %r1};", "E0304"),
+            ("atom.global.v2.f16x2.add.noftz {%r3, %r4}, [%d1], {1, %r1};", "E0304"),
+            ("multimem.red.global.add.v2.f16x2 [%d1], {-1, %r1};", "E0304"),
+            ("multimem.st.global.v2.f16x2 [%d1], {-1, %r1};", "E0304"),
+            ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {1.0, %r2};", "E0304"),
+            ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%f2, 1.0};", "E0304"),
+            (&store("1.0"), "E0304"),
+            (&integers("{%r1, 1}"), "E0304"),
+            (&integers("{1, 1}"), "E0304"),
+            ("cp.async.bulk.prefetch.L2.global [%d1], 4294967296;", "E0310"),
+        ],
+    );
+}
