@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use ptx_isa::{PtxVersion, TargetSet};
+use ptx_syntax::ItemKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::{TextRange, TextSize};
 
@@ -49,6 +50,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     let mut kept = kept.into_iter();
     findings.retain(|_| kept.next().unwrap_or(true));
     header_first(db, file, findings);
+    words_first(db, file, findings);
     bodies_first(db, file, findings);
     types_first(file.text(db), findings);
     declared_nonetheless(file.text(db), findings);
@@ -68,6 +70,23 @@ fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     }
 }
 
+/// A directive of the header that is not complete has no value, which is not wrong then.
+fn words_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    const VALUES: &[&str] = &["E0104", "E0403", "E0404"];
+    if !findings.iter().any(|d| VALUES.contains(&d.lint.code)) {
+        return;
+    }
+    let around = |d: &Diagnostic| {
+        let item = item_around(db, file, d.range)?;
+        let is_header = matches!(item.kind(db), ItemKind::Version | ItemKind::Target | ItemKind::AddressSize);
+        is_header.then(|| item.offset(db))
+    };
+    let broken: Vec<TextSize> =
+        findings.iter().filter(|d| d.lint == &UNEXPECTED).filter_map(around).collect();
+    let is_value = |d: &Diagnostic| VALUES.contains(&d.lint.code);
+    findings.retain(|d| !is_value(d) || around(d).is_none_or(|item| !broken.contains(&item)));
+}
+
 /// A function whose body cannot be read is not one that lacks a body.
 fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     let around = |d: &Diagnostic| item_around(db, file, d.range).map(|item| item.offset(db));
@@ -76,21 +95,22 @@ fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
         return;
     }
     let broken: FxHashSet<TextSize> =
-        findings.iter().filter(|d| d.lint.code == "E0004").filter_map(around).collect();
+        findings.iter().filter(|d| matches!(d.lint.code, "E0004" | "E0006")).filter_map(around).collect();
     findings.retain(|d| d.lint.code != "E0207" || around(d).is_none_or(|item| !broken.contains(&item)));
 }
 
 /// A declaration with a wrong word in the place of its type is not one that has no type.
 fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
-    let mut wrong: Option<TextSize> = None;
+    let wrong: Vec<TextRange> = findings.iter().filter(|d| d.lint == &UNEXPECTED).map(|d| d.range).collect();
+    let is_same = |start: TextSize, end: TextSize| {
+        start <= end && !text[TextRange::new(start, end)].contains([';', '\n'])
+    };
     findings.retain(|d| {
-        if d.lint.code == "E0004" {
-            wrong = Some(d.range.end());
-        }
-        let is_same = |end: &TextSize| {
-            *end <= d.range.start() && !text[TextRange::new(*end, d.range.start())].contains([';', '\n'])
-        };
-        d.lint.code != "E0101" || wrong.as_ref().is_none_or(|end| !is_same(end))
+        let after = wrong.partition_point(|wrong| wrong.start() < d.range.end());
+        let before = after.checked_sub(1).map(|before| wrong[before]);
+        d.lint != &BAD_DECLARATION
+            || !before.is_some_and(|wrong| is_same(wrong.end(), d.range.start()))
+                && !wrong.get(after).is_some_and(|wrong| is_same(d.range.end(), wrong.start()))
     });
 }
 

@@ -335,3 +335,32 @@ fn declarations_preserve_the_same_registers() {
         ],
     );
 }
+
+/// A file that is being begun: one finding for each thing that is missing.
+#[test]
+fn what_is_not_complete_is_reported_once() {
+    let header = ".version 8.5\n.target sm_90\n.address_size 64\n";
+    let codes = |text: &str| {
+        let db = Database::default();
+        let found = ide::diagnostics(&db, db.add_file(text));
+        found.iter().map(|d| d.lint.code).collect::<Vec<_>>().join(" ")
+    };
+    let found = [
+        codes(".version "),
+        codes(".version 8.5\n.target "),
+        codes(".version 8.5\n.target sm_90\n.address_size "),
+        codes(&format!("{header}.visible .entry k(")),
+        codes(&format!("{header}.visible .entry k(.param ")),
+        codes(&format!("{header}.visible .entry k(.param .u64 a")),
+        codes(".func f() { .reg; add; }"),
+    ];
+    expect_test::expect![[r#"
+        E0107 E0004
+        E0004
+        E0004
+        E0006
+        E0006 E0004
+        E0006
+        E0104 E0004 E0212"#]]
+    .assert_eq(&found.join("\n"));
+}

@@ -32,8 +32,8 @@ pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
     VARIABLE
 }
 
-/// `(.param .align 8 .b8 x[16], .reg .u32 %y)`
-pub(super) fn param_list(p: &mut Parser<'_>) {
+/// `(.param .align 8 .b8 x[16], .reg .u32 %y)`. False, with an error, where the text ends before the `)`.
+pub(super) fn param_list(p: &mut Parser<'_>) -> bool {
     let marker = p.start();
     let open = p.current_range();
     p.bump();
@@ -74,7 +74,9 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
             break;
         }
     }
-    if !p.eat(R_PAREN) {
+    let is_closed = p.eat(R_PAREN);
+    let is_complete = is_closed || !p.at(EOF);
+    if !is_closed {
         if p.at(EOF) {
             p.error_at(ErrorCode::Unbalanced, open, "unclosed `(`, expected `)` after the parameters");
         } else {
@@ -82,6 +84,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
         }
     }
     marker.complete(p, PARAM_LIST);
+    is_complete
 }
 
 /// The counterpart of a type of C.

@@ -103,15 +103,13 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     } else {
         p.error_expected("a function name");
     }
-    if p.at(L_PAREN) {
-        declaration::param_list(p);
-    }
+    let is_complete = !p.at(L_PAREN) || declaration::param_list(p);
     function_directives(p);
     match p.current() {
         L_BRACE => statement::block(p),
         SEMICOLON => p.bump(),
         // A device function is declared without one too.
-        _ if !is_entry && p.at(EOF) => {}
+        _ if p.at(EOF) && (!is_entry || !is_complete) => {}
         _ if p.at_line_start() && (matches!(p.current(), IDENT | AT) || at_declaration(p)) => {
             p.error_missing("`{` before the function body", "{");
             let body = p.start();
