@@ -5,6 +5,8 @@ mod modifiers;
 mod operands;
 mod snippets;
 
+pub(super) use self::call::argument;
+
 use ptx_isa::{Directive, DirectiveKind, Gate, PtxVersion, ScalarType, Site, Sm, SpecialReg};
 use text_size::{TextRange, TextSize};
 
@@ -23,7 +25,7 @@ use crate::module::{effective_target, header};
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
-    let mut out = Collector { edit: word_before(text, offset), items: Vec::new() };
+    let mut out = Collector { edit: word_before(text, offset), in_brackets: false, items: Vec::new() };
     collect(&mut out, db, file, offset, before);
     out.items.sort_by_key(|(rank, _)| *rank);
     out.items.into_iter().map(|(_, item)| item).collect()
@@ -99,7 +101,8 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
             if name == "call" || name.starts_with("call.") {
                 return call::names(out, db, file, item, offset, rest);
             }
-            operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest));
+            let start = TextSize::new(of_item.len().saturating_sub(statement.len()) as u32);
+            operands::names(out, db, file, item, offset, &OperandPlace::of(name, rest).in_statement(start));
         }
     }
 }
@@ -146,7 +149,10 @@ fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
         match space {
             Some(space) => self::declaration(out, setting, space, dotted),
             None if words.iter().any(|word| is_of_kind(word, DirectiveKind::Linkage)) => {
-                directives(out, setting, Site::MODULE, dotted);
+                let has_linkage = |directive: &Directive| {
+                    matches!(directive.name, "entry" | "func" | "global" | "const" | "shared")
+                };
+                directives_where(out, setting, Site::MODULE, dotted, has_linkage);
             }
             None => {}
         }
@@ -306,11 +312,15 @@ impl Rank {
 struct Collector {
     /// What a completion replaces.
     edit: TextRange,
+    /// Names are put into brackets.
+    in_brackets: bool,
     items: Vec<(Rank, Completion)>,
 }
 
 impl Collector {
     fn add(&mut self, rank: Rank, label: &str, kind: CompletionKind, detail: String) {
+        let bracketed = self.in_brackets.then(|| format!("[{label}]"));
+        let label = bracketed.as_deref().unwrap_or(label);
         self.add_text(rank, label, kind, detail, label);
     }
 

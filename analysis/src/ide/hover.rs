@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::{Function, Linkage, SrcId, Symbol, Variable};
-use ptx_isa::Expected;
+use ptx_isa::{Expected, Space};
 use ptx_syntax::ast::literal;
 use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
@@ -140,7 +140,11 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
                 + &format!("{}, `{name}0` to `{name}{}`\n", kind_name(ty), count.saturating_sub(1))
         }
         DeclKind::Register { ty, .. } => code(&format!(".reg .{} {name}", ty.text())) + kind_name(ty) + "\n",
-        DeclKind::Label(_) => code(&format!("{name}:")) + "label\n",
+        DeclKind::Label(label) => {
+            let is_use = |o: &&Occurrence| o.entity == Entity::Label(label) && o.access != Usage::Declaration;
+            let uses = lowered.map.occurrences.iter().filter(is_use).count();
+            code(&format!("{name}:")) + &format!("label; used {uses}×\n")
+        }
         DeclKind::Targets(_) => code(&format!("{name}: .branchtargets")),
         DeclKind::Prototype(_) => code(&format!("{name}: .callprototype")),
         DeclKind::Symbol(symbol) => match &lowered.function {
@@ -169,11 +173,18 @@ pub(super) fn as_written(text: &str, name: TextRange) -> &str {
 
 fn local_symbol(function: &Function, symbol: Symbol, name: &str) -> Option<String> {
     Some(match symbol {
-        Symbol::Local(index) => code(&describe_variable(function.locals.get(index as usize)?)),
+        Symbol::Local(index) => {
+            let variable = function.locals.get(index as usize)?;
+            code(&describe_variable(variable)) + &size_of(variable)
+        }
         Symbol::Param(index) | Symbol::Return(index) => {
             let list = if matches!(symbol, Symbol::Param(_)) { &function.params } else { &function.returns };
             let param = list.get(index as usize)?;
-            let mut out = code(&format!(".param .{} {name}", param.ty.text()));
+            let dimension = match param.is_array {
+                true => format!("[{}]", param.size / param.ty.bytes().max(1)),
+                false => String::new(),
+            };
+            let mut out = code(&format!(".param .{} {name}{dimension}", param.ty.text()));
             let _ =
                 writeln!(out, "{} bytes, aligned to {}, at offset {}", param.size, param.align, param.offset);
             out
@@ -206,6 +217,16 @@ pub(super) fn describe_variable(variable: &Variable) -> String {
     )
 }
 
+/// How large a variable is.
+fn size_of(variable: &Variable) -> String {
+    match variable.size {
+        0 if variable.space == Space::Shared => "the launch determines the size\n".to_owned(),
+        0 => "the size is not known here\n".to_owned(),
+        1 => "1 byte\n".to_owned(),
+        size => format!("{size} bytes\n"),
+    }
+}
+
 fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'_>) -> Option<String> {
     let module = module(db, file);
     let readable = |name: &str| match readable_in_full(name) {
@@ -215,9 +236,7 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'
     let mut out = match symbol {
         Symbol::Global(index) => {
             let variable = module.env.variables.get(index as usize)?;
-            code(&describe_variable(variable))
-                + &readable(&variable.name)
-                + &format!("{} bytes\n", variable.size)
+            code(&describe_variable(variable)) + &readable(&variable.name) + &size_of(variable)
         }
         Symbol::Function(index) => {
             let signature = module.env.functions.get(index as usize)?;

@@ -1,14 +1,18 @@
 //! The operands of the instruction that is being typed.
 
-use ptx_isa::{Form, Operand, Presence, forms_of};
+use ptx_backend::input::Param;
+use ptx_isa::{Class, Operand, Presence, forms_of};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, SourceFile};
 use crate::ide::SignatureHelp;
+use crate::ide::completion::argument;
 use crate::ide::operands;
 use crate::locate::spot;
+use crate::module::module;
 
-/// The operands of the instruction around an offset, and which one the offset is in.
+/// The operands of the instruction around an offset, and which one the offset is in. In the arguments of a call these are
+/// the parameters of the function.
 pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Option<SignatureHelp> {
     let spot = spot(db, file, offset)?;
     let text = spot.item.text(db);
@@ -18,24 +22,49 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     let mut words = name.split('.');
     let mnemonic = words.next()?;
     let suffixes: Vec<&str> = words.collect();
-    let resolved = ptx_isa::resolve(mnemonic, &suffixes);
-    let form = match &resolved {
-        Ok(opcode) => ptx_isa::form(opcode.form),
-        Err(error) => ptx_isa::form(error.form().or_else(|| forms_of(mnemonic).first().copied())?),
+    if mnemonic == "call"
+        && let Some(help) = of_callee(db, file, name, rest)
+    {
+        return Some(help);
+    }
+    let active = commas(rest);
+    let Ok(opcode) = ptx_isa::resolve(mnemonic, &suffixes) else {
+        let error = ptx_isa::resolve(mnemonic, &suffixes).err()?;
+        let form = ptx_isa::form(error.form().or_else(|| forms_of(mnemonic).first().copied())?);
+        let (label, parameters) = label(name, form.operands.iter().map(spelled));
+        let active = (active < parameters.len()).then_some(active as u32);
+        return Some(SignatureHelp { label, documentation: String::new(), parameters, active });
     };
-    let (label, parameters) = label(name, form);
-    let active = commas(rest) as u32;
-    let active = ((active as usize) < parameters.len()).then_some(active);
+    let expected = ptx_isa::signature(&opcode).operands;
+    let (label, parameters) = label(name, expected.iter().map(operands::spelled));
     // The page of the instruction would hide the text; hovers show it.
-    let operand = resolved.ok().zip(active).and_then(|(opcode, active)| {
-        let name = form.operands[active as usize].name;
-        let expected = ptx_isa::signature(&opcode).operands;
-        expected
-            .iter()
-            .find(|operand| operand.name == name)
-            .map(|operand| operands::list(&opcode, std::slice::from_ref(operand)) + "\n")
-    });
+    let operand =
+        expected.get(active).map(|operand| operands::list(&opcode, std::slice::from_ref(operand)) + "\n");
+    let active = operand.is_some().then_some(active as u32);
     Some(SignatureHelp { label, documentation: operand.unwrap_or_default(), parameters, active })
+}
+
+/// The function whose arguments `rest`, the text after `call`, ends in.
+fn of_callee(db: &Database, file: SourceFile, name: &str, rest: &str) -> Option<SignatureHelp> {
+    let (callee, argument) = argument(rest)?;
+    let functions = &module(db, file).env.functions;
+    let function = functions.iter().find(|function| function.name == callee)?;
+    let list = |all: &[Param]| -> Vec<String> { all.iter().map(spelled_parameter).collect() };
+    let mut label = format!("{name} ");
+    if !function.returns.is_empty() {
+        label += &format!("({}), ", list(&function.returns).join(", "));
+    }
+    label += &format!("{callee}, (");
+    let mut parameters = Vec::new();
+    for (i, parameter) in list(&function.params).iter().enumerate() {
+        label.push_str(if i > 0 { ", " } else { "" });
+        let start = label.len() as u32;
+        label.push_str(parameter);
+        parameters.push(start..label.len() as u32);
+    }
+    label.push(')');
+    let active = (argument < parameters.len()).then_some(argument as u32);
+    Some(SignatureHelp { label, documentation: String::new(), parameters, active })
 }
 
 /// The commas between the operands in a text.
@@ -53,6 +82,10 @@ fn commas(operands: &str) -> usize {
 fn end_of_last(text: &str) -> usize {
     let mut end = text.len();
     while let Some(at) = text[..end].rfind([';', '}']) {
+        if let Some(start) = comment_around(text, at) {
+            end = start;
+            continue;
+        }
         // A vector has neither statements nor labels in its braces.
         let open = text[..at].rfind('{').filter(|&open| !text[open..at].contains([';', '}', ':']));
         match open {
@@ -61,6 +94,17 @@ fn end_of_last(text: &str) -> usize {
         }
     }
     0
+}
+
+/// The start of the comment that a place is in.
+fn comment_around(text: &str, at: usize) -> Option<usize> {
+    let line = text[..at].rfind('\n').map_or(0, |before| before + 1);
+    if let Some(start) = text[line..at].find("//") {
+        return Some(line + start);
+    }
+    let rest = &text[at..];
+    let end = rest.find("*/")?;
+    if rest[..end].contains("/*") { None } else { text[..at].rfind("/*") }
 }
 
 /// The text of the statement that ends at the end of `before`, without guard.
@@ -82,8 +126,8 @@ pub(super) fn statement_before(before: &str) -> &str {
             rest
         } else if let Some(rest) = statement.strip_prefix('{') {
             rest
-        } else if let Some((head, rest)) = statement.split_once("{\n")
-            && !head.contains(',')
+        } else if let Some((head, rest)) = statement.split_once('{')
+            && (head.contains(".entry") || head.contains(".func"))
         {
             rest
         } else {
@@ -93,25 +137,37 @@ pub(super) fn statement_before(before: &str) -> &str {
     }
 }
 
-fn label(name: &str, form: &Form) -> (String, Vec<std::ops::Range<u32>>) {
+fn label(name: &str, operands: impl Iterator<Item = String>) -> (String, Vec<std::ops::Range<u32>>) {
     let mut label = format!("{name} ");
     let mut parameters = Vec::new();
-    for (i, operand) in form.operands.iter().enumerate() {
+    for (i, operand) in operands.enumerate() {
         if i > 0 {
             label.push_str(", ");
         }
         let start = label.len() as u32;
-        label.push_str(&spelled(operand));
+        label.push_str(&operand);
         parameters.push(start..label.len() as u32);
     }
     (label, parameters)
 }
 
 pub(super) fn spelled(operand: &Operand) -> String {
+    let is_address = operand.class == Class::ADDRESS;
+    let name = if is_address { format!("[{}]", operand.name) } else { operand.name.to_owned() };
     match operand.presence {
-        Presence::Always => operand.name.to_owned(),
-        _ => format!("{}?", operand.name),
+        Presence::Always => name,
+        _ => format!("{name}?"),
     }
+}
+
+/// `.f32 x`, `.b8 s[16]`
+fn spelled_parameter(parameter: &Param) -> String {
+    let element = parameter.ty.bytes();
+    let dimension = match parameter.size {
+        size if size == element => String::new(),
+        size => format!("[{}]", size / element.max(1)),
+    };
+    format!(".{} {}{dimension}", parameter.ty.text(), parameter.name)
 }
 
 /// The word that ends at an offset.

@@ -66,6 +66,57 @@ fn completions_of_names_begin_with_what_is_missing() {
     .assert_eq(&lists.concat());
 }
 
+/// The first instruction of a function with several parameters, and one after a comment with punctuation.
+#[test]
+fn statements_begin_after_headings_and_comments() {
+    let header = ".version 9.0\n.target sm_90\n.address_size 64\n";
+    let heading = ".entry k(\n    .param .u64 a,\n    .param .u32 n\n)\n.maxntid 32, 1, 1\n{\n";
+    let at = |before: &str| first_completions(&format!("{header}{heading}{before}$0\n}}\n"), 3) + "\n";
+    let lists = [
+        at("    "),
+        at("    .reg "),
+        at("    ld.param."),
+        at("    .reg .b32 %r<3>; // first; then {\n    ld.param.u32 "),
+        at("    // of `a; b`, {c}\n    add."),
+        at("    ret;\n/* one; two;\n } */    add."),
+    ];
+    expect![[r#"
+        abs activemask add
+        .b32 .u32 .s32
+        b32 u32 s32
+        %r1 %r2 %r0
+        u32 s32 f32
+        u32 s32 f32
+    "#]]
+    .assert_eq(&lists.concat());
+    expect![".entry .func .const .global .shared"]
+        .assert_eq(&first_completions(&format!("{header}.visible $0"), 20));
+}
+
+#[test]
+fn addresses_are_offered_in_brackets_and_registers_with_a_value_first() {
+    let registers = ".reg .f32 %f<9>;\n.reg .b64 %d<9>;\n";
+    let at = |before: &str, after: &str| {
+        let heading = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n)\n{\n";
+        first_completions(&format!("{heading}{registers}{before}$0\n{after}\nret;\n}}\n"), 4) + "\n"
+    };
+    let lists = [
+        at("ld.param.f32 %f1, ", ""),
+        at("ld.param.f32 %f1, [", ""),
+        at("ld.param.b64 %d1, [a];\nld.param.u64 %d2, ", ""),
+        at("mov.b64 %d1, 0;\nld.global.f32 %f1, ", "add.s64 %d3, %d2, 1;"),
+        at("mov.f32 %f1, 0f00000000;\nadd.f32 %f3, ", "add.f32 %f4, %f3, %f2;"),
+    ];
+    expect![[r#"
+        [x] [n] [a] [b]
+        x n a b
+        [b] [a] [x] [n]
+        [%d1] [%d3] [%d2] [%d4]
+        %f1 %f3 %f4 %f2
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
 #[test]
 fn what_a_target_lacks_is_offered_last() {
     let text = ".version 6.3\n.target sm_70\n.address_size 64\n.entry k()\n{\nld.global.$0\n}\n";
@@ -123,15 +174,15 @@ fn operands_begin_with_the_right_type_and_the_nearest() {
     ];
     expect![[r#"
         %r4 %u2 %r1 %r3 %u1 %r2
-        %r4 %r1 %r3 %u1 %r2 %r5
-        %r3 %r4 %r1 %u1 %r2 %r5
-        %f1 %f4 %f2 %f3 %f5 %f6
+        %r1 %r3 %u1 %r2 %r4 %r5
+        %r3 %r1 %u1 %r2 %r4 %r5
+        %f4 %f1 %f2 %f3 %f5 %f6
         %p1 %p2 %p0
-        %rd1 table %rd2 %rd3 %rd0 %r4
-        %r4 %r1 %r3 %u1 %r2 tile
-        input %rd2 %rd1 %rd3 %rd0 %r1
+        %rd1 table %rd2 %rd3 %rd0 %r1
+        %r1 %r3 %u1 %r2 tile %r4
+        input %rd1 %rd2 %rd3 %rd0 %r1
         NEXT START
-        %rd2 %rd1 %rd3 %rd0 %gridid %clock64
+        %rd1 %rd2 %rd3 %rd0 %gridid %clock64
         %f4 %f1 %f2 %f3 %f5 %f6
     "#]]
     .assert_eq(&lists.concat());
@@ -166,7 +217,7 @@ fn directives_and_snippets_where_they_can_occur() {
     expect![[r#"
         .version .target
         .entry .visible .reg kernel
-        .entry .visible .reg
+        .entry
         .u32
         .param
         .maxntid
@@ -312,9 +363,9 @@ fn positions_offer_what_is_legal_there() {
         @$0 → %p1 %p2 %p0
         @!$0 → %p1 %p2 %p0
         @%p1 bra $0 → END LOOP
-        ld.param.u64 %rd1, [$0 → ptr out res arg n %rd1 %rd2
-        ld.param.f32 %f1, [$0 → res arg n ptr out %rd1 %rd2
-        st.param.f32 [$0 → res arg ptr %rd1 %rd2 %rd0 %h1
+        ld.param.u64 %rd1, [$0 → out ptr n arg res %rd1 %rd2
+        ld.param.f32 %f1, [$0 → arg res n out ptr %rd1 %rd2
+        st.param.f32 [$0 → arg res ptr %rd1 %rd2 %rd0 %h1
         ld.global.u32 %r1, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
         ld.shared.b64 %rd1, [$0 → %r1 bar %r2 %r0 %rd1 %rd2 %rd0
         ld.const.f32 %f1, [$0 → %r1 scale %r2 %r0 %rd1 %rd2 %rd0

@@ -397,6 +397,35 @@ fn signature_names_the_operand() {
 }
 
 #[test]
+fn signature_of_a_call_is_that_of_the_function() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n\
+                .func (.param .f32 r) scale(.param .f32 x, .param .b8 s[16])\n{\nret;\n}\n\
+                .entry k(.param .u64 a, .param .u64 b)\n{\n$0\n}\n";
+    let help = |call: &str| {
+        let at = text.find("$0").unwrap() + call.len();
+        let db = Database::default();
+        let file = db.add_file(text.replace("$0", call));
+        let help = ide::signature_help(&db, file, TextSize::new(at as u32)).unwrap();
+        let active = help.active.map(|at| &help.parameters[at as usize]);
+        let active = active.map_or("none", |range| &help.label[range.start as usize..range.end as usize]);
+        format!("{} | {active}\n", help.label)
+    };
+    let shown = [
+        help("call (r0), scale, (%f1, "),
+        help("call.uni (r0), scale, ("),
+        help("call "),
+        help("ld.global.f32 %f1, ["),
+    ];
+    expect![[r#"
+        call (.f32 r), scale, (.f32 x, .b8 s[16]) | .b8 s[16]
+        call.uni (.f32 r), scale, (.f32 x, .b8 s[16]) | .f32 x
+        call ret-param?, func, params?, targets? | ret-param?
+        ld.global.f32 d, [a] | [a]
+    "#]]
+    .assert_eq(&shown.concat());
+}
+
+#[test]
 fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let db = Database::default();
     let body = ".reg .f32 %r<4>;\nmov.f32 %r1, 0f3F800000;\nst.global.f32 [%clock], %r1;\nret;";

@@ -53,6 +53,14 @@ fn part(rest: &str) -> Part<'_> {
     }
 }
 
+/// The callee and the number of its parameter that `rest`, the text after `call`, ends in.
+pub(in crate::ide) fn argument(rest: &str) -> Option<(&str, usize)> {
+    match part(rest) {
+        Part::Argument(callee, index) => Some((callee, index)),
+        _ => None,
+    }
+}
+
 /// Offers what can follow `rest`, the text after `call`.
 pub(super) fn names(
     out: &mut Collector,

@@ -57,7 +57,8 @@ pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
         let require = require.map(|text| if candidate.is_legal { text } else { format!("requires {text}") });
         match candidate.suffix {
             Suffix::Mod(m) => {
-                out.add(rank, m.text(), CompletionKind::Modifier, require.unwrap_or_default());
+                let detail = require.unwrap_or_else(|| m.about().into_owned());
+                out.add(rank, m.text(), CompletionKind::Modifier, detail);
             }
             Suffix::Type(ty) => {
                 let detail = require.filter(|_| !candidate.is_legal);

@@ -14,15 +14,19 @@ use crate::items::Item;
 use crate::lower::lower;
 use crate::module::module;
 use crate::scope::{DeclKind, Entity};
-use crate::source_map::SourceMap;
+use crate::source_map::{SourceMap, Usage};
 
 /// What the operand at the cursor may be.
 pub(super) struct OperandPlace {
     /// The instruction and what its table row says of the operand; `None` where the name is not complete.
     known: Option<(Opcode, Expected)>,
     within: Within,
+    /// An address whose brackets are not written yet.
+    lacks_brackets: bool,
     /// After the `|` of a pair, whose second part is a predicate.
     is_second: bool,
+    /// Where its statement starts in the item.
+    statement: Option<TextSize>,
 }
 
 /// The innermost bracket around the cursor.
@@ -42,7 +46,7 @@ impl OperandPlace {
             // It is read.
             Some((opcode, Expected { role: Role::Source, ..operand }))
         });
-        Self { known, within: Within::Nothing, is_second: false }
+        Self { known, within: Within::Nothing, lacks_brackets: false, is_second: false, statement: None }
     }
 
     /// The operand that `rest`, the text after a name, ends in.
@@ -71,7 +75,16 @@ impl OperandPlace {
             Err(_) => None,
         };
         let last = rest.rsplit(',').next().unwrap_or_default();
-        Self { known, within, is_second: within == Within::Nothing && last.contains('|') }
+        let is_second = within == Within::Nothing && last.contains('|');
+        let is_address = known.as_ref().is_some_and(|(_, operand)| operand.class == Class::ADDRESS);
+        let lacks_brackets = is_address && within == Within::Nothing;
+        let within = if lacks_brackets { Within::Address } else { within };
+        Self { known, within, lacks_brackets, is_second, statement: None }
+    }
+
+    /// The same, in a statement that starts here in its item.
+    pub(super) fn in_statement(self, start: TextSize) -> Self {
+        Self { statement: Some(start), ..self }
     }
 
     fn takes(&self, class: Class) -> bool {
@@ -204,6 +217,7 @@ pub(super) fn names(
     place: &OperandPlace,
 ) {
     let here = offset - item.offset(db);
+    out.in_brackets = place.lacks_brackets;
     registers(out, &lower(db, item).map, item.text(db), here, place, FITTING);
     locals(out, db, item, here, place);
     if place.takes_symbols() {
@@ -247,6 +261,8 @@ pub(super) fn registers(
     };
     // The mention nearest to the cursor, other than the word that is being written.
     let mut nearest: Vec<Option<u32>> = vec![None; map.registers.len()];
+    let mut has_value = vec![false; map.registers.len()];
+    let statement = place.statement.unwrap_or(here);
     for occurrence in &map.occurrences {
         if let Entity::Register(register) = occurrence.entity
             && occurrence.range.end() != here
@@ -254,6 +270,8 @@ pub(super) fn registers(
         {
             let distance = distance(occurrence.range.start(), here);
             *known = Some(known.map_or(distance, |known| known.min(distance)));
+            let is_write = matches!(occurrence.access, Usage::Write | Usage::ReadWrite);
+            has_value[register.0 as usize] |= is_write && occurrence.range.start() < statement;
         }
     }
     let mut mentioned: Vec<(u32, usize, u32)> = Vec::new();
@@ -272,8 +290,12 @@ pub(super) fn registers(
         let register = &map.registers[index];
         let name = &text[map.declarations[register.declaration.0 as usize].range];
         let number = register.number.map_or(String::new(), |number| number.to_string());
-        // What is written is most often new.
-        let rank = Rank::legal(true, first + fit, order as u32 + u32::from(is_written));
+        // What is written is most often new; what is read was written before.
+        let order = match is_written {
+            true => order as u32 + 1,
+            false => u32::from(!has_value[index]) << 15 | order as u32,
+        };
+        let rank = Rank::legal(true, first + fit, order);
         let detail = format!(".{}", register.ty.text());
         out.add(rank, &format!("{name}{number}"), CompletionKind::Register, detail);
     }
@@ -342,11 +364,33 @@ fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, plac
                 if is_of_kernel && place.stores() {
                     continue;
                 }
-                if let Some(group) = of_space(place, space) {
-                    let wanted = place.accessed().filter(|_| space == Some(Space::Param));
-                    let fits = wanted.zip(written_type(written)).is_none_or(|(a, b)| a.bits() == b.bits());
-                    out.add(rank(group + u32::from(!fits)), name, kind, written.to_owned());
-                }
+                let Some(group) = of_space(place, space) else { continue };
+                let wanted = place.accessed().filter(|_| space == Some(Space::Param));
+                let Some((wanted, found)) = wanted.zip(written_type(written)) else {
+                    out.add(rank(group), name, kind, written.to_owned());
+                    continue;
+                };
+                // Parameters are loaded in their order, each once.
+                let is_like =
+                    |a: ScalarType, b: ScalarType| a.kind() == b.kind() || a.kind() == TypeKind::Bits;
+                let fit =
+                    match (wanted.bits() == found.bits(), is_like(wanted, found) || is_like(found, wanted)) {
+                        (true, true) => 0,
+                        (true, false) => 1,
+                        (false, _) => 2,
+                    };
+                let entity = Entity::Symbol(symbol);
+                let is_used = map.occurrences.iter().any(|other| {
+                    other.entity == entity && other.access != Usage::Declaration && other.range.end() != here
+                });
+                let within =
+                    u32::from(is_used) << 28 | fit << 26 | u32::from(declaration.range.start()).min(1 << 25);
+                out.add(
+                    Rank::legal(true, group + u32::from(fit > 0), within),
+                    name,
+                    kind,
+                    written.to_owned(),
+                );
             }
         }
     }
