@@ -45,6 +45,11 @@ fn is_meant(d: &Diagnostic, document: &Document, has_target: bool) -> bool {
 
 /// A finding in the host's terms. `None` if it is about what was put around the snippet.
 fn in_host(mut d: Diagnostic, document: &Document) -> Option<Diagnostic> {
+    if let Some((expected, _)) = d.message.split_once(", found `")
+        && ends_at(d.range, document)
+    {
+        d.message = format!("{expected}, found the end of the assembly");
+    }
     d.range = document.to_host(d.range)?;
     d.reported = None;
     d.message = document.message(&d.message);
@@ -59,6 +64,52 @@ fn in_host(mut d: Diagnostic, document: &Document) -> Option<Diagnostic> {
     };
     d.fixes = d.fixes.into_iter().filter_map(fix).collect();
     Some(d)
+}
+
+/// Whether the snippet ends after a range, or before it: the next token is one of those that were put around it.
+fn ends_at(range: TextRange, document: &Document) -> bool {
+    let rest = &document.text()[range.start().into()..];
+    let next = range.start() + TextSize::of(rest) - TextSize::of(rest.trim_start());
+    !rest.trim_start().is_empty() && document.to_host(TextRange::at(next, TextSize::new(1))).is_none()
+}
+
+/// A text about a module with the lines of the host text in place of its own, which are those of `line` by offset. Lines
+/// that were put around the snippet have no number there.
+pub fn with_host_lines(text: &str, document: &Document, line: impl Fn(TextSize) -> u32) -> String {
+    const WORD: &str = "line ";
+    let lines: Vec<&str> = document.text().split_inclusive('\n').collect();
+    let in_host = |number: usize| {
+        let own = lines.get(number.checked_sub(1)?)?;
+        let start: usize = lines[..number - 1].iter().map(|line| line.len()).sum();
+        let blanks = own.len() - own.trim_start().len();
+        let first = TextRange::at(TextSize::new((start + blanks) as u32), TextSize::new(1));
+        Some(line(document.to_host(first)?.start()))
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(WORD) {
+        let (before, after) = rest.split_at(at + WORD.len());
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        rest = &after[digits..];
+        let Ok(number) = after[..digits].parse() else {
+            out += before;
+            continue;
+        };
+        match in_host(number) {
+            Some(number) => out += &format!("{before}{number}"),
+            None => {
+                let before = &before[..at];
+                match before.strip_suffix(" (") {
+                    Some(name) => {
+                        out += name;
+                        rest = rest.strip_prefix(')').unwrap_or(rest);
+                    }
+                    None => out += before.strip_suffix(" on ").unwrap_or(before),
+                }
+            }
+        }
+    }
+    out + rest
 }
 
 /// An edit of the module as one of the host text, if it can be written there.
@@ -189,6 +240,33 @@ mod tests {
         assert!(all[0].starts_with("E0303 `{x}` ") && !all[0].contains('$'), "{all:?}");
         let python = r#"tl.inline_asm_elementwise("add.u32 $0, $1;", "=r,r", [x])"#;
         assert!(found(Language::Python, python, false)[0].starts_with("E0301 "), "{python}");
+    }
+
+    #[test]
+    fn the_end_of_the_assembly_is_no_brace() {
+        let expected = "E0005 `` expected `;`, found the end of the assembly";
+        assert_eq!(cuda(r#"asm("bar.sync 0");"#), [expected]);
+        assert_eq!(cuda(r#"asm("mov.u32 %0, 1" : "=r"(x));"#), [expected]);
+        let inside = cuda(r#"asm("{ mov.u32 %0, 1 }" : "=r"(x));"#);
+        assert_eq!(inside, ["E0005 `` expected `;`, found `}`"]);
+    }
+
+    #[test]
+    fn lines_are_those_of_the_host() {
+        let text = "\n\nasm(\"{\\n\"\n    \".reg .pred p;\\n\"\n    \"mov.u32 %0, 1; }\" : \"=r\"(x));";
+        let scan = scan(Language::Cuda, text);
+        let snippet = &scan.snippets()[0];
+        let line = |at: TextSize| {
+            let before = &text[..(snippet.range.start() + at).into()];
+            before.matches('\n').count() as u32 + 1
+        };
+        let module = snippet.document.text();
+        let own = |needle: &str| module[..module.find(needle).unwrap()].matches('\n').count() + 1;
+        let (declared, moved, own) = (own(".reg .pred"), own("mov.u32"), own(".version"));
+        let about =
+            format!("declared on line {declared}; `mov` (line {moved}), `x` (line {own}), LD on line {own}.");
+        let expected = "declared on line 4; `mov` (line 5), `x`, LD.";
+        assert_eq!(with_host_lines(&about, &snippet.document, line), expected);
     }
 
     #[test]

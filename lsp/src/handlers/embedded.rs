@@ -43,9 +43,13 @@ pub fn hover(s: &Snapshot, e: &Embedded, position: Position) -> Option<Hover> {
         // Its declaration is not in the text.
         Some((register, source)) => {
             let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("```ptx\n{register}\n```\nstands for\n```\n{source}\n```\n")
+            format!("```ptx\n{register}\n```\noperand of the assembly\n```\n{source}\n```\n")
         }
-        None => inside.module.message(&hover.markdown),
+        None => {
+            let line = |at| e.document.range(TextRange::empty(at + inside.start)).start.line + 1;
+            let markdown = inside.module.message(&hover.markdown);
+            crate::embedded::with_host_lines(&markdown, inside.module, line)
+        }
     };
     Some(super::hover::answer(markdown, range))
 }
