@@ -144,7 +144,7 @@ fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
     compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
-/// Whether a body has a warp-wide operation; all of them wait but `activemask`, which takes whoever is there. True as well
+/// Whether a body has a warp-wide operation; all of them wait, except `activemask`, which takes the threads that are there. True as well
 /// for functions without a body here.
 #[salsa::tracked]
 fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {

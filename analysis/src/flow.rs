@@ -1,4 +1,4 @@
-//! What the order of execution says about a body: its control flow, who dominates whom, which registers are
+//! What the order of execution says about a body: its control flow, which blocks dominate which, which registers are
 //! written where, and what is known of their values.
 //!
 //! The walk notes what is in the body as it makes it. All else is made when a check first asks for it, and dropped

@@ -63,7 +63,7 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     })
 }
 
-/// What [`lower`] finds, for those who need no more: the rest is dropped at once.
+/// The findings of [`lower`], for callers that need no more: the rest is dropped at once.
 pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindings {
     let file = item.file(db);
     match file.is_frozen(db) {

@@ -2,7 +2,7 @@
 //!
 //! [`module`] is one value for the whole file, built from what each item declares. Bodies do not read it as a
 //! whole: they ask [`header`] and [`global`], one name at a time, so that a change to one declaration touches
-//! only those who mention it.
+//! only the items that mention it.
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 

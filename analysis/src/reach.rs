@@ -39,7 +39,7 @@ pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec
     functions(db, file).filter(|item| reached.contains(item)).collect()
 }
 
-/// What an item takes of shared memory itself, and whom it calls.
+/// The shared memory of an item itself, and the functions that it calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Uses {
     own: Box<[Block]>,

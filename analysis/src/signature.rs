@@ -94,7 +94,7 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
     read_decl(db, Part::new(db, item), &mut FlatTree::default())
 }
 
-/// What an item declares, for those who keep it themselves. `tree` is used for the item's.
+/// What an item declares, for callers that keep it themselves. `tree` is used for the item's.
 pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTree) -> ItemDecl {
     let text = part.text(db);
     // The kinds that declare nothing are often large: debug data.

@@ -95,9 +95,8 @@ fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
         Some(Remedy::Replace(new)) => {
             diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())
         }
-        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"(" => {
-            diagnostic.note("the parameters extend to the end of the declaration; the next one is checked")
-        }
+        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"(" => diagnostic
+            .note("an unclosed `(` extends to the end of the declaration; checking resumes at the next one"),
         None => diagnostic,
     }
 }

@@ -61,7 +61,7 @@ const BATCH: usize = 64;
 enum Format {
     /// Source excerpts with underlined ranges.
     Human,
-    /// One JSON object per finding and line.
+    /// One JSON object per finding, each on a line of its own.
     Json,
     /// One SARIF document.
     Sarif,
@@ -84,9 +84,9 @@ enum Emit {
 /// What `--format-code` does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum FormatCode {
-    /// Lay out the files.
+    /// Format the files.
     Write,
-    /// Name the files that are not laid out, and change none.
+    /// List the files that are not formatted, and change none.
     Check,
 }
 
@@ -98,7 +98,7 @@ pub struct Arguments {
     /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
-    /// Also search folders for files of CUDA, C++, Rust and Python with PTX in them. Hidden folders are left out.
+    /// Also search folders for files of CUDA, C++, Rust and Python with PTX in them. Hidden folders are skipped.
     #[arg(long, conflicts_with_all = ["fix", "format_code", "emit"])]
     embedded: bool,
     /// Output format.
@@ -114,7 +114,7 @@ pub struct Arguments {
     /// output.
     #[arg(long)]
     fix: bool,
-    /// Lay out the code of the files in place instead of checking them: indentation, line breaks and spaces. With
+    /// Format the code of the files in place instead of checking them: indentation, line breaks and spaces. With
     /// `=check`, name the files that would change and exit with 1 if there are any. Standard input is written to standard
     /// output.
     #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "write", conflicts_with_all = ["fix", "emit"])]

@@ -422,7 +422,7 @@ impl Task<'_> {
             }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
-                // ptxas does not have the others, so they never keep anybody from its output.
+                // ptxas does not have the others, so they never prevent output.
                 Severity::Warning if !WARNINGS_OF_PTXAS.contains(&d.lint.name) && !options.quiet => {
                     Kind::Warning
                 }

@@ -10,7 +10,7 @@ use text_size::{TextRange, TextSize};
 /// Errors that inline assembly can have only for want of what is around it: names that the host's compiler declares.
 const OUTSIDE: [&str; 4] = ["E0115", "E0204", "E0205", "E0207"];
 
-/// What a target or a version lacks. Without a target that somebody chose, any one may be meant.
+/// What a target or a version lacks. Without a target in the settings, any one may be meant.
 const GATES: [&str; 6] = ["E0112", "E0401", "E0402", "E0405", "E0603", "W0521"];
 
 /// Warnings that hold whatever comes before and after inline assembly.
@@ -20,7 +20,7 @@ const WARNINGS: [&str; 11] =
 /// Names that another snippet of the same function may declare.
 const DECLARED: [&str; 2] = ["E0202", "E0203"];
 
-/// What is found in a snippet; ranges are relative to its start. `has_target`: somebody chose the target.
+/// What is found in a snippet; ranges are relative to its start. `has_target`: the settings name the target.
 pub fn findings(db: &Database, file: SourceFile, document: &Document, has_target: bool) -> Vec<Diagnostic> {
     if document.is_opaque {
         return Vec::new();

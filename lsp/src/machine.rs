@@ -30,15 +30,15 @@ const LINES: &str = "Examples:
 waits for scoreboard 2; releases no scoreboard when it has read its operands, and scoreboard 0 when it has written its
 result; the warp may yield; the next instruction issues after 4 cycles. Braces hold fields that the text does not show.
 
-`asm` and `words` read the standard input and answer each line with a line: empty lines and comments (`# …`) with
-themselves, wrong ones with an empty line, a message and exit status 1. A comment `# sm_90 NAME`, which --control prints
-before each function, tells the generation of the lines after it.
+`asm` and `words` read standard input and print one line for each line. Empty lines and comments (`# …`) are copied. For an
+invalid line they print an empty line and a message, and the exit status is 1. A comment `# sm_90 NAME`, which --control
+prints before each function, gives the generation of the lines after it.
 
 Exit status: 0, or 1 if anything is wrong.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Disassemble a cubin, or those of a fatbin or of a host program.
+    /// Disassemble a cubin, or the cubins in a fatbin or a host program.
     Dis {
         #[command(flatten)]
         style: Styles,
@@ -48,13 +48,13 @@ enum Command {
         /// The GPU generation of raw code, such as sm_90.
         #[arg(long, value_name = "SM", value_parser = generation, requires = "raw")]
         arch: Option<Sm>,
-        /// How much compressed images may unpack to in all.
+        /// Maximum total size of all unpacked images.
         #[arg(long, value_name = "MIB", value_parser = mebibytes, default_value = "256")]
         unpack_limit: u64,
         /// A cubin, a fatbin, or a program that contains them.
         file: PathBuf,
     },
-    /// Disassemble lines OFFSET<TAB>WORD, a word being 128 bits in hexadecimal.
+    /// Disassemble lines OFFSET<TAB>WORD, where WORD is 128 bits in hexadecimal.
     Words {
         /// The GPU generation, such as sm_90.
         #[arg(long, value_name = "SM", value_parser = generation)]

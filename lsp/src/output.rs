@@ -100,7 +100,7 @@ fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()
     Ok(())
 }
 
-/// Gives the file to the owner of the old one, where the system lets us: not to root, who fixes a user's file.
+/// Gives the file to the owner of the old one, where the system lets us. If root fixes a file of a user, the file stays the user's.
 #[cfg(unix)]
 fn keep_owner(file: &File, old: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -214,7 +214,7 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"before behind");
         }
 
-        /// Meaningless for root, whom permissions do not stop.
+        /// Meaningless for root, which permissions do not stop.
         #[test]
         fn what_cannot_be_written_stays() {
             let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ use ptx_analysis::ide::{self, Portrait};
 
 /// One drawing: what is between the tags of the SVG, and its size.
 pub struct Picture {
-    /// Stands above it, and tells what it shows.
+    /// The text above it, which says what it shows.
     pub title: String,
     pub body: String,
     pub width: u32,

@@ -194,7 +194,7 @@ pub fn codes(bytes: &[u8]) -> Result<Vec<(String, Code)>, String> {
                 code.text.push('\n');
             }
         }
-        // The branch to itself behind the end is never executed.
+        // The branch to itself after the end is never executed.
         let last = code.text.lines().next_back().unwrap_or_default();
         if last.starts_with("BRA ") {
             code.instructions -= 1;

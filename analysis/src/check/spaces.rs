@@ -264,7 +264,7 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
     }
 }
 
-/// Whether brackets with several parts stand for a place in memory; else they stand for a texture.
+/// Whether brackets with several parts are a place in memory; otherwise they are a texture.
 fn is_place(statement: &Statement<'_>) -> bool {
     matches!(statement.form.mnemonic(), "cp" | "applypriority" | "fabric" | "createpolicy")
 }

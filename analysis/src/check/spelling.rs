@@ -183,7 +183,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("rp", "rpi"),
 ];
 
-/// What people call an instruction who come from elsewhere, and what it is here.
+/// Names of instructions in other assembly languages, and their names in PTX.
 const FOREIGN: &[(&str, &str)] = &[
     ("__syncthreads", "bar.sync 0"),
     ("__syncwarp", "bar.warp.sync 0xffffffff"),

@@ -1,6 +1,6 @@
 // The machine code of the function under the cursor, in an editor beside the PTX. It follows the cursor from function to
 // function and every edit; what is older than the text is grey. The selection in either marks lines in the other. Beside
-// each instruction stand its live registers and its stall cycles, as cells that are the redder the more they are.
+// each instruction are its live registers and its stall cycles, in cells; more is redder.
 
 import * as vscode from 'vscode';
 import { heatCells } from './heat';

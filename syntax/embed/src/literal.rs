@@ -140,7 +140,7 @@ fn escape(text: &str, escapes: Escapes) -> Option<(String, usize)> {
         'x' => number(text, 2, 2, 16),
         '0' if escapes == Escapes::Rust => one('\0'),
         '0'..='7' if escapes != Escapes::Rust => number(text, 1, 3, 8),
-        // As it stands, with the backslash: not what anybody means.
+        // As it is, with the backslash; no program means that.
         _ => None,
     }
 }

@@ -157,7 +157,7 @@ impl Scan {
         let start = before.checked_sub(1).map_or(0, |index| self.marks[index]);
         let edited_end = removed.start + inserted;
         let old_marks = &self.marks;
-        // The number of the old mark that is now at a place behind the edit.
+        // The number of the old mark that is now at a place after the edit.
         let mark_at = |place: u32| {
             let old = (i64::from(place) - inserted as i64 + removed.len() as i64) as u32;
             let is_behind = place as usize >= edited_end && old as usize >= removed.end;

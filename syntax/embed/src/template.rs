@@ -35,7 +35,7 @@ impl Style {
 pub(crate) struct Builder {
     pub(crate) text: String,
     pub(crate) pieces: Vec<Piece>,
-    /// Where constants stand whose values are not known.
+    /// The places of constants whose values are not known.
     pub(crate) holes: Vec<TextRange>,
 }
 

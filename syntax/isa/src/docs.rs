@@ -21,7 +21,7 @@ mod tests {
             assert!(page.len() < 4000, "{mnemonic}: hover text is short");
             let paragraphs: Vec<&str> = page.split("\n\n").collect();
             let twice = |(i, paragraph): (usize, &&str)| paragraphs[..i].contains(paragraph);
-            assert!(!paragraphs.iter().enumerate().any(twice), "{mnemonic}: a paragraph stands twice");
+            assert!(!paragraphs.iter().enumerate().any(twice), "{mnemonic}: a paragraph appears twice");
         }
         assert_eq!(doc("nothing"), None);
     }

@@ -315,7 +315,7 @@ pub enum Lanes {
     Any,
     /// One of these. Where one is among several, it appears without braces.
     Of(&'static [u8]),
-    /// One of these in braces; without braces, something that stands for all of them.
+    /// One of these in braces; without braces, one value for all of them.
     OrBare(&'static [u8]),
     /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
     Named(u8),

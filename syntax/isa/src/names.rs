@@ -239,7 +239,7 @@ mod tests {
         let mut kinds = kinds;
         kinds.sort();
         kinds.dedup();
-        assert_eq!(changes.len(), kinds.len(), "directives of one kind stand together");
+        assert_eq!(changes.len(), kinds.len(), "directives of one kind are adjacent");
     }
 
     #[test]

@@ -352,7 +352,7 @@ const fn is_passed_everywhere(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::B8x16 | ScalarType::B6x16P32 | ScalarType::B4x16P64)
 }
 
-/// Whether ptxas lets `.pred` or `.texref` stand among the types of a form that has none of them, as if it were not
+/// Whether ptxas accepts `.pred` or `.texref` among the types of a form that has none of them, as if it were not
 /// written. It does where it reads floats, whichever types the name gives.
 fn passes_over(form: &Form) -> bool {
     match form.mnemonic() {
@@ -533,7 +533,7 @@ fn types(form: &'static Form, name: &Name, index: usize, position: u8) -> Vec<&'
     viable(form, name, index, &set.iter().map(Suffix::Type).collect::<Vec<_>>())
 }
 
-/// Those of the candidates that the form's rules let stand at `index` beside the rest of the name; all when none.
+/// The candidates that the form's rules allow at `index` beside the rest of the name; all of them if the rules allow none.
 fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix]) -> Vec<&'static str> {
     let allowed = |part: &Suffix| {
         let Some(trial) = name.with(index, *part) else { return true };

@@ -77,7 +77,7 @@ pub enum ExpectedLanes {
     Any,
     Exactly(u32),
     Of(&'static [u8]),
-    /// In braces; without them one stands for all.
+    /// In braces; without them one value is used for all.
     OrBare(&'static [u8]),
 }
 

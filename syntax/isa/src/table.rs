@@ -161,7 +161,7 @@ static TABLE: [Form; FormId::ALL.len()] = {
         let mut row = 0;
         while row < GROUPS[group].len() {
             let form = GROUPS[group][row];
-            assert!(form.id as usize == at, "rows stand in the order of FormId");
+            assert!(form.id as usize == at, "rows are in the order of FormId");
             table[at] = form;
             at += 1;
             row += 1;

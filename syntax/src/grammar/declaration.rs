@@ -258,7 +258,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     true
 }
 
-/// `<4>` after a name that stands for so many.
+/// `<4>` after a name that declares so many.
 pub(super) fn name_range(p: &mut Parser<'_>, count: &str) {
     if p.at(LT) {
         let range = p.start();

@@ -60,7 +60,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
             true
         }
         PERCENT if p.nth(1) == IDENT && p.nth_is_joint(1) && p.nth_text(1).starts_with('%') => {
-            p.error_instead("found `%%`, which stands for `%` only inside an `asm` statement", "");
+            p.error_instead("found `%%`, which means `%` only inside an `asm` statement", "");
             p.bump_as_error();
             operand(p, may_be_pair)
         }

@@ -109,7 +109,7 @@ fn is_told_by_first_word(forms: &[&Form], written: &[Suffix]) -> bool {
     next.is_some_and(|next| next.iter().all(|group| kind_of_group(group, forms, false) != REQUIRED))
 }
 
-/// How a group of modifiers stands among the forms that fit so far.
+/// The rank of a group of modifiers in the forms that fit so far.
 fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
     let required = |form: &&&Form| {
         form.groups.iter().any(|other| other.required && other.names.iter().any(|&m| group.contains(m)))

@@ -1,6 +1,6 @@
 -- The machine code of the function under the cursor, in a window beside the PTX. It follows the cursor from function
 -- to function and every edit; what is older than the text is grey. The cursor in either marks lines in the other. Beside
--- each instruction stand its live registers and its stall cycles, the redder the more. `<CR>` or `gd` goes to the PTX.
+-- each instruction are its live registers and its stall cycles; more is redder. `<CR>` or `gd` goes to the PTX.
 local M = {}
 
 local server = require('ptx.server')
