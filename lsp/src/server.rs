@@ -412,13 +412,11 @@ impl LanguageServer for Backend {
     }
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
-        let items = self.read(params.text_document.uri, handlers::diagnostic::handle).await?;
-        let full = FullDocumentDiagnosticReport { result_id: None, items };
-        let report = RelatedFullDocumentDiagnosticReport {
-            related_documents: None,
-            full_document_diagnostic_report: full,
-        };
-        Ok(DocumentDiagnosticReportResult::Report(DocumentDiagnosticReport::Full(report)))
+        let known = params.previous_result_id;
+        let handle = move |s: &Snapshot| Some(handlers::diagnostic::handle(s, known.as_deref()));
+        let report = self.read(params.text_document.uri, handle).await?;
+        let none = || RelatedFullDocumentDiagnosticReport::default().into();
+        Ok(DocumentDiagnosticReportResult::Report(report.unwrap_or_else(none)))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {

@@ -107,6 +107,15 @@ async fn clients_may_ask_for_diagnostics() {
     client.open(URI, &KERNEL.replace("fma.rn", "fna.rn")).await;
     let report = client.request("textDocument/diagnostic", document()).await.unwrap();
     assert_eq!(report["items"].as_array().unwrap().len(), 1);
+    // An answer like the one before says only so.
+    let known =
+        |report: &Value| json!({ "textDocument": { "uri": URI }, "previousResultId": report["resultId"] });
+    let again = client.request("textDocument/diagnostic", known(&report)).await.unwrap();
+    assert_eq!(again, json!({ "kind": "unchanged", "resultId": report["resultId"] }));
+    let (line, column) = place(KERNEL, "fma.rn");
+    client.edit(URI, 2, line, column, column + 6, "fma.rn").await;
+    let other = client.request("textDocument/diagnostic", known(&report)).await.unwrap();
+    assert_eq!((&other["kind"], &other["items"]), (&json!("full"), &json!([])));
     client.stop().await;
 }
 
