@@ -34,7 +34,11 @@ pub(super) fn answer(
             detail: (!c.detail.is_empty()).then_some(c.detail),
             sort_text: Some(format!("{place:05}")),
             // A client that guesses would take the words of a name apart.
-            filter_text: Some(c.label.trim_matches(['[', ']']).to_owned()),
+            filter_text: Some(match c.kind {
+                CompletionKind::Snippet => c.label.clone(),
+                // In other languages it may be written in another way than it is shown.
+                _ => edit.new_text.trim_matches(['[', ']']).to_owned(),
+            }),
             insert_text_format: (c.kind == CompletionKind::Snippet).then_some(InsertTextFormat::SNIPPET),
             text_edit: Some(CompletionTextEdit::Edit(edit)),
             data: Some(json!(CompletionKind::ALL.iter().position(|&kind| kind == c.kind))),

@@ -62,6 +62,9 @@ pub fn completions(
 ) -> Option<CompletionResponse> {
     let inside = inside(e, position)?;
     let all = ide::completions(&s.db, inside.file, inside.offset).into_iter().filter_map(|mut c| {
+        if inside.module.is_around(c.label.trim_matches(['[', ']'])) {
+            return None;
+        }
         c.label = inside.module.message(&c.label);
         let edit = edit(e, &inside, &c.edit)?;
         Some((c, edit))

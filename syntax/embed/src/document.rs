@@ -159,6 +159,12 @@ impl Document {
         self.registers.iter().any(|register| register.is_input && register.name == name)
     }
 
+    /// Whether a name is one of those that were put around inline assembly.
+    pub fn is_around(&self, name: &str) -> bool {
+        let is_parameter = |name: &str| name == "out" || name == "address" || is_input_number(name);
+        !self.is_module && (name == FUNCTION || name.strip_prefix('$').is_some_and(is_parameter))
+    }
+
     /// What a placeholder stands for: its name and type, and the operand as the host text has it.
     pub fn operand(&self, name: &str) -> Option<(String, &str)> {
         let register = self.registers.iter().find(|register| register.name == name)?;
@@ -292,6 +298,12 @@ impl Document {
         self.pieces.iter_mut().for_each(|piece| piece.host -= start);
         self
     }
+}
+
+/// Whether a name is that of the parameter with the value of an operand, without its `$`.
+fn is_input_number(name: &str) -> bool {
+    let digits = name.strip_prefix("in");
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether every brace, bracket and comment that a text opens is closed in it. Statements may be split over several

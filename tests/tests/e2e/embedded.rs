@@ -135,6 +135,29 @@ async fn fixes_are_written_as_the_language_needs_them() {
     client.stop().await;
 }
 
+/// Names that were put around the assembly are not offered, and those with a percent sign are found by what is typed.
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_are_those_of_the_assembly() {
+    let (mut client, _) = Client::start(json!({}), json!({})).await;
+    let text =
+        "asm(\"ld.global.u32 %0, ;\" : \"=r\"(x) : \"l\"(p));\nasm(\"mov.u32 %0, %%;\" : \"=r\"(x));\n";
+    open(&mut client, CUDA, "cuda-cpp", text).await;
+    client.diagnostics(1).await;
+    let mut offered = async |line: u32, what: &str, label: &str| {
+        let column = text.lines().nth(line as usize).unwrap().find(what).unwrap() + what.len();
+        let position = json!({ "line": line, "character": column });
+        let asked = json!({ "textDocument": { "uri": CUDA }, "position": position });
+        let items = client.request("textDocument/completion", asked).await.unwrap();
+        let items = items.as_array().unwrap().clone();
+        let filter = items.iter().find(|item| item["label"] == label).map(|item| item["filterText"].clone());
+        (items.len(), filter)
+    };
+    assert_eq!(offered(0, "%0, ", "[%1]").await, (2, Some(json!("%1"))));
+    let (_, filter) = offered(1, "%%", "%tid.x").await;
+    assert_eq!(filter, Some(json!("%%tid.x")));
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_may_ask_about_python() {
     let (mut client, _) = Client::start(json!({ "textDocument": { "diagnostic": {} } }), json!({})).await;
