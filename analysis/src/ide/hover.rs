@@ -69,11 +69,25 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
         (SyntaxKind::FLOAT, SyntaxKind::VERSION_DIRECTIVE) => return None,
         (SyntaxKind::FLOAT, _) => (token.text_range(), words::float(token.text())?),
         (SyntaxKind::STRING, _) => (token.text_range(), words::pragma(&literal::string(token.text()))?),
+        (SyntaxKind::DOT_WORD, _) if is_after_ptr(&token) => {
+            let space = Space::parse(token.text().strip_prefix('.')?)?;
+            (
+                token.text_range(),
+                format!("`.{0}`: the parameter is a pointer to `.{0}` memory\n", space.text()),
+            )
+        }
         (SyntaxKind::DOT_WORD, _) => (token.text_range(), words::directive(token.text())?),
         (SyntaxKind::IDENT, _) => (token.text_range(), words::target(token.text())?),
         _ => return None,
     };
     Some(Hover { range: range + spot.item.offset(db), markdown })
+}
+
+/// Whether a word is the state space that a pointer leads to: `.ptr .global`.
+fn is_after_ptr(token: &SyntaxToken) -> bool {
+    let mut before = std::iter::successors(token.prev_token(), SyntaxToken::prev_token);
+    let is_space = Space::parse(token.text().trim_start_matches('.')).is_some();
+    is_space && before.find(|token| !token.kind().is_trivia()).is_some_and(|ptr| ptr.text() == ".ptr")
 }
 
 /// A tree with what is at a place, in the ranges of the item. The statement alone, if it is one: the tree of a long

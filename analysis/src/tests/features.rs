@@ -115,6 +115,35 @@ fn hover_on_parts_of_statements() {
 }
 
 #[test]
+fn hover_on_variables_and_parameters() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.extern .shared .b8 dynamic[];\n\
+                .entry k(.param .u64 .ptr .global .align 16 p, .param .align 64 .b8 map[128])\n\
+                {\n.shared .align 8 .b64 bar[4];\nEND:\nbra END;\nbra END;\n}\n\
+                .entry l() { .reg .b64 %d; mov.u64 %d, dynamic; bra END; END: ret; }\n";
+    let hover = |what: &str, at: usize| {
+        let db = Database::default();
+        let file = db.add_file(text);
+        let offset = file.text(&db).find(what).unwrap() + at;
+        let shown = ide::hover(&db, file, TextSize::new(offset as u32), Code::Awaited).unwrap().markdown;
+        shown
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with("```"))
+            .collect::<Vec<_>>()
+            .join(" | ")
+            + "\n"
+    };
+    let shown =
+        [hover("dynamic[", 0), hover(".global", 1), hover("map[", 0), hover("bar[", 0), hover("END:", 0)];
+    expect![[r#"
+        .extern .shared .align 1 .b8 dynamic[] | the launch determines the size | declared on line 4
+        `.global`: the parameter is a pointer to `.global` memory
+        .param .b8 map[128] | 128 bytes, aligned to 64, at offset 64 | declared on line 5
+        .shared .align 8 .b64 bar[4] | 32 bytes | declared on line 7
+        END: | label; used 2× | declared on line 8
+    "#]].assert_eq(&shown.concat());
+}
+
+#[test]
 fn hover_on_names_of_the_module() {
     let (db, file, offset) = open(".reg .b64 %rd<2>;\nmov.u64 %rd1, tab$0le;\nret;");
     expect![[r#"
