@@ -1057,6 +1057,22 @@ mod tests {
         assert!(!waits(Some(false)));
     }
 
+    #[test]
+    fn threads_are_apart_where_some_end() {
+        let kept = |ends: &str| {
+            let vote = |v: u32| format!("WARPSYNC 0xffffffff\n%v{v}:r, _ = VOTE.ANY PT\nSTG.E RZ, RZ, %v{v}");
+            let body = format!(
+                "{DIVERGENT} BRA %v1, b1, b2\nb1:\n{}\n{ends}\nb2:\nWARPSYNC 0xffffffff\nEXIT",
+                vote(8)
+            );
+            let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+            run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+            func.block(BlockId(1)).insts.iter().any(|i| matches!(i.op, Op::Warpsync { .. }))
+        };
+        assert!(kept("EXIT"));
+        assert!(kept("JUMP b2"));
+    }
+
     /// Threads wait in a loop of one block; what follows is done by all together.
     fn spin(wait: &str, cond: &str) -> String {
         format!(

@@ -106,6 +106,7 @@ impl Plan {
                 .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
                 .collect(),
             calls: calls_under_barriers(func, &cfg),
+            left_for: ends_left_for(func, reduced, &cfg, &divergence),
             unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
@@ -138,6 +139,8 @@ struct Choice<'a> {
     yields: Vec<bool>,
     /// Blocks around which no barrier may be set.
     calls: Vec<BlockId>,
+    /// Blocks at whose end some threads end, while others take another way.
+    left_for: Vec<BlockId>,
     /// Indexed by block: all threads of the warp meet there.
     unites: Vec<bool>,
     /// For each branch: where its threads meet, if anywhere, and how many places were tried.
@@ -248,6 +251,7 @@ impl Choice<'_> {
         let mut diverged =
             all_after(self.func, &self.parting, |b, to| self.is_end(barriers, meetings, b, to));
         mark_diverged(reduced, &self.pairs(meetings), &self.unites, &mut diverged);
+        self.left_for.iter().for_each(|b| diverged[b.index()] = true);
         diverged
     }
 
@@ -495,6 +499,19 @@ fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Fu
         reduced.block_mut(b).term = Term::Jump(stays);
     }
     reduced
+}
+
+/// Where the edges lead that `reduced` lacks, of branches that part threads.
+fn ends_left_for(func: &Function, reduced: &Function, cfg: &Cfg, divergence: &Divergence) -> Vec<BlockId> {
+    let mut ends = Vec::new();
+    for &b in cfg.order.iter().filter(|b| divergence.branch_diverges(**b)) {
+        if let (Term::Branch { then, els, .. }, Term::Jump(stays)) =
+            (&func.block(b).term, &reduced.block(b).term)
+        {
+            ends.push(if then == stays { *els } else { *then });
+        }
+    }
+    ends
 }
 
 /// The function's control flow alone.
