@@ -2,6 +2,7 @@
 
 pub mod addresses;
 pub mod alone;
+pub mod arrays;
 pub mod branches;
 pub mod combine;
 pub mod contract;

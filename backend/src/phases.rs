@@ -174,6 +174,15 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriPromoteArrays",
+        phase::arrays::run,
+        &[
+            ("OriLoopUnrolling", "indices that it makes constant need no selection"),
+            ("OriAddressFold", "offsets that it takes in need no sums"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "OriForwardMemory",
         phase::forward::run,
         &[("OriAddressFold", "offsets that it takes in compare")],
