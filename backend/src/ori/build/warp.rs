@@ -138,10 +138,16 @@ impl<'a> Lowering<'a> {
             Some(VoteMode::All) => self.compare(ICmp::Eq, false, ballot, Src::ZERO),
             Some(VoteMode::Eq) => {
                 let none = self.compare(ICmp::Eq, false, ballot, Src::ZERO);
-                let all = self.compare(ICmp::Eq, false, ballot, members);
+                let present = self.present(members);
+                let all = self.compare(ICmp::Eq, false, ballot, present);
                 self.plop3(lut::A | lut::B, none, all, Src::TRUE)
             }
         }
+    }
+
+    /// The members of a mask that have not ended.
+    fn present(&mut self, members: Src) -> Src {
+        self.among(members, Op::Vote { mode: VoteMode::Any }, Src::TRUE)
     }
 
     /// Those threads in the result of a warp operation that are members of a mask.
@@ -174,8 +180,9 @@ impl<'a> Lowering<'a> {
             if mode == MatchMode::Any {
                 return self.write(reg, equal);
             }
-            let all = self.compare(ICmp::Eq, false, equal, members);
-            let whole = self.reg(Op::Sel, &[members, Src::ZERO, all]);
+            let present = self.present(members);
+            let all = self.compare(ICmp::Eq, false, equal, present);
+            let whole = self.reg(Op::Sel, &[present, Src::ZERO, all]);
             self.write(reg, whole)?;
             return pred.map_or(Ok(()), |pred| self.write(pred, all));
         }
