@@ -21,7 +21,7 @@ use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
-use ptx_isa::{Facts, FormId, ScalarType};
+use ptx_isa::{Facts, FormId, Mod, ScalarType};
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,7 +42,7 @@ use crate::lines::Positions;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{DeclaredName, architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
 /// A compiled function, or why there is none.
@@ -93,6 +93,8 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         variables: variables.collect(),
         functions,
         pointees_wait: !mentions.calls_by_address(db) || *pointees_wait(db, file),
+        functions_watch: mentions.functions(db).is_empty() && !mentions.calls_by_address(db)
+            || *functions_watch(db, file),
     })
 }
 
@@ -104,6 +106,40 @@ pub fn pointees_wait(db: &dyn Db, file: SourceFile) -> bool {
     let mut callable = functions.filter(|(signature, _)| !signature.entry && !signature.external);
     let waits = |item: Option<Item<'_>>| item.is_none_or(|item| *waits_itself(db, item));
     Options::get(db).relocatable(db) || callable.any(|(_, place)| waits(item(db, file, place.item)))
+}
+
+/// Whether what a function of the module returns may depend on what other threads do while it is called: whether any
+/// function reads memory that they may change, or sleeps.
+#[salsa::tracked]
+pub fn functions_watch(db: &dyn Db, file: SourceFile) -> bool {
+    let module = module(db, file);
+    let functions = module.env.functions.iter().zip(&module.function_items);
+    let mut callable = functions.filter(|(signature, _)| !signature.entry);
+    let watches = |(signature, place): (&Signature, &DeclaredName)| match signature.is_of_driver() {
+        // It may succeed when another thread has given memory back.
+        true => signature.name == "malloc",
+        false => item(db, file, place.item).is_none_or(|item| *watches_itself(db, item)),
+    };
+    Options::get(db).relocatable(db) || callable.any(watches)
+}
+
+/// Whether a body has an instruction whose result may depend on what other threads do meanwhile, or that sleeps. True as
+/// well for functions without a body here.
+#[salsa::tracked]
+fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let Some(function) = function(db, item).as_ref() else { return true };
+    function.body.iter().any(|statement| {
+        let Stmt::Instr(instruction) = statement else { return false };
+        let opcode = &instruction.opcode;
+        let strong = [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio];
+        match opcode.form {
+            FormId::Nanosleep => true,
+            // What it calls is asked itself.
+            FormId::Call => false,
+            FormId::Ld => strong.iter().any(|m| opcode.has(*m)),
+            form => ptx_isa::form(form).facts.has(Facts::READS),
+        }
+    })
 }
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.

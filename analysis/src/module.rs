@@ -496,6 +496,7 @@ impl Builder {
             variables: self.variables,
             functions: self.functions,
             pointees_wait: true,
+            functions_watch: true,
         };
         Module {
             env: Arc::new(env),

@@ -293,6 +293,7 @@ mod tests {
             variables,
             functions: vec![],
             pointees_wait: true,
+            functions_watch: true,
         };
         let input = Function {
             name: "kernel".into(),

@@ -31,6 +31,9 @@ pub struct Env {
     pub functions: Vec<Signature>,
     /// Whether a function that is called by its address may wait for other threads of its warp; true if unknown.
     pub pointees_wait: bool,
+    /// Whether what a function returns may depend on what other threads do while it is called, as that of a lock does; true
+    /// if unknown.
+    pub functions_watch: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -140,7 +140,8 @@ fn hover_on_variables_and_parameters() {
         .param .b8 map[128] | 128 bytes, aligned to 64, at offset 64 | declared on line 5
         .shared .align 8 .b64 bar[4] | 32 bytes | declared on line 7
         END: | label; used 2× | declared on line 8
-    "#]].assert_eq(&shown.concat());
+    "#]]
+    .assert_eq(&shown.concat());
 }
 
 #[test]

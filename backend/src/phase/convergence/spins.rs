@@ -49,7 +49,8 @@ pub(super) fn spins(
     let mut candidates: Vec<LoopId> = Vec::new();
     for &b in &cfg.order {
         let insts = &func.block(b).insts;
-        let depends = insts.iter().map(|inst| depends(inst, divergence)).max().unwrap_or(Depends::Nothing);
+        let depends = insts.iter().map(|inst| depends(func, inst, divergence)).max();
+        let depends = depends.unwrap_or(Depends::Nothing);
         if depends == Depends::Nothing {
             continue;
         }
@@ -104,12 +105,13 @@ pub(super) fn spins(
 }
 
 /// What of other threads the instruction's results depend on besides its operands.
-fn depends(inst: &Inst, divergence: &Divergence) -> Depends {
+fn depends(func: &Function, inst: &Inst, divergence: &Divergence) -> Depends {
     let by_place = || match inst.uses().filter_map(|src| src.value()).any(|v| divergence.is_divergent(v)) {
         true => Depends::OnEachOwn,
         false => Depends::OnOnePlace,
     };
     match effect(&inst.op) {
+        _ if inst.op.calls_function() && func.facts.functions_never_watch => Depends::Nothing,
         _ if inst.op.calls_function() => Depends::OnEachOwn,
         _ if matches!(inst.op, Op::SyncsPhasechk { .. }) => by_place(),
         Effect::Memory(access) if inst.defs().next().is_some() => match access.kind {
@@ -202,7 +204,7 @@ impl Slices<'_> {
                         found = found.max(if is_own {
                             Depends::OnEachOwn
                         } else {
-                            depends(inst, self.divergence)
+                            depends(self.func, inst, self.divergence)
                         });
                     }
                     work.extend(inst.uses().filter_map(|src| src.value()));
