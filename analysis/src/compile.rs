@@ -42,7 +42,7 @@ use crate::lines::Positions;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{DeclaredName, architecture, header, module};
+use crate::module::{architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
 /// A compiled function, or why there is none.
@@ -72,6 +72,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         {
             slot.clone_from(signature);
             slot.waits = may_wait(db, file, index);
+            slot.watches = may_watch(db, file, index);
             slot.known = known(db, file, index);
         }
     }
@@ -93,34 +94,28 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         variables: variables.collect(),
         functions,
         pointees_wait: !mentions.calls_by_address(db) || *pointees_wait(db, file),
-        functions_watch: mentions.functions(db).is_empty() && !mentions.calls_by_address(db)
-            || *functions_watch(db, file),
+        pointees_watch: !mentions.calls_by_address(db) || *pointees_watch(db, file),
     })
 }
 
 /// Whether a function that is called by its address may wait for other threads of its warp: whether any function does.
 #[salsa::tracked]
 pub fn pointees_wait(db: &dyn Db, file: SourceFile) -> bool {
+    Options::get(db).relocatable(db) || any_callable(db, file, |item| *waits_itself(db, item))
+}
+
+/// Whether a function that is called by its address may watch other threads: whether any function does.
+#[salsa::tracked]
+pub fn pointees_watch(db: &dyn Db, file: SourceFile) -> bool {
+    Options::get(db).relocatable(db) || any_callable(db, file, |item| *watches_itself(db, item))
+}
+
+/// Whether something holds for the body of a function that is no kernel, or for one without a body here.
+fn any_callable<'db>(db: &'db dyn Db, file: SourceFile, holds: impl Fn(Item<'db>) -> bool) -> bool {
     let module = module(db, file);
     let functions = module.env.functions.iter().zip(&module.function_items);
     let mut callable = functions.filter(|(signature, _)| !signature.entry && !signature.external);
-    let waits = |item: Option<Item<'_>>| item.is_none_or(|item| *waits_itself(db, item));
-    Options::get(db).relocatable(db) || callable.any(|(_, place)| waits(item(db, file, place.item)))
-}
-
-/// Whether what a function of the module returns may depend on what other threads do while it is called: whether any
-/// function reads memory that they may change, or sleeps.
-#[salsa::tracked]
-pub fn functions_watch(db: &dyn Db, file: SourceFile) -> bool {
-    let module = module(db, file);
-    let functions = module.env.functions.iter().zip(&module.function_items);
-    let mut callable = functions.filter(|(signature, _)| !signature.entry);
-    let watches = |(signature, place): (&Signature, &DeclaredName)| match signature.is_of_driver() {
-        // It may succeed when another thread has given memory back.
-        true => signature.name == "malloc",
-        false => item(db, file, place.item).is_none_or(|item| *watches_itself(db, item)),
-    };
-    Options::get(db).relocatable(db) || callable.any(watches)
+    callable.any(|(_, place)| item(db, file, place.item).is_none_or(&holds))
 }
 
 /// Whether a body has an instruction whose result may depend on what other threads do meanwhile, or that sleeps. True as
@@ -144,6 +139,25 @@ fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
 
 /// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
 pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
+    reaches(db, file, function, |item| *waits_itself(db, item), |_| false, || *pointees_wait(db, file))
+}
+
+/// Whether a function, or one that it calls, may watch other threads. Visits reachable functions only.
+pub fn may_watch(db: &dyn Db, file: SourceFile, function: u32) -> bool {
+    let itself = |item| *watches_itself(db, item);
+    reaches(db, file, function, itself, Signature::is_malloc, || *pointees_watch(db, file))
+}
+
+/// Whether something holds for a function, one that it calls, or the functions that are called by their addresses if it
+/// does that. True for functions whose bodies are elsewhere; `driver` tells of those that the driver provides.
+fn reaches<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    function: u32,
+    holds: impl Fn(Item<'db>) -> bool,
+    driver: impl Fn(&Signature) -> bool,
+    pointees: impl Fn() -> bool,
+) -> bool {
     let module = module(db, file);
     let relocatable = Options::get(db).relocatable(db);
     let mut seen = FxHashSet::default();
@@ -154,6 +168,9 @@ pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         }
         let signature = &module.env.functions[index as usize];
         if signature.is_of_driver() {
+            if driver(signature) {
+                return true;
+            }
             continue;
         }
         if let Some(aliased) = aliasee(module, index) {
@@ -163,8 +180,8 @@ pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         // Another module may define a strong function of the same name.
         let is_replaced = relocatable && signature.linkage == Linkage::Weak;
         let item = item(db, file, module.function_items[index as usize].item);
-        let Some(item) = item.filter(|&item| !is_replaced && !waits_itself(db, item)) else { return true };
-        if *calls_by_address(db, item) && *pointees_wait(db, file) {
+        let Some(item) = item.filter(|&item| !is_replaced && !holds(item)) else { return true };
+        if *calls_by_address(db, item) && pointees() {
             return true;
         }
         pending.extend(uses(db, item).functions());

@@ -368,6 +368,7 @@ impl Builder {
                     self.functions[index] = Signature {
                         noreturn: signature.noreturn || self.functions[index].noreturn,
                         waits: true,
+                        watches: true,
                         ..decl.signature
                     };
                     self.function_items[index] = at;
@@ -496,7 +497,7 @@ impl Builder {
             variables: self.variables,
             functions: self.functions,
             pointees_wait: true,
-            functions_watch: true,
+            pointees_watch: true,
         };
         Module {
             env: Arc::new(env),

@@ -238,6 +238,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         noreturn: heading.is_noreturn(),
         preserved: heading.preserved(),
         waits: true,
+        watches: true,
         known: None,
     };
     let shapes = Shapes { returns: return_shapes, params: param_shapes };

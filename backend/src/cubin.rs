@@ -293,7 +293,7 @@ mod tests {
             variables,
             functions: vec![],
             pointees_wait: true,
-            functions_watch: true,
+            pointees_watch: true,
         };
         let input = Function {
             name: "kernel".into(),

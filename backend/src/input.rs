@@ -31,9 +31,8 @@ pub struct Env {
     pub functions: Vec<Signature>,
     /// Whether a function that is called by its address may wait for other threads of its warp; true if unknown.
     pub pointees_wait: bool,
-    /// Whether what a function returns may depend on what other threads do while it is called, as that of a lock does; true
-    /// if unknown.
-    pub functions_watch: bool,
+    /// Whether a function that is called by its address may watch other threads (see [`Signature::watches`]); true if unknown.
+    pub pointees_watch: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -49,6 +48,9 @@ pub struct Signature {
     pub preserved: Preserved,
     /// Whether it, or a function that it calls, may wait for other threads of its warp; true if unknown.
     pub waits: bool,
+    /// Whether what it returns may depend on what other threads do while it is called, as that of a lock does, or it sleeps;
+    /// true if unknown.
+    pub watches: bool,
     /// What a call of it overwrites, where its code is known; otherwise it keeps the calling convention.
     pub known: Option<Known>,
 }
@@ -66,12 +68,18 @@ impl Default for Signature {
             noreturn: false,
             preserved: Preserved::default(),
             waits: true,
+            watches: true,
             known: None,
         }
     }
 }
 
 impl Signature {
+    /// Whether it is the driver's `malloc`, which may succeed when another thread has given memory back.
+    pub fn is_malloc(&self) -> bool {
+        self.is_of_driver() && self.name == "malloc"
+    }
+
     /// Whether the driver provides the function. Such functions never wait for other threads.
     pub fn is_of_driver(&self) -> bool {
         self.external && driver_provides(&self.name)

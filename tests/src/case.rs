@@ -249,9 +249,10 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     let mut env = Env::clone(ptx_analysis::compile::whole_env(&db, file));
     env.pointees_wait = *ptx_analysis::compile::pointees_wait(&db, file);
-    env.functions_watch = *ptx_analysis::compile::functions_watch(&db, file);
+    env.pointees_watch = *ptx_analysis::compile::pointees_watch(&db, file);
     for (i, signature) in (0..).zip(&mut env.functions) {
         signature.waits = ptx_analysis::compile::may_wait(&db, file, i);
+        signature.watches = ptx_analysis::compile::may_watch(&db, file, i);
     }
     Ok(Arc::new(Module {
         env: Arc::new(env),

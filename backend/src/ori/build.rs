@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
         out.facts.relocatable = options.relocatable;
         out.facts.preserved = preserved;
         out.facts.pointees_never_wait = !env.pointees_wait;
-        out.facts.functions_never_watch = !env.functions_watch;
+        out.facts.callees_never_watch = true;
         out.facts.statements = Statements::of(func);
         out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;

@@ -133,8 +133,9 @@ impl Default for Frame {
 pub struct Facts {
     /// No function that is called by its address waits for other threads of its warp.
     pub pointees_never_wait: bool,
-    /// What functions return does not depend on what other threads do meanwhile, so no loop waits for it and none yields.
-    pub functions_never_watch: bool,
+    /// No function that it calls watches other threads ([`crate::input::Signature::watches`]): no loop waits for what one
+    /// returns, and none yields.
+    pub callees_never_watch: bool,
     /// Results of products and sums of floats that name no rounding, in their order: a product and the sum that reads it
     /// may be one operation. Meant for the phase that does this, which comes first and takes them.
     pub unrounded: Vec<Value>,
@@ -467,7 +468,7 @@ impl Function {
         match inst.op {
             Op::Yield | Op::Nanosleep { .. } => true,
             op => {
-                let may = self.known(&op).map_or(!self.facts.functions_never_watch, |callee| callee.yields);
+                let may = self.known(&op).map_or(!self.facts.callees_never_watch, |callee| callee.yields);
                 op.calls_function() && may
             }
         }

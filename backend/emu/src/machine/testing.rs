@@ -56,7 +56,7 @@ pub(crate) fn device(sm: Sm) -> Device {
         variables: Vec::new(),
         functions: Vec::new(),
         pointees_wait: true,
-        functions_watch: true,
+        pointees_watch: true,
     };
     Device::new(&env).expect("a device")
 }

@@ -80,6 +80,12 @@ impl<'a> Lowering<'a> {
         {
             return self.malformed("a call with another number of arguments than the declaration has");
         }
+        let watches = match direct {
+            None => self.env.pointees_watch,
+            Some(_) if signature.is_of_driver() => signature.is_malloc(),
+            Some(_) => signature.watches,
+        };
+        self.out.facts.callees_never_watch &= !watches;
         let mut target: SmallVec<[Src; 1]> = SmallVec::new();
         let op = match direct {
             Some(_)

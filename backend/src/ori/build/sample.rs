@@ -30,7 +30,7 @@ impl Sample {
             variables: Vec::new(),
             functions: Vec::new(),
             pointees_wait: true,
-            functions_watch: true,
+            pointees_watch: true,
         };
         let func =
             Function { name: "sample".into(), entry: true, linkage: Linkage::Visible, ..Function::default() };

@@ -111,7 +111,7 @@ fn depends(func: &Function, inst: &Inst, divergence: &Divergence) -> Depends {
         false => Depends::OnOnePlace,
     };
     match effect(&inst.op) {
-        _ if inst.op.calls_function() && func.facts.functions_never_watch => Depends::Nothing,
+        _ if inst.op.calls_function() && func.facts.callees_never_watch => Depends::Nothing,
         _ if inst.op.calls_function() => Depends::OnEachOwn,
         _ if matches!(inst.op, Op::SyncsPhasechk { .. }) => by_place(),
         Effect::Memory(access) if inst.defs().next().is_some() => match access.kind {
