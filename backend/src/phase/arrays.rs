@@ -28,7 +28,7 @@ const MOST_SELECTED: u32 = 64;
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let bytes = func.frame.local_bytes;
     let words = bytes / 4;
-    if !func.entry || func.frame.moving || bytes % 4 != 0 || !(1..=MOST_WORDS).contains(&words) {
+    if !func.entry || func.frame.moving || !bytes.is_multiple_of(4) || !(1..=MOST_WORDS).contains(&words) {
         return Ok(());
     }
     let cfg = context.analyses.cfg(func);
