@@ -853,3 +853,45 @@ pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The functions that may watch other threads.
+    fn watching(text: &str) -> Vec<String> {
+        let db = Database::default();
+        let file = db.add_frozen_file(format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}"));
+        let functions = &module(&db, file).env.functions;
+        let watching = (0..).zip(functions).filter(|(i, _)| may_watch(&db, file, *i));
+        watching.map(|(_, signature)| signature.name.clone()).collect()
+    }
+
+    #[test]
+    fn functions_watch_other_threads_where_they_or_what_they_call_read_strongly() {
+        let text = "
+            .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+            .func even(.param .b32 a);
+            .func odd(.param .b32 a) { .param .b32 b; call even, (b); ret; }
+            .func even(.param .b32 a) { .param .b32 b; call odd, (b); ret; }
+            .func says(.param .b64 a) { .param .b32 r; .param .b64 b, c; call (r), vprintf, (b, c); ret; }
+            .func reads(.param .b64 a) { .reg .b32 %r; .reg .b64 %d; ld.param.b64 %d, [a]; ld.b32 %r, [%d]; ret; }
+            .func waits() { .reg .b32 %r; .reg .b64 %d; ld.acquire.gpu.b32 %r, [%d]; ret; }
+            .func locks() { .reg .b32 %r; .reg .b64 %d; atom.cas.b32 %r, [%d], 0, 1; ret; }
+            .func sleeps() { nanosleep.u32 20; ret; }
+            .func calls() { call locks; ret; }";
+        assert_eq!(watching(text), ["waits", "locks", "sleeps", "calls"]);
+        // A call by address may be of any of them.
+        let by_address =
+            ".func any(.param .b64 a) { .reg .b64 %d; p: .callprototype _ (); call %d, (), p; ret; }";
+        assert_eq!(watching(by_address), [""; 0]);
+        assert_eq!(
+            watching(&format!("{by_address} .func sleeps() {{ nanosleep.u32 20; ret; }}")),
+            ["any", "sleeps"]
+        );
+        let memory = "
+            .extern .func (.param .b64 r) malloc(.param .b64 a);
+            .func takes() { .param .b64 r, a; call (r), malloc, (a); ret; }";
+        assert_eq!(watching(memory), ["malloc", "takes"]);
+    }
+}
