@@ -26,6 +26,9 @@ use crate::syntax_errors::UNEXPECTED;
 /// Findings of a statement that are compared with each other.
 const COMPARED: usize = 16;
 
+/// Bytes between findings that may be of one declaration.
+const NEAR: TextSize = TextSize::new(256);
+
 /// Leaves out what follows from other findings, which are in text order.
 pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     if findings.len() < 2 {
@@ -103,7 +106,7 @@ fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
 fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
     let wrong: Vec<TextRange> = findings.iter().filter(|d| d.lint == &UNEXPECTED).map(|d| d.range).collect();
     let is_same = |start: TextSize, end: TextSize| {
-        start <= end && !text[TextRange::new(start, end)].contains([';', '\n'])
+        start <= end && end - start <= NEAR && !text[TextRange::new(start, end)].contains([';', '\n'])
     };
     findings.retain(|d| {
         let after = wrong.partition_point(|wrong| wrong.start() < d.range.end());
