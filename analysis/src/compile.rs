@@ -110,7 +110,7 @@ pub fn pointees_watch(db: &dyn Db, file: SourceFile) -> bool {
     Options::get(db).relocatable(db) || any_callable(db, file, |item| *watches_itself(db, item))
 }
 
-/// Whether something holds for the body of a function that is no kernel, or for one without a body here.
+/// Whether a condition holds for any function that can be called. It counts as true for one whose body is not here.
 fn any_callable<'db>(db: &'db dyn Db, file: SourceFile, holds: impl Fn(Item<'db>) -> bool) -> bool {
     let module = module(db, file);
     let functions = module.env.functions.iter().zip(&module.function_items);

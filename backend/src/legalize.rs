@@ -26,20 +26,26 @@ const UNIFORM_CONSTANTS: u32 = 40;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let (loops, dom) = (context.analyses.loops(func), context.analyses.dominators(func));
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
     let constant_operands = exists("IADD3", "rcr");
     let hoists = context.switches.takes(Step::HoistConstants);
     let keeps_uniform = context.switches.takes(Step::UniformConstants);
+    let uniform = if keeps_uniform && !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 };
+    // Only constants in uniform registers are loaded before loops.
+    let homes = if hoists && uniform > 0 {
+        context.analyses.loops(func).homes(func, context.analyses.dominators(func))
+    } else {
+        vec![None; func.blocks.len()]
+    };
     let mut legalizer = Legalizer {
         constant_operands,
         phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
         mask_operands: exists("WARPSYNC", ""),
         predicate_votes: Target::nearest(context.sm).is_none_or(|target| target.predicate_votes),
-        homes: if hoists { loops.homes(func, dom) } else { vec![None; func.blocks.len()] },
+        homes,
         sm,
-        uniform: if keeps_uniform && !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 },
+        uniform,
         in_block: FxHashMap::default(),
         before_loops: FxHashMap::default(),
         block: BlockId(0),

@@ -1,5 +1,5 @@
-//! Takes constants out of sums that are addresses: `(x + 80) + y` becomes `x + y`, and whoever accesses memory there
-//! adds 80 to its offset.
+//! Takes constants out of sums that are addresses: `(x + 80) + y` becomes `x + y`, and the accesses at that
+//! address add 80 to their offsets.
 //!
 //! The elements of several arrays that have one index, arrays of a function's frame for instance, then have one address
 //! and differ by their offsets. They need one register, and the order of accesses sees that they are apart.
@@ -13,7 +13,7 @@ use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::phase::addresses::offset_mut;
-use crate::phase::edit::{Defs, count_uses, known};
+use crate::phase::edit::{Defs, added, count_uses, known};
 use crate::phase::value_numbering;
 use crate::phases::Context;
 use smallvec::SmallVec;
@@ -122,14 +122,8 @@ fn without_constants(func: &Function, defs: &Defs, srcs: &[Src]) -> (SmallVec<[S
                 *term = Src::ZERO;
                 break;
             }
-            let Some(inner) = defs.of_src(func, term).filter(|inst| sum(func, inst).is_some()) else { break };
-            let (base, bits) =
-                match inner.srcs.iter().filter(|src| **src != Src::ZERO).collect::<SmallVec<[_; 3]>>()[..] {
-                    [a, b] if known(b).is_some() => (*a, known(b)),
-                    [a, b] if known(a).is_some() => (*b, known(a)),
-                    _ => break,
-                };
-            (*term, constant) = (base, constant.wrapping_add(bits.unwrap_or(0)));
+            let Some((base, bits)) = added(func, defs, *term) else { break };
+            (*term, constant) = (base, constant.wrapping_add(bits));
         }
     }
     (terms, constant as i32)

@@ -21,7 +21,7 @@ impl Writer {
                 0 => self.comparison(),
                 1 => self.choice(),
                 2 => {
-                    // Nobody jumps here.
+                    // No branch leads here.
                     let label = self.label();
                     self.line(&format!("{label}:"));
                 }
@@ -34,7 +34,7 @@ impl Writer {
         }
     }
 
-    /// Loads of vectors with elements that nobody wants.
+    /// Vector loads with unused elements.
     pub(super) fn vectors(&mut self) {
         let space = self.pick(&["local", "shared", "global"]);
         let base = match space {

@@ -532,8 +532,8 @@ fn skeleton(func: &Function) -> Function {
     }
 }
 
-/// Calls during which a function may set no barrier, lest it keeps its caller's in its frame: that names threads which its
-/// own threads let go when they yield.
+/// Blocks with calls around which a function that may yield must not set a barrier. If it did, it would save its caller's
+/// barrier in its frame, and the saved one would still name threads that were released when its threads yielded.
 fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
     // What it does itself is seen here.
     let is_itself = |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == func.facts.itself);
