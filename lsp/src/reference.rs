@@ -101,14 +101,14 @@ fn run(
     let mut child = Running(command.stdout(log.try_clone()?).stderr(log).spawn()?);
     let start = Instant::now();
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
         if let Some(status) = child.0.try_wait()? {
             let said = if status.success() { return Ok(true) } else { said(folder)? };
             let said = said.replace("in.ptx, ", "");
             let end = said.floor_char_boundary(SHOWN);
             return Err(io::Error::other(format!("{status}\n{}", said[..end].trim_end())));
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Ok(false);
         }
         if start.elapsed() > LIMIT {
             let message = format!("took more than {} s and was ended", LIMIT.as_secs());
