@@ -1,8 +1,8 @@
 //! What an operation does besides computing its results: what a phase may do with an instruction.
 
-use super::ir::{Inst, Src, SrcKind, SrcMods};
+use super::ir::{Dst, Inst, Src, SrcKind, SrcMods};
 use super::memory::{Effect, Kind, Memory, Order, Space};
-use super::op::{Op, Routine, Sr};
+use super::op::{Routine, Sr};
 use super::operations::facts;
 use super::signature::special;
 
@@ -133,7 +133,7 @@ impl Facts {
 pub fn fold_modifiers(inst: &mut Inst) {
     let how = facts(&inst.op).modifiers;
     // A carry tells `-0` from `0`.
-    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
+    let carries = inst.dsts.iter().skip(1).any(|dst| matches!(dst, Dst::Value(_)));
     for src in &mut inst.srcs {
         if src.mods == SrcMods::NONE {
             continue;
