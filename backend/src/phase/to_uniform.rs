@@ -380,7 +380,30 @@ impl Ways {
                 plan.ways.of.insert(v, Way::Moved);
             }
         }
-        plan.ways
+        let mut ways = plan.ways;
+        ways.keep_carries_of_kept_sums(func, cfg);
+        ways
+    }
+
+    /// A sum that stays for the sake of its own carry reads the carry before it where that is now.
+    fn keep_carries_of_kept_sums(&mut self, func: &Function, cfg: &Cfg) {
+        if self.carries.is_empty() {
+            return;
+        }
+        let blocks = cfg.order.iter().map(|b| func.block(*b));
+        for inst in blocks.flat_map(|block| block.insts.iter().rev()) {
+            if self.keeps_sum(inst) {
+                for carry in inst.uses().filter_map(|src| src.value()) {
+                    self.carries.entry(carry).and_modify(|only| *only = false);
+                }
+            }
+        }
+    }
+
+    /// Operations outside the uniform datapath read the carry of a sum that is computed there.
+    fn keeps_sum(&self, inst: &Inst) -> bool {
+        let [Dst::Value(v), Dst::Value(carry), ..] = inst.dsts[..] else { return false };
+        self.of.get(&v) == Some(&Way::Computed) && self.carries.get(&carry) != Some(&true)
     }
 }
 
@@ -569,11 +592,7 @@ impl<'a> Rewriter<'a> {
             match way {
                 Some((v, Way::Computed)) => {
                     self.compute(v, &inst);
-                    let carry = inst.dsts.get(1).copied().filter(|dst| *dst != Dst::Sink);
-                    if let Some(Dst::Value(carry)) = carry
-                        && self.ways.carries.get(&carry) != Some(&true)
-                    {
-                        // Other readers of the carry still need the sum.
+                    if self.ways.keeps_sum(&inst) {
                         let mut sum = inst;
                         sum.dsts[0] = Dst::Sink;
                         self.reader(sum);
