@@ -3,7 +3,7 @@
 use super::lanes::{Lanes, Touch, Touches};
 use crate::emit::any_form;
 use crate::ori::alias;
-use crate::ori::ir::{Block, Dst, Inst, Src, SrcKind, Value};
+use crate::ori::ir::{Block, Dst, File, Inst, Src, SrcKind, Value};
 use crate::ori::memory::{Effect, Memory, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::operations::{facts, families};
@@ -49,8 +49,19 @@ impl Graph {
         graph.share();
         let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
         let mut order = Order::default();
+        // No uniform predicate keeps what it holds while other threads of the warp may run.
+        let (mut wait, mut uniform): (Option<u32>, Vec<u32>) = (None, Vec::new());
         for (i, inst) in insts.iter().enumerate() {
             let i = i as u32;
+            let mut values = inst.defs().chain(inst.uses().filter_map(|src| src.value()));
+            if values.any(|v| lanes.file(v) == File::UP) {
+                wait.into_iter().for_each(|wait| graph.edge(wait, i, 0));
+                uniform.push(i);
+            }
+            if facts(&inst.op).waits {
+                uniform.drain(..).filter(|from| *from != i).for_each(|from| graph.edge(from, i, 0));
+                wait = Some(i);
+            }
             for v in inst.uses().filter_map(|s| s.value()) {
                 if let Some(&def) = defs.get(&v) {
                     graph.later[def as usize] = 0;

@@ -92,6 +92,10 @@ impl Lanes {
         }
     }
 
+    pub(super) fn file(&self, v: Value) -> File {
+        self.file[v.index()]
+    }
+
     /// The lane of a part of a value.
     pub(super) fn lane(&self, v: Value, part: u8) -> Option<u32> {
         (part < self.width[v.index()]).then(|| self.base[v.index()] + u32::from(part))
