@@ -22,7 +22,6 @@ use crate::target::{REGISTER_UNIT, Target};
 use graph::{Graph, Latencies};
 use lanes::{Change, Count, Lanes};
 use smallvec::SmallVec;
-use std::cmp::Reverse;
 use ties::Tie;
 
 /// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
@@ -281,39 +280,43 @@ struct Scheduler<'a> {
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
     limits: Limits,
-    /// Per instruction: what it would add to what is live now.
-    changes: Vec<Change>,
+    /// Per instruction.
+    candidates: Vec<Candidate>,
     /// Per instruction: later ones that depend on it and are not placed.
     waiting: Vec<u32>,
-    /// Per instruction: the cycle, counted from the end of the block, at which its users have waited enough.
-    earliest: Vec<u32>,
     /// Instructions all of whose users are placed, by descending place in the original order.
     ready: Vec<u32>,
-    /// Per instruction: how many were placed when it became ready.
-    since: Vec<u32>,
     /// Instructions as they became ready, those among them that are placed included.
     latest: Vec<u32>,
-    placed: Vec<bool>,
+}
+
+/// What the choice of the next instruction looks at, which is most of the work: one line of the cache for each.
+struct Candidate {
+    /// What the instruction would add to what is live now.
+    change: Change,
+    /// The cycle, counted from the end of the block, at which its users have waited enough.
+    earliest: u32,
+    /// How many instructions were placed when it became ready.
+    since: u32,
+    depth: u32,
+    fences: u32,
+    is_placed: bool,
 }
 
 impl<'a> Scheduler<'a> {
     fn new(graph: &'a Graph, insts: &'a [Inst], lanes: &'a mut Lanes, limits: Limits) -> Scheduler<'a> {
         let waiting = graph.after.clone();
-        let changes = graph.touches.iter().map(|touches| lanes.change(touches)).collect();
+        let candidate = |i: usize| Candidate {
+            change: lanes.change(&graph.touches[i]),
+            earliest: graph.later[i],
+            since: 0,
+            depth: graph.depth[i],
+            fences: if limits.fences_last { graph.fences[i] } else { 0 },
+            is_placed: false,
+        };
+        let candidates = (0..insts.len()).map(candidate).collect();
         let ready = (0..insts.len() as u32).rev().filter(|&i| waiting[i as usize] == 0).collect();
-        Scheduler {
-            graph,
-            insts,
-            lanes,
-            limits,
-            changes,
-            waiting,
-            earliest: graph.later.clone(),
-            ready,
-            since: vec![0; insts.len()],
-            latest: Vec::new(),
-            placed: vec![false; insts.len()],
-        }
+        Scheduler { graph, insts, lanes, limits, candidates, waiting, ready, latest: Vec::new() }
     }
 
     /// The instructions from the last to the first.
@@ -323,18 +326,18 @@ impl<'a> Scheduler<'a> {
         while let Some(i) = self.choose(cycle) {
             let place = self.ready.partition_point(|&r| r > i);
             self.ready.remove(place);
-            self.placed[i as usize] = true;
-            cycle = cycle.max(self.earliest[i as usize]);
+            self.candidates[i as usize].is_placed = true;
+            cycle = cycle.max(self.candidates[i as usize].earliest);
             self.place(i);
             order.push(i);
             for &(before, wait) in &self.graph.before[i as usize] {
-                let earliest = &mut self.earliest[before as usize];
-                *earliest = (*earliest).max(cycle + wait);
+                let candidate = &mut self.candidates[before as usize];
+                candidate.earliest = candidate.earliest.max(cycle + wait);
                 self.waiting[before as usize] -= 1;
                 if self.waiting[before as usize] == 0 {
                     let at = self.ready.partition_point(|&r| r > before);
                     self.ready.insert(at, before);
-                    self.since[before as usize] = order.len() as u32;
+                    candidate.since = order.len() as u32;
                     self.latest.push(before);
                 }
             }
@@ -355,7 +358,7 @@ impl<'a> Scheduler<'a> {
             if is_live != was_live && !touches[..k].iter().any(|earlier| earlier.lane == touch.lane) {
                 let by = i32::from(was_live) - i32::from(is_live);
                 for &sharer in graph.sharers(touch) {
-                    self.changes[sharer as usize].add(touch, by);
+                    self.candidates[sharer as usize].change.add(touch, by);
                 }
             }
         }
@@ -366,31 +369,32 @@ impl<'a> Scheduler<'a> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
         let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
+        let depth_first = tight && self.limits.depth_first;
+        let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
+        // Smaller is better: what must not be done, then relief where registers are short, else no waiting, free relief,
+        // and depth. Where expressions stay together, what the last one read comes before all that. All in one number, since
+        // this is compared for every candidate at every step: an instruction has fewer than 2^15 lanes.
         let key = |i: u32| {
-            let Change { general, predicates } = self.changes[i as usize];
-            let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
-            let fits = fits(live.general, general, self.limits.general)
-                && fits(live.predicates, predicates, self.limits.predicates);
-            let stall = self.earliest[i as usize].saturating_sub(cycle);
-            let relief = general + predicates;
-            let fences = if self.limits.fences_last { self.graph.fences[i as usize] } else { 0 };
-            let last = Reverse(fences);
-            // Smaller is better: what must not be done, then relief where registers are short, else no waiting,
-            // free relief, and depth.
+            let Candidate { change, earliest, since, depth, fences, .. } = self.candidates[i as usize];
+            let fits = fits(live.general, change.general, self.limits.general)
+                && fits(live.predicates, change.predicates, self.limits.predicates);
+            let relief = change.general + change.predicates;
             let pressed = if tight { relief } else { 0 };
-            if tight && self.limits.depth_first {
-                // What the last one read, so that expressions stay together.
-                return (last, !fits, pressed, 0, 0, Reverse(self.since[i as usize]));
-            }
-            (last, !fits, pressed, stall, relief.min(0), Reverse(self.graph.depth[i as usize]))
+            let (stall, free, most) = match depth_first {
+                true => (0, 0, since),
+                false => (earliest.saturating_sub(cycle), relief.min(0), depth),
+            };
+            let signed = |n: i32| u128::from((n + (1 << 15)) as u16);
+            u128::from(!fences << 1 | u32::from(!fits)) << 96
+                | signed(pressed) << 80
+                | u128::from(stall) << 48
+                | signed(free) << 32
+                | u128::from(!most)
         };
         let outside = if tight && self.ready.len() > window.len() { LATEST } else { 0 };
-        let latest = self
-            .latest
-            .iter()
-            .rev()
-            .take(outside)
-            .filter(|&&i| !self.placed[i as usize] && window.last().is_some_and(|&last| i < last));
+        let latest = self.latest.iter().rev().take(outside).filter(|&&i| {
+            !self.candidates[i as usize].is_placed && window.last().is_some_and(|&last| i < last)
+        });
         window.iter().chain(latest).copied().min_by_key(|&i| key(i))
     }
 }
