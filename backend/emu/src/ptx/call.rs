@@ -28,6 +28,19 @@ pub(super) struct Frame {
     registers: Vec<(u128, bool)>,
 }
 
+/// A byte that a call or a return passes; `None` if it was never written.
+type Passed = Option<u8>;
+
+fn all_written(bytes: &[u8]) -> Vec<Passed> {
+    bytes.iter().copied().map(Some).collect()
+}
+
+/// The bytes, if one of them was written.
+fn written(bytes: &[Passed]) -> Option<Vec<u8>> {
+    let any = bytes.iter().any(Option::is_some);
+    any.then(|| bytes.iter().map(|byte| byte.unwrap_or(UNWRITTEN)).collect())
+}
+
 struct Parts<'i> {
     returns: &'i [Operand],
     target: &'i Operand,
@@ -72,13 +85,12 @@ impl Block<'_> {
     }
 
     /// The bytes that an argument passes for a parameter of a size.
-    fn argument(&mut self, w: usize, lane: usize, operand: &Operand, size: u32) -> Step<Vec<u8>> {
+    fn argument(&mut self, w: usize, lane: usize, operand: &Operand, size: u32) -> Step<Vec<Passed>> {
         if let Operand::Symbol(symbol @ Symbol::Local(_), offset) = operand
             && let DataPlace::Frame(start) = self.program.place(*symbol)
         {
             let start = (self.warps[w].frame[lane] + start).wrapping_add(*offset as u64) as usize;
-            let bytes = self.warps[w].local[lane].get(start..start + size as usize);
-            return Ok(bytes.unwrap_or_default().to_vec());
+            return Ok(self.warps[w].passed(lane, start, size as usize));
         }
         if let Operand::Vector(elements) = operand {
             let size = size / elements.len().max(1) as u32;
@@ -98,7 +110,7 @@ impl Block<'_> {
             _ => bits,
         };
         let value = self.value(operand, bits)?;
-        Ok(self.get(w, lane, value)?.to_le_bytes()[..size as usize].to_vec())
+        Ok(all_written(&self.get(w, lane, value)?.to_le_bytes()[..size as usize]))
     }
 
     /// Of a variable that a call passes whole.
@@ -139,8 +151,9 @@ impl Block<'_> {
                 Slot::Registers(registers) => {
                     let size = bytes.len() / registers.len();
                     for (register, bytes) in registers.iter().zip(bytes.chunks(size.max(1))) {
+                        let Some(bytes) = written(bytes) else { continue };
                         let bits = program.code.registers[register.0 as usize];
-                        self.put(w, lane, &Operand::Reg(*register), bits, number(bytes))?;
+                        self.put(w, lane, &Operand::Reg(*register), bits, number(&bytes))?;
                     }
                 }
                 Slot::Frame(start) => self.write_frame(w, lane, *start, &bytes),
@@ -150,13 +163,14 @@ impl Block<'_> {
     }
 
     /// Writes into a thread's frame.
-    fn write_frame(&mut self, w: usize, lane: usize, start: u64, bytes: &[u8]) {
+    fn write_frame(&mut self, w: usize, lane: usize, start: u64, bytes: &[Passed]) {
         let warp = &mut self.warps[w];
         let start = (warp.frame[lane] + start) as usize;
-        let end = (start + bytes.len()).min(warp.local[lane].len());
-        warp.local[lane][start..end].copy_from_slice(&bytes[..end - start]);
-        if let Some(written) = warp.local_written[lane].get_mut(start..end) {
-            written.fill(true);
+        for (at, byte) in (start..warp.local[lane].len()).zip(bytes) {
+            warp.local[lane][at] = byte.unwrap_or(UNWRITTEN);
+            if let Some(written) = warp.local_written[lane].get_mut(at) {
+                *written = byte.is_some();
+            }
         }
     }
 
@@ -197,7 +211,7 @@ impl Block<'_> {
     }
 
     /// The bytes of a result that a function is about to return.
-    fn result(&self, w: usize, lane: usize, formal: &Formal) -> Step<Vec<u8>> {
+    fn result(&self, w: usize, lane: usize, formal: &Formal) -> Step<Vec<Passed>> {
         let size = formal.size as usize;
         let warp = &self.warps[w];
         match &formal.at {
@@ -208,17 +222,17 @@ impl Block<'_> {
                     let value = warp.registers[register.0 as usize * crate::WARP + lane];
                     bytes.extend(&value.to_le_bytes()[..(size / registers.len()).min(8)]);
                 }
-                Ok(bytes)
+                Ok(all_written(&bytes))
             }
             Slot::Frame(start) => {
                 let start = (warp.frame[lane] + *start) as usize;
-                Ok(warp.local[lane][start..start + size].to_vec())
+                Ok(warp.passed(lane, start, size))
             }
         }
     }
 
     /// Gives a result to the register or the `.param` variable that a call names.
-    fn returned(&mut self, w: usize, lane: usize, wanted: &Operand, bytes: &[u8]) -> Step<()> {
+    fn returned(&mut self, w: usize, lane: usize, wanted: &Operand, bytes: &[Passed]) -> Step<()> {
         match wanted {
             Operand::Symbol(symbol, _) => {
                 if let DataPlace::Frame(start) = self.program.place(*symbol) {
@@ -227,8 +241,9 @@ impl Block<'_> {
                 Ok(())
             }
             Operand::Reg(register) => {
+                let Some(bytes) = written(&bytes[..bytes.len().min(8)]) else { return Ok(()) };
                 let t = self.program.code.registers[register.0 as usize];
-                self.put(w, lane, wanted, t, number(&bytes[..bytes.len().min(8)]))
+                self.put(w, lane, wanted, t, number(&bytes))
             }
             Operand::Vector(elements) => {
                 let size = bytes.len() / elements.len().max(1);
@@ -257,7 +272,7 @@ impl Block<'_> {
         let mut passed = Vec::with_capacity(arguments.len());
         for (param, argument) in signature.params.iter().zip(arguments) {
             let bytes = self.argument(w, lane, argument, param.size)?;
-            passed.push(number(&bytes[..bytes.len().min(8)]));
+            passed.push(written(&bytes[..bytes.len().min(8)]).map_or(0, |bytes| number(&bytes)));
         }
         let done = system.call(&passed, &mut self.view(w, lane))?;
         self.device.output.extend(done.text);
@@ -265,7 +280,8 @@ impl Block<'_> {
             return Err(FaultKind::Trap);
         }
         for (param, wanted) in signature.returns.iter().zip(returns) {
-            self.returned(w, lane, wanted, &done.result.to_le_bytes()[..param.size.min(8) as usize])?;
+            let bytes = all_written(&done.result.to_le_bytes()[..param.size.min(8) as usize]);
+            self.returned(w, lane, wanted, &bytes)?;
         }
         Ok(())
     }
@@ -325,6 +341,13 @@ impl super::Warp {
             upper[lane] = (value >> 64) as u64;
         }
         self.written[register] = self.written[register] & !(1 << lane) | u32::from(written) << lane;
+    }
+
+    /// Bytes of a thread's stack; those past its end are left out.
+    fn passed(&self, lane: usize, start: usize, size: usize) -> Vec<Passed> {
+        let bytes = self.local[lane].get(start..start + size).unwrap_or_default();
+        let is_written = |at: usize| self.local_written[lane].get(at).copied().unwrap_or(true);
+        (start..).zip(bytes).map(|(at, byte)| is_written(at).then_some(*byte)).collect()
     }
 
     /// Adds memory to a thread's stack and gives its address.
