@@ -239,7 +239,7 @@ pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec
 pub struct LocalLayout {
     /// From the bottom, parallel to the function's variables.
     pub offsets: Vec<Option<u32>>,
-    /// Bytes: a multiple of the alignment.
+    /// Bytes, in whole words.
     pub size: u64,
     /// Bytes: 8 and every variable's alignment divide it. Zero without variables.
     pub align: u32,
@@ -259,7 +259,7 @@ pub fn local_layout(variables: &[Variable]) -> LocalLayout {
             })
         })
         .collect();
-    LocalLayout { offsets, size: align_up(size, align), align: if size > 0 { align } else { 0 } }
+    LocalLayout { offsets, size: align_up(size, 4), align: if size > 0 { align } else { 0 } }
 }
 
 /// Byte offset of a module-scope `.const` variable in bank 3; `None` if it is none, or past the bank's end.

@@ -240,7 +240,6 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let calls = call::calls(env, func, target);
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -262,10 +261,9 @@ impl<'a> Lowering<'a> {
         if !func.entry && options.relocatable {
             out.frame.entry_align = abi::STACK_ALIGN;
         }
-        // Who is called finds the stack pointer as aligned as it is here.
-        let kept = out.frame.entry_align;
-        out.frame.local_align = if calls || !func.entry { locals.align.max(kept) } else { locals.align };
-        out.frame.uses_stack = calls || !func.entry || taken.is_some();
+        let asked = call::callees_align(env, func, target, out.frame.entry_align);
+        out.frame.local_align = locals.align.max(asked.unwrap_or(0));
+        out.frame.uses_stack = asked.is_some() || !func.entry || taken.is_some();
         out.frame.moving = taken.is_some();
         Ok(Lowering {
             env,
@@ -287,7 +285,7 @@ impl<'a> Lowering<'a> {
             locals: locals.offsets,
             params: target.place_params(if func.entry { &func.params } else { &[] }),
             convention,
-            linked: calls || !func.entry || options.relocatable,
+            linked: asked.is_some() || !func.entry || options.relocatable,
             relocatable: options.relocatable,
             shows_registers: options.shows_registers,
             errors_at_exit: options.errors_at_exit,

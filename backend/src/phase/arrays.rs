@@ -5,6 +5,8 @@
 //! then have constant places, and [`crate::phase::forward`] makes them values. The function is left as it was unless
 //! nothing accesses local memory afterwards.
 //!
+//! Functions that are called keep their arrays in memory, as with ptxas.
+//!
 //! An index beyond the array is an error of the program, and so is an address that is not aligned.
 //!
 //! Before and after: SSA.

@@ -8,7 +8,7 @@
 //! - [`contents`]: rewrites loads of known bytes, with phis for words that differ.
 //! - [`stores`]: removes stores to local memory that are overwritten, or not read, on all ways.
 //!
-//! A kernel whose frame nothing reads or writes any more has none.
+//! A function whose frame nothing reads or writes any more has none.
 //!
 //! [`crate::ori::alias`] decides which instructions leave a word as it was. Only local memory is known better: what a thread
 //! keeps there changes by its own stores alone, unless the address of the frame is used for anything but loads and stores.
@@ -43,17 +43,19 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// A kernel whose variables are all values has no frame.
+/// A function whose variables are all values has no frame.
 fn drop_frame(func: &mut Function, cfg: &Cfg) {
     let is_frame = |src: &Src| src.kind == SrcKind::Reg(STACK_POINTER);
     let reads = |inst: &Inst| {
         let is_local = memory(&inst.op).is_some_and(|access| access.space == Space::Local);
         is_local || inst.op == Op::FrameTop || inst.op.calls_function() || inst.uses().any(is_frame)
     };
-    let has_frame = func.entry && func.frame.local_bytes > 0 && !func.frame.moving;
+    let has_frame = func.frame.local_bytes > 0 && !func.frame.moving;
     if !has_frame || cfg.order.iter().any(|b| func.block(*b).insts.iter().any(reads)) {
         return;
     }
-    (func.frame.local_bytes, func.frame.local_align, func.frame.uses_stack) = (0, 0, false);
+    (func.frame.local_bytes, func.frame.local_align) = (0, 0);
+    // Functions have their caller's stack pointer.
+    func.frame.uses_stack &= !func.entry;
     func.facts.locals.fill(None);
 }

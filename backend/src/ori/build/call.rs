@@ -705,10 +705,24 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
-/// Whether a function calls others.
-pub(super) fn calls(env: &crate::input::Env, func: &crate::input::Function, target: &Target) -> bool {
-    func.body.iter().any(|stmt| {
-        let crate::input::Stmt::Instr(instr) = stmt else { return false };
-        instr.opcode.form == ptx_isa::FormId::Call || DriverFunction::of(env, target, instr).is_some()
-    })
+/// What a function keeps the stack pointer a multiple of for those that it calls, if it calls any: `kept` for functions of
+/// the module.
+pub(super) fn callees_align(
+    env: &crate::input::Env,
+    func: &crate::input::Function,
+    target: &Target,
+    kept: u32,
+) -> Option<u32> {
+    let asked = |stmt: &crate::input::Stmt| {
+        let Stmt::Instr(instr) = stmt else { return None };
+        if instr.opcode.form != FormId::Call {
+            return DriverFunction::of(env, target, instr).map(|_| abi::STACK_ALIGN);
+        }
+        let callee = instr.operands.iter().find_map(|operand| match operand {
+            Operand::Symbol(Symbol::Function(i), 0) => env.functions.get(*i as usize),
+            _ => None,
+        });
+        Some(if callee.is_some_and(Signature::is_of_driver) { abi::STACK_ALIGN } else { kept })
+    };
+    func.body.iter().filter_map(asked).max()
 }

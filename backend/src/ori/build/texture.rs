@@ -1,10 +1,11 @@
 //! Textures and surfaces. The lowering follows the output of ptxas 13.0.88.
 
-use super::call::calls;
+use super::call;
 use super::handle::Handle;
 use super::memory::elements;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
+use crate::abi;
 use crate::driver::{DriverFunction, is_reference};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
@@ -280,7 +281,8 @@ impl<'a> Lowering<'a> {
         extras: &Extras,
         to: ScalarType,
     ) -> Result<()> {
-        if !self.func.entry || calls(self.env, self.func, self.target) {
+        let calls = call::callees_align(self.env, self.func, self.target, abi::STACK_ALIGN).is_some();
+        if !self.func.entry || calls {
             return self.unsupported(
                 instr,
                 "derivatives of three coordinates or with a depth comparison, beside a function that is not inlined",

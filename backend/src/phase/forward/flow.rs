@@ -39,7 +39,7 @@ fn known(func: &Function, cfg: &Cfg, places: &Places) -> Vec<Set> {
     loop {
         let mut changed = false;
         for (i, &b) in cfg.order.iter().enumerate() {
-            let mut set = if i == 0 { places.fresh.clone() } else { Set::full(places.count) };
+            let mut set = if i == 0 { places.own.clone() } else { Set::full(places.count) };
             for from in cfg.preds(b) {
                 set.keep(&ends[from.index()]);
             }

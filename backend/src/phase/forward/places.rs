@@ -143,8 +143,8 @@ pub(super) struct Places {
     roots: Vec<Set>,
     /// As in [`SPACES`]: the places of each.
     spaces: [Set; 4],
-    /// The words of the variables of a kernel's frame, which hold nothing at its start.
-    pub(super) fresh: Set,
+    /// The words of the function's own frame. They hold nothing at its start, and nobody reads them after its end.
+    pub(super) own: Set,
     /// Addresses of the frame are used for more than local loads and stores: others may access it.
     escapes: bool,
     /// By block, in order.
@@ -206,15 +206,15 @@ impl Places {
             count,
             roots: vec![none.clone(); roots.len()],
             spaces: [none.clone(), none.clone(), none.clone(), none.clone()],
-            fresh: none,
+            own: none,
             escapes: frame_escapes(func, cfg),
             steps: vec![Vec::new(); func.blocks.len()],
         };
         for ((root, word), place) in followed.iter().zip(0..) {
             all.roots[roots[root] as usize].add(place);
             let in_frame = (0..i64::from(func.frame.local_bytes)).contains(word);
-            if func.entry && *root == Root::FRAME && in_frame {
-                all.fresh.add(place);
+            if *root == Root::FRAME && in_frame {
+                all.own.add(place);
             }
             for (space, set) in SPACES.iter().zip(&mut all.spaces) {
                 if root.space == *space {

@@ -61,9 +61,10 @@ struct Live<'a> {
 impl Live<'_> {
     fn at_end(&self, func: &Function, b: BlockId, starts: &[Set]) -> Set {
         let mut set = Set::empty(self.places.count + 1);
-        // What a function leaves in memory may be its caller's.
+        // What a function leaves in memory may be its caller's, but for its own frame.
         if func.block(b).term == Term::Ret || (!func.entry && func.block(b).term == Term::Exit) {
             self.read_all(&mut set);
+            set.remove_all(&self.places.own);
         }
         for_each_successor(func, b, |to| set.add_all(&starts[to.index()]));
         set
