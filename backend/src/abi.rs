@@ -122,12 +122,14 @@ pub struct Known {
     pub general: [u128; 2],
     /// It, or what it calls, may yield: threads that wait for its threads at a barrier may go on.
     pub yields: bool,
+    /// It, or what it calls, keeps barriers of its callers in its frame.
+    pub saves_barriers: bool,
 }
 
 impl Known {
-    /// One that overwrites no general register, and of the other files what any function may; it may yield.
+    /// One that overwrites no general register, and of the other files what any function may; it may yield and save barriers.
     pub const fn new(return_address: u8, registers: u32) -> Known {
-        Known { return_address, registers, general: [0; 2], yields: true }
+        Known { return_address, registers, general: [0; 2], yields: true, saves_barriers: true }
     }
 
     pub const fn has(&self, reg: Reg) -> bool {

@@ -5,6 +5,7 @@ use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::cfg::returning_blocks;
+use crate::ori::op::Op;
 use crate::ori::{build, ir, text};
 use crate::products::{self, MatrixUse};
 use crate::regalloc::convention;
@@ -172,7 +173,10 @@ fn known(
     let Some(return_address) = func.facts.return_address else { return Ok(None) };
     let general = |index| ir::Reg { file: ir::File::R, index };
     let mut known = Known::new(return_address, registers);
-    known.yields = func.blocks.iter().flat_map(|block| &block.insts).any(|inst| func.yields(inst));
+    let all = || func.blocks.iter().flat_map(|block| &block.insts);
+    known.yields = all().any(|inst| func.yields(inst));
+    known.saves_barriers =
+        all().any(|inst| matches!(inst.op, Op::BarrierTake { .. }) || func.saves_barriers(inst));
     let returning = returning_blocks(func);
     // Nobody sees what a function overwrites that never returns.
     if !returning.contains(&true) {

@@ -308,7 +308,7 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
     [
         pool(File::P, 7),
         pool(File::UP, 7),
-        pool(File::B, if func.routine.is_some() { 6 } else { 16 }),
+        pool(File::B, func.barriers()),
         // One is kept back for cycles of copies. Functions leave that one to routines.
         pool(File::UR, lent(u16::from(target.uniform_registers)) - u16::from(func.routine.is_none())),
         Pool {

@@ -21,6 +21,9 @@ use crate::input::SrcId;
 use crate::ori::op::{JumpTable, Op, Routine};
 use smallvec::SmallVec;
 
+/// Convergence barrier registers.
+const BARRIERS: u8 = 16;
+
 /// Defines a `u32` index type.
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -472,6 +475,22 @@ impl Function {
                 op.calls_function() && may
             }
         }
+    }
+
+    /// Whether it calls a function that may keep barriers in its frame meanwhile. An object's callees are not known, and too
+    /// much would be lost if none of them could be called under a barrier, as ptxas has it.
+    pub fn saves_barriers(&self, inst: &Inst) -> bool {
+        let may = self.known(&inst.op).map_or(!self.facts.relocatable, |callee| callee.saves_barriers);
+        inst.op.calls_function() && may
+    }
+
+    /// Convergence barriers that may be set at once. What a function saves of its caller's keeps naming threads that are
+    /// released meanwhile, so one that may yield leaves these alone.
+    pub fn barriers(&self) -> u16 {
+        let yields = || self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| self.yields(inst)));
+        let is_kept = |index: &u8| self.facts.preserved.has(Reg { file: File::B, index: *index });
+        let leaves_kept = self.routine.is_some() || !self.entry && yields();
+        u16::from((0..BARRIERS).find(|index| leaves_kept && is_kept(index)).unwrap_or(BARRIERS))
     }
 
     /// What a call overwrites, if that is known.

@@ -34,9 +34,6 @@ mod plan;
 mod spins;
 mod waits;
 
-/// Convergence barrier registers.
-const BARRIERS: u32 = 16;
-
 /// Each round may ask for blocks that the next round's barriers need, one level of loops after the other.
 const ROUNDS: usize = 16;
 
@@ -244,17 +241,19 @@ fn place_barriers(
 
 /// Refuses functions in which more barriers are set at once than there are registers.
 fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenError> {
-    if barriers.len() <= BARRIERS as usize {
+    let most = func.barriers();
+    if barriers.len() <= usize::from(most) {
         return Ok(());
     }
-    let mut set = vec![0u32; func.blocks.len()];
+    let mut set = vec![0; func.blocks.len()];
     let mut seen = vec![u32::MAX; func.blocks.len()];
     for (i, barrier) in barriers.iter().enumerate() {
         for b in region(func, barrier, &mut seen, i as u32) {
             set[b.index()] += 1;
-            if set[b.index()] >= BARRIERS {
+            if set[b.index()] >= most {
                 let at = func.block(b).insts.first().map_or(SrcId::default(), |inst| inst.src);
-                return Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"));
+                let reason = format!("divergent regions nested more than {most} deep here");
+                return Err(CodegenError::unsupported(at, reason));
             }
         }
     }
@@ -688,14 +687,12 @@ mod tests {
             &turns("WARPSYNC 0xffffffff", "STS RZ, RZ, RZ"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b4}
                   JUMP b1
                 b1:
                 b2:
                   JUMP b3
                 b3:
-                b4:
-                  BSYNC %v2"#]],
+                b4:"#]],
         );
         check(
             &turns("WARPSYNC %v0", "STS RZ, RZ, RZ"),
@@ -714,14 +711,12 @@ mod tests {
             &turns("BAR.SYNC RZ", "STS RZ, RZ, RZ"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b4}
                   JUMP b1
                 b1:
                 b2:
                   JUMP b3
                 b3:
-                b4:
-                  BSYNC %v2"#]],
+                b4:"#]],
         );
     }
 
@@ -786,14 +781,14 @@ mod tests {
         let sides =
             |last: &str| format!("{DIVERGENT} BRA %v1, b1, b2\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\n{last}\nEXIT");
         check(
-            &sides("STS RZ, RZ, RZ"),
+            &sides("WARPSYNC 0xffffffff\n%v9:r, _ = VOTE.ANY PT\nSTS RZ, RZ, %v9"),
             expect![[r#"
                 b0:
-                  %v2:b = BSSY{target=b2}
+                  %v10:b = BSSY{target=b2}
                 b1:
                   JUMP b2
                 b2:
-                  BSYNC %v2"#]],
+                  BSYNC %v10"#]],
         );
         check(
             &sides("BAR.SYNC RZ"),
@@ -829,15 +824,13 @@ mod tests {
         check(
             &between("BAR.SYNC RZ, 0x40"),
             expect![[r#"
-            b0:
-              %v2:b = BSSY{target=b4}
-              JUMP b1
-            b1:
-            b2:
-              JUMP b3
-            b3:
-            b4:
-              BSYNC %v2"#]],
+                b0:
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:"#]],
         );
         // The warp is together at one of the kind `.aligned`.
         check(
@@ -1045,16 +1038,36 @@ mod tests {
                  WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\nSTG.E RZ, RZ, %v9\nEXIT"
             );
             let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
-            let known = known.map(|yields| Known { yields, ..Known::new(20, 24) });
+            let known = known.map(|yields| Known { yields, saves_barriers: false, ..Known::new(20, 24) });
             func.facts.known.extend(known.map(|known| (0, known)));
             run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
             let insts = &func.block(BlockId(2)).insts;
-            assert!(matches!(insts[0].op, Op::Bsync { .. }));
+            // One that is not known may save barriers too.
+            assert_eq!(matches!(insts[0].op, Op::Bsync { .. }), known.is_some());
             insts.iter().any(|inst| matches!(inst.op, Op::Warpsync { .. }))
         };
         assert!(waits(None));
         assert!(waits(Some(true)));
         assert!(!waits(Some(false)));
+    }
+
+    /// Some threads yield, others are in a function that keeps the barrier in its frame.
+    #[test]
+    fn barriers_are_not_saved_where_threads_yield() {
+        let has_barrier = |pause: &str, saves_barriers: bool| {
+            let body = format!(
+                "{DIVERGENT} BRA %v1, b1, b4\nb1:\nBRA %v1, b2, b3\nb2:\n{pause}\nSTS RZ, RZ, RZ\nJUMP b4\n\
+                 b3:\nCALL{{callee=f0}}\nJUMP b4\nb4:\nSTS RZ, RZ, RZ\nEXIT"
+            );
+            let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
+            let known = Known { yields: false, saves_barriers, ..Known::new(20, 24) };
+            func.facts.known.push((0, known));
+            run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+            matches!(func.block(BlockId(4)).insts[0].op, Op::Bsync { .. })
+        };
+        assert!(has_barrier("", true));
+        assert!(has_barrier("NANOSLEEP 0x20", false));
+        assert!(!has_barrier("NANOSLEEP 0x20", true));
     }
 
     #[test]
@@ -1071,6 +1084,42 @@ mod tests {
         };
         assert!(kept("EXIT"));
         assert!(kept("JUMP b2"));
+    }
+
+    #[test]
+    fn nobody_waits_for_threads_that_wait_for_them_to_end() {
+        let has_barrier = |mask: &str, after: &str| {
+            let body = format!(
+                "{DIVERGENT} BRA %v1, b1, b2\nb1:\nWARPSYNC {mask}\n%v8:r, _ = VOTE.ANY PT\nSTG.E RZ, RZ, %v8\n\
+                 JUMP b2\nb2:\nSTS RZ, RZ, RZ\n{after}\nEXIT"
+            );
+            lines(&body, |line| line.contains("BSSY")).contains("BSSY")
+        };
+        let all = "0xffffffff";
+        assert!(!has_barrier(all, ""));
+        assert!(has_barrier(all, "WARPSYNC 0xffffffff\n%v9:r, _ = VOTE.ANY PT\nSTG.E RZ, RZ, %v9"));
+        assert!(has_barrier("0xffff", ""));
+    }
+
+    #[test]
+    fn a_function_that_yields_leaves_the_barriers_of_its_callers() {
+        let nested = |depth: u32, pause: &str| {
+            let mut body = format!("{DIVERGENT} JUMP b1\n");
+            for b in 1..=depth {
+                body += &format!("b{b}:\nSTS RZ, RZ, RZ\nBRA %v1, b{}, b{}\n", b + 1, 2 * depth + 2 - b);
+            }
+            body += &format!("b{}:\n{pause}\nSTS RZ, RZ, RZ\nJUMP b{}\n", depth + 1, depth + 2);
+            for b in depth + 2..=2 * depth {
+                body += &format!("b{b}:\nSTS RZ, RZ, RZ\nJUMP b{}\n", b + 1);
+            }
+            body += &format!("b{}:\nSTS RZ, RZ, RZ\nRET", 2 * depth + 1);
+            let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+            run(&mut func, &Context::of(90, &Analyses::default())).err().map(|error| error.to_string())
+        };
+        assert_eq!(nested(7, ""), None);
+        assert_eq!(nested(6, "NANOSLEEP 0x20"), None);
+        let refused = nested(7, "NANOSLEEP 0x20").unwrap();
+        assert!(refused.contains("nested more than 6 deep"), "{refused}");
     }
 
     /// Threads wait in a loop of one block; what follows is done by all together.
@@ -1228,7 +1277,7 @@ mod tests {
              BRA %v1, b2, b3\nb2:\nWARPSYNC 0xff #3\n%v7:r = VOTE.ANY PT #3\nSTG.E RZ, RZ, %v7\nJUMP b3\n\
              b3:\nSTG.E RZ, RZ, RZ\nJUMP b5\n\
              b4:\nWARPSYNC 0xffffffff #2\n%v9:r = SHFL.IDX %v0, 0x1, 0x1f #2\nSTG.E RZ, RZ, %v9\nJUMP b5\n\
-             b5:\nSTG.E RZ, RZ, RZ\nEXIT"
+             b5:\nWARPSYNC 0xffffffff\n%v10:r, _ = VOTE.ANY PT\nSTG.E RZ, RZ, %v10\nEXIT"
         );
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
         run(&mut func, &Context::of(90, &Analyses::default())).unwrap();

@@ -106,6 +106,9 @@ impl Plan {
                 .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
                 .collect(),
             calls: calls_under_barriers(func, &cfg),
+            saves: blocks()
+                .filter(|b| func.block(*b).insts.iter().any(|inst| func.saves_barriers(inst)))
+                .collect(),
             left_for: ends_left_for(func, reduced, &cfg, &divergence),
             unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
@@ -139,6 +142,8 @@ struct Choice<'a> {
     yields: Vec<bool>,
     /// Blocks around which no barrier may be set.
     calls: Vec<BlockId>,
+    /// Blocks around which no barrier may be set in whose region threads yield: barriers are saved there.
+    saves: Vec<BlockId>,
     /// Blocks at whose end some threads end, while others take another way.
     left_for: Vec<BlockId>,
     /// Indexed by block: all threads of the warp meet there.
@@ -169,16 +174,18 @@ impl Choice<'_> {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
             self.place_all(plan);
-            let is_settled = waits.is_empty() && self.calls.is_empty();
+            let yields = self.yields.contains(&true);
+            let is_settled = waits.is_empty() && self.calls.is_empty() && !(yields && !self.saves.is_empty());
             if is_settled || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
                 return;
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
-            for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
-                *back |= self.calls.iter().any(|b| barrier.is_around(self.dom, *b));
+            let meetings = self.meetings(&plan.barriers);
+            for ((barrier, meeting), back) in plan.barriers.iter().zip(&meetings).zip(&mut taken_back) {
+                let saves = if *meeting == Meeting::Loose { &self.saves[..] } else { &[] };
+                *back |= self.calls.iter().chain(saves).any(|b| barrier.is_around(self.dom, *b));
             }
             if round < ROUNDS && !waits.is_empty() {
-                let meetings = self.meetings(&plan.barriers);
                 let diverged = self.diverged(&plan.barriers, &meetings, reduced);
                 let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
                 groups.parting.extend_from_slice(&self.parting);

@@ -8,7 +8,7 @@
 use super::plan::Barrier;
 use crate::ori::cfg::for_each_successor;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind};
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Term};
 use crate::ori::loops::Loops;
 use crate::ori::op::{BarMode, Callee, Op};
 use std::ops::Range;
@@ -24,6 +24,8 @@ enum Wait {
     Block,
     /// As many threads as it says, at some barrier of the block.
     Count,
+    /// Whomever the callee waits for.
+    Call,
     /// Nobody, but others wait for its threads.
     Arrives,
 }
@@ -48,7 +50,7 @@ impl<'a> Waits<'a> {
             let own = waits_of(&func.block(b).insts, func.facts.pointees_never_wait);
             if !own.is_empty() {
                 waits.place[b.index()] = Some(waits.blocks.len() as u32);
-                waits.any_counts |= own.contains(&Wait::Count);
+                waits.any_counts |= own.iter().any(|wait| matches!(wait, Wait::Count | Wait::Call));
                 waits.blocks.push((b, own));
             }
         }
@@ -82,7 +84,7 @@ impl<'a> Waits<'a> {
     }
 
     fn barriers_of_the_block(&self) -> impl Iterator<Item = BlockId> {
-        let waits = |wait: &Wait| matches!(wait, Wait::Block | Wait::Count);
+        let waits = |wait: &Wait| matches!(wait, Wait::Block | Wait::Count | Wait::Call);
         self.blocks.iter().filter(move |(_, all)| all.iter().any(waits)).map(|(b, _)| *b)
     }
 
@@ -97,8 +99,33 @@ impl<'a> Waits<'a> {
         barriers.iter().map(|barrier| self.is_unsafe(func, barriers, *barrier, &mut walk)).collect()
     }
 
+    /// Inside is an operation of the whole warp, and threads may end after the meeting point without coming to another:
+    /// those inside wait for them to end.
+    fn may_be_ended_for(&self, func: &Function, barrier: Barrier, walk: &mut Walk) -> bool {
+        let is_of_the_warp = |wait| matches!(wait, Wait::Warp | Wait::Block | Wait::Count);
+        if !self.inside(barrier).any(is_of_the_warp) {
+            return false;
+        }
+        walk.start(barrier.meet);
+        while let Some(b) = walk.work.pop() {
+            let own = self.place[b.index()].map(|place| &self.blocks[place as usize].1);
+            if own.is_some_and(|own| own.contains(&Wait::Warp)) {
+                continue;
+            }
+            if walk.budget == 0 || func.block(b).term == Term::Exit {
+                return true;
+            }
+            walk.budget -= 1;
+            for_each_successor(func, b, |to| walk.reach(to));
+        }
+        false
+    }
+
     fn is_unsafe(&self, func: &Function, barriers: &[Barrier], barrier: Barrier, walk: &mut Walk) -> bool {
-        let pairs = self.inside(barrier).any(|wait| matches!(wait, Wait::Block | Wait::Count));
+        if self.may_be_ended_for(func, barrier, walk) {
+            return true;
+        }
+        let pairs = self.inside(barrier).any(|wait| matches!(wait, Wait::Block | Wait::Count | Wait::Call));
         // Without a cycle, no thread comes back to an operation that it has passed.
         let in_cycle =
             self.loops.innermost(barrier.meet).is_some() || self.loops.is_irreducible(barrier.meet);
@@ -119,7 +146,7 @@ impl<'a> Waits<'a> {
                 }
                 for &wait in &self.blocks[place as usize].1 {
                     match wait {
-                        Wait::Block | Wait::Count | Wait::Arrives if pairs => return true,
+                        Wait::Block | Wait::Count | Wait::Call | Wait::Arrives if pairs => return true,
                         // Nobody passes before those inside do.
                         Wait::Warp | Wait::Block if !self.any_counts => {
                             passes = false;
@@ -127,7 +154,7 @@ impl<'a> Waits<'a> {
                         }
                         Wait::Warp | Wait::Some => {}
                         // Whoever waits at another barrier of the block may go on.
-                        Wait::Block | Wait::Count | Wait::Arrives => {
+                        Wait::Block | Wait::Count | Wait::Call | Wait::Arrives => {
                             self.barriers_of_the_block().for_each(|b| walk.reach(b));
                         }
                     }
@@ -179,8 +206,8 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
             // The warp is together already, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
-            Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Count),
-            Op::CallTo { absolute: false, .. } if !pointees_never_wait => waits.push(Wait::Count),
+            Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Call),
+            Op::CallTo { absolute: false, .. } if !pointees_never_wait => waits.push(Wait::Call),
             Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
             // More threads than those of the block.
             Op::ClusterWait if waits.contains(&Wait::Warp) => {}
