@@ -176,13 +176,13 @@ impl Block<'_> {
         };
         let waiting = self.warps[w].lanes(|s| s == State::Meets);
         let waiting = each(waiting).filter(|&l| pairs(places[l])).fold(0, |m, l| m | 1 << l);
-        let elsewhere = each(waiting).filter(|&l| places[l] != pc).fold(0, |m, l| m | 1 << l);
-        let masks_elsewhere = match instr.operands.len().checked_sub(1) {
-            Some(member) if elsewhere != 0 => {
-                self.gather_placed(w, elsewhere, &places, member, ScalarType::U32)?
+        let masks_waiting = match instr.operands.len().checked_sub(1) {
+            Some(member) if names_threads => {
+                self.gather_placed(w, waiting, &places, member, ScalarType::U32)?
             }
-            _ => [0; WARP],
+            _ => [u32::MAX.into(); WARP],
         };
+        let mask_of = |l: usize| if mask >> l & 1 == 1 { masks[l] } else { masks_waiting[l] };
         let live = self.warps[w].live();
         let mut left = mask;
         while left != 0 {
@@ -192,12 +192,13 @@ impl Block<'_> {
                 return Err(FaultKind::Malformed("a thread that its mask does not name".into()));
             }
             let needed = members & live;
-            left &= !members;
-            let others = each(elsewhere).filter(|&l| masks_elsewhere[l] as u32 != members);
-            let here = others.fold(mask | waiting, |here, l| here & !(1 << l));
+            // Threads with another mask do another operation, also at this place.
+            let same = each(mask | waiting).filter(|&l| mask_of(l) as u32 == members);
+            let here = same.fold(0, |here, l| here | 1 << l);
+            left &= !here;
             if needed & !here != 0 {
                 // Waiting threads stay at the instruction.
-                for lane in each(needed & mask) {
+                for lane in each(here & mask) {
                     (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Meets, pc);
                 }
                 continue;
