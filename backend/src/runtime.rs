@@ -25,7 +25,7 @@ use crate::{CodegenError, Options, phases, registers};
 use ptx_isa::Sm;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 impl Routine {
     /// As in the IR, without the dot.
@@ -133,9 +133,11 @@ const fn credux(op: FloatRedux, ty: ExtremeType, nan: bool) -> Op {
     Op::Credux { op, ty, nan }
 }
 
-static PARSED: LazyLock<Vec<Function>> = LazyLock::new(|| {
-    Routine::ALL.iter().map(|routine| parse(*routine).expect("the tests parse every routine")).collect()
-});
+static PARSED: [OnceLock<Function>; Routine::ALL.len()] = [const { OnceLock::new() }; Routine::ALL.len()];
+
+fn parsed(routine: Routine) -> &'static Function {
+    PARSED[routine as usize].get_or_init(|| parse(routine).expect("the tests parse every routine"))
+}
 
 fn parse(routine: Routine) -> Result<Function, text::ParseError> {
     let mut func = text::parse(&numbered(routine.source()))?;
@@ -177,7 +179,7 @@ pub struct Body<'a> {
 
 /// What a routine does.
 pub fn body(routine: Routine) -> Body<'static> {
-    let func = &PARSED[routine as usize];
+    let func = parsed(routine);
     match &func.blocks[0].insts[..] {
         [params, insts @ .., results] => Body { func, params: &params.dsts, insts, results: &results.srcs },
         _ => Body { func, params: &[], insts: &[], results: &[] },

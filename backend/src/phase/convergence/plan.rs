@@ -89,6 +89,8 @@ impl Plan {
         }
         let post = post_dominators(&flow, reduced, &loops);
         let blocks = || (0..func.blocks.len() as u32).map(BlockId);
+        let any = |b: &BlockId, holds: &dyn Fn(&Inst) -> bool| func.block(*b).insts.iter().any(holds);
+        let yields: Vec<bool> = blocks().map(|b| any(&b, &|inst| func.yields(inst))).collect();
         let mut choice = Choice {
             func,
             flow: &flow,
@@ -100,15 +102,13 @@ impl Plan {
             places: vec![None; branches.len()],
             branches,
             parting,
-            yields: func
-                .blocks
-                .iter()
-                .map(|block| block.insts.iter().any(|inst| func.yields(inst)))
-                .collect(),
+            saves: if yields.contains(&true) {
+                blocks().filter(|b| any(b, &|inst| func.saves_barriers(inst))).collect()
+            } else {
+                Vec::new()
+            },
+            yields,
             calls: calls_under_barriers(func, &cfg),
-            saves: blocks()
-                .filter(|b| func.block(*b).insts.iter().any(|inst| func.saves_barriers(inst)))
-                .collect(),
             left_for: ends_left_for(func, reduced, &cfg, &divergence),
             unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
@@ -142,7 +142,7 @@ struct Choice<'a> {
     yields: Vec<bool>,
     /// Blocks around which no barrier may be set.
     calls: Vec<BlockId>,
-    /// Blocks around which no barrier may be set in whose region threads yield: barriers are saved there.
+    /// Blocks with calls that may save barriers, where threads yield anywhere: no loose barrier may be set around them.
     saves: Vec<BlockId>,
     /// Blocks at whose end some threads end, while others take another way.
     left_for: Vec<BlockId>,
@@ -174,8 +174,7 @@ impl Choice<'_> {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
             self.place_all(plan);
-            let yields = self.yields.contains(&true);
-            let is_settled = waits.is_empty() && self.calls.is_empty() && !(yields && !self.saves.is_empty());
+            let is_settled = waits.is_empty() && self.calls.is_empty() && self.saves.is_empty();
             if is_settled || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
                 return;
             }
