@@ -160,7 +160,7 @@ impl<'a> Program<'a> {
         if end > MOST_CONSTANTS {
             return Err(CodegenError::Limit {
                 at: SrcId(0),
-                what: format!("its lists of branch targets and functions exceed {MOST_CONSTANTS} bytes"),
+                what: format!("lists of branch targets and functions of more than {MOST_CONSTANTS} bytes"),
             });
         }
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();

@@ -86,7 +86,7 @@ impl Switches {
             match (word.strip_prefix('-'), word.strip_prefix('+')) {
                 (Some(name), _) => switches.off |= bits(name)?,
                 (_, Some(name)) => switches.off &= !bits(name)?,
-                _ => return Err(format!("'{word}' is neither '-NAME' nor '+NAME' with the name of a phase")),
+                _ => return Err(format!("'{word}' is not '-NAME' or '+NAME' with the name of a phase")),
             }
         }
         Ok(switches)
@@ -140,17 +140,17 @@ fn bits(text: &str) -> Result<u128, String> {
     let found: Vec<usize> = step.into_iter().chain(runs_of(name)).collect();
     if found.is_empty() {
         let names: Vec<&str> = names().map(|(name, _)| name).collect();
-        return Err(format!("Unknown phase '{name}'; those that can be left out are {}", names.join(", ")));
+        return Err(format!("Unknown phase '{name}'; the optional phases are {}", names.join(", ")));
     }
     if found.iter().any(|&i| PHASES.get(i).is_some_and(|phase| phase.level == 0)) {
-        return Err(format!("Phase '{name}' cannot be left out: code is not right without it"));
+        return Err(format!("Phase '{name}' cannot be disabled: correct code requires it"));
     }
     let runs = match run.map(str::parse::<usize>) {
         None => &found[..],
         Some(Ok(run)) if (1..=found.len()).contains(&run) => &found[run - 1..run],
         Some(_) => {
             let count = found.len();
-            return Err(format!("'{text}' is no run of phase '{name}', which runs {count} times"));
+            return Err(format!("Unknown run '{text}'; phase '{name}' runs {count} times"));
         }
     };
     Ok(runs.iter().fold(0, |all, run| all | 1 << run))
@@ -187,15 +187,14 @@ mod tests {
     fn wrong_names_are_told() {
         let wrong = |text| Switches::parse(text).unwrap_err();
         assert!(
-            wrong("-Gvn")
-                .starts_with("Unknown phase 'Gvn'; those that can be left out are OriContractProducts, ")
+            wrong("-Gvn").starts_with("Unknown phase 'Gvn'; the optional phases are OriContractProducts, ")
         );
         assert_eq!(
             wrong("-LateLegalization"),
-            "Phase 'LateLegalization' cannot be left out: code is not right without it"
+            "Phase 'LateLegalization' cannot be disabled: correct code requires it"
         );
-        assert!(wrong("-GvnCse#99").starts_with("'GvnCse#99' is no run of phase 'GvnCse', which runs "));
+        assert!(wrong("-GvnCse#99").starts_with("Unknown run 'GvnCse#99'; phase 'GvnCse' runs "));
         assert!(wrong("-GvnCse#0").contains("no run"));
-        assert_eq!(wrong("GvnCse"), "'GvnCse' is neither '-NAME' nor '+NAME' with the name of a phase");
+        assert_eq!(wrong("GvnCse"), "'GvnCse' is not '-NAME' or '+NAME' with the name of a phase");
     }
 }

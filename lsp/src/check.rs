@@ -43,13 +43,13 @@ const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 
 const AFTER: &str = "Examples:
-  ptx-check kernel.ptx                          what ptxas would reject, and warnings
-  ptx-check --emit resources kernel.ptx         also registers, spills and occupancy of each function
+  ptx-check kernel.ptx                          report what ptxas would reject, and warnings
+  ptx-check --emit resources kernel.ptx         also print registers, spills and occupancy of each function
   ptx-check --emit sass --target sm_90 kernel.ptx
-  ptx-check --fix kernels/                      repair what can be repaired safely
-  ptx-check kernel.cu layers.py                 inline assembly of CUDA, C++, Rust and Python
+  ptx-check --fix kernels/                      apply all safe fixes
+  ptx-check kernel.cu layers.py                 check inline assembly in CUDA, C++, Rust and Python
   ptx-check -W unused-register=error --format github kernels/
-  ptx-check --explain E0303                     what a diagnostic means; --explain ld: an instruction
+  ptx-check --explain E0303                     explain a diagnostic, or an instruction: --explain ld
 
 Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be read or written, 3 for \
 internal errors of ptx-check.";
@@ -94,7 +94,7 @@ enum FormatCode {
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = AFTER)]
 pub struct Arguments {
-    /// Files, folders (searched for .ptx files), or `-` for standard input. In files of CUDA, C++, Rust and Python, inline
+    /// Files, folders (searched for .ptx files), or `-` for standard input. In CUDA, C++, Rust and Python files, inline
     /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,

@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
         Ok(Arguments { command: Some(Command::Manual(arguments)), .. }) => manual::main(&arguments, USAGE),
         Ok(Arguments { command: None, .. }) => {
             if std::io::stdin().is_terminal() {
-                terminal::say("ptx-lsp: waiting for an editor on standard input; `ptx-lsp --help` says more");
+                terminal::say("ptx-lsp: waiting for an editor on standard input; see `ptx-lsp --help`");
             }
             crate::serve_stdio()
         }

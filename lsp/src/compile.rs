@@ -122,8 +122,8 @@ argument. Options that are not supported yet cause a warning or an error. Common
 
 Options of ptxc only:
   -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
-  -knob PHASE=-NAME,...             leave compiler phases out, after those that PTX_PHASE in the environment
-                                    names; an unknown name lists the phases
+  -knob PHASE=-NAME,...             disable compiler phases, in addition to those in the environment variable
+                                    PTX_PHASE; an unknown name lists the phases
   --max-input-size MIB              reject larger files (default 256, maximum 4095)
 
 Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.

@@ -21,8 +21,8 @@ pub struct Arguments {
     /// Use this target instead of the target of the file.
     #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
-    /// Leave phases of the compiler out (-NAME, or -NAME#2 for the second run) or put them back (+NAME), after what
-    /// PTX_PHASE says; `all` for all that can be left out.
+    /// Disable compiler phases (-NAME, -NAME#2 for the second run, -all for all optional ones) or enable them again
+    /// (+NAME); applied after the environment variable PTX_PHASE.
     #[arg(
         long,
         value_name = "LIST",

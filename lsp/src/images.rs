@@ -63,7 +63,7 @@ fn documents(path: &Path) -> Result<Vec<Value>, String> {
         });
     }
     match documents.is_empty() {
-        true => Err("the file holds no PTX and no machine code".to_owned()),
+        true => Err("the file contains neither PTX nor machine code".to_owned()),
         false => Ok(documents),
     }
 }

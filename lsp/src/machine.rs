@@ -21,20 +21,20 @@ pub struct Arguments {
 }
 
 const LINES: &str = "Examples:
-  sass dis kernel.cubin                          what cuobjdump -sass prints
-  sass dis --control kernel.cubin > kernel.sass  for editing; then: sass asm < kernel.sass
-  sass dis --raw --arch sm_90 code.bin           instructions without a cubin around them
+  sass dis kernel.cubin                          print the same listing as cuobjdump -sass
+  sass dis --control kernel.cubin > kernel.sass  print an editable listing; then: sass asm < kernel.sass
+  sass dis --raw --arch sm_90 code.bin           disassemble instructions without a cubin
 
-`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
+`dis --control` prints lines OFFSET<TAB>TEXT with all fields that `asm` needs to assemble the same words:
   B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
 waits for scoreboard 2; releases no scoreboard when it has read its operands, and scoreboard 0 when it has written its
-result; the warp may yield; the next instruction issues after 4 cycles. Braces hold fields that the text does not show.
+result; the warp may yield; the next instruction issues after 4 cycles. Fields that the text does not show are in braces.
 
 `asm` and `words` read standard input and print one line for each line. Empty lines and comments (`# …`) are copied. For an
 invalid line they print an empty line and a message, and the exit status is 1. A comment `# sm_90 NAME`, which --control
 prints before each function, gives the generation of the lines after it.
 
-Exit status: 0, or 1 if anything is wrong.";
+Exit status: 0 on success, 1 on any error.";
 
 #[derive(Subcommand, Debug)]
 enum Command {

@@ -254,7 +254,7 @@ fn phases_are_left_out() {
     assert!(status == 0 && !shown.contains("entry"), "{shown}");
     let shown = without(COMPILE, Some("-OriFold"), &["-knob", "DUMPIR=OriFold", "a.ptx"]).1;
     assert!(!shown.contains("entry"), "{shown}");
-    let listed = "Unknown phase 'Fold'; those that can be left out are OriContractProducts, ";
+    let listed = "Unknown phase 'Fold'; the optional phases are OriContractProducts, ";
     let (status, text) = without(COMPILE, None, &["-knob", "PHASE=-Fold", "a.ptx"]);
     assert!(status == 255 && text.contains(listed), "{text}");
     for (program, failed) in [(COMPILE, 255), (SERVER, 2)] {
@@ -264,7 +264,7 @@ fn phases_are_left_out() {
         assert!(status == failed && text.contains("PTX_PHASE: ") && text.contains(listed), "{status} {text}");
     }
     let text = without(COMPILE, Some("-LateLegalization"), &["a.ptx"]).1;
-    assert!(text.contains("PTX_PHASE: Phase 'LateLegalization' cannot be left out"), "{text}");
+    assert!(text.contains("PTX_PHASE: Phase 'LateLegalization' cannot be disabled"), "{text}");
 }
 
 #[test]

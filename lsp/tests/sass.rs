@@ -216,7 +216,7 @@ zz\tEXIT
     .assert_eq(&out);
     expect![[r#"
         line 6: column 6: expected .EF, .EL, .LU, .EU, .NA, .LTC64B, .LTC128B, .LTC256B, .U8, .S8, .U16, .S16, .64, .128, .CONSTANT.PRIVATE, .CONSTANT.CTA, .CONSTANT.CTA.PRIVATE, .CONSTANT, .STRONG.SM, .STRONG.GPU.PRIVATE, .STRONG.GPU, .MMIO.GPU, .CONSTANT.SM, .STRONG.SYS, .CONSTANT.SM.PRIVATE, .MMIO.SYS, .CONSTANT.VC, .CONSTANT.VC.PRIVATE, .CONSTANT.GPU or a blank here
-        line 7: column 9: there is no register of this number
+        line 7: column 9: register number out of range
         line 8: column 1: unknown mnemonic
         line 9: column 12: expected ',' here
         line 10: 'zz' is not an offset

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn errors_name_their_column() {
         let error = |text| one(Sm(80), 0, text).unwrap_err().to_string();
-        assert_eq!(error("  MOV R1, R999"), "column 11: there is no register of this number");
+        assert_eq!(error("  MOV R1, R999"), "column 11: register number out of range");
         assert_eq!(
             error("B9-----:R-:W-:-:S01 MOV R1, R2"),
             "column 2: expected a control word like B--2---:R-:W0:-:S04"

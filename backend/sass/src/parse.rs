@@ -238,7 +238,7 @@ impl Parser<'_, '_> {
                     if !(0..6).contains(&sb) {
                         return Err(self
                             .cursor
-                            .fail_at(start, Wanted::Not("there is no scoreboard of this number")));
+                            .fail_at(start, Wanted::Not("scoreboard number out of range")));
                     }
                     set |= 1 << sb;
                     self.cursor.eat(",");
@@ -390,7 +390,7 @@ impl Parser<'_, '_> {
             }
             None => {
                 self.cursor.at = start;
-                Err(self.cursor.fail(Wanted::Thing("a number that the immediate can hold")))
+                Err(self.cursor.fail(Wanted::Thing("a number within the range of the immediate")))
             }
         }
     }
@@ -457,7 +457,7 @@ impl Parser<'_, '_> {
             if !handle.next {
                 self.set(start, spec, index)?;
             } else if index != (self.inst.get_spec(spec) + 1).min((1 << spec.bits()) - 1) {
-                return Err(self.cursor.fail_at(start, Wanted::Thing("the register after the one before")));
+                return Err(self.cursor.fail_at(start, Wanted::Thing("the next consecutive register")));
             }
         }
         if handle.offset.is_some() {

@@ -29,7 +29,7 @@ fn ours(s: &Snapshot, name: &str) -> Result<Code, String> {
     let linked = ptx_analysis::link(&s.db, s.file, &LinkOptions::default());
     let linked = linked.map_err(|errors| errors.first().map_or_else(String::new, |d| d.message.clone()))?;
     let code = reference::codes(&linked.cubin)?.into_iter().find(|(function, _)| function == name);
-    code.map(|(_, code)| code).ok_or_else(|| format!("the file has no code of `{name}`"))
+    code.map(|(_, code)| code).ok_or_else(|| format!("the compiled file contains no code for `{name}`"))
 }
 
 /// The line about a function: what the reference compiler needs, and ours where that is something else.

@@ -54,7 +54,7 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
             other(s, own, Change::Target(target), &format!("for {target}"))?
         }
         With::OptLevel(level @ 0..=3) => other(s, own, Change::Level(*level), &format!("with -O{level}"))?,
-        With::OptLevel(level) => return Err(format!("no optimization level {level}: they are 0 to 3")),
+        With::OptLevel(level) => return Err(format!("unknown optimization level {level}, expected 0 to 3")),
         With::MaxRegisters(most) => {
             other(s, own, Change::Registers(*most), &format!("with at most {most} registers"))?
         }
@@ -79,7 +79,7 @@ fn side(title: &str, view: &SassView, lines: &Document) -> Value {
 fn other(s: &Snapshot, own: SassView, change: Change<'_>, title: &str) -> Result<(Side, Side), String> {
     let (db, file) = variant(s, change);
     let other = of_file(&db, file, &own.function)
-        .ok_or_else(|| format!("there is no function `{}` {title}", own.function))?;
+        .ok_or_else(|| format!("function `{}` does not exist {title}", own.function))?;
     let lines = s.lines();
     Ok(((side("as it is", &own, lines), own), (side(title, &other, lines), other)))
 }

@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         let more = names.len() > LISTED;
         names.truncate(LISTED);
         let list = match names.split_last() {
-            None => "nothing more".to_owned(),
+            None => "the end of the line".to_owned(),
             Some((last, [])) => last.clone(),
             Some(_) if more => format!("{}, ...", names.join(", ")),
             Some((last, others)) => format!("{} or {last}", others.join(", ")),
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
             let limit = all_ones + u64::from(zero.is_empty());
             match digits.parse::<u64>() {
                 Ok(index) if index < limit => return Ok(index),
-                Ok(_) => return Err(self.fail_at(start, Wanted::Not("there is no register of this number"))),
+                Ok(_) => return Err(self.fail_at(start, Wanted::Not("register number out of range"))),
                 Err(_) => {}
             }
         }

@@ -274,7 +274,7 @@ impl<'a> Lowering<'a> {
         atomic: Atomic,
     ) -> Result<()> {
         let Op::Atom { ty, order, offset, .. } = atom else {
-            return self.malformed("another operation than an atomic one");
+            return self.malformed("an operation that is not atomic");
         };
         let result = self.temporary(File::R, atom_registers(ty));
         let (value, done) = (self.new_value(File::R, atom_registers(ty)), self.new_value(File::P, 1));

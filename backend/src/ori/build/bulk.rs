@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
         let reduces = matches!(form, F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore);
         let operation = if reduces { Some(self.bulk_reduction(instr)?) } else { None };
         if !self.encodes(&Op::BulkPrefetch) {
-            return self.unsupported(instr, "copies of blocks on this target");
+            return self.unsupported(instr, "bulk copies on this target");
         }
         if form == F::CpAsyncBulkPrefetch {
             let from = self.global_address(instr, 0)?;
@@ -129,7 +129,7 @@ impl<'a> Lowering<'a> {
         use super::memory::Target;
         let address = self.address(instr, i)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let address = self.pair(address);
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
         let loads = form == F::CpAsyncBulkTensorLoad;
         let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
         if coordinates.len() != usize::from(tile_coordinates(dims, mode)) {
-            return self.malformed("as many coordinates as no tensor of the name has");
+            return self.malformed("a number of coordinates that differs from the tensor dimension");
         }
         let pair = instr.has(Mod::CtaGroup2);
         let multicast = instr.has(Mod::MulticastCluster);
@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
             op => op,
         };
         if !self.encodes(&like) {
-            return self.unsupported(instr, "this way of reading on this target");
+            return self.unsupported(instr, "this tensor load mode on this target");
         }
         self.begin_copy(driver, |this, chosen| {
             let tile = match tile[..] {
@@ -255,7 +255,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("a tensor without coordinates");
         };
         let [map, coordinates] = &parts[..] else {
-            return self.unsupported(instr, "properties beside a tensor map");
+            return self.unsupported(instr, "tensor properties in the tensor map operand");
         };
         let map = self.read(map, ScalarType::U64)?;
         let coordinates = match coordinates {
@@ -288,7 +288,7 @@ impl<'a> Lowering<'a> {
                 let low = self.placed(*low, *middle, 5);
                 self.placed(low, *high, 10)
             }
-            _ => return self.malformed("offsets of no image"),
+            _ => return self.malformed("a number of im2col offsets that does not match the mode"),
         }))
     }
 
@@ -301,7 +301,7 @@ impl<'a> Lowering<'a> {
     /// `cp.async.bulk.commit_group`.
     pub(super) fn end_bulk_group(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::BulkFlush) {
-            return self.unsupported(instr, "copies of blocks on this target");
+            return self.unsupported(instr, "bulk copies on this target");
         }
         self.branch_around(|this| {
             this.effect(Op::BulkFlush, &[]);

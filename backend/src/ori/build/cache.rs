@@ -85,7 +85,7 @@ impl<'a> Lowering<'a> {
         };
         let address = self.address(instr, 1)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let mut start = self.pair(address);
         if offset != 0 {

@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         let address = self.address(instr, 1)?;
         match self.wide_target(address, false)? {
             Target::Wide { address, offset, .. } => Ok((address, offset)),
-            _ => self.malformed("a global address in another space"),
+            _ => self.malformed("a global address whose space is not `.global`"),
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         let address = self.address(instr, 0)?;
         match self.wide_target(address, false)? {
             Target::Wide { address, offset, .. } => self.effect(op(offset), &[address]),
-            _ => return self.malformed("a global address in another space"),
+            _ => return self.malformed("a global address whose space is not `.global`"),
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         match (instr.has(Mod::Ftz), instr.form()) {
             (true, _) => {}
             (false, FormId::RsqrtF64) => return self.reciprocal_root_of_double(instr),
-            (false, _) => return self.unsupported(instr, "a result that keeps subnormal numbers"),
+            (false, _) => return self.unsupported(instr, "an approximation without `.ftz`"),
         }
         let a = self.source_pair(instr, 1, ScalarType::F64)?;
         let func = match instr.form() {

@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
                     self.ordered(two, first, c, choose)
                 }
             }
-            _ => return self.malformed("a minimum of neither two nor three"),
+            _ => return self.malformed("a minimum of a number of operands other than two or three"),
         };
         self.result(instr, result)
     }

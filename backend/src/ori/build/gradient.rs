@@ -62,7 +62,7 @@ impl<'a> Lowering<'a> {
         handles: &[Operand],
     ) -> Result<Vec<Vec<Src>>> {
         if handles.len() != 1 + usize::from(gradient.independent) {
-            return self.unsupported(instr, "another number of handles than its texture mode has");
+            return self.unsupported(instr, "a number of handles that does not match the texture mode");
         }
         let kinds = [ScalarType::TexRef, ScalarType::SamplerRef];
         let mut words = Vec::new();

@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "warp group products on this target");
         }
         let Operand::Vector(places) = self.operand(instr, 0)? else {
-            return self.malformed("a sum that is not a vector");
+            return self.malformed("an accumulator that is not a vector");
         };
         let old = match adds.kind {
             SrcKind::Pred(false) => Src::ZERO,

@@ -24,7 +24,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn half_sum_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = self.half_type(instr)?;
         if bf16 && !self.encodes(&Op::Hmul2 { bf16, ftz: false, sat: false }) {
-            return self.unsupported(instr, "bfloat16 other than fma on this target");
+            return self.unsupported(instr, "`.bf16` instructions other than `fma` on this target");
         }
         Ok(bf16)
     }

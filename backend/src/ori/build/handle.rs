@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
                     && self.opaque_symbol(sampler).is_some() =>
             {
                 let place = if self.relocatable { "with `--compile-only`" } else { "outside of a kernel" };
-                return self.unsupported(instr, &format!("a sampler that is a variable, {place}"));
+                return self.unsupported(instr, &format!("a sampler variable {place}"));
             }
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
             _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
     fn variable_word(&mut self, word: HandleWord) -> Result<Src> {
         if self.links_handles() {
             let HandleWord::One(symbol) = word else {
-                return self.malformed("a linked word of two variables");
+                return self.malformed("a linked texture word that combines two variables");
             };
             let value = self.new_value(File::UR, 1);
             let op = Op::LoadHandle { link: Link { symbol, offset: 0, high: false } };

@@ -283,9 +283,9 @@ impl<'a> Lowering<'a> {
             (elements(instr, self.operand(instr, 0)?), elements(instr, self.operand(instr, 1)?));
         if dsts.len() != srcs.len() {
             // One value is taken apart, as `mov` without a vector does.
-            let [src] = srcs else { return self.unsupported(instr, "a vector of another length") };
+            let [src] = srcs else { return self.unsupported(instr, "vectors of different lengths") };
             if ty.bits() as usize / dsts.len() < 8 {
-                return self.unsupported(instr, "parts of less than a byte");
+                return self.unsupported(instr, "vector elements of less than a byte");
             }
             let whole = self.read(src, ty)?;
             let parts = self.equal_parts(dsts.len(), whole, ty);

@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let (f32, c) = (to == ScalarType::F32, self.type_of(instr, 3)?);
         if c != to {
-            return self.unsupported(instr, "an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator whose type differs from the type of the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let sat = instr.has(Mod::Satfinite);
@@ -224,7 +224,7 @@ impl<'a> Lowering<'a> {
         let ty = if doubles { ScalarType::F64 } else { ScalarType::B32 };
         let dsts = elements(instr, self.operand(instr, 0)?);
         if dsts.len() * if doubles { 2 } else { 1 } != words.len() {
-            return self.malformed("a fragment of another size than the product's");
+            return self.malformed("a fragment whose size differs from that of the product");
         }
         self.write_elements(dsts, words, ty)
     }

@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let f32 = to == ScalarType::F32;
         if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator whose type differs from the type of the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let half = |this: &Statement<'_>| {

@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
                 Ok(Address { base: AddressBase::Symbol(*symbol), offset: *offset })
             }
             Operand::Int(address) => Ok(Address { base: AddressBase::Absolute, offset: *address }),
-            _ => self.unsupported(instr, "something other than an address in its place"),
+            _ => self.unsupported(instr, "an operand that is not an address"),
         }
     }
 
@@ -260,7 +260,7 @@ impl<'a> Lowering<'a> {
         match self.place(symbol)? {
             SymbolPlace::Slot(_) => Ok(address),
             SymbolPlace::Linked(symbol) if self.has_long_address(symbol) => Ok(address),
-            _ => Err(crate::CodegenError::unsupported(self.src, "a generic access that names a variable")),
+            _ => Err(crate::CodegenError::unsupported(self.src, "a generic access to a variable")),
         }
     }
 
@@ -270,10 +270,10 @@ impl<'a> Lowering<'a> {
                 let SymbolPlace::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) =
                     self.place(symbol)?
                 else {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 };
                 if !self.is_in(symbol, ptx_isa::Space::Shared) {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 }
                 let base = self.shared_base_uniform().unwrap_or(Src::ZERO);
                 let address = self.shared_link(symbol, address.offset);
@@ -281,7 +281,7 @@ impl<'a> Lowering<'a> {
             }
             AddressBase::Symbol(symbol) => {
                 let SymbolPlace::Shared(at) = self.place(symbol)? else {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 };
                 let at = i64::from(at).saturating_add(address.offset);
                 let base = self.shared_base_uniform();
@@ -328,8 +328,7 @@ impl<'a> Lowering<'a> {
                     SymbolPlace::Local(at) => (STACK, at),
                     SymbolPlace::Incoming(at) => (self.incoming(), at),
                     _ => {
-                        return self
-                            .unsupported(instr, "a local access that names a variable of another space");
+                        return self.unsupported(instr, "a local access to a variable in another space");
                     }
                 };
                 let at = i64::from(at).saturating_add(address.offset);
@@ -364,7 +363,7 @@ impl<'a> Lowering<'a> {
                 SymbolPlace::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
                     (self.locate(symbol, address.offset, false), 0)
                 }
-                _ => return self.unsupported(instr, "an access that names a variable of another space"),
+                _ => return self.unsupported(instr, "an access to a variable in another space"),
             },
             AddressBase::Reg(reg) => {
                 let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;

@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
         let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         instr.ignore(&[Mod::Weak, Mod::Relaxed, Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys]);
         let order = Order::Relaxed(Scope::Sys);

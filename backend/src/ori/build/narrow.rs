@@ -117,7 +117,7 @@ impl<'a> Lowering<'a> {
         }
         let floats = match self.operand(instr, 1)? {
             Operand::Vector(floats) if floats.len() == 4 => floats,
-            _ => return self.unsupported(instr, "another number of floats than four"),
+            _ => return self.unsupported(instr, "a vector with a number of elements other than four"),
         };
         let floats =
             floats.iter().map(|float| self.read(float, ScalarType::F32)).collect::<Result<Vec<Src>>>()?;

@@ -115,7 +115,9 @@ impl<'a> Lowering<'a> {
 
     fn fit(&mut self, src: Src, have: Shape, want: Shape) -> Result<Src> {
         if have.file != want.file {
-            return self.malformed("a predicate where a value is expected, or the other way");
+            return self.malformed(
+                "a predicate where a register is expected, or a register where a predicate is expected",
+            );
         }
         if have.width == want.width {
             return Ok(src);

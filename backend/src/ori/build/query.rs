@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         };
         let found = tables.iter().find_map(|&(table, places)| Some((table, instr.take(places)?)));
         let Some((table, offset)) = found else {
-            return self.unsupported(instr, "an attribute that no table of the driver has");
+            return self.unsupported(instr, "an attribute that the driver's tables do not contain");
         };
         let operand = self.operand(instr, 1)?;
         let word = self.handle_word(instr, operand)?;

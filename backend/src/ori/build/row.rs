@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
                 }
                 self.result(instr, result)
             }
-            Some(_) => self.malformed("an operation with a result of any width"),
+            Some(_) => self.malformed("an operation whose result can have any width"),
             None => {
                 self.effect(op, &srcs);
                 Ok(())

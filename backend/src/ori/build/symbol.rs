@@ -47,7 +47,7 @@ impl<'a> Lowering<'a> {
         let missing =
             |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
         if layout::opaque(self.env, self.func, symbol).is_some() {
-            return self.refuse("an access to a texture or surface as to memory");
+            return self.refuse("a memory access to a texture or surface variable");
         }
         if let Symbol::Param(i) = symbol {
             if self.func.params.get(i as usize).is_none() {
@@ -86,7 +86,8 @@ impl<'a> Lowering<'a> {
             (Space::Const | Space::Global, _) if self.relocatable => Ok(SymbolPlace::Linked(symbol)),
             (Space::Const, _) => match layout::const_offset(self.env, symbol) {
                 Some(offset) => Ok(SymbolPlace::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
-                None => self.refuse("an external .const variable, or one past the end of its bank"),
+                None => self
+                    .refuse("an `.extern .const` variable, or a `.const` variable past the end of its bank"),
             },
             (Space::Global, _) => {
                 let Symbol::Global(variable) = symbol else { return Err(missing(self.src)) };
@@ -152,7 +153,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Result<Src> {
         if let Some(kind) = layout::opaque(self.env, self.func, symbol) {
             if offset != 0 {
-                return self.refuse("a place inside of a texture or surface that is a variable");
+                return self.refuse("an address inside a texture or surface variable");
             }
             return self.variable_handle(symbol, kind);
         }

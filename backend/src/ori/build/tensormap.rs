@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
         let scope = scope(instr).unwrap_or(Scope::Gpu);
         let to = self.address(instr, 0)?;
         let Target::Wide { address, offset, .. } = self.wide_target(to, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let from = self.shared_address(instr, 1)?;
         self.join_all();
@@ -234,7 +234,7 @@ impl<'a> Lowering<'a> {
         if instr.form() == F::ClusterlaunchcontrolGetFirstCtaid {
             instr.ignore(&[Mod::V4]);
             let Operand::Vector(dsts) = self.operand(instr, 0)? else {
-                return self.malformed("a first CTA whose destination is not a vector");
+                return self.malformed("a first CTA number whose destination is not a vector");
             };
             let ty = ty.unwrap_or(ScalarType::B32);
             return self.write_elements(dsts, &[x, y, z, Src::ZERO], ty);

@@ -283,7 +283,7 @@ impl<'a> Lowering<'a> {
         if !self.func.entry || calls(self.env, self.func, self.target) {
             return self.unsupported(
                 instr,
-                "derivatives of three coordinates or with a depth comparison, beside a function that is not inlined",
+                "derivatives with three coordinates or a depth comparison, where a function is not inlined",
             );
         }
         let (offsets, compare) = (extras.offsets.is_some(), extras.compared.is_some());
@@ -390,7 +390,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
         let Some(bits) = super::handle::kind_bits(kind) else {
-            return self.unsupported(instr, "a handle of another kind");
+            return self.unsupported(instr, "a handle of this type");
         };
         let handle = self.source_pair(instr, 1, ScalarType::U64)?;
         let masked = self.reg(Op::Lop3 { lut: 0xc0 }, &[handle[1], Src::imm(bits), Src::ZERO]);

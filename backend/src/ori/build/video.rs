@@ -272,7 +272,7 @@ impl<'a> Lowering<'a> {
         let shift = instr.take(&[(Mod::Shr7, 7), (Mod::Shr15, 15)]);
         let words = !signs[0] && !signs[1] && self.selector(1).is_none() && self.selector(2).is_none();
         if words && (minus || less) && (sat || shift.is_some()) {
-            return self.unsupported(instr, "a negated product of words without signs, which has 65 bits");
+            return self.unsupported(instr, "a negated unsigned 32-bit product, which needs 65 bits");
         }
         let product = self.product_of_parts([x, y], signs);
         let high = if signed { self.shift_right(third, 31, true) } else { Src::ZERO };

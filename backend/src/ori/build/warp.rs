@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
         let mode = instr.take(&modes);
         let ballot = self.type_of(instr, 0)? == ScalarType::B32;
         if mode.is_some() == ballot || (ballot && !instr.has(Mod::Ballot)) {
-            return self.malformed("a vote of another type than its result");
+            return self.malformed("a vote whose type differs from the type of its result");
         }
         let cond = self.source(instr, 1, ScalarType::Pred)?;
         let members = match instr.form() {
@@ -321,10 +321,10 @@ impl<'a> Lowering<'a> {
     fn reducing_barrier(&mut self, instr: &Statement<'a>, aligned: bool) -> Result<()> {
         let modes = [(Mod::Popc, BarMode::RedPopc), (Mod::And, BarMode::RedAnd), (Mod::Or, BarMode::RedOr)];
         let Some(mode) = instr.take(&modes) else {
-            return self.malformed("a reducing barrier without its operation");
+            return self.malformed("a barrier reduction without an operation");
         };
         if instr.ty(0).is_some_and(|ty| (ty == ScalarType::U32) != (mode == BarMode::RedPopc)) {
-            return self.malformed("a reducing barrier of another type than its result");
+            return self.malformed("a barrier reduction whose type differs from the type of its result");
         }
         let last = instr.operand_count().saturating_sub(1);
         let mut srcs = self.barrier_operands(instr, 1, last)?;

@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         let dsts = elements(instr, self.operand(instr, 0)?);
         let (ty, each) = if fragment.bits == 64 { (ScalarType::F64, 2) } else { (ScalarType::B32, 1) };
         if dsts.is_empty() || !(dsts.len() * each).is_multiple_of(words.len()) {
-            return self.malformed("a fragment of another size than the matrix");
+            return self.malformed("a fragment whose size differs from that of the matrix");
         }
         let words: Vec<Src> = words.iter().copied().cycle().take(dsts.len() * each).collect();
         self.write_elements(dsts, &words, ty)
@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
         self.join_all();
         let words = self.fragment_words(elements(instr, self.operand(instr, 1)?), fragment.bits)?;
         if words.len() != fragment.registers() {
-            return self.malformed("a fragment of another size than the matrix");
+            return self.malformed("a fragment whose size differs from that of the matrix");
         }
         for (tile, words) in fragment.tiles.iter().zip(words.chunks(fragment.words() as usize)) {
             self.store_tile(&fragment, &places, *tile, words);
@@ -342,7 +342,7 @@ impl<'a> Lowering<'a> {
             let operands = elements(instr, self.operand(instr, i)?);
             let mut all = self.fragment_words(operands, fragment.bits)?;
             if !all.len().is_multiple_of(fragment.registers()) {
-                return self.malformed("a fragment of another size than the matrix");
+                return self.malformed("a fragment whose size differs from that of the matrix");
             }
             all.truncate(fragment.registers());
             words.push(all);
@@ -368,7 +368,7 @@ impl<'a> Lowering<'a> {
         let dsts = elements(instr, self.operand(instr, 0)?);
         let (ty, each) = if to == ScalarType::F64 { (ScalarType::F64, 2) } else { (ScalarType::B32, 1) };
         if dsts.len() * each != sums.len() {
-            return self.malformed("a fragment of another size than the product");
+            return self.malformed("a fragment whose size differs from that of the product");
         }
         self.write_elements(dsts, &sums, ty)
     }
