@@ -13,7 +13,7 @@ declare_lint! {
 }
 
 declare_lint! {
-    /// An `.extern` variable of a module that is compiled as a whole program.
+    /// An `.extern` variable is declared in a module that is compiled as a whole program.
     pub IGNORED_EXTERN = "W0525" "ignored-extern", Warning, since "0.1.0"
 }
 

@@ -65,7 +65,7 @@ declare_lint! {
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
 declare_lint! {
-    /// The compiler waits for `wgmma` products before this statement, which uses registers of products in flight.
+    /// The compiler waits for `wgmma` products before this statement, because it accesses their registers.
     pub PRODUCT_WAIT = "I0605" "product-wait", Information, since "0.1.0"
 }
 

@@ -18,7 +18,7 @@ use crate::flow::{BlockId, Flow, Graph, Instr};
 use crate::scope::DeclKind;
 
 declare_lint! {
-    /// A register is read but never written before.
+    /// A register is read, but no path to the read writes it.
     pub(crate) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
 }
 
