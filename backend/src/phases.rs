@@ -31,8 +31,8 @@ impl<'a> Context<'a> {
 pub struct Phase {
     pub name: &'static str,
     pub run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
-    /// Phases that run before this one, each with the reason. The reason is a benefit, not a condition for correct code:
-    /// every phase accepts any valid function, so disabling an earlier phase only loses that benefit.
+    /// Phases that run before this one, each with the reason. The reason is a benefit, not a condition for correct
+    /// code: every phase accepts any valid function, so disabling an earlier phase only loses that benefit.
     pub after: &'static [(&'static str, &'static str)],
     /// The lowest `-O` level at which the phase runs; zero for required phases.
     pub level: u8,
@@ -59,7 +59,8 @@ const fn optional(
 /// The phase that `--fmad=false` disables.
 pub const CONTRACTION: &str = "OriContractProducts";
 
-/// All phases in the order in which they run. A name may appear several times; `after` then requires one earlier run of it.
+/// All phases in the order in which they run. A name may appear several times; `after` then requires one earlier run of
+/// it.
 pub const PHASES: &[Phase] = &[
     optional(CONTRACTION, phase::contract::run, &[]).keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),

@@ -1,22 +1,23 @@
-//! Line tables: which lines of the source and of the PTX text each instruction comes from.
+//! Line tables: the source line and the PTX line of each instruction.
 //!
-//! Both are programs of DWARF 2 for its line machine. `.debug_line` has the lines that `.loc` gives, with an extension of
-//! NVIDIA's for inlined functions; `.nv_debug_line_sass` those of the PTX text, which `.nv_debug_ptx_txt` holds.
+//! Both tables are DWARF 2 line number programs. `.debug_line` contains the lines that `.loc` gives, with an extension
+//! of NVIDIA for inlined functions. `.nv_debug_line_sass` contains the lines of the PTX text, which is in
+//! `.nv_debug_ptx_txt`.
 
 use super::data::{Referent, Reloc};
 use super::numbers::R_CUDA_64;
 
-/// What a module says of its source, and where its kernels' instructions come from.
+/// The source locations of a module, and the locations of its kernels' instructions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lines {
     pub files: Vec<File>,
-    /// Positions in the source.
+    /// The source locations that instructions refer to.
     pub places: Vec<SourcePlace>,
     /// `.debug_str`, with the names of inlined functions.
     pub strings: Vec<u8>,
     /// `.nv_debug_ptx_txt`.
     pub text: Vec<u8>,
-    /// Of each kernel, in the order they are linked in.
+    /// The rows of each kernel, in the order in which the kernels are linked.
     pub kernels: Vec<Vec<Row>>,
 }
 
@@ -39,23 +40,23 @@ pub struct SourcePlace {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inlined {
-    /// Of the function's name in the strings.
+    /// The offset of the function's name in the strings.
     pub name: u32,
-    /// The place of the call, an earlier one.
+    /// The location of the call, which is an earlier location.
     pub at: u32,
 }
 
-/// From this byte of a kernel's code on, instructions come from here.
+/// The location of the instructions from this byte of a kernel's code on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     pub at: u64,
     pub place: Option<u32>,
-    /// In the PTX text, from 1.
+    /// The line in the PTX text, counted from 1.
     pub ptx_line: u32,
 }
 
 const TEXT_SECTION: &str = ".nv_debug_ptx_txt";
-/// FNV-1a.
+/// The initial value of the FNV-1a hash.
 const HASH_START: u32 = 0x811c_9dc5;
 const HASH_FACTOR: u32 = 0x0100_0193;
 
@@ -79,8 +80,8 @@ const SET_FILE: u8 = 4;
 /// Extended operations.
 const END_SEQUENCE: u8 = 1;
 const SET_ADDRESS: u8 = 2;
-/// NVIDIA's: the rows that follow are inlined at a row of this sequence, counted from 1; 0: not at all. Then the
-/// offset of the function's name in `.debug_str`.
+/// NVIDIA's extension: the following rows are inlined at a row of this sequence, counted from 1; 0 means not inlined.
+/// The offset of the function's name in `.debug_str` follows.
 const INLINED_AT: u8 = 0x90;
 
 /// A section, and the relocations of its sequences' addresses.
@@ -90,7 +91,7 @@ pub(super) struct Section {
 }
 
 impl Lines {
-    /// `.debug_line`. `code_bytes`: of each kernel.
+    /// Writes `.debug_line`. `code_bytes` has the code size of each kernel.
     pub(super) fn source(&self, code_bytes: &[u64]) -> Section {
         let mut program = Program::new(&self.files);
         for (i, (rows, &end)) in self.kernels.iter().zip(code_bytes).enumerate() {
