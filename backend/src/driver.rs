@@ -73,7 +73,7 @@ impl DriverFunction {
     pub fn prototype(self) -> String {
         let result = match self {
             DriverFunction::Bulk(_) => "v",
-            // Vectors of up to twice the size of a vector of words.
+            // An array of 32 bytes, the size of two vectors.
             DriverFunction::Gradient(_) => "b32",
         };
         let letter = |param: Param| match param.size {
