@@ -1,7 +1,8 @@
-//! `cp.async.bulk` and `cp.reduce.async.bulk`: copies and reductions of blocks of memory and tiles of tensors.
+//! `cp.async.bulk` and `cp.reduce.async.bulk`: bulk copies and reductions of contiguous memory and of tensor tiles.
 //!
-//! The uniform datapath starts them, once for all threads that execute it together, so each thread has its turn. On some
-//! targets it reaches the shared memory of the block alone, and a function of the driver does other copies.
+//! The uniform datapath starts a copy once for all threads that execute the instruction together, so the threads take
+//! turns. On some targets the instruction reaches only the shared memory of the block itself; a driver function does
+//! the other copies.
 
 use super::driver_copy::ClusterCopy;
 use super::operand::known;
@@ -12,12 +13,12 @@ use crate::ori::op::{AtomOp, BulkPlace, BulkType, CctlOp, Dims, Op, TensorMode};
 use crate::ori::signature::tile_coordinates;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Two halves in one register, the first below.
+/// Combines two halves in one register, the first one in the low bits.
 const HALVES: Src = Src::imm(0x5410);
-/// Sizes count units of so many bytes, as a power of two.
+/// The logarithm of the unit of sizes in bytes.
 const UNIT: u32 = 4;
 
-/// Where the bytes of a bulk copy go, or come from.
+/// The source or destination of a bulk copy.
 #[derive(Clone, Copy)]
 enum CopyEnd {
     Global([Src; 2]),
@@ -28,9 +29,9 @@ impl<'a> Lowering<'a> {
     /// `cp.async.bulk` and `cp.reduce.async.bulk`.
     pub(super) fn copy_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
         use FormId as F;
-        // What copies of the asynchronous proxy are anyway.
+        // Copies of the asynchronous proxy always have these properties.
         instr.ignore(&[Mod::Weak, Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys]);
-        // The form tells the spaces, and how the copy is waited for.
+        // The form determines the spaces, and how a thread waits for the copy.
         instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
         instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2]);
         let form = instr.form();
@@ -105,7 +106,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn bulk_reduction(&mut self, instr: &Statement<'a>) -> Result<(AtomOp, BulkType)> {
-        // Single floats and pairs have one way of adding.
+        // Single floats and pairs have only one way of adding.
         instr.ignore(&[Mod::Noftz]);
         let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
             return self.malformed("a reduction without its operation");
@@ -135,7 +136,7 @@ impl<'a> Lowering<'a> {
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
     }
 
-    /// A size in units, and in the upper bits the mask of the receiving blocks of the cluster or of the copied bytes.
+    /// The size in units and, in the upper bits, the mask of receiving blocks or of copied bytes.
     fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, mask: Option<Src>) -> Result<Src> {
         let size = self.source(instr, i, ScalarType::U32)?;
         let units = self.shift_right(size, UNIT, false);
@@ -155,7 +156,7 @@ impl<'a> Lowering<'a> {
         let form = instr.form();
         instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
         instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2, Mod::Tile]);
-        // One block alone, as without.
+        // The same as without the modifier.
         instr.ignore(&[Mod::CtaGroup1]);
         let dims = instr.take(&[
             (Mod::D1d, Dims::D1),
@@ -225,7 +226,7 @@ impl<'a> Lowering<'a> {
                 Op::TensorReduce { dims, mode, op }
             }
         };
-        // Prefetches have the modes of loads, and one form for each.
+        // Prefetches have the modes of loads, with one form for each.
         let like = match op {
             Op::TensorPrefetch { dims, mode } => Op::TensorLoad { dims, mode, multicast: false, pair: false },
             op => op,
@@ -249,7 +250,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The address of a map, and coordinates in its tensor.
+    /// The address of a tensor map, and coordinates in its tensor.
     fn tensor(&mut self, instr: &Statement<'a>, i: usize) -> Result<([Src; 2], Vec<Src>)> {
         let Operand::List(parts) = self.operand(instr, i)? else {
             return self.malformed("a tensor without coordinates");
@@ -267,7 +268,7 @@ impl<'a> Lowering<'a> {
         Ok((self.pair(map), coordinates))
     }
 
-    /// The offsets in an image's window.
+    /// The offsets in the window of an im2col copy.
     fn image_offsets(&mut self, instr: &Statement<'a>, i: usize) -> Result<Vec<Src>> {
         let operand = self.operand(instr, i)?;
         let parts = match operand {
@@ -277,7 +278,8 @@ impl<'a> Lowering<'a> {
         parts.iter().map(|part| self.read(part, ScalarType::U16)).collect()
     }
 
-    /// Offsets as instructions have them: one of 16 bits, two of 8, three of 5; two of 11 and 5 by rows.
+    /// The offsets in the encoding of the instruction: one of 16 bits, two of 8, three of 5, or, by rows, two of 11 and
+    /// 5.
     fn image_word(&mut self, offsets: &[Src], mode: TensorMode) -> Result<Option<Src>> {
         Ok(Some(match (offsets, mode) {
             ([], _) => return Ok(None),
@@ -309,7 +311,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `cp.async.bulk.wait_group`: until the sources were read, or until all is done.
+    /// `cp.async.bulk.wait_group`: waits until the sources have been read, or until the copies are complete.
     pub(super) fn wait_for_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
         let done = !instr.has(Mod::Read);
         self.wait_for_copies(instr)?;
