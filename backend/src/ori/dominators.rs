@@ -1,6 +1,6 @@
 //! Dominator and post-dominator trees, by the simple variant of Lengauer and Tarjan's algorithm ("A Fast Algorithm for
-//! Finding Dominators in a Flowgraph"): `m log n` for any graph, where iteration takes the product for joins below long
-//! chains.
+//! Finding Dominators in a Flowgraph"). It takes `m log n` time for any graph; the iterative algorithm takes quadratic
+//! time for joins below long chains.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function};
@@ -11,7 +11,7 @@ use crate::ori::loops::Loops;
 pub struct Tree {
     /// Indexed by block.
     parent: Vec<Option<BlockId>>,
-    /// Indexed by block: visiting times on entering and leaving its subtree; zero for blocks outside.
+    /// For each block, the times of entering and leaving its subtree; zero for blocks outside the tree.
     enter: Vec<u32>,
     leave: Vec<u32>,
     /// Blocks of the tree, parents before children.
@@ -29,20 +29,20 @@ impl Tree {
         self.enter[b.index()] != 0
     }
 
-    /// Grows from parents to children; the blocks below one have consecutive numbers among those of the tree.
+    /// The number of a block. It grows from parents to children, and the blocks below a block have consecutive numbers.
     pub fn number(&self, b: BlockId) -> u32 {
         self.enter[b.index()]
     }
 
-    /// `a` is `b` or above it.
+    /// Whether `a` is `b` or one of its ancestors.
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         self.contains(a)
             && self.enter[a.index()] <= self.enter[b.index()]
             && self.leave[b.index()] <= self.leave[a.index()]
     }
 
-    /// From immediate dominators by place; `blocks[place]` is the block. Place 0 is the root; `root` tells the
-    /// block it stands for, if any.
+    /// Builds the tree from immediate dominators by position; `blocks[place]` is the block. Position 0 is the root;
+    /// `root` is its block, if any.
     fn from_places(count: usize, idom: &[u32], blocks: &[Option<BlockId>]) -> Tree {
         let mut child_start = vec![0u32; blocks.len() + 1];
         for (place, &up) in idom.iter().enumerate().skip(1) {
@@ -100,7 +100,7 @@ impl Tree {
     }
 }
 
-/// Immediate dominators of a graph whose nodes are reached from the root, 0; the root's is itself.
+/// The immediate dominators of a graph whose nodes are reached from the root, node 0. The root is its own dominator.
 fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize))) -> Vec<u32> {
     let mut idom = vec![NONE; nodes];
     if nodes == 0 {
@@ -108,7 +108,7 @@ fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize
     }
     let walk = Walk::new(nodes, &preds);
     let count = walk.order.len();
-    // All below is indexed by place in the walk.
+    // All arrays below are indexed by position in the walk.
     let mut forest = Forest {
         semi: (0..count as u32).collect(),
         best: (0..count as u32).collect(),
@@ -150,7 +150,7 @@ fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize
 /// Nodes in the order in which a depth-first walk from the root first meets them.
 struct Walk {
     order: Vec<u32>,
-    /// Indexed by node: its place in `order`.
+    /// For each node, its position in `order`.
     place: Vec<u32>,
     /// Indexed by place: the place of the node from which it was met.
     parent: Vec<u32>,

@@ -33,7 +33,7 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// `div` and `rem`. Division by zero gives all ones, as on ptxas's other paths.
+    /// `div` and `rem`. Division by zero gives all ones, as in the other paths of the hardware.
     pub(super) fn divide_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let (signed, rem) = (ty.is_signed(), instr.form() == FormId::RemInt);

@@ -359,7 +359,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An instruction without effect on results: no code.
+    /// An instruction that has no effect on results: it generates no code.
     fn hint(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.take_all();
         Ok(())
@@ -379,7 +379,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// A predicate among other elements passes for a register of 32 bits with the vendor's assembler.
+    /// ptxas accepts a predicate among other elements of a vector as a 32-bit register.
     fn puts_predicates_into_vectors(&self, instr: &Statement<'_>) -> bool {
         let is_predicate = |reg: RegId| matches!(self.register_type(reg), Ok(ScalarType::Pred));
         instr.peek_operands().iter().any(|operand| match operand {

@@ -1,4 +1,4 @@
-//! `multimem.ld_reduce`: the reduction of the copies that several devices have at a multimem address.
+//! `multimem.ld_reduce`: reduces the values that several devices have at a multimem address.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};
@@ -14,7 +14,7 @@ pub(super) fn is_of_devices(form: FormId) -> bool {
     matches!(form, FormId::MultimemLdReduce | FormId::MultimemSt | FormId::MultimemRed)
 }
 
-/// The hardware's type for a vector of floats.
+/// The hardware type for a vector of floats.
 fn floats(ty: ScalarType, elements: usize) -> Option<ManyFloat> {
     use ManyFloat as M;
     use ScalarType as S;
@@ -41,7 +41,7 @@ fn floats(ty: ScalarType, elements: usize) -> Option<ManyFloat> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Whether the statement has a vector of elements.
+    /// Whether the statement is on a vector of elements.
     pub(super) fn has_vector(&self, instr: &Statement<'a>) -> bool {
         instr.any_of(&[Mod::V2, Mod::V4, Mod::V8]).is_some()
     }

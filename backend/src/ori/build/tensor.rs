@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
     }
 
-    /// Has one of the threads that execute the statement together act.
+    /// Lets one of the threads that execute the statement together act.
     fn by_one(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let chosen = self.new_value(File::P, 1);
         self.guarded(Op::Elect, &[Dst::Value(chosen), Dst::Sink], &[], &[]);
