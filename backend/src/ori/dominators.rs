@@ -152,14 +152,14 @@ struct Walk {
     order: Vec<u32>,
     /// For each node, its position in `order`.
     place: Vec<u32>,
-    /// Indexed by place: the place of the node from which it was met.
+    /// For each position: the position of the node from which it was first reached.
     parent: Vec<u32>,
 }
 
 impl Walk {
     fn new(nodes: usize, preds: &impl Fn(usize, &mut dyn FnMut(usize))) -> Walk {
         let mut start = vec![0u32; nodes + 1];
-        // What leads to the root does not matter.
+        // Edges to the root do not matter.
         (1..nodes).for_each(|node| preds(node, &mut |pred| start[pred + 1] += 1));
         for i in 1..start.len() {
             start[i] += start[i - 1];
@@ -195,7 +195,7 @@ impl Walk {
     }
 }
 
-/// The walk's tree as far as it is linked, with its paths compressed.
+/// The part of the walk's tree that has been linked, with compressed paths.
 struct Forest {
     semi: Vec<u32>,
     /// The node with the lowest semidominator on the compressed path from it.
@@ -215,7 +215,7 @@ impl Forest {
             path.push(at);
             at = self.up[at as usize];
         }
-        // From the top: what is above each has been compressed.
+        // From the top, because the path above each node must already be compressed.
         path.pop();
         while let Some(v) = path.pop() {
             let up = self.up[v as usize] as usize;
@@ -239,11 +239,11 @@ pub fn dominators(cfg: &Cfg, func: &Function) -> Tree {
     Tree::from_places(func.blocks.len(), &idom, &blocks)
 }
 
-/// The post-dominator tree. Its root is the end of the thread, which is not a block: the parent of a block from
-/// which control may leave in different ways is `None`. Endless loops are given an edge to the root, as if the outermost
-/// could end with each iteration: at the last block that leads back to its header.
+/// The post-dominator tree. Its root is the end of the thread, which is not a block: if control may leave a block in
+/// different directions that only meet at the end, the block's parent is `None`. The outermost endless loops get an
+/// edge to the root from the last block that leads back to the header, as if they could end with each iteration.
 pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {
-    // Postorder of the reversed graph from the virtual end, without recursion.
+    // Postorder of the reversed graph from the virtual end, computed without recursion.
     let ends: Vec<BlockId> =
         cfg.order.iter().copied().filter(|b| func.block(*b).term.successors().is_empty()).collect();
     let mut seen = vec![false; func.blocks.len()];
@@ -288,7 +288,7 @@ pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {
     }
     postorder.reverse();
 
-    // Place 0 is the virtual end.
+    // Position 0 is the virtual end.
     let mut place = vec![NONE; func.blocks.len()];
     for (i, b) in postorder.iter().enumerate() {
         place[b.index()] = i as u32 + 1;

@@ -1,6 +1,6 @@
-//! Tidies control flow: known branches, jumps to jumps, chains of blocks.
+//! Simplifies control flow: constant branches, jumps to jumps, chains of blocks.
 //!
-//! Before and after: SSA. Critical edges may appear where empty blocks go.
+//! Before and after: SSA. Removing empty blocks may create critical edges.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -10,8 +10,8 @@ use crate::phase::edit::{Replacements, remove_unreached};
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A block that loses all but one of its predecessors may make another branch known. Each round takes time by the length
-/// of the function.
+/// A block that loses all but one of its predecessors may make another branch constant. Each round takes time linear in
+/// the length of the function.
 const ROUNDS: usize = 4;
 
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
@@ -28,11 +28,11 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     Ok(())
 }
 
-/// Makes jumps of branches on known predicates, or to one place, and removes the code that they alone led to. Returns
-/// whether there were any.
+/// Replaces branches on known predicates, and branches with only one target, by jumps, and removes code that is then
+/// unreachable. Returns whether anything changed.
 pub fn decide_known(func: &mut Function) -> bool {
     let mut decided = false;
-    // Where control does not come any more, and from where.
+    // The removed edges: target and source.
     let mut gone: Vec<(BlockId, BlockId)> = Vec::new();
     for i in 0..func.layout.len() {
         let b = func.layout[i];
@@ -40,7 +40,7 @@ pub fn decide_known(func: &mut Function) -> bool {
             Term::Branch { cond, then, els, .. } => match (cond.kind, then == els) {
                 (_, true) => (*then, None),
                 (SrcKind::Pred(value), _) if value != cond.mods.not => (*then, Some(*els)),
-                // An undefined predicate does not hold, as in a guard.
+                // An undefined predicate counts as false, as in a guard.
                 (SrcKind::Pred(_) | SrcKind::Undef, _) => (*els, Some(*then)),
                 _ => continue,
             },
@@ -63,13 +63,13 @@ pub fn decide_known(func: &mut Function) -> bool {
     decided
 }
 
-/// Leads edges into blocks that only jump to where these jump.
+/// Redirects edges to blocks that only jump to the targets of these jumps.
 fn remove_empty(func: &mut Function) {
     let entry = func.layout.first().copied();
     let cfg = Cfg::new(func);
     let mut edges = Edges::new(func, &cfg);
     let mut removed = vec![false; func.blocks.len()];
-    // Last first, so that chains of empty blocks collapse in one pass.
+    // In reverse order, so that chains of empty blocks collapse in one pass.
     for &b in cfg.order.iter().rev() {
         let block = func.block(b);
         let Term::Jump(to) = block.term else { continue };
@@ -92,11 +92,11 @@ fn remove_empty(func: &mut Function) {
     func.layout.retain(|b| !removed[b.index()]);
 }
 
-/// Edges that change, and what phis take along them.
+/// Edges that change, and the arguments of phis along them.
 struct Edges {
-    /// Indexed by block. Some edges may be gone.
+    /// The predecessors of each block. Some edges may have been removed.
     preds: Vec<Vec<BlockId>>,
-    /// Every edge that there is: to, and from.
+    /// All existing edges: target and source.
     all: FxHashSet<(BlockId, BlockId)>,
     /// Of blocks with phis that were looked at: per predecessor, the argument of each phi.
     columns: FxHashMap<BlockId, Columns>,
