@@ -98,13 +98,13 @@ struct Edges {
     preds: Vec<Vec<BlockId>>,
     /// All existing edges: target and source.
     all: FxHashSet<(BlockId, BlockId)>,
-    /// Of blocks with phis that were looked at: per predecessor, the argument of each phi.
+    /// For blocks with phis that were examined: for each predecessor, the argument of each phi.
     columns: FxHashMap<BlockId, Columns>,
 }
 
 #[derive(Default)]
 struct Columns {
-    /// In the order of the arguments; `None` for what is gone.
+    /// In the order of the arguments; `None` for removed ones.
     all: Vec<Option<(BlockId, Vec<Src>)>>,
     of: FxHashMap<BlockId, usize>,
     /// Some phi lacks an argument.
@@ -155,7 +155,8 @@ impl Edges {
         self.columns.entry(b).or_insert_with(|| Columns::new(func, b))
     }
 
-    /// No block would need two values for one phi of `to` when `sources` go there instead of to `through`.
+    /// Whether `sources` can branch to `to` instead of `through`, without a block that would need two values for one
+    /// phi of `to`.
     fn phis_admit(&mut self, func: &Function, to: BlockId, through: BlockId, sources: &[BlockId]) -> bool {
         if func.block(to).phis.is_empty() {
             return true;
@@ -166,7 +167,7 @@ impl Edges {
         !columns.incomplete && both.iter().all(|from| columns.get(*from) == columns.get(through))
     }
 
-    /// `sources` go to `to`, past `through`.
+    /// Redirects `sources` from `through` to `to`.
     fn lead_past(&mut self, func: &Function, through: BlockId, to: BlockId, sources: Vec<BlockId>) {
         self.all.remove(&(to, through));
         if !func.block(to).phis.is_empty() {
@@ -188,7 +189,7 @@ impl Edges {
         }
     }
 
-    /// Gives the phis their arguments.
+    /// Writes the arguments of the phis.
     fn finish(self, func: &mut Function) {
         let mut columns: Vec<(BlockId, Columns)> = self.columns.into_iter().collect();
         columns.sort_unstable_by_key(|(b, _)| *b);
@@ -201,11 +202,11 @@ impl Edges {
     }
 }
 
-/// Joins blocks with their only successors that have no other predecessor.
+/// Merges blocks with their only successor, if it has no other predecessor.
 pub fn merge_chains(func: &mut Function) {
     let cfg = Cfg::new(func);
     let mut merged = vec![false; func.blocks.len()];
-    // A block that was joined: where its contents are.
+    // For each merged block, the block that contains its instructions.
     let mut home: Vec<BlockId> = (0..func.blocks.len() as u32).map(BlockId).collect();
     let mut replaced = Replacements::new(func);
     for &b in &cfg.order {
@@ -246,7 +247,7 @@ pub fn merge_chains(func: &mut Function) {
     replaced.apply(func, &cfg);
 }
 
-/// Puts what `resolve` gives for the argument that comes from `from` into every phi of `b`.
+/// Replaces, in every phi of `b`, the argument from `from` by the arguments that `resolve` returns for it.
 pub fn arguments_from(func: &Function, b: BlockId, from: BlockId) -> Vec<Src> {
     let of = |phi: &crate::ori::ir::Phi| {
         phi.args.iter().find(|(pred, _)| *pred == from).map_or(Src::UNDEF, |(_, src)| *src)
