@@ -1,11 +1,11 @@
-//! Scheduling before allocation: the order of instructions in SSA form decides what is live together.
+//! Scheduling before allocation: the order of instructions in SSA form determines which values are live together.
 //!
-//! A list scheduler per block, from the bottom up, so that the exact number of live lanes is known at every
-//! step: what is below is placed, what it reads and is defined above is live. While registers last it places
-//! what has waited long enough for its users' sake, those in later blocks included, and lies deepest, which
-//! floats long-latency loads up and together; when they run short it places what ends the most ranges. How
-//! many registers are short is a matter of the whole function: the most that any block needs in its original
-//! order, or what occupancy does not notice.
+//! A list scheduler for each block, from the bottom up, so that the exact number of live lanes is known at every step:
+//! the values that placed instructions read, and that are defined above, are live. While there are enough registers, it
+//! places the deepest instruction whose result is not needed too soon, including by later blocks. This moves
+//! long-latency loads up and together. When registers become scarce, it places the instruction that ends the most live
+//! ranges. The limit is determined for the whole function: the maximum that any block needs in its original order, or
+//! the number that does not reduce the occupancy.
 //!
 //! Before and after: SSA form. Only the order within blocks changes.
 
@@ -25,24 +25,24 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use ties::Tie;
 
-/// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
+/// Registers that are counted but hold no value: the stack pointer, and those that the hardware takes.
 const NOT_LIVE: u32 = 3;
-/// Predicates that may be live together: one is left for allocation to move.
+/// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;
-/// Candidates that one step looks at, nearest to the end of the original order first.
+/// The number of candidates that one step examines, those nearest to the end of the original order first.
 const WINDOW: usize = 48;
-/// Where registers are short, it also looks at the latest of those that became candidates, so that one expression comes
-/// after another where there are more expressions than that.
+/// Where registers are scarce, a step also examines this number of the most recent candidates, so that one expression
+/// follows another even if there are more expressions than that.
 const LATEST: usize = 48;
 
-/// What is known of a function whose instructions are to be ordered, for as many orders as are asked for.
+/// Data about a function whose instructions are ordered, for any number of orders.
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     lanes: Lanes,
     latencies: Latencies,
-    /// Registers that cost no occupancy.
+    /// The number of registers that do not reduce the occupancy.
     free: u32,
-    /// What a block has where blocks differ, and the most of them.
+    /// The number of registers of each block if blocks differ, and the maximum.
     counts: Option<Counts>,
     most: u32,
 }

@@ -135,7 +135,7 @@ impl Held {
     /// The predicate of an integer.
     pub(super) fn predicate(self) -> Held {
         self.steps(Content::predicate, |s| match s {
-            // The integer of a predicate again.
+            // The integer of a predicate is converted back.
             Steps { to_integer: true, .. } => Some(Steps { to_integer: false, ..s }),
             Steps { to_predicate: false, .. } => Some(Steps { to_predicate: true, ..s }),
             _ => None,
@@ -172,7 +172,7 @@ pub(super) fn offset(reg: Reg, by: u8) -> Result<Reg, String> {
     Ok(Reg { index: index as u8, ..reg })
 }
 
-/// A run's first register is a multiple of its width rounded up to a power of two, at most 4.
+/// Checks that a run's first register is a multiple of its width rounded up to a power of two, at most 4.
 pub(super) fn aligned(reg: Reg, file: File, width: u8) -> Result<(), String> {
     let align = match width {
         0 | 1 => 1,
@@ -193,7 +193,7 @@ pub(super) fn words(size: MemSize) -> u8 {
     }
 }
 
-/// The frame words of an access to spilled values, which must be in their part of the frame and aligned.
+/// The frame words of an access to spilled values. They must be in the spill area of the frame, and aligned.
 pub(super) fn spill_words(
     frame: &Frame,
     size: MemSize,
