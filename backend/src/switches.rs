@@ -1,38 +1,39 @@
-//! Which optional parts of the compiler run: its phases, and steps of what comes before and after them.
+//! Which optional parts of the compiler run: phases, and steps before and after the phases.
 //!
-//! What is left out makes slower code or more of it, never wrong code.
+//! Disabling a part makes the code slower or longer, but never wrong.
 
 use crate::phases::PHASES;
 use std::fmt;
 
-/// A step that is no phase.
+/// An optional step that is not a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Small functions take the place of their calls.
+    /// Replace calls of small functions by their bodies.
     InlineFunctions,
-    /// Constants that instructions cannot read are loaded before loops.
+    /// Load constants that instructions cannot read before loops.
     HoistConstants,
-    /// Targets whose arithmetic reads no constant bank keep constants in uniform registers.
+    /// Keep constants in uniform registers, on targets whose arithmetic cannot read constant banks.
     UniformConstants,
-    /// The order of instructions before registers are allocated.
+    /// Schedule instructions before register allocation.
     PreSched,
-    /// Where values go to memory, orders that keep fewer of them live are tried.
+    /// If values spill, try instruction orders with fewer live values.
     RetrySpills,
-    /// Where fewer warps fit than an order was meant for, orders for fewer registers are tried.
+    /// If fewer warps fit than an order was made for, try orders for fewer registers.
     RetryOccupancy,
-    /// Values that a copy joins share registers.
+    /// Assign the same register to values that a copy joins.
     Coalesce,
-    /// Values take any register of a unit that is taken anyway, and late readers keep theirs.
+    /// Let values take any register of an allocation unit that is in use anyway, so that registers are not overwritten
+    /// while late reads are pending.
     WholeUnits,
-    /// Constants and cheap values are made again instead of being kept in memory.
+    /// Recompute constants and cheap values instead of spilling them.
     Remat,
-    /// The order of instructions with registers.
+    /// Schedule instructions after register allocation.
     PostSched,
 }
 
 use Step::*;
 
-/// Names are ptxas's where it has a phase for the work.
+/// A step has the name of the phase of ptxas that does the same work, if there is one.
 const STEPS: [(Step, &str); 10] = [
     (InlineFunctions, "InlineFunctions"),
     (HoistConstants, "OriHoistInvariantsLate"),
@@ -46,15 +47,15 @@ const STEPS: [(Step, &str); 10] = [
     (PostSched, "AdvancedPhasePostSched"),
 ];
 
-/// Stands for all of them.
+/// The name for all of them.
 const ALL: &str = "all";
-/// Between a name and the number of a run.
+/// Separates a name from the number of a run.
 const RUN: char = '#';
-/// The bit of the first step; those of the phases come before.
+/// The bit of the first step; the bits of the phases come before it.
 const FIRST_STEP: usize = 64;
 const _: () = assert!(PHASES.len() <= FIRST_STEP && FIRST_STEP + STEPS.len() <= 128);
 
-/// A choice of the optional parts.
+/// A selection of the optional parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Switches {
     /// A bit per phase, by its index in [`PHASES`], and per step.
@@ -62,7 +63,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Everything runs.
+    /// All parts are enabled.
     pub const ALL_ON: Switches = Switches { off: 0 };
 
     /// Whether the phase at an index of [`PHASES`] runs.
@@ -70,13 +71,13 @@ impl Switches {
         self.off >> phase & 1 == 0
     }
 
-    /// Whether a step is taken.
+    /// Whether a step is enabled.
     pub fn takes(self, step: Step) -> bool {
         self.off >> (FIRST_STEP + step as usize) & 1 == 0
     }
 
-    /// Reads a list of `-NAME` and `+NAME`, which leave out and put back, in their order. `NAME#2` is the second run of a
-    /// phase that runs more than once, and `all` everything that can be left out.
+    /// Reads a list of `-NAME` and `+NAME`, which disable and enable parts, in this order. `NAME#2` is the second run
+    /// of a phase that runs more than once, and `all` stands for all optional parts.
     ///
     /// # Errors
     /// Says which name is wrong, and lists the right ones.
@@ -101,7 +102,7 @@ impl fmt::Debug for Switches {
     }
 }
 
-/// The names that [`Switches::parse`] knows, each with how often it runs.
+/// The names that [`Switches::parse`] accepts, each with the number of its runs.
 pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     let optional = PHASES.iter().enumerate().filter(|(_, phase)| phase.level > 0);
     let first = optional.filter(|(i, phase)| PHASES[..*i].iter().all(|earlier| earlier.name != phase.name));
@@ -109,7 +110,7 @@ pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     phases.chain(STEPS.map(|(_, name)| (name, 1)))
 }
 
-/// Everything that can be left out, one at a time: runs of phases, and steps.
+/// Every selection in which a single part is disabled: a run of a phase, or a step.
 pub fn singles() -> Vec<(String, Switches)> {
     let one = |(name, count): (&str, usize)| -> Vec<String> {
         match count {

@@ -1,8 +1,8 @@
-//! The targets as data: one row per SM, and nothing else compares SM numbers.
+//! The targets as data: one row per SM. No other code compares SM numbers.
 //!
-//! What a machine instruction looks like on a target is in the tables of `sass`; whether there is one at all is
-//! asked of them too ([`crate::emit::encodes`]). Here is the rest: what one multiprocessor holds, where the driver
-//! puts its words, and what the cubin says of the hardware.
+//! The tables of `sass` describe the machine instructions of a target, and whether an instruction exists
+//! ([`crate::emit::encodes`]). This file contains the rest: the resources of a multiprocessor, the offsets of the
+//! driver's words, and properties of the hardware that the cubin states.
 //!
 //! Sources: the table "Technical Specifications per Compute Capability" of the CUDA Programming Guide (limits; those of
 //! sm_88, which it does not list, follow the generation's other members); the occupancy chapter of the Best
@@ -18,42 +18,44 @@ pub struct Target {
     pub sm: u16,
     pub limits: Limits,
     pub driver: &'static DriverWords,
-    /// Where user shared memory starts in the block's window.
+    /// The offset of user shared memory in the block's window.
     pub shared_base: u32,
-    /// Blocks form clusters. Shared addresses carry the rank of the block in its cluster in their top byte.
+    /// Blocks can form clusters. Shared addresses have the rank of the block in its cluster in their top byte.
     pub clusters: bool,
-    /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
+    /// `LDC` loads R1 from the constant bank, instead of `MOV`.
     pub loads_stack_pointer: bool,
-    /// A barrier that a function has taken from its caller is cleared once more before the function sets it.
+    /// A barrier that a function has saved for its caller is cleared again before the function sets it.
     pub clears_barriers_twice: bool,
     /// Sparse products require metadata whose positions ascend within each group of four.
     pub ordered_metadata: bool,
-    /// `.f64` products with 16 rows are one operation; elsewhere they are composed of products with eight rows.
+    /// `.f64` products with 16 rows are one operation; on other targets they are composed of products with eight rows.
     pub tall_double_products: bool,
-    /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
+    /// The number of idle loads of shared memory before a copy to it that follows other users of the memory unit.
     pub loads_before_copies: u8,
-    /// The same before an arrival at a barrier object after copies; such a function has three before copies too.
+    /// The same before an arrival at an mbarrier object after copies; such a function also has three idle loads before
+    /// copies.
     pub loads_before_arrivals: u8,
-    /// `%nwarpid` where it is a constant; else a special register has it.
+    /// `%nwarpid` if it is a constant; on other targets a special register contains it.
     pub warp_slots: Option<u32>,
-    /// Textures and surfaces have their handle in uniform registers rather than in a constant.
+    /// The handles of textures and surfaces are in uniform registers, instead of constants.
     pub uniform_handles: bool,
     /// Which barriers of the block are `.DEFER_BLOCKING`.
     pub deferred_barriers: DeferredBarriers,
-    /// Votes and matches of all threads have a predicate as result. Elsewhere ptxas compares the masks of threads.
+    /// Votes and matches of all threads have a predicate result. On other targets, ptxas compares thread masks.
     pub predicate_votes: bool,
-    /// ptxas counts on all threads that set a convergence barrier to be together after it, and branches by uniform predicates.
+    /// ptxas assumes that all threads which set a convergence barrier are together after it, and branches on uniform
+    /// predicates.
     pub certain_meetings: bool,
-    /// Threads of a warp come together before an aligned arrival at a barrier of the block.
+    /// Threads of a warp converge before an aligned arrival at a barrier of the block.
     pub joins_arrivals: bool,
-    /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
+    /// Driver functions read textures with derivatives if there is no machine instruction for it.
     pub driver_gradients: bool,
-    /// Functions of the driver copy from global memory into the shared memory of other blocks of a cluster.
+    /// Driver functions copy from global memory into the shared memory of other blocks of a cluster.
     pub driver_copies: bool,
-    /// Textures choose a level where none is given, in programs that draw nothing too.
+    /// Textures select a level automatically if none is given, even in compute programs.
     pub own_texture_levels: bool,
-    /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
-    /// fewer exist; ptxas was seen to use 52.
+    /// The number of uniform registers that code may use, without URZ. From sm_100 on the encoding has room for 255,
+    /// but fewer exist; ptxas was observed to use 52.
     pub uniform_registers: u8,
     pub cubin: Cubin,
 }
@@ -61,12 +63,12 @@ pub struct Target {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeferredBarriers {
     None,
-    /// Those that all threads of a warp come to together, and all that reduce.
+    /// Barriers that all threads of a warp reach together, and all reductions.
     Aligned,
     All,
 }
 
-/// What one multiprocessor holds.
+/// The resources of one multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     pub warps: u32,

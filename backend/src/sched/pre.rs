@@ -49,9 +49,9 @@ pub(crate) struct Plans {
 
 /// Orders of the instructions of some blocks.
 pub(crate) struct Order {
-    /// From the last instruction to the first, by their places in the function before.
+    /// The instructions of each block from the last to the first, by their index in the original function.
     blocks: Vec<(BlockId, Vec<u32>)>,
-    /// How many registers it is meant for.
+    /// The number of registers that the order was made for.
     meant: u32,
 }
 
@@ -71,9 +71,9 @@ impl Plans {
         }
     }
 
-    /// An order for the instructions of every block of `func`, for which the plans were made. `max_registers` bounds the
-    /// general registers as ptxas counts them; zero asks for as few as can be. Where the function changes how many there
-    /// are, it bounds blocks with the most, and others in proportion.
+    /// Orders the instructions of every block of `func`, for which the plans were made. `max_registers` is the limit
+    /// for general registers as ptxas counts them; zero requests as few as possible. If the function changes its number
+    /// of registers, the limit applies to blocks with the largest number, and to other blocks in proportion.
     pub(crate) fn order(&mut self, func: &Function, max_registers: u32, checkpoint: &dyn Fn()) -> Order {
         let Plans { plans, lanes, latencies, free, counts, most } = self;
         let held = |b: BlockId| {
@@ -106,7 +106,7 @@ impl Order {
         self.blocks == other.blocks
     }
 
-    /// Orders the instructions of the function for which it was made.
+    /// Applies the order to the function for which it was made.
     pub(crate) fn apply(&self, func: &mut Function) {
         for (b, order) in &self.blocks {
             let block = func.block_mut(*b);
@@ -117,26 +117,27 @@ impl Order {
     }
 }
 
-/// Live registers that cost no more occupancy than `need` does. `free` cost none.
+/// The number of live registers that does not reduce the occupancy below that of `need`. `free` registers never reduce
+/// it.
 fn affordable(need: u32, free: u32) -> u32 {
     (need + NOT_LIVE).max(free).next_multiple_of(REGISTER_UNIT) - NOT_LIVE
 }
 
-/// An order of a block, from the last instruction to the first, and the most that is live in it.
+/// An order of a block, from the last instruction to the first, and the maximum that is live in it.
 type Ordered = (Vec<u32>, Count);
 
-/// What is known of a block before its limit is.
+/// Data about a block that does not depend on its limit.
 struct Plan {
     block: BlockId,
-    /// Values live at the end.
+    /// The values that are live at the end.
     end: Vec<u32>,
     ties: Vec<Tie>,
     original: Count,
-    /// Once asked for.
+    /// Computed on first use.
     graph: Option<Graph>,
-    /// Once asked for: the order that keeps the fewest values live, where it beats the original one.
+    /// Computed on first use: the order with the fewest live values, if it is better than the original one.
     narrow: Option<Option<Ordered>>,
-    /// Whether that one counts.
+    /// Whether that order counts.
     is_tight: bool,
 }
 
@@ -179,13 +180,13 @@ impl Plan {
         (order, peak)
     }
 
-    /// Registers that some order does with. Up to `enough` the original one is as good.
+    /// The number of registers that the narrowest order needs. Up to `enough`, the original order is as good.
     fn need(&mut self, func: &Function, lanes: &mut Lanes, latencies: &mut Latencies, enough: u32) -> u32 {
         let original = self.original;
         self.is_tight = original.general + NOT_LIVE > enough;
         if self.is_tight && self.narrow.is_none() {
             let mut fewest = self.attempt(func, lanes, latencies, Limits::FEWEST);
-            // Nothing can be done about most values where that hardly helps, unless fences keep them apart from their readers.
+            // A search is not worthwhile if it hardly helps, unless fences separate most values from their readers.
             let is_stuck =
                 fewest.1.general + NOT_LIVE > enough && fewest.1.general > original.general * 7 / 8;
             if is_stuck && self.has_fence(func, lanes, latencies) {
@@ -218,7 +219,7 @@ impl Plan {
         if func.block(self.block).insts.len() < 3 {
             return None;
         }
-        // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
+        // If nothing fits, steps exceed the limits, so later attempts get smaller limits at once.
         let within = |general: u32, predicates: u32, depth_first: bool| Limits {
             general,
             predicates,
@@ -235,7 +236,8 @@ impl Plan {
             Limits { fences_last: true, ..within(limit * 7 / 8, PREDICATES - 1, false) },
             Limits { fences_last: true, ..within(limit * 3 / 4, PREDICATES - 2, true) },
         ];
-        // The first that fits, else that with the least too many. A predicate without a register takes a general one.
+        // The first order that fits, otherwise the one with the smallest excess. A predicate without a register takes a
+        // general one.
         let excess =
             |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
         let mut best: Option<(Vec<u32>, u32)> = None;
@@ -260,14 +262,15 @@ impl Plan {
     }
 }
 
-/// What an order may use. Where nothing fits, it uses more.
+/// The limits of an order. If nothing fits, the order exceeds them.
 #[derive(Clone, Copy)]
 struct Limits {
     general: u32,
     predicates: u32,
-    /// Where registers are short, one expression comes after another rather than what has waited longest.
+    /// Where registers are scarce, finish one expression before the next, rather than placing the candidate that has
+    /// waited longest.
     depth_first: bool,
-    /// What needs not wait for a fence comes before it, among the loads that do.
+    /// Among loads that must precede a fence, place those last that depend on the fewest fences.
     fences_last: bool,
 }
 
@@ -281,17 +284,17 @@ struct Scheduler<'a> {
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
     limits: Limits,
-    /// Per instruction: what it would add to what is live now.
+    /// For each instruction: the change in live values if it is placed now.
     changes: Vec<Change>,
-    /// Per instruction: later ones that depend on it and are not placed.
+    /// For each instruction: the number of later instructions that depend on it and are not placed.
     waiting: Vec<u32>,
-    /// Per instruction: the cycle, counted from the end of the block, at which its users have waited enough.
+    /// For each instruction: the cycle, counted from the end of the block, at which its users have waited long enough.
     earliest: Vec<u32>,
-    /// Instructions all of whose users are placed, by descending place in the original order.
+    /// Instructions whose users are all placed, by descending original index.
     ready: Vec<u32>,
-    /// Per instruction: how many were placed when it became ready.
+    /// For each instruction: the number of placed instructions when it became ready.
     since: Vec<u32>,
-    /// Instructions as they became ready, those among them that are placed included.
+    /// Instructions in the order in which they became ready, including placed ones.
     latest: Vec<u32>,
     placed: Vec<bool>,
 }
@@ -316,7 +319,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The instructions from the last to the first.
+    /// Returns the instructions from the last to the first.
     fn run(mut self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.insts.len());
         let mut cycle = 0;
@@ -338,7 +341,7 @@ impl<'a> Scheduler<'a> {
                     self.latest.push(before);
                 }
             }
-            // What becomes no instruction takes no time.
+            // Operations that emit no instruction take no time.
             cycle += u32::from(!matches!(self.insts[i as usize].op, Op::Pack | Op::Copy));
         }
         order
@@ -361,7 +364,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The next instruction.
+    /// Chooses the next instruction.
     fn choose(&self, cycle: u32) -> Option<u32> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
@@ -375,11 +378,11 @@ impl<'a> Scheduler<'a> {
             let relief = general + predicates;
             let fences = if self.limits.fences_last { self.graph.fences[i as usize] } else { 0 };
             let last = Reverse(fences);
-            // Smaller is better: what must not be done, then relief where registers are short, else no waiting,
+            // Smaller is better: first forbidden choices, then relief where registers are scarce, otherwise no waiting,
             // free relief, and depth.
             let pressed = if tight { relief } else { 0 };
             if tight && self.limits.depth_first {
-                // What the last one read, so that expressions stay together.
+                // Prefer the operands of the last instruction, so that expressions stay together.
                 return (last, !fits, pressed, 0, 0, Reverse(self.since[i as usize]));
             }
             (last, !fits, pressed, stall, relief.min(0), Reverse(self.graph.depth[i as usize]))
