@@ -1,6 +1,6 @@
-//! Instructions of a whole warp where only some of its lanes come.
+//! Finds instructions of a whole warp that only some of its lanes reach.
 //!
-//! Only what constants prove is reported: conditions on `%laneid`, on `%tid.x` in blocks that are at least a warp
+//! Only cases that constants prove are reported: conditions on `%laneid`, on `%tid.x` in CTAs that are at least a warp
 //! wide, and on the elected thread.
 
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
     let graph = flow.graph();
     let mut masked = Vec::new();
-    // Lanes that come to some place of an instruction: threads with the same mask may be at several.
+    // The lanes that reach an instruction at any position: threads with the same mask may be at several positions.
     let mut present: FxHashMap<(Opcode, u32), u32> = FxHashMap::default();
     for block in graph.reached_blocks() {
         for instr in flow.landmarks(block) {
@@ -99,10 +99,10 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
     });
 }
 
-/// How many branches above a block are looked at before it is taken to be below one.
+/// The number of branches above a block that are examined; if there are more, the block counts as divergent.
 const ABOVE: usize = 64;
 
-/// Whether a block is below a branch whose sides meet only after it: a cheap look before the analyses.
+/// Whether a block is below a branch whose arms meet only after the block: a cheap test before the analyses.
 fn may_be_parted(flow: &Flow<'_>, block: BlockId) -> bool {
     let mut above = block;
     for _ in 0..ABOVE {
@@ -131,7 +131,7 @@ fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnos
 /// An instruction with a constant member mask.
 struct Masked {
     mask: u32,
-    /// Lanes of the mask that cannot execute it.
+    /// The lanes of the mask that cannot execute it.
     absent: u32,
     split: Option<Split>,
     is_guarded: bool,
@@ -192,7 +192,7 @@ fn lanes(mask: u32) -> String {
     text
 }
 
-/// The last operand of a statement; all of it where the text is unusual.
+/// The range of the last operand of a statement; if the text is unusual, the whole statement.
 fn last_operand(text: &str, statement: TextRange) -> TextRange {
     let all = text[statement].trim_end_matches(';').trim_end();
     match all.rfind([',', ' ', '\t', '\n']) {

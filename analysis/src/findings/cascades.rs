@@ -1,7 +1,7 @@
-//! Findings that only repeat another one of their statement in other words.
+//! Removes findings that only repeat another finding of their statement in other words.
 //!
-//! Checks are independent of each other, and a statement may be judged by any of them. Where one
-//! mistake makes several of them speak, the one that comes nearest to it stays.
+//! Checks are independent of each other, and several may report the same statement. If one mistake causes several
+//! findings, the most specific one is kept.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -23,13 +23,13 @@ use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
 use crate::scope::split_number;
 use crate::syntax_errors::UNEXPECTED;
 
-/// Findings of a statement that are compared with each other.
+/// The number of findings of a statement that are compared with each other.
 const COMPARED: usize = 16;
 
-/// Bytes between findings that may be of one declaration.
+/// The maximum distance in bytes between findings of one declaration.
 const NEAR: TextSize = TextSize::new(256);
 
-/// Leaves out what follows from other findings, which are in text order.
+/// Removes findings that follow from other findings. The findings are in text order.
 pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     if findings.len() < 2 {
         return;
@@ -44,7 +44,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
         for (index, one) in group.iter().enumerate() {
             let follows = |other: &Diagnostic| other.severity == Severity::Error && follows(one, other);
             kept[first + index] = !group.iter().enumerate().any(|(at, other)| {
-                // Of two equals the first stays.
+                // Of two equal findings, the first one stays.
                 at != index && follows(other) && (at < index || !self::follows(other, one))
             });
         }

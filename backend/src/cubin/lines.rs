@@ -100,7 +100,7 @@ impl Lines {
             }
             program.start(i);
             let mut last = None;
-            // Line 0 is no line: what precedes it goes on.
+            // Line 0 means that the location has no line; the previous line continues.
             let has_line = |place: &u32| self.places.get(*place as usize).is_none_or(|place| place.line > 0);
             for row in rows {
                 if let Some(place) = row.place.filter(has_line).filter(|&place| last != Some(place)) {
@@ -113,9 +113,9 @@ impl Lines {
         program.finish()
     }
 
-    /// Adds a row for a place, after one for each call that it is inlined at.
+    /// Adds a row for a location, after one row for each call at which it is inlined.
     fn row(&self, program: &mut Program, at: u64, place: u32) {
-        // A place is inlined at an earlier one, so this ends.
+        // A location is inlined at an earlier one, so this ends.
         let mut calls = Vec::new();
         let mut next = place;
         while let Some(inlined) = self.places.get(next as usize).and_then(|place| place.inlined)
@@ -143,8 +143,8 @@ impl Lines {
         program.row(at, file, line, context.unwrap_or((0, 0)))
     }
 
-    /// The section with the PTX text. In objects its name has a hash, so that it is distinct from that of other
-    /// objects.
+    /// The name of the section with the PTX text. In objects it contains a hash, so that it differs from the names in
+    /// other objects.
     pub(super) fn text_name(&self, relocatable: bool) -> String {
         if !relocatable {
             return TEXT_SECTION.to_owned();
@@ -156,7 +156,7 @@ impl Lines {
         format!("{TEXT_SECTION}.{hash}")
     }
 
-    /// `.nv_debug_line_sass`. In objects it names the section of the text.
+    /// `.nv_debug_line_sass`. In objects it names the section with the PTX text.
     pub(super) fn machine(&self, code_bytes: &[u64], relocatable: bool) -> Section {
         let text = File { number: 1, name: self.text_name(relocatable), ..File::default() };
         let files = if relocatable { &[text][..] } else { &[] };
@@ -176,12 +176,12 @@ impl Lines {
     }
 }
 
-/// A program under construction, and the state of the machine.
+/// A line number program under construction, with the state of its machine.
 struct Program {
     bytes: Vec<u8>,
     header_end: usize,
     relocs: Vec<Reloc>,
-    /// Rows for the places of calls in this sequence.
+    /// The rows of the call locations in this sequence.
     calls: Vec<(u32, u32)>,
     rows: u32,
     address: u64,
@@ -192,7 +192,7 @@ struct Program {
 
 impl Program {
     fn new(files: &[File]) -> Self {
-        // Length, version and length of the header come last.
+        // The length, the version and the length of the header are written at the end.
         let mut bytes = vec![0; 10];
         bytes.extend(HEADER);
         let none = File::default();
@@ -258,7 +258,7 @@ impl Program {
         self.file = u32::MAX;
     }
 
-    /// Adds a row; its number in the sequence.
+    /// Adds a row and returns its number in the sequence.
     fn row(&mut self, at: u64, file: u32, line: u32, context: (u32, u32)) -> u32 {
         // No instruction precedes the first row.
         let at = if self.rows == 0 { 0 } else { at };
@@ -293,13 +293,13 @@ impl Program {
         self.rows
     }
 
-    /// NVIDIA's readers take the number for a signed one; written as such it is the same to all.
+    /// NVIDIA's readers interpret the number as signed. It is written so that all readers get the same value.
     fn advance(&mut self, bytes: u64) {
         self.bytes.push(ADVANCE_PC);
         signed(&mut self.bytes, bytes as i64);
     }
 
-    /// Ends a sequence at this byte of the code.
+    /// Ends a sequence at this byte offset of the code.
     fn end(&mut self, at: u64) {
         self.advance(at - self.address);
         self.extended(END_SEQUENCE, &[]);
@@ -316,12 +316,12 @@ impl Program {
     }
 }
 
-/// Bytes that ptxas leaves after the file table of a header with directories.
+/// The number of bytes that ptxas writes after the file table of a header with directories.
 const PADDING: usize = 4;
-/// Files have numbers, and what lies between is written too.
+/// The maximum file number. Files with numbers in between are written too.
 const MOST_FILES: u32 = 1 << 16;
 
-/// The operation that advances both and adds a row, if there is one.
+/// The opcode that advances line and address and adds a row, if there is one.
 fn special(lines: i64, bytes: u64) -> Option<u8> {
     let range = LINE_BASE..LINE_BASE + LINE_RANGE;
     if !range.contains(&lines) || bytes == 0 || bytes > 17 {
