@@ -1,8 +1,8 @@
-//! The module as a whole: header, symbols, and what declarations say about each other.
+//! The module as a whole: header, symbols, and the agreement of declarations.
 //!
-//! [`module`] is one value for the whole file, built from what each item declares. Bodies do not read it as a
-//! whole: they ask [`header`] and [`global`], one name at a time, so that a change to one declaration touches
-//! only the items that mention it.
+//! [`module`] is one value for the whole file, built from the declarations of all items. Bodies do not read it as a
+//! whole: they ask [`header`] and [`global`] for one name at a time, so that a changed declaration affects only the
+//! items that mention it.
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
@@ -88,25 +88,25 @@ declare_lint! {
 pub struct Header {
     pub version: Option<PtxVersion>,
     pub target: TargetDecl,
-    /// 64 or 32; 64 where the file does not say, since nothing else is assembled any more.
+    /// 64 or 32; 64 if the file does not state it, because assemblers no longer support 32.
     pub address_size: u8,
 }
 
 impl Header {
-    /// The language version, the newest one where it is missing.
+    /// The language version; the newest one if it is missing.
     pub fn version_or_newest(&self) -> PtxVersion {
         self.version.unwrap_or(PtxVersion::NEWEST)
     }
 }
 
-/// The first of each header directive wins.
+/// If a header directive appears several times, the first one counts.
 #[salsa::tracked]
 pub fn header(db: &dyn Db, file: SourceFile) -> Header {
     let mut header = Header { version: None, target: TargetDecl::default(), address_size: 64 };
     let mut address_size = None;
     let mut target = None;
     for part in parts(db, file) {
-        // Headers appear first; asking every item of a large file would read them all.
+        // Header directives are at the start; reading every item of a large file would be slow.
         if !may_precede_header(part.kind(db)) {
             break;
         }
@@ -128,13 +128,13 @@ fn may_precede_header(kind: ItemKind) -> bool {
     !kind.is_function() && kind != ItemKind::Variable
 }
 
-/// The target in effect: the one asked for, else the file's own.
+/// The target in effect: the one that the options select, otherwise the file's own.
 #[salsa::tracked(returns(copy))]
 pub fn effective_target(db: &dyn Db, file: SourceFile) -> Option<Sm> {
     Options::get(db).target(db).or(header(db, file).target.sm)
 }
 
-/// What code is made for: the architecture asked for, else the target in effect.
+/// The architecture that code is generated for: the one that the options select, otherwise the target in effect.
 #[salsa::tracked(returns(copy))]
 pub fn architecture(db: &dyn Db, file: SourceFile) -> Option<Sm> {
     Options::get(db).architecture(db).or(effective_target(db, file))
@@ -146,11 +146,11 @@ pub struct Module {
     pub env: Arc<Env>,
     pub names: FxHashMap<SmolStr, Named>,
     pub registers: Box<[RegisterDecl]>,
-    /// Where each variable of `env` is declared: the item and which of its names.
+    /// For each variable of `env`, its declaration: the item, and the index among the item's names.
     pub variable_items: Box<[DeclaredName]>,
-    /// Where each function is declared: its definition, or else its first declaration.
+    /// For each function, its definition or, without a definition, its first declaration.
     pub function_items: Box<[DeclaredName]>,
-    /// Second names of functions, `.alias`, and what they stand for.
+    /// Aliases of functions, each with the function that it names.
     pub aliases: Box<[(SmolStr, SmolStr)]>,
     /// The parameters of the functions of `env`, as declared.
     pub shapes: Box<[Arc<Shapes>]>,

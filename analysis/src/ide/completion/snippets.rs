@@ -1,11 +1,11 @@
-//! Texts of several statements, with places to fill in.
+//! Snippets of several statements, with placeholders.
 
 use ptx_isa::Gate;
 
 use super::{Collector, Rank, Setting};
 use crate::ide::CompletionKind;
 
-/// A text in the snippet syntax of the protocol. Each declares the registers that it uses in a block of its own.
+/// A snippet in the syntax of the protocol. Each declares the registers that it uses in its own block.
 pub(super) struct Snippet {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct Snippet {
     pub(super) text: &'static str,
 }
 
-/// In a file without text.
+/// Snippets for an empty file.
 pub(super) const FILES: &[Snippet] = &[Snippet {
     name: "module",
     about: "module with a kernel in which each thread has an element",
@@ -198,7 +198,7 @@ pub(super) fn offer(out: &mut Collector, setting: &Setting, snippets: &[Snippet]
     }
 }
 
-/// The text with the suggestions in the places.
+/// The text with the suggestions in place of the placeholders.
 pub(super) fn expanded(text: &str) -> String {
     let mut suggestions: Vec<(char, &str)> = Vec::new();
     let mut out = String::new();
