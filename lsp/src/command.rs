@@ -36,7 +36,7 @@ enum Command {
     Manual(manual::Arguments),
 }
 
-/// Runs the server, or what the process's arguments ask for.
+/// Runs the server, or the subcommand that the process's arguments name.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command: Some(Command::Dump(arguments)), .. }) => dump::main(&arguments, USAGE),
