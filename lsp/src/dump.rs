@@ -1,4 +1,4 @@
-//! `ptx-lsp dump`: what a stage makes of a file.
+//! `ptx-lsp dump`: prints the output of one stage of the analysis or compiler for a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ pub struct Arguments {
     file: PathBuf,
 }
 
-/// Prints the stage. `failed` is the exit status where there is none.
+/// Prints the stage. `failed` is the exit status if the stage has no output.
 pub fn main(arguments: &Arguments, failed: u8) -> ExitCode {
     match run(arguments) {
         Ok(text) => terminal::print_and_exit("ptx-lsp dump", &text, failed),

@@ -1,4 +1,4 @@
-//! The disassembler and assembler as a command.
+//! The command `sass`: the disassembler and assembler.
 
 pub(crate) mod tool;
 
@@ -68,7 +68,7 @@ enum Command {
     },
 }
 
-/// How it prints; without any of these as `cuobjdump -sass`.
+/// The output formats. Without any of these options, the format of `cuobjdump -sass`.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Styles {
@@ -110,7 +110,7 @@ pub fn main() -> ExitCode {
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that has seen enough (`| head`) is not an error.
+        // A reader of the output that stops early (`| head`) is not an error.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             terminal::say(message);
@@ -123,7 +123,7 @@ fn generation(arch: &str) -> Result<Sm, String> {
     Sm::parse(arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
 }
 
-/// Reads a number of MiB as bytes.
+/// Parses a number of MiB. Returns bytes.
 fn mebibytes(number: &str) -> Result<u64, String> {
     let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20));
     bytes.ok_or_else(|| format!("'{number}' is not a number of MiB"))
