@@ -188,7 +188,7 @@ mod tests {
         }
         let page = page("k", &all, None);
         assert!(!page.contains("<script") && page.contains("Content-Security-Policy"));
-        for text in ["registers allocated", "today", "issue cycles", "lane 5"] {
+        for text in ["registers allocated", "current", "issue cycles", "lane 5"] {
             assert!(page.contains(text), "no {text}");
         }
         for number in ["NaN", "inf"] {

@@ -110,14 +110,14 @@ fn chart(
     let own = at(axis.today);
     let (x, y) = (plot.x(f64::from(axis.today).min(plot.most.0)), plot.y(own));
     canvas.line("limit", (x, plot.bottom()), (x, y));
-    let tip = format!("today: {} {}, {own:.0}%", axis.today, axis.unit);
+    let tip = format!("current: {} {}, {own:.0}%", axis.today, axis.unit);
     canvas.shape("circle", "hot", &format!("cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\""), &tip);
     let is_right = x > plot.left + plot.width / 2.0;
     let class = if is_right { "bold halo end" } else { "bold halo" };
     // The curve may run above the point, but there is room beside it.
     let y = if own > 60.0 { y + 18.0 } else { y - 10.0 };
     let side = if is_right { -8.0 } else { 8.0 };
-    canvas.text(class, x + side, y, format!("today: {}, {own:.0}%", amount(axis, axis.today)));
+    canvas.text(class, x + side, y, format!("current: {}, {own:.0}%", amount(axis, axis.today)));
     let step = match next(&values, axis.today, own) {
         Some((value, percent)) => {
             let word = if value < axis.today { "at most" } else { "at least" };
