@@ -1,10 +1,10 @@
-//! Unpacks what containers compress: blocks of LZ4 and frames of Zstandard, without dictionaries.
+//! Unpacks compressed images: LZ4 blocks and Zstandard frames, without dictionaries.
 
 use ruzstd::decoding::FrameDecoder;
 
-/// The unpacked bytes, of which there are `size`; `None` where the block is damaged.
+/// Unpacks to exactly `size` bytes. `None` if the block is damaged.
 pub(crate) fn lz4(block: &[u8], size: usize) -> Option<Vec<u8>> {
-    // A byte of a block gives 255 bytes at most: a small file reserves little.
+    // One byte of a block unpacks to at most 255 bytes. So a small file cannot make the program reserve much memory.
     if size > block.len().saturating_mul(255) {
         return None;
     }
@@ -12,9 +12,9 @@ pub(crate) fn lz4(block: &[u8], size: usize) -> Option<Vec<u8>> {
     (lz4_flex::block::decompress_into(block, &mut out).ok()? == size).then_some(out)
 }
 
-/// The unpacked bytes, of which there are `size`; `None` where the frames are damaged.
+/// Unpacks to exactly `size` bytes. `None` if the frames are damaged.
 pub(crate) fn zstandard(frames: &[u8], size: usize) -> Option<Vec<u8>> {
-    // 128 KiB can be a run that four bytes stand for.
+    // Four bytes can stand for a run of 128 KiB.
     if size > frames.len().saturating_mul(BLOCK) {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn zstandard(frames: &[u8], size: usize) -> Option<Vec<u8>> {
     (FrameDecoder::new().decode_all(frames, &mut out).ok()? == size).then_some(out)
 }
 
-/// Bytes of a block of Zstandard, at most.
+/// The largest size of a Zstandard block in bytes.
 const BLOCK: usize = 128 << 10;
 
 #[cfg(test)]

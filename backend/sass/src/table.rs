@@ -219,7 +219,7 @@ const fn source_wide(mods: Mods, imm: ImmStyle) -> Piece {
     source(slot(Role::B, Place::Wide, mods, imm))
 }
 
-/// The second source where it takes the wide slot in the role of the third.
+/// The second source, where it occupies the wide slot in the role of the third.
 const fn source_wide_c(mods: Mods, imm: ImmStyle) -> Piece {
     source(slot(Role::B, Place::WideC, mods, imm))
 }
@@ -232,7 +232,8 @@ const fn pair(piece: Piece) -> Piece {
 }
 
 const ROUND: Piece = choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]);
-/// Flushing of denormals, for both operands of a product or as `.FMZ` makes zero times anything zero.
+/// The treatment of subnormal numbers: `.FTZ` flushes both operands to zero; `.FMZ` also makes the product of zero and
+/// anything zero.
 const FTZ_FMZ: Piece =
     Piece::Mod(FieldSpec::new(Field::Ftz, 80, 1).high(76, 1).choice(&["", ".FTZ", ".FMZ", BAD]));
 const FTZ: Piece = flag(Field::Ftz, 80, &["", ".FTZ"]);
