@@ -1,10 +1,10 @@
-//! What modifiers and types mean, in a line each.
+//! One-line descriptions of modifiers and types.
 
 use crate::{Mod, ScalarType};
 use std::borrow::Cow;
 
 impl Mod {
-    /// What the modifier means, in a line of Markdown. Where it depends on the instruction, the line says so.
+    /// A one-line description of the modifier in Markdown. If the meaning depends on the instruction, the line says so.
     pub fn about(self) -> Cow<'static, str> {
         let name = self.text();
         if let Some((_, about)) = ABOUT.iter().find(|(known, _)| *known == name) {
@@ -14,7 +14,7 @@ impl Mod {
     }
 }
 
-/// `m16n8k16`, and `m8n8` of loads and stores.
+/// The description of `m16n8k16`, and of `m8n8` in loads and stores.
 fn product(name: &str) -> Option<String> {
     let (rows, rest) = name.strip_prefix('m')?.split_once('n')?;
     Some(match rest.split_once('k') {
@@ -25,7 +25,7 @@ fn product(name: &str) -> Option<String> {
     })
 }
 
-/// `collector::b1::lastuse`
+/// The description of `collector::b1::lastuse`.
 fn collector(name: &str) -> Option<String> {
     let (buffer, action) = name.strip_prefix("collector::")?.split_once("::")?;
     let action = match action {
@@ -40,7 +40,7 @@ fn collector(name: &str) -> Option<String> {
 }
 
 impl ScalarType {
-    /// What the type holds where its name and size do not say it.
+    /// What the type holds. `None` if its name and size say so.
     pub const fn about(self) -> Option<&'static str> {
         use ScalarType as T;
         Some(match self {
@@ -85,7 +85,7 @@ impl ScalarType {
     }
 }
 
-/// Names with their meaning, in the order of [`Mod::ALL`].
+/// Names and descriptions, in the order of [`Mod::ALL`].
 const ABOUT: &[(&str, &str)] = &[
     ("rn", "rounds to nearest even"),
     ("rz", "rounds toward zero"),
