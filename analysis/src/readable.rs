@@ -1,19 +1,20 @@
-//! Names that a C++ compiler made, as the source has them.
+//! Demangles names that a C++ compiler generated.
 
 use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-/// Longest name that is read, and longest one that is shown whole: a short name can stand for one of gigabytes.
+/// The longest name that is demangled, and the longest demangled name that is shown whole. A short name can stand for
+/// one of gigabytes.
 const LONGEST: usize = 4096;
 const SHOWN: usize = 500;
 
-/// The name without the types of parameters: `gemm<128, 64>`. `None` if no C++ compiler made it.
+/// The demangled name without parameter types: `gemm<128, 64>`. `None` if the name is not a mangled C++ name.
 pub fn readable(name: &str) -> Option<String> {
     demangled(name, DemangleOptions::new().no_params().no_return_type())
 }
 
-/// The name with the types of parameters: `void gemm<128, 64>(float*)`.
+/// The demangled name with parameter types: `void gemm<128, 64>(float*)`.
 pub(crate) fn readable_in_full(name: &str) -> Option<String> {
     demangled(name, DemangleOptions::new())
 }
@@ -36,7 +37,7 @@ fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
     Some(text)
 }
 
-/// Refuses what is longer than [`SHOWN`].
+/// A string that rejects text beyond [`SHOWN`] bytes.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
