@@ -319,12 +319,12 @@ fn unpacks_no_more_than_it_is_allowed() {
         errors.lines().map(error).collect::<Vec<String>>()
     };
     let zeros = "not a 64-bit little-endian ELF file for the GPU";
-    let refused = "unpacks to 524288 bytes, and 262144 are left of the limit; raise it with --unpack-limit";
+    let refused =
+        "unpacks to 524288 bytes, but only 262144 bytes are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&["--unpack-limit", "1", bomb.path()]), [zeros, refused]);
     assert_eq!(errors(&[bomb.path()]), [zeros, zeros]);
     let large = Temporary::new("large", &files::zeros(257 << 20));
-    let refused =
-        "unpacks to 269484032 bytes, and 268435456 are left of the limit; raise it with --unpack-limit";
+    let refused = "unpacks to 269484032 bytes, but only 268435456 bytes are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&[large.path()]), [refused]);
 }
 

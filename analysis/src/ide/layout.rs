@@ -118,8 +118,8 @@ fn table(out: &mut String, fragment: &Fragment, names: &impl Fn(usize) -> String
         let next = names(LISTED * registers.len());
         let _ = writeln!(
             out,
-            "\nFrom {next} on: the same for each further {} columns. The rows are those of the warp: \
-             add 16 for each warp of the group before it.",
+            "\nFrom {next} on, the layout repeats every {} columns. The rows are those of the first warp; \
+             add 16 for each further warp of the warpgroup.",
             fragment.columns
         );
     }
@@ -229,7 +229,7 @@ mod tests {
             | `d14` | g+8 | 2t+24 | (9, 26) |
             | `d15` | g+8 | 2t+25 | (9, 27) |
 
-            From `d16` on: the same for each further 8 columns. The rows are those of the warp: add 16 for each warp of the group before it.
+            From `d16` on, the layout repeats every 8 columns. The rows are those of the first warp; add 16 for each further warp of the warpgroup.
         "#]].assert_eq(&of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", Vec::new()));
         expect![[r#"
             The layout of `wmma` fragments is unspecified and differs between targets.

@@ -87,7 +87,7 @@ impl fmt::Display for ImageError {
             ImageError::TooLarge { size, room } => {
                 return write!(
                     f,
-                    "unpacks to {size} bytes, and {room} are left of the limit; raise it with --unpack-limit"
+                    "unpacks to {size} bytes, but only {room} bytes are left of the limit; raise it with --unpack-limit"
                 );
             }
         })

@@ -20,10 +20,10 @@ impl Inst {
                 if matches!(self.text(Field::Op), Some(".MIN" | ".MAX"))
                     && crate::lookup(sm, "CREDUX", "").is_some() =>
             {
-                Some("minima and maxima of a warp are CREDUX on this target")
+                Some("minima and maxima over a warp require CREDUX on this target")
             }
             "HMMA" if sm.0 < 80 && self.text(Field::Size) == Some(".16816") => {
-                Some("products of halves are at most eight deep on this target")
+                Some("half-precision products have a depth of at most 8 on this target")
             }
             _ => None,
         }

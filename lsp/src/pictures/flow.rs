@@ -116,7 +116,8 @@ pub fn blocks(portrait: &Portrait) -> Vec<Described> {
 /// `link` is the address of a PTX line, with `{line}` in place of its number.
 pub(super) fn draw(portrait: &Portrait, link: Option<&str>) -> Option<Picture> {
     let count = portrait.blocks.len();
-    let title = format!("Control flow: share of the issue cycles, each loop taken {TURNS:.0} times");
+    let title =
+        format!("Control flow: share of the issue cycles, assuming {TURNS:.0} iterations of each loop");
     let mut canvas = Canvas::default();
     if count == 0 {
         return None;

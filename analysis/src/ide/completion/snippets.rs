@@ -16,7 +16,7 @@ pub(super) struct Snippet {
 /// Snippets for an empty file.
 pub(super) const FILES: &[Snippet] = &[Snippet {
     name: "module",
-    about: "module with a kernel in which each thread has an element",
+    about: "module with a kernel in which each thread processes one element",
     gate: Gate::BASE,
     text: "\
 .version ${1:8.0}
@@ -53,7 +53,7 @@ DONE:
 pub(super) const ITEMS: &[Snippet] = &[
     Snippet {
         name: "kernel",
-        about: "kernel in which each thread has an element",
+        about: "kernel in which each thread processes one element",
         gate: Gate::BASE,
         text: "\
 .visible .entry ${1:kernel}(
@@ -133,7 +133,7 @@ $2:
     },
     Snippet {
         name: "mma",
-        about: "product of 16x16 and 16x8 halves, from shared memory, with sums in .f32",
+        about: "product of 16x16 and 16x8 `.f16` matrices in shared memory, accumulated in `.f32`",
         gate: Gate::since(7, 0, 80),
         text: "\
 {

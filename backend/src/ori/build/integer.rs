@@ -589,8 +589,7 @@ impl<'a> Lowering<'a> {
         let form = instr.form();
         if ty.bits() == 16 && (instr.has(Mod::Cc) || form == FormId::Madc && instr.has(Mod::Hi)) {
             // ptxas takes the upper half of a 32-bit product, which is the sign.
-            return self
-                .unsupported(instr, "carries out of 16-bit integers, and upper halves of their products");
+            return self.unsupported(instr, "the carry output or upper product half of a 16-bit integer");
         }
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);

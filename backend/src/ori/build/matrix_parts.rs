@@ -213,7 +213,7 @@ impl<'a> Lowering<'a> {
         // Narrower floats are in the middle of their byte.
         let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);
         if !bytes(of_a) || !bytes(of_b) {
-            return self.unsupported(instr, "floats of less than a byte on this target");
+            return self.unsupported(instr, "floating-point types of less than a byte on this target");
         }
         let product = Op::Hmma { shape: HalfShape::M16n8k16, f32, bf16: false };
         if !self.encodes(&product) || ![of_a, of_b].iter().all(|from| self.encodes(&unpack(*from))) {

@@ -456,12 +456,12 @@ impl<'a> Lowering<'a> {
     /// A load of 32 bytes. It accesses global memory even if no space is named.
     fn load_wide(&mut self, instr: &Statement<'a>, dsts: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
-            return self.unsupported(instr, "32 bytes of this state space");
+            return self.unsupported(instr, "a 32-byte access in this state space");
         };
         let level_two = second_level(instr);
         let op = Op::LdgWide { access: access(instr, MemSize::B32, offset), level_two };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "32 bytes on this target");
+            return self.unsupported(instr, "a 32-byte access on this target");
         }
         let halves = [self.new_value(File::R, 4), self.new_value(File::R, 4)];
         let srcs = [address, self.descriptor_of(instr)?];
@@ -475,13 +475,13 @@ impl<'a> Lowering<'a> {
 
     fn store_wide(&mut self, instr: &Statement<'a>, srcs: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 0)? else {
-            return self.unsupported(instr, "32 bytes of this state space");
+            return self.unsupported(instr, "a 32-byte access in this state space");
         };
         let level_two = second_level(instr);
         let mask = stored_words(srcs, ty);
         let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two, mask };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "32 bytes on this target");
+            return self.unsupported(instr, "a 32-byte access on this target");
         }
         // In each group of registers, the stored ones come first.
         let group = |srcs: &[Operand]| {

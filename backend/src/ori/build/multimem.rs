@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "this reduction on this target");
         }
         let Width::Exactly(width) = signature(&op).dsts[0].width else {
-            return self.malformed("a reduction of no size");
+            return self.malformed("a reduction without a size");
         };
         let whole = self.wide(width, op, &[address, Src::ZERO]);
         if instr.has(Mod::Acquire) {

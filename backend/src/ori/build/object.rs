@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
         let drop = instr.form() == FormId::MbarrierArriveDrop;
         let alone = instr.has(Mod::NoComplete);
         if !alone && (count.is_some() || instr.has(Mod::ExpectTx)) {
-            return self.unsupported(instr, "counts on this target");
+            return self.unsupported(instr, "an arrival count or `.expect_tx` on this target");
         }
         let state = self.operand(instr, 0)?;
         // Later accesses stay after it, as after arrivals that are separate operations.

@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn immediate(&self, instr: &Statement<'a>, i: usize) -> Result<u32> {
         match self.operand(instr, i)? {
             Operand::Int(v) => Ok(*v as u32),
-            _ => self.unsupported(instr, &format!("operand {i} that is not a constant")),
+            _ => self.unsupported(instr, &format!("a non-constant operand {i}")),
         }
     }
 

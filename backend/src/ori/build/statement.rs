@@ -145,7 +145,7 @@ impl<'a> Statement<'a> {
             return Some(format!("the type `.{}`", ty.text()));
         }
         let past = (self.instr.operands.len() > Rest::MOST).then_some(Rest::MOST);
-        self.operands.first().or(past).map(|i| format!("an operand in place {}", i + 1))
+        self.operands.first().or(past).map(|i| format!("operand number {}", i + 1))
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
             s.operand(0);
             s.operand(2);
         };
-        assert_eq!(left("add.s32 %r1, %r2, %r3", two), Some("an operand in place 2".into()));
+        assert_eq!(left("add.s32 %r1, %r2, %r3", two), Some("operand number 2".into()));
         assert_eq!(left("add.s32 %r1, %r2, %r3", |s| s.take_all()), None);
     }
 
@@ -235,14 +235,14 @@ mod tests {
         (0..80).for_each(|i| all.take(i));
         assert_eq!(all.first(), None);
         let text = format!("bar.warp.sync {}", vec!["%r1"; 70].join(", "));
-        assert_eq!(left(&text, operands), Some("an operand in place 65".into()));
+        assert_eq!(left(&text, operands), Some("operand number 65".into()));
     }
 
     #[test]
     fn leftovers_are_refused() {
         for (text, what) in [
             ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier `.oob`"),
-            ("popc.b32 %r1, %r2, %r3", "popc: an operand in place 3"),
+            ("popc.b32 %r1, %r2, %r3", "popc: operand number 3"),
         ] {
             let error = Sample::new(&format!("{text}\nret")).build(100).unwrap_err();
             assert_eq!(error.to_string(), format!("not supported yet: {what}"));
