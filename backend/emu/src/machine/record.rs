@@ -15,14 +15,14 @@ const BANKS: u64 = 32;
 /// A barrier that threads can arrive at and wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Meeting {
-    /// A barrier of the block of a rank.
+    /// A barrier of the block with a rank.
     Block(usize, u32),
     Cluster,
     /// A barrier object, by its address in the cluster.
     Object(u64),
 }
 
-/// The trace so far, and the current phases of barriers.
+/// The trace so far, and the current phases of the barriers.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pub(super) trace: Trace,
