@@ -1,4 +1,4 @@
-//! Registers that a warp gives to its block, and takes from what others gave.
+//! Registers that a warp releases to its block, and takes from those that others released.
 
 use super::step::Step;
 use super::{Block, Result, WARP};
@@ -8,7 +8,8 @@ use ptx_backend::target::HIDDEN_REGISTERS;
 use sass::Field;
 
 impl Block<'_> {
-    /// `USETMAXREG`. The warp takes what it asks for if the block has so many, or goes on without.
+    /// Executes `USETMAXREG`. The warp takes the requested registers if the block has enough, or continues without
+    /// them.
     pub(super) fn change_registers(&mut self, w: usize, step: &Step) -> Result<()> {
         let count = step.inst.get(Field::Imm32);
         let count = count.ok_or_else(|| FaultKind::Unsupported("USETMAXREG of a register".into()))? as u32;
