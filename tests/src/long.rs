@@ -1,8 +1,8 @@
-//! Long functions of one shape each: what takes a compiler more than linear time.
+//! Long functions with a regular shape, for finding compile times that are not linear.
 //!
 //! `cargo bench -p conformance --bench long` shows the time per instruction; the test here counts checkpoints.
 
-/// Programs of about so many instructions.
+/// A program of about `size` instructions.
 pub struct Shape {
     pub name: &'static str,
     pub program: fn(usize) -> String,
@@ -10,7 +10,7 @@ pub struct Shape {
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// `%rd2` points to memory, `%r1` is a parameter, `%r2` differs by thread, `%r3` is zero.
+/// `%rd2` points to memory, `%r1` is a parameter, `%r2` differs between threads, `%r3` is zero.
 const START: &str = "ld.param.u64 %rd1, [out];\ncvta.to.global.u64 %rd2, %rd1;\nld.param.u32 %r1, [n];
     mov.u32 %r2, %tid.x;\nmov.u32 %r3, 0;\n";
 
