@@ -862,7 +862,7 @@ pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
 mod tests {
     use super::*;
 
-    /// The functions that may watch other threads.
+    /// The names of the functions that may wait for other threads.
     fn watching(text: &str) -> Vec<String> {
         let db = Database::default();
         let file = db.add_frozen_file(format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}"));
@@ -885,7 +885,7 @@ mod tests {
             .func sleeps() { nanosleep.u32 20; ret; }
             .func calls() { call locks; ret; }";
         assert_eq!(watching(text), ["waits", "locks", "sleeps", "calls"]);
-        // A call by address may be of any of them.
+        // A call by address may call any of them.
         let by_address =
             ".func any(.param .b64 a) { .reg .b64 %d; p: .callprototype _ (); call %d, (), p; ret; }";
         assert_eq!(watching(by_address), [""; 0]);

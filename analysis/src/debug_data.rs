@@ -455,7 +455,7 @@ end:
     #[test]
     fn names_become_places() {
         let mut db = Database::default();
-        // Optimized code has no use for the local variable.
+        // Optimized code does not keep the local variable.
         db.set_opt_level(0);
         let file = db.add_file(TEXT.to_owned());
         let item = functions(&db, file).next().unwrap();
@@ -485,7 +485,8 @@ end:
                 &Referred::Variable(0),
             ]
         );
-        // A parameter in the constant bank, a variable below the end of the frame, and one of no known place.
+        // A parameter in the constant bank, a variable below the end of the frame, and a variable without a known
+        // place.
         assert_eq!(bytes[44..53], [3, 0x18, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[53..64], [FRAME, 0x70, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 35, 4]);
         assert_eq!(bytes[64..73], [NOTHING; 9]);

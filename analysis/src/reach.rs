@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(reached(TEXT, &["b"]), "held b");
         assert_eq!(reached(TEXT, &["b", "a"]), "last middle held a b");
         assert_eq!(reached(&TEXT.replace("{ held }", "{ 0 }"), &["b"]), "b");
-        // A variable of a body is there with or without its function.
+        // A variable in a body exists whether or not its function is reached.
         let kept = TEXT.replace("unused() {", "unused() { .global .u64 kept = last;");
         assert_eq!(reached(&kept, &["b"]), "last held b");
         // Functions that call each other.

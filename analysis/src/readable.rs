@@ -73,7 +73,7 @@ mod tests {
         let name = format!("_Z1fI{}EvT_", "i".repeat(600));
         let text = readable(&name).unwrap();
         assert!(text.starts_with("f<int, int, ") && text.ends_with('…') && text.len() <= SHOWN + 3, "{text}");
-        // Each name in the list stands for two of the one before.
+        // Each name in the list stands for two copies of the previous one.
         let doubled = (0..30)
             .map(|i| format!("1aIS{}_S{0}_E", ["", "0", "1", "2", "3", "4", "5", "6", "7", "8"][i % 10]));
         let name = format!("_Z1f1aIiE{}", doubled.collect::<String>());

@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(names.find("%r1000000"), None);
         assert_eq!(names.find("%r01"), Some((range, Some(1))));
         assert_eq!(names.find("%r"), None);
-        // All digits are the number.
+        // All digits belong to the number.
         names.declare("%x1", register(Some(4)));
         assert_eq!(names.find("%x13"), None);
         assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
@@ -534,7 +534,7 @@ mod tests {
         assert_eq!(names.recall(numbered(1)), Some(one));
         let two = RegId(1);
         assert_eq!(names.recall(numbered(2)), Some(two));
-        // Not in the range; another stem in the same slot.
+        // A number outside of the range; another stem in the same slot.
         assert_eq!(names.recall(numbered(4)), None);
         assert_eq!(names.recall(Numbered { stem: 0, number: 1 }), None);
         // An inner name hides one of them.
@@ -564,7 +564,7 @@ mod tests {
         assert_eq!((other, None), (names.register(inner, Some(1), 0), names.recall(numbered(2))));
         names.close();
         assert_eq!(names.recall(numbered(1)), None);
-        // Names that a range may mean are there already.
+        // Some names of the range are declared already.
         names.open();
         names.declare("%rd3", register(None));
         names.declare("%rd", register(Some(4)));

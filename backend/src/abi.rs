@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use ptx_isa::ScalarType;
 
-    /// Parameters of so many bytes and alignments.
+    /// Parameters with these sizes and alignments.
     fn params(list: &[(u32, u32)]) -> Vec<Param> {
         let param = |&(size, align): &(u32, u32)| Param {
             name: String::new(),

@@ -282,7 +282,7 @@ mod tests {
         made(sm, variables, false)
     }
 
-    /// The same as an object where `relocatable`.
+    /// The same, as an object if `relocatable` is set.
     fn made(sm: u16, variables: Vec<Variable>, relocatable: bool) -> Result<Vec<u8>, CodegenError> {
         let env = Env {
             version: PtxVersion::new(8, 0),
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(file.section_by_name(".nv.global.init").unwrap().align(), 64);
         let at = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap().address();
         assert_eq!((at("a"), at("b")), (3, 0));
-        // Neither makes a file of gigabytes.
+        // Neither creates a file of gigabytes.
         assert!(module(90, vec![initialised("a", 1 << 31, 3)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 1 << 40)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 3), initialised("b", 1, u64::MAX)]).is_err());
@@ -393,7 +393,7 @@ mod tests {
             let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name));
             assert!(symbol("foreign").unwrap().is_undefined());
             assert_eq!(symbol("unused").map(|s| s.index()), None);
-            // No place, but an alignment.
+            // The symbol has no place yet; its value is its alignment.
             assert_eq!(symbol("words").unwrap().address(), 8);
             assert!(symbol("kernel").is_some());
             let initial = file.section_by_name(".rela.nv.global.init").unwrap();

@@ -356,8 +356,8 @@ b1:
         );
     }
 
-    /// Every operation with registers in all slots, as its signature has them: each has a form for some of its
-    /// modifiers, but those that only other targets or shapes have.
+    /// Tests every operation with registers in all slots of its signature. For some modifiers it must have a form,
+    /// except operations that only other targets or shapes have.
     #[test]
     fn every_operation_has_a_form() {
         use super::*;

@@ -355,7 +355,7 @@ mod tests {
         assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal && last.level == 0));
     }
 
-    /// Runs phases on `b0` jumping to `b2` past `b1`.
+    /// Runs phases on a function in which `b0` jumps to `b2`, past `b1`.
     fn run_these(phases: &[Phase]) -> Result<(), CodegenError> {
         let mut func = text::parse("func \"f\" {\nb0:\nJUMP b2\nb1:\nJUMP b2\nb2:\nEXIT\n}").unwrap();
         let options = Options::new(Sm::new(90));

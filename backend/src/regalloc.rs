@@ -388,8 +388,8 @@ mod tests {
         assert_eq!(last, Some(crate::ori::op::Op::Mov));
     }
 
-    /// Predicates that change in a loop, where no register is left: they go to memory as integers, and so do
-    /// the constants they start as.
+    /// Predicates that change in a loop, without a free register: they are stored in memory as integers, and so are the
+    /// constants with which they start.
     #[test]
     fn constants_go_to_the_frame_of_predicates() {
         let lines =

@@ -250,7 +250,8 @@ mod tests {
     use super::*;
     use ptx_isa::Sm;
 
-    /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg` and `--maxrregcount`; zero for none.
+    /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg`, and for `--maxrregcount`. Zero means
+    /// that the kernel or the option gives no value.
     fn with(sm: u16, [threads, blocks, most, option]: [u32; 4]) -> u32 {
         let given = |n: u32| (n > 0).then_some(n);
         let launch = Launch {
@@ -270,13 +271,13 @@ mod tests {
         assert_eq!(with(80, [32, 32, 0, 0]), 64);
     }
 
-    /// As ptxas 13.0 has it, which says that it ignores the directive.
+    /// As in ptxas 13.0, which says that it ignores the directive.
     #[test]
     fn blocks_that_do_not_fit_do_not_count() {
         for sm in [75, 86, 89, 120] {
             assert_eq!(with(sm, [1024, 2, 0, 0]), 64, "sm_{sm}");
         }
-        // Threads count as whole warps.
+        // Threads are rounded up to whole warps.
         assert_eq!(with(75, [100, 9, 0, 0]), 255);
         for (sm, most) in [(75, 16), (80, 32), (86, 16), (89, 24), (90, 32), (100, 32), (120, 24)] {
             assert!(with(sm, [32, most, 0, 0]) < 255, "sm_{sm}");
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(with(75, [1024, 3, 100, 0]), 100);
         assert_eq!(with(75, [256, 2, 40, 0]), 40);
         assert_eq!(with(75, [256, 4, 200, 0]), 64);
-        // More than there are is ignored.
+        // A number that exceeds the available registers is ignored.
         assert_eq!(with(75, [512, 2, 300, 0]), 64);
     }
 }

@@ -297,7 +297,7 @@ mod tests {
     use crate::ori::verify::{Stage, verify};
     use crate::target::TARGETS;
 
-    /// The target has what the routine does.
+    /// Whether the target has the instructions that the routine uses.
     fn is_on(target: &Target, routine: Routine) -> bool {
         body(routine).insts.iter().all(|inst| crate::emit::encodes(target.generation(), &inst.op))
     }

@@ -200,7 +200,7 @@ mod tests {
         check(Encoding::Utf8, "ab\r\rcd", (2, 0, 2, 1, ""), "ab\r\rd");
     }
 
-    /// The position of a byte, found by going through the text.
+    /// The position of a byte, found by scanning the text.
     fn position(text: &str, offset: usize, encoding: Encoding) -> Position {
         let before = &text[..offset];
         let is_break = |&(at, c): &(usize, char)| c == '\n' || c == '\r' && !text[at + 1..].starts_with('\n');
@@ -213,7 +213,7 @@ mod tests {
         Position::new(breaks.len() as u32, column as u32)
     }
 
-    /// Edits and answers must mean the same place by the same position.
+    /// Edits and answers must use the same positions for the same places.
     #[test]
     fn positions_and_offsets_are_inverse() {
         let mut random = fastrand::Rng::with_seed(7);
@@ -227,12 +227,13 @@ mod tests {
                 for &(at, place) in &places {
                     let offset = TextSize::new(at as u32);
                     assert_eq!(document.position(offset), place, "{text:?} {at} {encoding:?}");
-                    // Between the two bytes of one line break.
+                    // Between the two bytes of a line break.
                     if !(text[..at].ends_with('\r') && text[at..].starts_with('\n')) {
                         assert_eq!(document.offset(place), offset, "{text:?} {place:?} {encoding:?}");
                     }
                 }
-                // A column past the end of its line, or inside a character, is the end or the start of that.
+                // A column past the end of its line is the end of the line. A column inside a character is the start of
+                // the character.
                 for (line, column) in (0..9).flat_map(|line| (0..9).map(move |column| (line, column))) {
                     let is_before = |&&(at, place): &&(usize, Position)| {
                         let is_inside = text[..at].ends_with('\r') && text[at..].starts_with('\n');

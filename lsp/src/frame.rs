@@ -146,7 +146,7 @@ fn is_header(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Bodies as text, faults in angle brackets.
+    /// Bodies as text, with faults in angle brackets.
     async fn frames(input: &[u8]) -> Vec<String> {
         let mut frames = Frames::new(input);
         let mut all = Vec::new();

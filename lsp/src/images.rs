@@ -90,7 +90,7 @@ mod tests {
         assert!(documents(&ptx).is_err());
     }
 
-    /// A container with two texts for the same generation, one of which ends as C strings do.
+    /// A container with two texts for the same generation. One of them ends with a zero byte, as C strings do.
     #[test]
     fn texts_of_a_fatbin_are_documents() {
         let text = ".version 8.0\n.target sm_90\n.entry k() { ret; }\n";

@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(binary(&utf16), Some("a binary file"));
         let text = ".version 8.0 // \u{e4}\u{4e2d}\n".repeat(100);
         assert_eq!(binary(text.as_bytes()), None);
-        // Text with a few other bytes; a terminator.
+        // Text with a few other bytes, and with a terminating zero byte.
         assert_eq!(binary(b""), None);
         assert_eq!(binary(b".version \0 \xff 8.0"), None);
         assert_eq!(binary(format!("{text}{}", "\0".repeat(5000)).as_bytes()), None);

@@ -202,7 +202,7 @@ mod tests {
             }
         }
 
-        /// A descriptor of a file that others have written to.
+        /// A descriptor of a file that other programs have written to.
         #[cfg(target_os = "linux")]
         #[test]
         fn what_is_open_already_keeps_its_content() {
@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"before behind");
         }
 
-        /// Meaningless for root, which permissions do not stop.
+        /// Not meaningful for root, whom permissions do not restrict.
         #[test]
         fn what_cannot_be_written_stays() {
             let folder = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Readers see one content or the other, whole, and nothing is left over.
+    /// Readers see either the whole old content or the whole new one, and no temporary file is left.
     #[test]
     fn a_hundred_writers_and_a_reader() {
         let folder = tempfile::tempdir().unwrap();

@@ -210,7 +210,7 @@ mod tests {
         assert!(text.contains("<title>B1: lines 14–17\nMOV "), "{text}");
         let found = described[1].text.as_str();
         assert!(found.starts_with("B1 ") && found.contains("lines 14–17 · "), "{found}");
-        // Threads yield, in a block of its own, before each further turn.
+        // Threads yield in a separate block before each further iteration.
         assert!(found.ends_with("loop depth 1 → B2, B4"), "{found}");
         assert!(!page("k", &all, None).contains("<a "));
         let body = text.find("<h1>").expect("a body")..text.find("</body>").expect("its end");
@@ -222,7 +222,7 @@ mod tests {
         assert_well_formed(&svg(&portraits()));
     }
 
-    /// Every tag that is opened is closed, in order.
+    /// Checks that every opened tag is closed, in order.
     fn assert_well_formed(text: &str) {
         let mut open = Vec::new();
         for piece in text.split('<').skip(1) {

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(changed("compile-only = true"), Some(format!("0:19 \"\\n{section}")));
         assert_eq!(changed("[lints]"), Some(format!("0:7 \"\\n{line}")));
         assert_eq!(changed("\n[lints]\nW0511 = \"allow\"\n"), Some(format!("2:0 \"{line}")));
-        // It has a level already, the table is written in another way, or the file has errors.
+        // The lint has a level already, the table has another syntax, or the file has errors.
         assert_eq!(changed("[lints]\nunassigned-read = \"info\"\n"), None);
         assert_eq!(changed("lints = {}\n"), None);
         assert_eq!(changed("x = 1\n"), None);

@@ -232,7 +232,7 @@ mod tests {
         let run = |program: &str| compile(Path::new(program), "", sm, false, &go).expect("not stopped");
         assert!(run("/none").unwrap_err().starts_with("/none: "));
         assert!(run("/bin/false").unwrap_err().contains("exit status: 1"));
-        // It succeeds and writes nothing.
+        // The program succeeds and writes nothing.
         assert!(run("/bin/true").is_err());
         let stop = Stop::default();
         let flag = stop.flag();

@@ -53,7 +53,8 @@ mod tests {
     use ptx_analysis::check::lint;
     use text_size::TextRange;
 
-    /// Of a report on a text that is wrong at each place, as `codes` repeat themselves: the codes and the messages.
+    /// The codes and messages of a report on a text with an error at each place. The codes of the errors are those in
+    /// `codes`, repeated.
     fn reported(codes: &[&str], places: u32) -> Vec<(Option<String>, String)> {
         let finding = |place: u32| {
             let lint = lint(codes[place as usize % codes.len()]).unwrap();

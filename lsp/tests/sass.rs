@@ -1,4 +1,4 @@
-//! What the command prints.
+//! The output of the command `sass`.
 
 #[path = "../../backend/files/tests/files/mod.rs"]
 mod files;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Output, errors and exit status of the command, with an input.
+/// The output, the errors and the exit status of the command for an input.
 fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sass"))
         .args(args)
@@ -21,7 +21,7 @@ fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
         .spawn()
         .expect("the command starts");
     let (mut stdin, input) = (child.stdin.take().expect("a pipe"), input.to_owned());
-    // It answers while it is still being told.
+    // The command prints answers while its input is still being written.
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().expect("the command ends");
     let _ = writer.join();
@@ -29,7 +29,7 @@ fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
     (text(output.stdout), text(output.stderr), output.status.code().expect("an exit status"))
 }
 
-/// A file that goes away.
+/// A file that is deleted when dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -230,7 +230,7 @@ zz\tEXIT
     );
 }
 
-/// The words of lines `0xLOW 0xHIGH`.
+/// The bytes of lines `0xLOW 0xHIGH`.
 fn words(lines: &str) -> Vec<u8> {
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     let halves = lines.flat_map(|line| line.split(' '));
@@ -308,7 +308,7 @@ fn tells_its_usage_and_version() {
     assert_eq!(errors, "");
 }
 
-/// Few bytes stand for many, in two images.
+/// Two images in which a few bytes expand to many.
 #[test]
 fn unpacks_no_more_than_it_is_allowed() {
     let bomb = Temporary::new("bomb", &[files::zeros(768 << 10), files::zeros(512 << 10)].concat());
@@ -350,7 +350,7 @@ mod unix {
         assert_eq!(output.status.code(), Some(1));
     }
 
-    /// Output that cannot be written is an error, and no panic.
+    /// If output cannot be written, the command reports an error and does not panic.
     #[test]
     fn output_that_is_not_taken() {
         let file = Temporary::new("not-taken", &files::container());

@@ -540,7 +540,7 @@ mod tests {
         expected.assert_eq(&out);
     }
 
-    /// Only the function that was changed is cut again.
+    /// Only the changed function is split again.
     #[test]
     fn change_in_a_function() {
         let before = ".version 9.0\n.func f() { }\n.func g() { ret; }\n.global .u32 x;\n.func h() { }\n";
@@ -548,7 +548,7 @@ mod tests {
         let at = before.find("ret").unwrap();
         let again = split_again(&after, &split(before), at, before.len() - at - 3);
         assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 1, 3));
-        // Without its closing brace it takes the declaration with it.
+        // Without its closing brace, the function includes the declaration after it.
         let after = before.replace("ret; }", "ret; ");
         let again = split_again(&after, &split(before), at + 5, before.len() - at - 6);
         assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 2, 1));

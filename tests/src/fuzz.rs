@@ -51,7 +51,7 @@ mod tests {
         }
     }
 
-    /// What was found once, as small as it got.
+    /// Earlier findings in their smallest form.
     #[test]
     fn findings_stay_fixed() {
         let registers =

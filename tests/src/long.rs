@@ -229,7 +229,7 @@ mod tests {
     use ptx_isa::Sm;
     use std::cell::Cell;
 
-    /// How often the compiler comes to a checkpoint, which it does for every block or so that it works on.
+    /// The number of checkpoints that the compiler passes. It passes one for about every block that it works on.
     fn checkpoints(shape: &Shape, size: usize) -> usize {
         let input = input(&(shape.program)(size), "f").unwrap_or_else(|e| panic!("{}: {e}", shape.name));
         let count = Cell::new(0);

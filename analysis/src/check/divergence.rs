@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(within("setp.ge.u32 %p1, %r2, 16;"), 1);
         assert_eq!(within("and.b32 %r4, %r2, 31; setp.ne.s32 %p1, %r4, 0;"), 1);
         assert_eq!(within("elect.sync _|%p1, 0xffffffff;"), 1);
-        // Whole warps.
+        // The condition is the same in the whole warp.
         assert_eq!(within("setp.ge.u32 %p1, %r2, 64;"), 0);
         assert_eq!(within("shr.u32 %r4, %r1, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
         assert_eq!(within("shr.u32 %r4, %r2, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(varying("ld.param.u32 %r3, [input]; setp.ge.u32 %p1, %r3, 7;"), 0);
         let by_address = "cvt.u64.u32 %rd2, %r2; ld.global.u32 %r3, [%rd2]; setp.ge.u32 %p1, %r3, 7;";
         assert_eq!(varying(&format!("{load} {by_address}")), 1);
-        // The same in a warp: votes, and whole warps.
+        // The same in a warp: votes, and conditions on whole warps.
         assert_eq!(varying("vote.sync.any.pred %p2, %p3, -1; not.pred %p1, %p2;"), 0);
         assert_eq!(varying("and.b32 %r3, %r2, -32; setp.ne.s32 %p1, %r3, 0;"), 0);
         let signed =

@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(parents(&[(0, 1), (0, 2), (1, 2), (2, 1), (2, 3)]), [None, Some(0), Some(0), Some(2)]);
     }
 
-    /// The graph of Lengauer and Tarjan's paper, R A B … L as 0 1 2 …
+    /// The graph from the paper of Lengauer and Tarjan, with 0 1 2 … for R A B … L.
     #[test]
     fn graph_of_the_paper() {
         let list = [
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Against the definition: `a` dominates `b` when `b` is not reached without `a`.
+    /// Compares with the definition: `a` dominates `b` if `b` cannot be reached without `a`.
     #[test]
     fn agrees_with_the_definition_on_random_graphs() {
         let mut state = 1u32;

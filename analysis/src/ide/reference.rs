@@ -281,14 +281,14 @@ mod tests {
         "#]].assert_eq(&forms_table("redux"));
     }
 
-    /// Links lead to pages, relative to the page that contains them.
+    /// Links refer to existing pages, relative to the page that contains them.
     #[test]
     fn links_lead_somewhere() {
         let pages = pages();
         let mut count = 0;
         for page in &pages {
             let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            // Code holds brackets followed by parentheses that are not links.
+            // Code may contain brackets followed by parentheses that are not links.
             let prose = page.text.split("```").step_by(2).flat_map(|text| text.split('`').step_by(2));
             for link in prose.flat_map(|text| text.split("](").skip(1)) {
                 let target = link.split(')').next().unwrap();
@@ -328,7 +328,7 @@ mod tests {
             assert!(summary.contains(&format!("]({})", page.path)), "{}", page.path);
             let is_table = page.path.starts_with("instructions/") && page.text.contains("| no. | form |");
             assert!(is_table || !page.path.starts_with("instructions/"), "{}", page.path);
-            // Cells hold no bar of their own.
+            // Cells contain no bar characters.
             let mut rows = page.text.lines().zip(page.text.lines().skip(1));
             let columns = |row: &str| row.replace("\\|", "").matches('|').count();
             let odd =

@@ -303,7 +303,7 @@ mod tests {
     use crate::items::items;
     use crate::lower::{lower, walk_without_shapes};
 
-    /// Whether nothing is wrong with some functions. They give what they give if all is checked.
+    /// Whether some functions have no findings. The result must not depend on whether everything is checked.
     fn is_right(functions: &str) -> bool {
         let header = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .b8 table[16];\n\
                       .func (.param .b32 r) callee(.param .b32 a, .param .align 8 .b8 b[16]) { ret; }\n";
@@ -340,7 +340,7 @@ mod tests {
         assert!(is_right(&(kernel("one", RIGHT) + &kernel("two", RIGHT))));
     }
 
-    /// Each of these is like a line that has passed, but for one thing.
+    /// Each of these lines differs from a line that has passed in one respect.
     #[test]
     fn what_is_wrong_is_found() {
         for wrong in [

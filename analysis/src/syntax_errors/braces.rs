@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of the unclosed braces and of the `}` that pass them.
+    /// The lines of the unclosed braces and of the `}` that skip them.
     fn check(text: &str, expected: Expect) {
         let line = |range: TextRange| text[..range.end().into()].lines().count();
         let found = unclosed(text).into_iter().map(|found| {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn indentation_tells_which() {
         check("k\n{\n  {\n    ret;\n  ret;\n}\n", expect!["3 for 2, passed in line 6"]);
-        // The innermost, where the mistake shifts all partners.
+        // The mistake shifts the partners of all braces, so the innermost one is reported.
         check("k\n{\n  {\n    {\n      ret;\n  }\n}\n", expect!["4 for 2, passed in line 6"]);
         check("k\n{\n  {\n    ret;\n  }\n", expect!["2 for 2"]);
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn indentation_that_tells_nothing() {
         check("k\n{\n{\nret;\n}\n", expect!["2 for 2"]);
-        // A closed block that is indented otherwise, before one that is unclosed.
+        // A closed block with a different indentation, before an unclosed one.
         check("k {\n    {\n    ret;\n  }\n  {\n    ret;\n}\n", expect!["5 for 1, passed in line 7"]);
         check("k {\n  {\n    ret;\n}\n  {\n    ret;\n}\n", expect!["2 for 1, passed in line 4"]);
         check("k {\n  {\n    ret;\n}\n  ret;\n", expect!["2 for 1, passed in line 4"]);

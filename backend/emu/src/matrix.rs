@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::narrow::{E4M3, E5M2};
 
-    /// The unit matrix leaves the other factor as it is.
+    /// A product with the unit matrix equals the other factor.
     #[test]
     fn one_times_a_matrix() {
         let element = Element::Integer { bits: 8, signed: true };

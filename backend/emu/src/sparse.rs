@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn elements_that_are_there() {
-        // The second and the fourth, the first two, the last two, the first and the third.
+        // The second and fourth elements; the first two; the last two; the first and third.
         assert_eq!(places(Element::F16, 16, 0x84ed, 3), [1, 3, 6, 7, 8, 9, 12, 14]);
         assert_eq!(places(Element::F16, 16, 0x84ed_0000, 11), [1, 3, 6, 7, 8, 9, 12, 14]);
         assert_eq!(places(Element::Tf32, 8, 0x4e4e, 0), [1, 2, 5, 6]);

@@ -648,7 +648,7 @@ mod tests {
         assert_eq!(TensorMemory::take(&mut blocks, 8), Ok(Some(0)));
     }
 
-    /// Every shape covers each word of its lanes once.
+    /// Every shape covers each word of its lanes exactly once.
     #[test]
     fn registers_lie_apart() {
         let shapes = [(Shape::L32B32, 4), (Shape::L16B64, 4), (Shape::L16B128, 4), (Shape::L16B256, 8)];

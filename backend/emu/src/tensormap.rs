@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn pixels_over_the_edges_of_rows_and_images() {
-        // Two images of 4 x 3 pixels; a window of 3 x 3 around each.
+        // Two images of 4×3 pixels, with a window of 3×3 around each pixel.
         let image = Image { corners: vec![[-1, -1]; 2], pixels: 6 };
         let mut map = TensorMap::images("f32", &[8, 4, 3, 2], 4, image, 16).unwrap();
         map.address = 0x1000;
@@ -396,7 +396,7 @@ mod tests {
             pieces.iter().step_by(4).map(address).collect()
         };
         let all = |pixels: [u64; 6]| pixels.map(Some).to_vec();
-        // The pixel in the middle of the window: those of the last row of the first image, then the second image.
+        // The pixel in the middle of the window: those in the last row of the first image, then the second image.
         assert_eq!(columns(&[0, 1, 1, 0], &[1, 1]), all([10, 11, 12, 13, 14, 15]));
         let above = columns(&[0, 1, 1, 0], &[1, 0]);
         assert_eq!(above, [Some(6), Some(7), None, None, None, None]);

@@ -173,7 +173,7 @@ impl Product {
 mod tests {
     use super::*;
 
-    /// In every layout the elements of a factor are at different places, and rows of 16 bytes stay whole.
+    /// In every layout, the elements of a factor have different places, and rows of 16 bytes are contiguous.
     #[test]
     fn layouts_hold_every_element_once() {
         let (rows, depth) = (64, 16);
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Eight rows of 128 bytes: the unit is exchanged by the row.
+    /// Eight rows of 128 bytes: the 16-byte units are permuted by the row number.
     #[test]
     fn rows_are_swizzled() {
         let layout = Layout { start: 0x400, leading: 0, stride: 1024, width: 128 };

@@ -242,7 +242,7 @@ mod tests {
         images(bytes).unwrap()[0].content(&mut room).map(Cow::into_owned)
     }
 
-    /// Four bytes of Zstandard, and how often they stand for a byte.
+    /// Four bytes of Zstandard, and the number of bytes that they expand to.
     const ZSTANDARD: &[u8] = b"\x28\xb5\x2f\xfd\x20\x03\x1b\x00\x00c";
 
     #[test]

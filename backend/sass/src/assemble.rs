@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn exact_lines_read_back() {
-        // A descriptor, a NaN, operand caches of a warp that may yield, a bit without a meaning.
+        // A descriptor, a NaN, operand caches of a warp that may yield, and a bit without a meaning.
         let words = [
             0x000ea2000c1e19000000000602057981,
             0x000fe200048000007fb0000007077808,

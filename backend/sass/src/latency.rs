@@ -435,7 +435,7 @@ fn parse(text: &str) -> Table {
 mod tests {
     use super::*;
 
-    /// The distance between two instructions, of which the second reads what the first one writes.
+    /// The distance between two instructions. The second reads the result of the first.
     fn distance(sm: u8, producer: &str, consumer: &str) -> u8 {
         let sm = Sm(sm);
         let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));
@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// The distance between two instructions that write one register.
+    /// The distance between two instructions that write the same register.
     fn overtaken(sm: u8, first: &str, second: &str) -> u8 {
         let sm = Sm(sm);
         let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));

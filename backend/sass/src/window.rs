@@ -178,7 +178,7 @@ mod tests {
     use crate::assemble::assemble;
     use crate::{Field, Sm};
 
-    /// The registers of the descriptors of lines ADDRESS TEXT.
+    /// The registers of the descriptors in lines with an address and a text.
     fn descriptors_on(sm: u8, lines: &str) -> Vec<u64> {
         let lines = lines.lines().map(|line| line.trim().split_once(' ').unwrap());
         let lines = lines.map(|(address, text)| (u64::from_str_radix(address, 16).unwrap(), text));
@@ -216,13 +216,13 @@ mod tests {
         assert_eq!(descriptors(through), [6]);
         let behind = "0 MOV R1, UR4\n20 @P0 BRA 0x60\n0 LDG.E R5, [R2.64]\n0 UMOV UR4, 0x1\n60 BRA 0x60";
         assert_eq!(descriptors(behind), [4]);
-        // What is missing is below what is there, but for the pair of the descriptor itself.
+        // The registers that missing lines use are below the visible ones, except for the descriptor's pair.
         let above =
             "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UMOV UR6, 0x1\n0 STG.E [R2.64], R1\n80 BRA 0x80";
         assert_eq!(descriptors(above), [4, 4]);
         let far_above = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, UR6\n0 MOV R1, UR8\n80 BRA 0x80";
         assert_eq!(descriptors(far_above), [10]);
-        // But where nothing is missing, but the load.
+        // But not if no line except the load is missing.
         let complete =
             "0 MOV R1, UR4\n10 MOV R1, R2\n20 MOV R1, R2\n30 MOV R1, R2\n40 MOV R1, UR4\n60 LDG.E R5, [R2.64]
             70 UMOV UR8, 0x1\n80 MOV R1, UR8\n90 STG.E [R2.64], R1\na0 BRA 0xa0";
@@ -263,7 +263,7 @@ mod tests {
             40 LDG.E R5, [R2.64]\n50 RET.REL.NODEC R8 0x0\n60 BRA 0x60";
         assert_eq!(descriptors(lines), [8, 8]);
         assert_eq!(descriptors(&lines.replace("30 EXIT", "30 ULDC.64 UR4, c[0x0][0x118]")), [8, 4]);
-        // One that calls itself, and so keeps registers as any function does.
+        // The subroutine makes calls itself, so it preserves registers as any function does.
         let lines = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.REL.NOINC 0x60\n0 STG.E [R2.64], R1\n0 EXIT
             60 BSSY B0, 0x70\n70 CALL.REL.NOINC 0x60\n0 LDG.E R5, [R2.64]\n90 RET.REL.NODEC R20 0x0\na0 BRA 0xa0";
         assert_eq!(descriptors(lines), [36, 36, 4]);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn lines_of_other_functions_tell_nothing() {
-        // More lines than have room before the second address, and a function with a single address.
+        // There are more lines before the second address than there is room for; and a function has a single address.
         let crowded = "20 BRA 0x10\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n40 BRA 0x10";
         assert_eq!(descriptors(crowded), [4]);
         let front =

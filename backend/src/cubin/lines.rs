@@ -363,7 +363,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// As ptxas writes it for such a kernel: three rows of a file, then an inlined function, and back.
+    /// The table that ptxas writes for such a kernel: three rows of a file, then an inlined function, and back.
     #[test]
     fn rows_of_inlined_functions() {
         let place = |file, line, inlined| SourcePlace { file, line, inlined };
@@ -414,7 +414,7 @@ mod tests {
         );
     }
 
-    /// As ptxas: code of line 0 belongs to the line before.
+    /// As in ptxas, code with line 0 belongs to the line before.
     #[test]
     fn line_0_has_no_row() {
         let with = |lines: &[u32]| {

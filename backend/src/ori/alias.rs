@@ -85,7 +85,7 @@ mod tests {
 
     const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
-    /// Kinds of effects, in the order of the rows and columns of [`RULES`]. A scope changes nothing.
+    /// The kinds of effects, in the order of the rows and columns of [`RULES`]. A scope makes no difference.
     fn kinds(space: Space) -> Vec<(&'static str, Effect)> {
         let of = |kind, order| Effect::Memory(Memory { space, kind, order, offset: 0, bytes: 4 });
         let scope = Scope::Gpu;
@@ -112,8 +112,8 @@ mod tests {
         ]
     }
 
-    /// What PTX's memory model requires of two neighbors: the row is the first, the column the second. `#` keep their
-    /// order, `=` keep it unless they are known to be apart, `.` may be exchanged.
+    /// What PTX's memory model requires of two adjacent operations; the row is the first, the column the second. `#`
+    /// keep their order; `=` keep it unless their addresses are known to differ; `.` may be exchanged.
     const RULES: [&str; 19] = [
         //            weak  relaxed volat mmio acquire release nc fence clock shfl add
         /* ld.weak      */
@@ -155,7 +155,7 @@ mod tests {
                             '=' => !overlap,
                             _ => true,
                         };
-                        // The same bytes, whether that is known or not.
+                        // The same bytes, whether this is known or not.
                         for same_base in [false, true] {
                             assert_eq!(
                                 may_exchange(first, second, same_base),
@@ -189,7 +189,7 @@ mod tests {
             (at(Space::Shared, Kind::Load, 16, 4), false),
             (at(Space::Shared, Kind::Load, 32, 4), true),
             (at(Space::Shared, Kind::Store, 12, 4), true),
-            // Where a matrix lies, other threads say.
+            // The place of a matrix depends on the addresses of other threads.
             (at(Space::Shared, Kind::Load, 64, Memory::ANYWHERE), false),
             (at(Space::Shared, Kind::Copy, 32, 16), true),
             (at(Space::Shared, Kind::Copy, 24, 16), false),
@@ -212,7 +212,7 @@ mod tests {
             (Space::Shared, 4, 4, Space::Shared, 0, 5, false),
             (Space::Global, -4, 4, Space::Generic, 0, 16, true),
             (Space::Global, 0, 4, Space::Generic, 3, 1, false),
-            // A generic address is not a shared one, though both were held in the same register.
+            // A generic address is different from a shared one, although the same register held both.
             (Space::Shared, 0, 4, Space::Generic, 4, 4, false),
         ];
         for (a, start, bytes, b, other, other_bytes, apart) in pairs {

@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn loops_and_irreducible_graphs() {
-        // 0 -> 1 | 2; 1 <-> 2; 2 -> 3: two entries into the cycle.
+        // 0 -> 1 | 2; 1 <-> 2; 2 -> 3: a cycle with two entries.
         let edges: &[&[u32]] = &[&[1, 2], &[2], &[1, 3], &[]];
         assert_eq!(parents(edges, dominators), [None, Some(0), Some(0), Some(2)]);
         assert_eq!(parents(edges, post_dominators), [Some(2), Some(2), Some(3), None]);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn endless_loops_could_end_with_each_iteration_of_the_outermost() {
-        // 2 is a loop of its own inside 1, 2, 3.
+        // 2 is a separate loop inside the loop of 1, 2 and 3.
         let edges: &[&[u32]] = &[&[1], &[2], &[3, 2], &[1]];
         assert_eq!(parents(edges, post_dominators), [Some(1), Some(2), Some(3), None]);
     }
@@ -367,8 +367,8 @@ mod tests {
         assert!(!tree.dominates(b, d) && !tree.dominates(d, a));
     }
 
-    /// Every block of a long chain leads to one block: that looks up the whole chain for each, unless paths are
-    /// compressed.
+    /// Every block of a long chain has an edge to the same block. Without path compression, each edge would require a
+    /// walk over the whole chain.
     #[test]
     fn a_join_of_a_long_chain_takes_little_time() {
         let count = 200_000;
@@ -390,7 +390,7 @@ mod tests {
         assert!((0..count).all(|b| post.parent(BlockId(b)) == Some(end)));
     }
 
-    /// A block dominates another if that cannot be reached without it.
+    /// A block dominates another one if the latter cannot be reached without it.
     #[test]
     fn random_graphs_have_the_dominators_of_their_definition() {
         for seed in 0..200 {

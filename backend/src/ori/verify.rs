@@ -605,7 +605,7 @@ mod tests {
             errors_of(&text)
         };
         assert_eq!(counts("JUMP b3"), [""; 0]);
-        // Threads that end leave the others together, but what they read then is overwritten.
+        // The other threads stay together when threads exit, but the value that they read then has been overwritten.
         assert_eq!(counts("BRA %v9, b5, b3\nb5:\nEXIT"), [""; 0]);
         assert_eq!(
             counts("BRA %v9, b5, b3\nb5:\n%v6:r = MOV %v1\nEXIT"),

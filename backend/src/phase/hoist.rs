@@ -225,7 +225,7 @@ mod tests {
     use crate::ori::text;
     use crate::ori::verify::{Stage, verify};
 
-    /// The blocks in which there are reciprocals after hoisting.
+    /// The blocks that contain reciprocals after hoisting.
     fn reciprocals(blocks: &str) -> Vec<u32> {
         let text = format!("entry \"f\" {{\nb0:\n%v0:r = S2R{{sr=0x21}}\n{blocks}\n}}");
         let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(reciprocals(blocks), [2]);
     }
 
-    /// The block before the loop is in another loop.
+    /// The block before the loop belongs to another loop.
     #[test]
     fn nothing_goes_into_the_loop_before() {
         let blocks = "JUMP b1

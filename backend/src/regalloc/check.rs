@@ -205,7 +205,7 @@ mod tests {
           EXIT
         }";
 
-    /// Allocates `LOOP`, breaks the result, and expects the checker to say so.
+    /// Allocates `LOOP`, damages the result, and checks that the checker reports it.
     fn check_broken(damage: impl FnOnce(&mut Function, &mut Allocation), expect: Expect) {
         let before = text::parse(LOOP).expect("parses");
         let mut after = before.clone();
@@ -229,7 +229,7 @@ mod tests {
     fn a_lost_move_is_found() {
         check_broken(
             |func, allocation| {
-                // The copies of the back edge are in a block of their own.
+                // The copies of the back edge are in a separate block.
                 let edge = func.blocks.len() - 1;
                 remove(func, allocation, edge, 0);
             },
@@ -380,7 +380,7 @@ mod tests {
           RET
         }";
 
-    /// Allocates `CALL`, breaks the result, and gives what the checker says.
+    /// Allocates `CALL` and damages the result. Returns the checker's report.
     fn broken_call(damage: impl FnOnce(&mut Function, &mut Allocation)) -> String {
         let mut before = text::parse(CALL).expect("parses");
         crate::regalloc::convention::lower_fixes(&mut before);
@@ -414,7 +414,7 @@ mod tests {
           EXIT
         }";
 
-    /// Allocates `SHARES`, breaks the result, and gives what the checker says.
+    /// Allocates `SHARES` and damages the result. Returns the checker's report.
     fn broken_shares(damage: impl FnOnce(&mut Function)) -> String {
         let before = text::parse(SHARES).expect("parses");
         let mut after = before.clone();
@@ -442,17 +442,17 @@ mod tests {
             Some(Dst::Reg(reg)) => *reg,
             other => panic!("{other:?}"),
         };
-        // What both sides keep, in a register that one of them gives back.
+        // Both sides keep a value in a register that one of them releases.
         let lost = broken_shares(|func| rename(func, first(func, 0), 30));
         assert!(lost.contains("R, index: 30"), "{lost}");
-        // Beyond those that one side has taken.
+        // A register beyond those that one side has taken.
         let beyond = broken_shares(|func| rename(func, first(func, 2), 46));
         assert!(beyond.contains("index: 46 } is not among the thread's registers"), "{beyond}");
     }
 
     #[test]
     fn what_a_call_overwrites_is_lost() {
-        // The first parameter lives across the call in a register that calls preserve.
+        // The first parameter is live across the call in a register that calls preserve.
         let what = broken_call(|func, _| {
             let add = find(func, 0, |op| matches!(op, Op::Iadd3 { .. }));
             func.blocks[0].insts[add].srcs[1].kind = general(6);
@@ -476,7 +476,7 @@ mod tests {
             remove(func, allocation, 0, fill);
         });
         assert!(fills.contains("should hold Fixed"), "{fills}");
-        // Before it is overwritten.
+        // Before the spilled value is overwritten.
         let spills = broken_call(|func, allocation| {
             let spill = find(func, 0, |op| matches!(op, Op::Spill { .. }));
             remove(func, allocation, 0, spill);

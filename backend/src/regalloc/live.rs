@@ -467,7 +467,7 @@ mod tests {
         .unwrap();
         let live = Liveness::compute(&func, &Cfg::new(&func));
         let crosses = |v: u32| live.crosses_switch(live.ranges(Value(v), 0));
-        // Not live in the block between.
+        // The value is not live in the block between.
         assert!(crosses(0));
         assert!(!crosses(3));
         assert!(live.switches().intersects(live.ranges(Value(0), 0)));

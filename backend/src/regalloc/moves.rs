@@ -161,7 +161,7 @@ mod tests {
         Reg { file, index }
     }
 
-    /// Runs moves and swaps on named contents.
+    /// Executes moves and swaps symbolically.
     fn run(code: &[Inst]) -> BTreeMap<Reg, u32> {
         let mut contents: BTreeMap<Reg, u32> = BTreeMap::new();
         for inst in code {

@@ -152,7 +152,7 @@ mod tests {
 
     const SM: Sm = Sm(80);
 
-    /// An instruction of a random program. Registers are R0 to R7; the lowest three hold addresses.
+    /// An instruction of a random program. Registers are R0 to R7. The lowest three hold addresses.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Add { dst: u8, a: u8, b: u8, guarded: bool },
@@ -218,7 +218,7 @@ mod tests {
         reorder(SM, insts, &mut InstFacts::of(SM, insts), &|| ());
     }
 
-    /// Runs a program on registers and a small memory whose addresses often collide.
+    /// Executes a program on registers and a small memory in which addresses often collide.
     fn run(insts: &[MachInst]) -> (BTreeMap<usize, u64>, BTreeMap<u64, u64>) {
         let mut registers: BTreeMap<usize, u64> = BTreeMap::new();
         let mut memory: BTreeMap<u64, u64> = BTreeMap::new();

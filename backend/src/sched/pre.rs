@@ -473,7 +473,7 @@ mod tests {
         );
     }
 
-    /// More is live through the block than there are registers, and each predicate could be read at once.
+    /// More values are live through the block than there are registers, and each predicate could be read at once.
     #[test]
     fn predicates_are_few_where_general_registers_cannot_be() {
         let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
@@ -495,8 +495,8 @@ mod tests {
         assert!(predicates.is_some_and(|most| u32::from(most) <= PREDICATES), "{predicates:?}");
     }
 
-    /// A store after the barrier adds more to what is live than a product does, but loads can come between the products only
-    /// when the barrier is placed.
+    /// A store after the barrier adds more live registers than a product does, but loads can move between the products
+    /// only after the barrier has been placed.
     #[test]
     fn what_follows_a_barrier_does_not_keep_loads_from_their_readers() {
         let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<String>();
@@ -594,9 +594,10 @@ mod tests {
         assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
     }
 
-    /// The places of the memory operations of one block after scheduling, by their place before.
+    /// The positions of the memory operations of one block after scheduling, in their original order.
     fn order_of(accesses: &[&str]) -> Vec<usize> {
-        // Loads are deep and stores shallow, so that the scheduler wants the former first.
+        // Loads are at the start of long chains and stores at the end of short ones, so the scheduler prefers to place
+        // loads first.
         let lines: String = accesses
             .iter()
             .enumerate()
@@ -625,7 +626,7 @@ mod tests {
         func.blocks[0].insts.iter().filter(|i| i.src.0 > 0).map(|i| i.src.0 as usize - 1).collect()
     }
 
-    /// Asserts that of these accesses the pairs keep their order.
+    /// Checks that these pairs of accesses keep their order.
     fn keeps(accesses: &[&str], pairs: &[(usize, usize)]) {
         let order = order_of(accesses);
         let place = |i| order.iter().position(|o| *o == i);

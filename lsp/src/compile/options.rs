@@ -896,7 +896,7 @@ mod tests {
         assert_eq!(kinds("-maxrregcount 5 a"), [Kind::Warning]);
         assert_eq!(kinds("-maxrregcount 5 -Werror a"), [Kind::Error]);
         assert_eq!(kinds("-maxrregcount 5 -w a"), []);
-        // As in ptxas, whatever the options are.
+        // As in ptxas, independent of the options.
         assert_eq!(kinds("-O2 -w -O3 -Werror a"), [Kind::Warning]);
     }
 
@@ -939,7 +939,7 @@ mod tests {
         assert!(wrong("-sanitize memcheck a").contains("not supported yet"));
     }
 
-    /// Names of files are bytes.
+    /// File names may contain arbitrary bytes.
     #[cfg(unix)]
     #[test]
     fn arguments_need_not_be_text() {

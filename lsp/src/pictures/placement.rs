@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(found.layers, 4);
         let long = found.bends.iter().find(|(edge, _)| *edge == (0, 3)).expect("an edge");
         assert_eq!(long.1.len(), 2);
-        // It passes beside the nodes.
+        // The edge passes beside the nodes.
         assert!((long.1[0] - found.nodes[1].0).abs() > 0.6, "{:?} {:?}", long.1, found.nodes);
     }
 }

@@ -26,7 +26,7 @@ mod tests {
         assert_eq!(doc("nothing"), None);
     }
 
-    /// A modifier in a syntax line that is a plain name is one of the language.
+    /// A plain name used as a modifier in a syntax line must be a modifier of the language.
     #[test]
     fn syntax_lines_use_modifiers_of_the_language() {
         const METAVARIABLES: &[&str] = &[

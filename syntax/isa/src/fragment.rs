@@ -208,7 +208,7 @@ mod tests {
         fragments(&opcode, |_| true)
     }
 
-    /// Each element has one place, and the lanes hold as many.
+    /// Each element has one place, and the lanes hold as many elements as there are.
     #[test]
     fn every_element_has_a_place() {
         let names = [

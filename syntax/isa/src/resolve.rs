@@ -596,7 +596,7 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every so many suffixes are tried with every mnemonic.
+    /// One in this many suffixes is tried with every mnemonic.
     const STEP: usize = 7;
 
     fn read(name: &str) -> Result<Opcode, ResolveError> {

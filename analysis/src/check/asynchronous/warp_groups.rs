@@ -199,7 +199,7 @@ mod tests {
         };
         assert_eq!(after("mov.f32 %f1, %f2;"), 0);
         assert_eq!(after("mov.f32 %f1, %f5;"), 1);
-        // Registers that a product reads may be read meanwhile, not written.
+        // Registers that a product reads may still be read, but not written.
         assert_eq!(after("mov.b32 %r5, %r1;"), 0);
         assert_eq!(after("mov.b32 %r1, 0;"), 1);
     }

@@ -234,7 +234,7 @@ mod tests {
     use crate::diagnostic::Severity;
     use crate::ide;
 
-    /// Each is PTX without errors on the first target that has it.
+    /// Each snippet is PTX without errors on the first target that supports it.
     #[test]
     fn snippets_are_correct() {
         let all = [FILES, ITEMS, STATEMENTS].into_iter().enumerate();

@@ -187,7 +187,7 @@ pub(super) fn place_shared(
 mod tests {
     use super::*;
 
-    /// The text of an instruction into which a relocation puts a place.
+    /// The text of an instruction into which a relocation inserts a place.
     fn relocated(sm: u8, text: &str, kind: u32, place: SymbolPlace) -> String {
         let sm = Sm(sm);
         let inst = sass::parse(sm, text, 0).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -131,7 +131,7 @@ impl Block<'_> {
 mod tests {
     use super::*;
 
-    /// Floats divide indices as integers do.
+    /// The floating-point division of indices gives the same results as integer division.
     #[test]
     fn reciprocals_divide() {
         let target = Target::of(ptx_isa::Sm::new(90)).unwrap();

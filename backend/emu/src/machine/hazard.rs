@@ -389,7 +389,7 @@ mod tests {
         result.map_or_else(|fault| fault.to_string(), |_| String::new())
     }
 
-    /// Threads add one to the same word until each has stored its sum.
+    /// Threads add one to the same word, one after the other, until each has stored its sum.
     #[test]
     fn a_tested_store_tells_whether_it_stored() {
         let lines = [
@@ -441,11 +441,12 @@ mod tests {
             fault(&["s1 w0: MUFU.RCP R0, R2", "s4 ?0: FADD R1, R0, R0"]),
             "at 1: too early: FADD waits for a scoreboard that was set just before"
         );
-        // The unit finishes in order, so a later scoreboard tells of the earlier result too.
+        // The unit completes in order, so the scoreboard of a later result also signals the earlier one.
         assert_eq!(fault(&["s2: MUFU.RCP R0, R2", "s2 w1: MUFU.RCP R3, R2", "s4 ?1: FADD R1, R0, R0"]), "");
     }
 
-    /// One that counts at most one has seen the first of two, but only where both are of one unit.
+    /// A scoreboard with a count of at most one shows that the first of two results is ready, but only if both are from
+    /// one unit.
     #[test]
     fn scoreboards_that_count() {
         let wait = "s4: DEPBAR.LE SB0, 0x1";
@@ -475,7 +476,7 @@ mod tests {
         );
     }
 
-    /// What other threads do in between does not make a path longer.
+    /// Instructions of other threads do not add cycles to a path.
     #[test]
     fn each_path_has_its_time() {
         let lines = |branch: &'static str| {

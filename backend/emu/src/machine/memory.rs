@@ -458,7 +458,7 @@ mod tests {
     use crate::machine::testing::{device, kernel};
     use sass::Sm;
 
-    /// The fault of instructions that read 64 bytes of constants, each word of which holds its address.
+    /// The fault of instructions that read 64 bytes of constants. Each word of the constants holds its own address.
     fn fault(sm: Sm, lines: &[&str]) -> String {
         let mut kernel = kernel(sm, lines);
         kernel.bank3 = (0..16u32).flat_map(|word| (4 * word).to_le_bytes()).collect();

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(races.access(0, SHARED, &[0, 0], Some(&[1, 1])), None);
         assert_eq!(races.access(0, SHARED, &[1], None), None);
         assert_eq!(races.access(1, (Space::Shared, 5), &[1], None), warp(0, 0));
-        // The same value again.
+        // A store of the same value.
         assert_eq!(races.access(1, SHARED, &[1], Some(&[1])), None);
         races.cut();
         assert_eq!(races.access(1, SHARED, &[1], None), None);

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::input::Stmt;
 
-    /// The parts of a statement that `lower` has not taken.
+    /// The parts of a statement that `lower` has not used.
     fn left(text: &str, lower: impl Fn(&Statement<'_>)) -> Option<String> {
         let sample = Sample::new(text);
         let [Stmt::Instr(instr)] = &sample.func.body[..] else { panic!("one statement") };
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(left(text, flush), None);
     }
 
-    /// One answer to one question: a second modifier that would answer it stays.
+    /// Each question uses one modifier. A second modifier that would also answer it is left over.
     #[test]
     fn a_second_answer_is_left() {
         let both = |s: &Statement<'_>| {

@@ -116,7 +116,7 @@ mod tests {
     use crate::target::Target;
     use expect_test::expect;
 
-    /// One arm needs `%v0`; the other runs while that one waits.
+    /// One side of the branch needs `%v0`. The other side runs while the first one waits.
     const ARMS: &str = "entry \"f\" {
         b0:
           %v0:ur = ULDC c[0x0][0x160]

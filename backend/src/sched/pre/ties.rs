@@ -150,7 +150,7 @@ mod tests {
     use crate::sched::pre::Plans;
     use crate::target::Target;
 
-    /// The loop's instructions in their new order, by their places in the text.
+    /// The loop's instructions in their new order, as positions in the text.
     fn order(body: &str) -> Vec<u32> {
         let numbered: String =
             body.lines().zip(1..).map(|(line, i)| format!("{} #{i}\n", line.trim())).collect();
@@ -185,7 +185,7 @@ mod tests {
         assert!(place(&order, 1) > place(&order, 6) && place(&order, 2) > place(&order, 6), "{order:?}");
     }
 
-    /// The old value is read by what needs the new one: they are live together.
+    /// An instruction that needs the new value also reads the old value, so both are live together.
     #[test]
     fn a_value_that_both_iterations_need_waits_for_nothing() {
         let order = order(
