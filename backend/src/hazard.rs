@@ -91,7 +91,7 @@ pub const SCOREBOARD_DELAY: u8 = 2;
 struct Facts {
     reads: SmallVec<[RegUse; 6]>,
     writes: SmallVec<[RegUse; 2]>,
-    /// The [`mark`]s of the reads and of the writes.
+    /// The marks of the registers that the instruction reads, and of those that it writes.
     read_marks: u64,
     write_marks: u64,
     guard: Option<Guard>,

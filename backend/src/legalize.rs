@@ -96,7 +96,7 @@ struct Legalizer {
     sm: sass::Sm,
     /// The number of uniform registers that constants may still take.
     uniform: u32,
-    /// For each block, the block before its loops in which constants are loaded. See [`Loops::homes`].
+    /// For each block, the block before its loops in which constants are loaded. See [`crate::ori::loops::Loops::homes`].
     homes: Vec<Option<BlockId>>,
     /// Constants that have been loaded in this block.
     in_block: FxHashMap<Key, Value>,
