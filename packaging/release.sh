@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what a release offers for the machine that this runs on: an archive of the programs with their pages and
+# Builds the files of a release for the current platform: an archive of the programs with their manual pages and
 # completions, the wheel, and the extension with the server inside.
 #
 #   packaging/release.sh OUT TARGET VSCODE      such as dist x86_64-unknown-linux-gnu linux-x64

@@ -4,7 +4,7 @@
 #   packaging/vscode.sh OUT                     without a server, for every platform
 #   packaging/vscode.sh OUT PLATFORM SERVER     with this server inside, for a platform such as linux-x64
 #
-# The dependencies are those of the lock file.
+# The versions of the dependencies come from the lock file.
 set -euo pipefail
 mkdir -p "$1"
 out=$(cd "$1" && pwd) platform=${2:-} server=${3:-}
@@ -22,7 +22,7 @@ if [ -n "$server" ]; then
   cp "$server" server/
   chmod +x server/*
 fi
-# esbuild has put the one dependency into the bundle.
+# The bundle that esbuild wrote already contains the only dependency.
 npx --no-install vsce package --no-dependencies ${platform:+--target "$platform"} \
   --out "$out/ptx-analyzer${platform:+-$platform}.vsix"
 ls -l "$out"

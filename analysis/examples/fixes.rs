@@ -1,7 +1,8 @@
-//! How good the fixes are: for each code, the fixes that are offered in some files, those that resolve their finding,
-//! and those that bring no new error.
+//! Measures the quality of fixes. For each code, prints the number of fixes offered in some files, of those that
+//! resolve their finding, and of those that cause no new error.
 //!
-//! `cargo run --release -p ptx-analysis --example fixes -- FILE...`, or `@LIST` with a path a line; with `FIXES_SHOW` in the environment those that do not.
+//! `cargo run --release -p ptx-analysis --example fixes -- FILE...`, or `@LIST` for a file with one path per line. With
+//! `FIXES_SHOW` in the environment, prints the fixes that fail.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use ptx_analysis::Database;
 use ptx_analysis::ide::{self, Applicability};
 
-/// Fixes of a code: offered, resolving, harmless.
+/// The numbers of fixes of a code: offered, resolving, harmless.
 #[derive(Default)]
 struct Count([usize; 3]);
 

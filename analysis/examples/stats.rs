@@ -1,7 +1,7 @@
-//! Checks files and prints what was found and how long it took.
+//! Checks files and prints the findings and the time.
 //!
-//! `stats [--quiet | --json | --ranges | --edits] FILE...`: errors alone, one JSON object per error, all findings
-//! with their columns, or the time from an edit in each file to all its diagnostics.
+//! `stats [--quiet | --json | --ranges | --edits] FILE...` prints only errors, one JSON object per error, all findings
+//! with their columns, or the time from an edit of each file to all its diagnostics.
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ fn main() {
     }
 }
 
-/// Inserts a statement at places spread over the file, one at a time.
+/// Inserts a statement at several places of the file, one at a time.
 fn edits(path: &str, text: String) {
     const EDITS: usize = 21;
     let mut db = Database::default();

@@ -1,7 +1,8 @@
-//! The functions that are being compiled, and threads that compile nothing.
+//! Tracks the functions that are being compiled, and threads that must not compile.
 //!
-//! The database computes what it is asked for. To find out whether a result is there, a thread says that it only looks
-//! ([`look`]), and a query about to compile unwinds on such a thread, as if it had been cancelled.
+//! The database computes every result that is requested. To find out whether a result already exists, a thread declares
+//! that it only looks ([`look`]). On such a thread, a query that would compile a function unwinds, as if it had been
+//! cancelled.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -23,7 +24,7 @@ impl AtWork {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&function)
     }
 
-    /// To be called before anything is compiled. Unwinds on a thread that only looks.
+    /// Must be called before a function is compiled. Unwinds on a thread that only looks.
     pub(crate) fn begin(&self, db: &dyn Database, function: Id) -> Compiling<'_> {
         if ONLY_LOOKS.get() {
             db.cancellation_token().cancel();
@@ -46,7 +47,7 @@ impl Drop for Compiling<'_> {
     }
 }
 
-/// Whether `ask` finds everything that it asks for compiled. What is not compiled stays so.
+/// Whether all results that `ask` requests have been compiled. Compiles nothing.
 pub(crate) fn look<D: Database + Clone>(db: &D, ask: impl FnOnce(&D)) -> bool {
     struct End;
     impl Drop for End {
@@ -54,7 +55,7 @@ pub(crate) fn look<D: Database + Clone>(db: &D, ask: impl FnOnce(&D)) -> bool {
             ONLY_LOOKS.set(false);
         }
     }
-    // A handle of its own: what stops the looking stops nothing else.
+    // A separate handle, so that cancelling the look cancels nothing else.
     let handle = db.clone();
     let found = Cancelled::catch(AssertUnwindSafe(|| {
         let _end = End;

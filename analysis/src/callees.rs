@@ -1,4 +1,4 @@
-//! What callers make of the functions that they call: which are inlined, and which are compiled for them alone.
+//! Decides which called functions are inlined, and which are compiled only for their callers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::lower::{function, functions};
 use crate::module::{header, module, module_registers};
 use crate::reach::aliasee;
 
-/// A function with others in place of calls of them; `None` where nothing is inlined. An error where what it shares with
-/// its callees asks for more than is inlined.
+/// A function in which calls have been replaced by bodies; `None` if no call is inlined. Returns an error if a function
+/// must be inlined, because it shares variables with its callers, but cannot be.
 #[salsa::tracked]
 pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Arc<Inlined>>, CodegenError> {
     let Some(input) = function(db, item) else { return Ok(None) };
@@ -32,12 +32,13 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Result<Option<Ar
     Ok(inline::inline(input, callees)?.map(Arc::new))
 }
 
-/// Whether functions of a file may share registers, local variables or samplers of module scope. Only old texts have them.
+/// Whether functions of a file may share registers, local variables or samplers of module scope. Only old PTX versions
+/// allow this.
 pub(crate) fn shares(db: &dyn Db, file: SourceFile) -> bool {
     !module_registers(db, file).is_empty() || !thread_variables(db, file).is_empty()
 }
 
-/// Whether a function shares registers or variables with callers that call it by its address, so that it cannot be
+/// Whether a function shares registers or variables with callers that call it through its address, so that it cannot be
 /// inlined there.
 #[salsa::tracked]
 pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
@@ -49,7 +50,7 @@ pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>)
     shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
 }
 
-/// The variables of a module some of which are in local memory or samplers; none where no variable is.
+/// The variables of a module, if some of them are in local memory or are samplers; otherwise none.
 #[salsa::tracked(returns(deref))]
 fn thread_variables(db: &dyn Db, file: SourceFile) -> Box<[Variable]> {
     let variables = &module(db, file).env.variables;
@@ -77,7 +78,7 @@ pub(crate) fn body_of(db: &dyn Db, file: SourceFile, function: u32) -> Option<It
     item(db, file, module(db, file).function_items.get(function as usize)?.item)
 }
 
-/// Whether all that calls a function is known, and none of it is called by the function itself.
+/// Whether all callers of a function are known, and the function does not call itself, even indirectly.
 pub(crate) fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
     let module = module(db, file);
     let Some(signature) = module.env.functions.get(index as usize) else { return false };
@@ -89,7 +90,7 @@ pub(crate) fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
         && !leads_back(index, &|index| function(db, body_of(db, file, index)?).as_deref())
 }
 
-/// The functions of a file that may be called by their addresses.
+/// The functions of a file that may be called through their addresses.
 #[salsa::tracked]
 fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
     let mut taken = BTreeSet::new();
@@ -100,8 +101,8 @@ fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
     taken
 }
 
-/// Whether functions are compiled for their callers. Debuggers know them as they were written, and so do linkers: in
-/// objects all calls keep the calling convention.
+/// Whether functions are inlined or compiled for their callers. This is not done for debuggers, which expect the
+/// functions as written, nor for linkers, because in objects all calls follow the calling convention.
 fn inlines(db: &dyn Db, file: SourceFile) -> bool {
     let options = Options::get(db);
     options.opt_level(db) > 0
@@ -109,7 +110,7 @@ fn inlines(db: &dyn Db, file: SourceFile) -> bool {
         && !header(db, file).target.options.iter().any(|o| o == "debug")
 }
 
-/// As [`is_private`]. A query of its own, since it asks the module for more than code may depend on.
+/// As [`is_private`]. It is a separate query, because it asks for more facts about the module than code may depend on.
 #[salsa::tracked]
 pub(crate) fn serves_known_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let (file, name) = (item.file(db), item.name(db));

@@ -1,9 +1,9 @@
-//! Checks: one file each, one walk for all.
+//! The checks: one file for each, and one walk for all of them.
 //!
-//! The walk over an item (`crate::lower`) hands every instruction to each of [`STATEMENT_CHECKS`] once it is
-//! resolved, and the whole body to each of [`BODY_CHECKS`] at the end. A check looks at one thing and pushes
-//! what it finds; it never fails and never depends on another check. Its lint is declared beside it, and the
-//! page of the lint in `docs/lints` is its test.
+//! The walk over an item (`crate::lower`) passes every resolved instruction to each of [`STATEMENT_CHECKS`], and the
+//! whole body to each of [`BODY_CHECKS`] at the end. A check examines one aspect and adds its findings. It never fails
+//! and never depends on another check. Its lint is declared beside it, and the page of the lint in `docs/lints` is its
+//! test.
 
 mod asynchronous;
 mod brackets;
@@ -49,7 +49,7 @@ use crate::module::Header;
 use crate::scope::RegisterName;
 use crate::source_map::SourceMap;
 
-/// Where a variable lies and what it consists of.
+/// The location and structure of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VariableFacts {
     pub space: Space,
@@ -57,24 +57,24 @@ pub struct VariableFacts {
     pub is_array: bool,
     /// Bytes, a power of two.
     pub align: u32,
-    /// Bytes in all; zero where that is not known.
+    /// The size in bytes; zero if it is not known.
     pub size: u64,
-    /// The parameter or result of the same name.
+    /// The parameter or result that the variable hides.
     pub hides: Option<Hidden>,
 }
 
-/// A parameter or result that a `.param` variable of the body hides. ptxas identifies them by name.
+/// A parameter or result with the same name as a `.param` variable of the body. ptxas identifies them by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hidden {
     Parameter,
     Result,
 }
 
-/// What an instruction check may look at besides the instruction.
+/// The context of an instruction for a check.
 pub struct Context<'a> {
     pub header: &'a Header,
     pub gates: Gates,
-    /// What the variables mentioned so far are.
+    /// The variables mentioned so far.
     pub variables: &'a FxHashMap<Symbol, VariableFacts>,
     pub registers: &'a [RegisterName],
     /// The item's text.
@@ -91,7 +91,7 @@ impl Context<'_> {
     }
 }
 
-/// An instruction whose name and operands are known.
+/// An instruction with resolved name and operands.
 pub struct Statement<'a> {
     pub range: TextRange,
     /// Mnemonic and suffixes.
@@ -100,19 +100,19 @@ pub struct Statement<'a> {
     pub suffixes: &'a [TextRange],
     pub opcode: Opcode,
     pub form: &'static Form,
-    /// The version and the target have the instruction.
+    /// Whether the version and the target of the module have the instruction.
     pub available: bool,
-    /// `None` where the operand is wrong in itself and was reported.
+    /// `None` for an operand that is itself wrong and has been reported.
     pub operands: &'a [Option<Operand>],
-    /// Parallel to `operands`.
+    /// The ranges of the operands.
     pub ranges: &'a [TextRange],
     pub signature: &'a Signature,
-    /// Those of the signature that are written, parallel to `operands`. `None` when their number is wrong.
+    /// The rows of the signature for the written operands. `None` if their number is wrong.
     pub rows: Option<&'a [&'a Expected]>,
 }
 
-/// Lints that are off by default and take time of their own: they run only where they are on. The other checks run
-/// whatever their levels are, so that changing those repeats no walk.
+/// Lints that are off by default and take extra time: they run only if they are on. All other checks always run, so
+/// that a changed level repeats no walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extras {
     unused: bool,
@@ -133,20 +133,20 @@ pub(crate) fn extras(db: &dyn Db) -> Extras {
     }
 }
 
-/// A body whose statements were all walked.
+/// A body whose statements have all been walked.
 pub struct Body<'a> {
     pub map: &'a SourceMap,
     pub text: &'a str,
     pub function: &'a Function,
-    /// What the variables that it mentions are.
+    /// The variables that the body mentions.
     pub variables: &'a FxHashMap<Symbol, VariableFacts>,
     extras: Extras,
-    /// `None` when names or statements could not be read, so that absence of a use proves nothing.
+    /// `None` if names or statements could not be read, because then an absent use proves nothing.
     flow: Option<Flow<'a>>,
 }
 
 impl<'a> Body<'a> {
-    /// Without `flow` nothing is said of the order of execution.
+    /// Without `flow`, checks cannot use the order of execution.
     pub(crate) fn new(
         function: &'a Function,
         flow: Option<Flow<'a>>,
@@ -158,7 +158,7 @@ impl<'a> Body<'a> {
         Self { map, text, function, variables, extras, flow }
     }
 
-    /// The mnemonic and the suffixes of an instruction; with its operands where the text is unusual.
+    /// The range of the mnemonic and the suffixes of an instruction; if the text is unusual, it includes the operands.
     pub fn name(&self, instr: Instr<'_>) -> Option<TextRange> {
         let statement = self.map.statement(instr.src)?;
         let text = &self.text[statement];
@@ -177,14 +177,14 @@ impl<'a> Body<'a> {
         Some(if self.text[range].starts_with(instr.opcode.form.mnemonic()) { range } else { statement })
     }
 
-    /// What the order of execution says; `None` where that is not known.
+    /// The control flow of the body; `None` if it is not known.
     pub fn flow(&self) -> Option<&Flow<'a>> {
         self.flow.as_ref()
     }
 }
 
-/// Whether it finds anything depends on the shape of the instruction alone, and on the values of its constants where
-/// the signature limits them: `crate::lower`'s `passed` says what that is.
+/// A check of one instruction. Its findings depend only on the shape of the instruction, and on the values of constants
+/// that the signature limits. `passed` in `crate::lower` defines the shape.
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Findings);
 pub type BodyCheck = fn(&Body<'_>, &mut Findings);
 

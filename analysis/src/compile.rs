@@ -1,7 +1,7 @@
 //! The compiler as queries.
 //!
-//! A function is compiled from its own [`Function`] and from what it mentions of the module, so an edit
-//! elsewhere compiles nothing again. The fan-out over functions happens outside queries, one database handle per
+//! A function is compiled from its own [`Function`] and from the facts about the module that it mentions, so an edit
+//! elsewhere recompiles nothing. Functions are compiled in parallel outside of queries, with one database handle per
 //! worker; [`link`] then finds every function compiled.
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
@@ -45,22 +45,22 @@ use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
-/// A compiled function, or why there is none.
+/// A compiled function, or the reason why there is no code.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
 
-/// What of the module a function's body needs.
+/// The facts about the module that a function's body needs.
 #[salsa::interned(debug)]
 pub struct Mentions<'db> {
-    /// The functions that it mentions, as ordinals of the module, sorted.
+    /// The functions that it mentions, as ordinals in the module, sorted.
     #[returns(deref)]
     pub functions: Box<[u32]>,
-    /// It calls a function by its address.
+    /// Whether it calls a function through its address.
     pub calls_by_address: bool,
 }
 
-/// The module as functions see it that mention the same other functions: those they do not mention are blank,
-/// and initial values are left out, so that changes to them compile nothing again. Shared, since most functions
-/// of a large module mention none or the same few.
+/// The module as seen by functions that mention the same other functions. Functions that they do not mention are blank,
+/// and initial values are omitted, so that changes to them recompile nothing. It is shared, because most functions of a
+/// large module mention no other functions, or the same few.
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
     let whole = whole_env(db, file);
@@ -98,19 +98,21 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
     })
 }
 
-/// Whether a function that is called by its address may wait for other threads of its warp: whether any function does.
+/// Whether a function that is called through its address may wait for other threads of its warp: true if any function
+/// may.
 #[salsa::tracked]
 pub fn pointees_wait(db: &dyn Db, file: SourceFile) -> bool {
     Options::get(db).relocatable(db) || any_callable(db, file, |item| *waits_itself(db, item))
 }
 
-/// Whether a function that is called by its address may watch other threads: whether any function does.
+/// Whether a function that is called through its address may watch other threads: true if any function may.
 #[salsa::tracked]
 pub fn pointees_watch(db: &dyn Db, file: SourceFile) -> bool {
     Options::get(db).relocatable(db) || any_callable(db, file, |item| *watches_itself(db, item))
 }
 
-/// Whether a condition holds for any function that can be called. It counts as true for one whose body is not here.
+/// Whether a condition holds for any function that can be called. It counts as true for a function without a body in
+/// this file.
 fn any_callable<'db>(db: &'db dyn Db, file: SourceFile, holds: impl Fn(Item<'db>) -> bool) -> bool {
     let module = module(db, file);
     let functions = module.env.functions.iter().zip(&module.function_items);
@@ -118,8 +120,8 @@ fn any_callable<'db>(db: &'db dyn Db, file: SourceFile, holds: impl Fn(Item<'db>
     callable.any(|(_, place)| item(db, file, place.item).is_none_or(&holds))
 }
 
-/// Whether a body has an instruction whose result may depend on what other threads do meanwhile, or that sleeps. True as
-/// well for functions without a body here.
+/// Whether a body has an instruction that sleeps, or whose result may depend on what other threads do meanwhile. Also
+/// true for functions without a body here.
 #[salsa::tracked]
 fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
@@ -129,7 +131,7 @@ fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
         let strong = [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio];
         match opcode.form {
             FormId::Nanosleep => true,
-            // What it calls is asked itself.
+            // Called functions are examined separately.
             FormId::Call => false,
             FormId::Ld => strong.iter().any(|m| opcode.has(*m)),
             form => ptx_isa::form(form).facts.has(Facts::READS),
@@ -137,19 +139,19 @@ fn watches_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     })
 }
 
-/// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
+/// Whether a function, or one that it calls, may wait for other threads of its warp. Visits only reachable functions.
 pub fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
     reaches(db, file, function, |item| *waits_itself(db, item), |_| false, || *pointees_wait(db, file))
 }
 
-/// Whether a function, or one that it calls, may watch other threads. Visits reachable functions only.
+/// Whether a function, or one that it calls, may watch other threads. Visits only reachable functions.
 pub fn may_watch(db: &dyn Db, file: SourceFile, function: u32) -> bool {
     let itself = |item| *watches_itself(db, item);
     reaches(db, file, function, itself, Signature::is_malloc, || *pointees_watch(db, file))
 }
 
-/// Whether something holds for a function, one that it calls, or the functions that are called by their addresses if it
-/// does that. True for functions whose bodies are elsewhere; `driver` tells of those that the driver provides.
+/// Whether a condition holds for a function, for one that it calls or, if it calls through addresses, for functions
+/// whose addresses are taken. True for functions with bodies elsewhere; `driver` is the answer for driver functions.
 fn reaches<'db>(
     db: &'db dyn Db,
     file: SourceFile,
@@ -177,7 +179,7 @@ fn reaches<'db>(
             pending.push(aliased);
             continue;
         }
-        // Another module may define a strong function of the same name.
+        // Another module may define a strong function with the same name.
         let is_replaced = relocatable && signature.linkage == Linkage::Weak;
         let item = item(db, file, module.function_items[index as usize].item);
         let Some(item) = item.filter(|&item| !is_replaced && !holds(item)) else { return true };
@@ -189,7 +191,7 @@ fn reaches<'db>(
     false
 }
 
-/// What a call of a function overwrites, where its callers may rely on that.
+/// The registers that a call of a function overwrites, if its callers may rely on that.
 fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
     if !is_private(db, file, index) {
         return None;
@@ -197,8 +199,8 @@ fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
     compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
-/// Whether a body has a warp-wide operation; all of them wait, except `activemask`, which takes the threads that are there. True as well
-/// for functions without a body here.
+/// Whether a body has a warp-wide operation. All of them wait, except `activemask`, which returns the threads that are
+/// present. Also true for functions without a body here.
 #[salsa::tracked]
 fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
@@ -287,7 +289,7 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     let mut options = backend_options(db, item.file(db))?;
     let _at_work = item.file(db).at_work(db).begin(db, item.as_id());
     if !input.entry {
-        // Whoever calls it has to run.
+        // All callers must be able to run.
         options.max_registers = Some(*callee_registers(db, item.file(db)));
     }
     if let Some(error) = too_large(db, item.file(db), input) {
@@ -311,7 +313,7 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
                 Err(error) if shares(db, file) => {
                     return Some(Arc::new(Err(inlined.restore_error(error))));
                 }
-                // It may be that a callee is to blame, or that inlining asks for too much.
+                // A callee may be the reason, or inlining may exceed a limit.
                 Err(_) => {}
             }
         }
@@ -325,8 +327,8 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     }))
 }
 
-/// The most registers that functions may use: what the options say, or what the launch bounds of every kernel of the
-/// file leave.
+/// The maximum number of registers of functions: the number in the options, or the number that the launch bounds of
+/// every kernel of the file allow.
 #[salsa::tracked]
 fn callee_registers(db: &dyn Db, file: SourceFile) -> u32 {
     if let Some(limit) = Options::get(db).max_function_registers(db) {
@@ -339,24 +341,24 @@ fn callee_registers(db: &dyn Db, file: SourceFile) -> u32 {
     functions(db, file).filter_map(limit).min().unwrap_or(MAX_REGISTERS)
 }
 
-/// Why a function is not compiled while its file is edited.
+/// Why a function is not compiled while its file is being edited.
 fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenError> {
     let statements = input.body.len();
     let limit = Options::get(db).live_limit(db)?;
     if statements <= limit as usize || file.compiles_all(db) {
         return None;
     }
-    // No statement is to blame.
+    // The reason is not in a statement.
     let at = SrcId(u32::MAX);
     Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
-/// Whether a function has no code because it is too large to be compiled while its file is edited.
+/// Whether a function has no code because it is too large to be compiled while its file is being edited.
 pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
     function(db, item).as_ref().is_some_and(|input| too_large(db, item.file(db), input).is_some())
 }
 
-/// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
+/// Runs one compilation. Unwinding cancels it, and a panic of the compiler becomes an error.
 fn compile(
     db: &dyn Db,
     env: &Env,
@@ -385,7 +387,7 @@ fn compile(
     })
 }
 
-/// What the compiler adds. Compiles everything that is not compiled yet.
+/// The compiler's diagnostics. Compiles all functions that have not been compiled yet.
 pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = Vec::new();
     for &item in items(db, file) {
@@ -411,7 +413,7 @@ pub fn compile_all(db: &Database, file: SourceFile, progress: &(dyn Fn(usize, us
     });
 }
 
-/// Checks every item of a file on all cores, so that the diagnostics are there when asked for.
+/// Checks every item of a file on all cores, so that its diagnostics are available.
 pub fn check_all(db: &Database, file: SourceFile) {
     let total = items(db, file).len();
     (0..total).into_par_iter().for_each_with(db.clone(), |db, index| {
@@ -420,13 +422,13 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
-/// Whether `.loc` may be a word of the text. Most texts without it have `.local`.
+/// Whether `.loc` may be a word of the text. Most texts without it contain `.local`.
 fn has_locations(text: &str) -> bool {
     text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
 }
 
-/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
-/// instruction is the reason: the whole name of the instruction is shown.
+/// The diagnostic for a construct that the compiler does not support. `what` is a noun phrase. If the reason is an
+/// instruction, it follows the full name of the instruction.
 fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
     if is_too_large(db, item) {
         let name = item.name(db);
@@ -444,7 +446,7 @@ fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
     name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
 }
 
-/// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
+/// Why a function without errors was not passed to the compiler.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
     let is_wrong = || lowered.diagnostics.iter().any(|d| d.severity == Severity::Error);
@@ -461,7 +463,8 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
-/// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
+/// The diagnostic for a function without machine code and without another reason, so that it is not silently missing
+/// from a file.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
     Diagnostic::new(
@@ -471,7 +474,7 @@ fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     )
 }
 
-/// What the compiler says about an item, relative to it.
+/// The compiler's diagnostic for an item, relative to the item.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let Some(compiled) = compile_function(db, item).as_ref() else { return not_lowered(db, item) };
     let error = compiled.as_ref().as_ref().err()?;
@@ -491,13 +494,13 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Why threads keep the registers that they start with, though the function has `setmaxnreg`.
+/// Why `setmaxnreg` of a function is ignored.
 pub fn kept_registers(db: &dyn Db, item: Item<'_>) -> Option<Fixed> {
     compile_function(db, item).as_deref()?.as_ref().ok()?.attributes.changes_registers?.err()
 }
 
-/// The statements of a function before which its code waits for products of warp groups though none asks for it,
-/// relative to the item.
+/// The statements before which the code of a function waits for `wgmma` products although the program does not ask for
+/// it, relative to the item.
 pub fn added_waits(db: &dyn Db, item: Item<'_>) -> Vec<TextRange> {
     let (Some(input), Some(Ok(code)), Some(options)) =
         (function(db, item), compile_function(db, item).as_deref(), backend_options(db, item.file(db)))
@@ -510,15 +513,16 @@ pub fn added_waits(db: &dyn Db, item: Item<'_>) -> Vec<TextRange> {
 }
 
 fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic> {
-    let message = "the compiler waits here: the statement uses registers of products in flight";
+    let message =
+        "the compiler waits here for `wgmma` products, because the statement accesses their registers";
     let ranges = added_waits(db, item).into_iter();
     ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()))
 }
 
-/// What to link.
+/// Options of linking.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkOptions {
-    /// Names of kernels, which bring what they call; empty: all functions.
+    /// Names of kernels to link, with the functions that they call; empty for all functions.
     pub entries: Vec<String>,
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
@@ -530,7 +534,7 @@ pub struct LinkOptions {
 /// When line tables are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LineTables {
-    /// If the text gives positions, as ptxas does.
+    /// If the text has `.loc` directives, as ptxas does.
     #[default]
     Given,
     Always,
@@ -541,29 +545,29 @@ pub enum LineTables {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    /// In the order of the file that is written: the last of the text first. Those of an object are functions too,
-    /// callees before their callers.
+    /// The functions in the order of the output file: the last kernel of the text first. For an object, also its
+    /// functions, callees before their callers.
     pub kernels: Vec<LinkedKernel>,
-    /// Bytes of variables, and of constant banks 3 and 4.
+    /// The sizes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
-    /// Whether positions refer to files that the text does not declare.
+    /// Whether `.loc` directives refer to files that the text does not declare.
     pub lacks_files: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkedKernel {
     pub name: String,
-    /// Whether it is a kernel, and not a function of an object.
+    /// Whether it is a kernel; otherwise it is a function of an object.
     pub entry: bool,
-    /// Its own stack frame and spills.
+    /// The function's own stack frame and spills.
     pub frame: Frame,
-    /// Of the kernel with all that it calls; the stack is the deepest.
+    /// The resources of the kernel with all functions that it calls; the stack size is the maximum.
     pub resources: Resources,
-    /// Bytes of constant bank 2.
+    /// The size of constant bank 2.
     pub bank_2_bytes: u32,
-    /// Indices of textures, of surfaces and of samplers in constant bank 0.
+    /// The numbers of texture, surface and sampler indices in constant bank 0.
     pub handles: [u32; 3],
-    /// The functions that it may call, by name, those that other modules may replace last.
+    /// The functions that it may call, by name. Functions that other modules may replace come last.
     pub parts: Vec<LinkedPart>,
 }
 
@@ -574,7 +578,7 @@ pub struct LinkedPart {
     pub frame: Frame,
 }
 
-/// Bytes of a function's stack frame, and of its stores and loads of spilled values.
+/// The bytes of a function's stack frame, and of its spill stores and loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Frame {
     pub bytes: u32,
@@ -592,8 +596,8 @@ impl Frame {
     }
 }
 
-/// Compiles and links a file. What [`compile_all`] has not compiled yet is compiled here, by one thread: for few
-/// functions that takes less of the machine than waking others.
+/// Compiles and links a file. Functions that [`compile_all`] has not compiled are compiled here by one thread; for few
+/// functions this is cheaper than waking other threads.
 ///
 /// # Errors
 /// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
@@ -622,7 +626,7 @@ pub fn link_watched(
     for item in wanted(db, file, &options.entries).into_iter().filter(|item| needed.contains(item)) {
         let offset = item.offset(db);
         let (Some(input), Some(result)) = (function(db, item), compile_function(db, item)) else {
-            // Not an error of the program: an instruction that is not described, or no target.
+            // Not an error of the program: the table does not describe an instruction, or the module has no target.
             let reasons = lower(db, item).diagnostics.iter().filter(|d| d.lint == &lints::NOT_CHECKED);
             let known = errors.len();
             errors.extend(reasons.map(|d| d.clone().shifted(offset)));
@@ -705,7 +709,7 @@ pub fn link_watched(
             name: function.input.name.clone(),
             entry: function.input.entry,
             frame: Frame::of(&function.code.resources),
-            // The linker knows what else is on the stack.
+            // The linker knows the rest of the stack.
             resources: Resources { stack_bytes: 0, ..function.code.resources },
             bank_2_bytes: function.code.tables.iter().map(JumpTable::bytes).sum(),
             handles: [0; 3],
@@ -755,7 +759,7 @@ pub fn link_watched(
         }
         positions.finish(text)
     });
-    // A function of several kernels is described where the first has it.
+    // A function that several kernels contain is described at its position in the first one.
     let place = |function: &LinkFunction<'_>| {
         joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
             if function.code.entry {
@@ -772,8 +776,8 @@ pub fn link_watched(
     }
 }
 
-/// The functions that a file consists of: kernels, and what is still called or pointed to where small functions are
-/// inlined. All that may be needed for an object, and where a kernel has no code.
+/// The functions to link: kernels, and functions that are still called or whose addresses are taken after inlining. For
+/// an object, and if a kernel has no code, all functions that may be needed.
 fn needed<'db>(
     db: &'db Database,
     file: SourceFile,
@@ -811,7 +815,7 @@ fn needed<'db>(
     }
 }
 
-/// Finds a `.unified` function or variable, which objects do not have yet.
+/// Finds a `.unified` function or variable, which is not supported in objects yet.
 fn not_in_objects(text: &str) -> Option<TextRange> {
     const WORD: &str = ".unified";
     if !text.contains(WORD) {
@@ -824,7 +828,7 @@ fn not_in_objects(text: &str) -> Option<TextRange> {
         at = range.end();
         match found {
             Some(_) if token.kind.is_trivia() => {}
-            // In an address, `.unified` means something else.
+            // In an address, `.unified` has another meaning.
             Some(_) if &text[range] == "(" => return found,
             _ => found = (token.kind == SyntaxKind::DOT_WORD && &text[range] == WORD).then_some(range),
         }
@@ -832,14 +836,14 @@ fn not_in_objects(text: &str) -> Option<TextRange> {
     None
 }
 
-/// The name of the function that a place is in.
+/// The name of the function at a position.
 pub fn function_at(db: &Database, file: SourceFile, at: TextSize) -> Option<&str> {
     let all = items(db, file);
     let item = *all.get(all.partition_point(|item| item.offset(db) <= at).checked_sub(1)?)?;
     item.kind(db).is_function().then(|| item.name(db).as_str())
 }
 
-/// The places of instructions on values of 64-bit floating-point types.
+/// The ranges of instructions on values of 64-bit floating-point types.
 pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
     let mut all = Vec::new();
     for item in functions(db, file) {
@@ -858,7 +862,7 @@ pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
 mod tests {
     use super::*;
 
-    /// The functions that may watch other threads.
+    /// The names of the functions that may wait for other threads.
     fn watching(text: &str) -> Vec<String> {
         let db = Database::default();
         let file = db.add_frozen_file(format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}"));
@@ -881,7 +885,7 @@ mod tests {
             .func sleeps() { nanosleep.u32 20; ret; }
             .func calls() { call locks; ret; }";
         assert_eq!(watching(text), ["waits", "locks", "sleeps", "calls"]);
-        // A call by address may be of any of them.
+        // A call by address may call any of them.
         let by_address =
             ".func any(.param .b64 a) { .reg .b64 %d; p: .callprototype _ (); call %d, (), p; ret; }";
         assert_eq!(watching(by_address), [""; 0]);

@@ -1,15 +1,15 @@
 //! Constant expressions.
 //!
-//! Integers are 64 bits wide, signed unless written with `U` or too large, and wrap as the manual says. An
-//! expression may hold at most one address, to which integers are added; the address stays symbolic and the
-//! caller resolves its name.
+//! Integers are 64 bits wide, signed unless they are written with `U` or are too large, and wrap, as the manual
+//! defines. An expression may contain at most one address, to which integers are added. The address stays symbolic, and
+//! the caller resolves its name.
 
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal::{self, Float};
 use ptx_syntax::flat::Node;
 use text_size::TextRange;
 
-/// What an expression is worth.
+/// The value of an expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
     Int {
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantError {
     pub range: TextRange,
@@ -77,7 +77,7 @@ pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
             let (Some(condition), Some(yes), Some(no)) = (parts.next(), parts.next(), parts.next()) else {
                 return fail("expected `condition ? value : value`");
             };
-            // What is not chosen has a value too.
+            // The alternative that is not selected must have a value too.
             match (evaluate(condition, text)?, evaluate(yes, text)?, evaluate(no, text)?) {
                 (Value::Int { value, .. }, yes @ Value::Int { .. }, no @ Value::Int { .. }) => {
                     Ok(if value == 0 { no } else { yes })
@@ -112,13 +112,13 @@ pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
     }
 }
 
-/// An integer of a directive or a declaration, which has 32 bits. `None` where it is too large; of what is negative, or
-/// written so large that it would be, only the low bits count.
+/// An integer of a directive or declaration, which has 32 bits. `None` if it is too large. For negative numbers, and
+/// numbers written so large that they are negative, only the low bits count.
 pub fn narrow(value: i64) -> Option<u32> {
     (value <= i64::from(u32::MAX)).then_some(value as u32)
 }
 
-/// The value of a literal token's text. Bad digits are the parser's to report.
+/// The value of a literal token. The parser reports invalid digits.
 pub fn literal_value(text: &str) -> Option<Value> {
     if let Ok(integer) = literal::integer(text) {
         return Some(Value::Int { value: integer.value as i64, unsigned: integer.is_unsigned });
@@ -192,7 +192,7 @@ fn binary(node: Node<'_>, text: &str) -> Result<Value> {
     }
 }
 
-/// `None`: division by zero.
+/// `None` for a division by zero.
 fn integer(operator: SyntaxKind, a: i64, b: i64, left_unsigned: bool, right_unsigned: bool) -> Option<Value> {
     use SyntaxKind as K;
     let unsigned = left_unsigned || right_unsigned;
@@ -209,7 +209,7 @@ fn integer(operator: SyntaxKind, a: i64, b: i64, left_unsigned: bool, right_unsi
         K::PERCENT if b == 0 => return None,
         K::SLASH => a.wrapping_div(b),
         K::PERCENT => a.wrapping_rem(b),
-        // The type of a shift is that of its left operand; counts from 64 on shift everything out.
+        // The type of a shift is that of its left operand; a shift by 64 or more shifts all bits out.
         K::SHL => {
             let value = u32::try_from(ub).ok().and_then(|count| a.checked_shl(count)).unwrap_or(0);
             return Some(Value::Int { value, unsigned: left_unsigned });

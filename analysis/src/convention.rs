@@ -1,4 +1,4 @@
-//! Why the functions of a module are called without ptxas's calling convention.
+//! Why the functions of a module are not called by ptxas's calling convention.
 
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 
@@ -6,7 +6,7 @@ use crate::db::{Db, SourceFile};
 use crate::items::items;
 use crate::module::module;
 
-/// What has no place in a calling convention.
+/// A construct that the calling convention does not support.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unconventional {
     /// A register or a local variable of module scope, by its name.
@@ -15,7 +15,7 @@ pub enum Unconventional {
     Results(String),
 }
 
-/// What keeps a module's functions from being called by the convention.
+/// The construct that prevents the module's functions from being called by the convention.
 pub fn unconventional(db: &dyn Db, file: SourceFile) -> Option<Unconventional> {
     let mut variables = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Variable);
     if let Some(name) = variables.find_map(|item| per_thread(item.text(db))) {
@@ -25,7 +25,7 @@ pub fn unconventional(db: &dyn Db, file: SourceFile) -> Option<Unconventional> {
     Some(Unconventional::Results(function.name.clone()))
 }
 
-/// The name that a declaration of registers or of a local variable gives first.
+/// The first name in a declaration of registers or of a local variable.
 fn per_thread(text: &str) -> Option<String> {
     let mut at = 0;
     let mut is_wanted = false;

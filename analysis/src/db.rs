@@ -1,7 +1,7 @@
 //! The database and its inputs.
 //!
-//! Two inputs exist: the text of each file and one set of [`Options`]. Everything else is derived. A handle is
-//! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
+//! There are two inputs: the text of each file and one set of [`Options`]. All other data is derived. A handle is cheap
+//! to clone. A clone is a snapshot, and must be dropped before the next write can finish.
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::diagnostic::Levels;
 use crate::pieces::{Piece, pieces};
 use crate::text::Text;
 
-/// A PTX file: the only thing that changes while a user types.
+/// A PTX file: the only input that changes while a user types.
 #[salsa::input(debug)]
 pub struct SourceFile {
     #[returns(ref)]
@@ -27,10 +27,10 @@ pub struct SourceFile {
     /// The text never changes.
     #[returns(copy)]
     pub is_frozen: bool,
-    /// Every function is to be compiled, also those above [`Options::live_limit`].
+    /// Every function is compiled, even those larger than [`Options::live_limit`].
     #[returns(copy)]
     pub compiles_all: bool,
-    /// What is checked is compiled next.
+    /// The file will be compiled after it has been checked.
     #[returns(copy)]
     pub is_compiled_next: bool,
     #[returns(ref)]
@@ -39,12 +39,12 @@ pub struct SourceFile {
     pub at_work: AtWork,
 }
 
-/// What queries about a file leave for the next ones to be quick. It never changes a result, so it is not tracked.
+/// Data that queries about a file reuse to be faster. It never changes a result, so it is not tracked.
 #[derive(Debug, Default)]
 pub struct Spare(Mutex<Vec<Box<dyn Any + Send>>>);
 
 impl Spare {
-    /// Most that is kept; so many threads may work on one file at a time.
+    /// The maximum number of stored items: this number of threads may work on one file at a time.
     const MOST: usize = 4;
 
     pub(crate) fn take<T: Any>(&self) -> Option<Box<T>> {
@@ -60,7 +60,7 @@ impl Spare {
     }
 }
 
-/// What the options say of how kernels are launched.
+/// The launch bounds that the options state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LaunchBounds {
     /// As `.maxntid`.
@@ -69,12 +69,12 @@ pub struct LaunchBounds {
     pub min_blocks: Option<u32>,
     /// As `.maxnreg`.
     pub max_registers: Option<u32>,
-    /// What kernels say themselves does not count.
+    /// The options have priority over the directives of kernels.
     pub overrides: bool,
 }
 
 impl LaunchBounds {
-    /// The bounds of a kernel that says `own` of itself.
+    /// The bounds of a kernel whose own directives are `own`.
     pub fn of(self, own: Launch) -> Launch {
         let says_threads = own.maxntid.or(own.reqntid).is_some() && !self.overrides;
         let maxntid = self.max_threads.filter(|_| !says_threads).or(own.maxntid);
@@ -89,7 +89,7 @@ impl LaunchBounds {
     }
 }
 
-/// Which caches the options want accesses of global memory to go through, by generic addresses too.
+/// The cache operators that the options select for accesses of global memory, including generic ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CacheModifiers {
     pub loads: Option<CacheModifier>,
@@ -100,15 +100,15 @@ pub struct CacheModifiers {
 pub struct CacheModifier {
     /// One of `.ca`, `.cg`, `.cs`, `.lu`, `.cv`, `.wb` and `.wt`.
     pub modifier: Mod,
-    /// Also where an access names another.
+    /// Also for accesses that name another operator.
     pub forced: bool,
 }
 
 impl CacheModifiers {
-    /// The access with the modifier that the options give it. `None` where the options leave it as it is.
+    /// The access with the modifier that the options select. `None` if the options do not change it.
     pub fn of(self, opcode: &Opcode) -> Option<Opcode> {
         const CACHES: [Mod; 7] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv, Mod::Wb, Mod::Wt];
-        // These say what cannot be said beside a cache.
+        // These modifiers cannot be combined with a cache operator.
         const OTHERS: [Mod; 13] = [
             Mod::Volatile,
             Mod::Relaxed,
@@ -144,13 +144,13 @@ impl CacheModifiers {
     }
 }
 
-/// What the checks and the compiler are asked to do, for all files of a database.
+/// Options of the checks and the compiler, for all files of a database.
 #[salsa::input(singleton, debug)]
 pub struct Options {
-    /// Compile for and check against this target instead of the file's own.
+    /// The target to check against and compile for, instead of the file's own.
     #[returns(copy)]
     pub target: Option<Sm>,
-    /// Make code for this architecture, on which the target's code must run.
+    /// The architecture to generate code for. Code of the target must run on it.
     #[returns(copy)]
     pub architecture: Option<Sm>,
     /// 0 to 3, as `ptxas -O`.
@@ -158,26 +158,27 @@ pub struct Options {
     pub opt_level: u8,
     #[returns(copy)]
     pub max_registers: Option<u32>,
-    /// The most registers of functions, whatever kernels may have.
+    /// The maximum number of registers of device functions, independently of kernels.
     #[returns(copy)]
     pub max_function_registers: Option<u32>,
-    /// Machine code is an object for a linker.
+    /// The machine code is an object for a linker.
     #[returns(copy)]
     pub relocatable: bool,
-    /// Code comes with where PTX registers are in it.
+    /// The result states where PTX registers are.
     #[returns(copy)]
     pub shows_registers: bool,
-    /// Threads wait for errors of their accesses before they end.
+    /// Before threads end, they wait for errors of their accesses.
     #[returns(copy)]
     pub errors_at_exit: bool,
-    /// Optional parts of the compiler.
+    /// Which optional parts of the compiler run.
     #[returns(copy)]
     pub switches: Switches,
     #[returns(copy)]
     pub launch: LaunchBounds,
     #[returns(copy)]
     pub caches: CacheModifiers,
-    /// The most statements of a function that is compiled while its file is edited; `None`: any.
+    /// The maximum number of statements of a function that is compiled while its file is being edited; `None` for no
+    /// limit.
     #[returns(copy)]
     pub live_limit: Option<u32>,
     pub levels: Levels,
@@ -185,7 +186,7 @@ pub struct Options {
 
 pub use salsa::{CancellationToken, Cancelled, Database as Db};
 
-/// Runs queries until they end or a write cancels them. Real panics go through.
+/// Runs queries until they end or a write cancels them. Other panics are passed on.
 pub fn catch_cancelled<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> Result<T, Cancelled> {
     Cancelled::catch(work)
 }
@@ -240,7 +241,7 @@ impl Database {
         db
     }
 
-    /// An empty database with the same options. Its files go with it.
+    /// An empty database with the same options. Its files are dropped with it.
     pub fn scratch(&self) -> Self {
         let other = Self { storage: salsa::Storage::new(None) };
         let own = Options::get(self);
@@ -264,7 +265,7 @@ impl Database {
         other
     }
 
-    /// Stops the queries of this handle, and of no other, when its `cancel` is called.
+    /// A token whose `cancel` stops only the queries of this handle.
     pub fn cancellation_token(&self) -> CancellationToken {
         Db::cancellation_token(self)
     }
@@ -276,12 +277,12 @@ impl Database {
         SourceFile::new(self, text, pieces, false, false, false, Spare::default(), AtWork::default())
     }
 
-    /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
+    /// Adds a file that never changes: it is not tracked, and its items share its text. For one-shot runs.
     pub fn add_frozen_file(&self, text: impl Into<Text>) -> SourceFile {
         self.freeze(text.into(), false)
     }
 
-    /// As [`Database::add_frozen_file`], for runs that compile what they have checked.
+    /// As [`Database::add_frozen_file`], for files that are compiled after they have been checked.
     pub fn add_frozen_file_to_compile(&self, text: impl Into<Text>) -> SourceFile {
         self.freeze(text.into(), true)
     }
@@ -301,7 +302,7 @@ impl Database {
         file.set_pieces(self).to(pieces);
     }
 
-    /// Says whether every function of a file is to be compiled, however large.
+    /// Sets whether every function of a file is compiled, however large.
     pub fn set_compiles_all(&mut self, file: SourceFile, all: bool) {
         if file.compiles_all(self) != all {
             file.set_compiles_all(self).to(all);

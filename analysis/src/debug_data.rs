@@ -1,8 +1,8 @@
-//! Reads the debug sections of a PTX text, such as `.section .debug_info { … }`: their bytes, and the names in them.
+//! Reads the debug sections of a PTX text, such as `.section .debug_info { … }`: their bytes and the names in them.
 //!
-//! A label in a body becomes the address of the code of the statements after it. A kernel parameter becomes an offset
-//! in constant bank 0, and a `.local` variable an offset below the end of the frame. Variables without an address that
-//! a debugger could use, such as shared memory of a kernel, get an empty location expression.
+//! A label in a body becomes the address of the code of the following statements. A kernel parameter becomes an offset
+//! in constant bank 0, and a `.local` variable an offset below the end of the frame. A variable without an address for
+//! debuggers, such as one in shared memory of a kernel, gets an empty location expression.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
@@ -29,13 +29,14 @@ pub(crate) struct Piece<'db, 'c> {
     pub(crate) item: Item<'db>,
     pub(crate) input: &'c Function,
     pub(crate) code: &'c CompiledFunction,
-    /// The linked section with its code, and the code's offset in it; `None` for functions that no kernel reaches.
+    /// The linked section that contains its code, and the code's offset in the section; `None` for functions that no
+    /// kernel reaches.
     pub(crate) place: Option<(usize, u64)>,
 }
 
 type Word<'t> = (SyntaxKind, &'t str, u32);
 
-/// A field whose value is given by a name.
+/// A field whose value is the value of a name.
 struct Use<'t> {
     at: usize,
     bytes: usize,
@@ -81,13 +82,13 @@ pub(crate) fn read(
     Some(Debug { sections: resolved.chain(registers).collect() })
 }
 
-/// The name of the section that says where PTX registers are.
+/// The name of the section that states where PTX registers are.
 const REGISTERS: &str = ".nv_debug_info_reg_sass";
-/// In the upper byte of a place: it is a general register.
+/// The upper byte of a location that marks a general register.
 const GENERAL: u32 = 5 << 24;
 
-/// Where the PTX registers of all functions are, by their names: debug data has these for the places of variables.
-/// `None` where nothing is known of any.
+/// The locations of the PTX registers of all functions, by name; debug data uses them for variables. `None` if no
+/// location is known.
 fn registers(db: &Database, pieces: &[Piece<'_, '_>]) -> Option<DebugSection> {
     let mut bytes = Vec::new();
     let linked = pieces.iter().filter(|piece| piece.place.is_some() && !piece.code.shown.is_empty());
@@ -96,7 +97,7 @@ fn registers(db: &Database, pieces: &[Piece<'_, '_>]) -> Option<DebugSection> {
         let known = piece.code.shown.iter().filter_map(|location| {
             let name = map.registers.get(location.word.register.0 as usize)?;
             let declaration = &map.declarations[name.declaration.0 as usize];
-            // An element of a vector has no name of its own.
+            // An element of a vector has no name.
             let DeclKind::Register { lanes: 1, .. } = declaration.kind else { return None };
             let stem = &text[declaration.range];
             let number = name.number.map_or(String::new(), |number| number.to_string());
@@ -216,7 +217,7 @@ fn number_of(word: &str) -> Option<u64> {
 
 /// Maps the statements of a function to their code.
 struct CodePlaces {
-    /// In the text: the function's item.
+    /// The range of the function's item in the text.
     text: std::ops::Range<u32>,
     /// Pairs of a statement's position in the text and the offset of its code, or of the next code after it; sorted.
     starts: Vec<(u32, u64)>,
@@ -245,7 +246,7 @@ impl CodePlaces {
         CodePlaces { text, starts, bytes }
     }
 
-    /// The byte of code at a place in the text.
+    /// The offset of the code for a position in the text.
     fn at(&self, place: u32) -> u64 {
         match self.starts.partition_point(|&(start, _)| start < place) {
             0 => 0,
@@ -269,7 +270,7 @@ enum Meaning {
     Code(usize, u64),
     Data(usize, usize),
     Variable(u32),
-    /// Bytes below the end of a frame.
+    /// An offset below the end of a frame.
     Frame(i64),
     Nothing,
 }
@@ -454,7 +455,7 @@ end:
     #[test]
     fn names_become_places() {
         let mut db = Database::default();
-        // Optimized code has no use for the local variable.
+        // Optimized code does not keep the local variable.
         db.set_opt_level(0);
         let file = db.add_file(TEXT.to_owned());
         let item = functions(&db, file).next().unwrap();
@@ -484,7 +485,8 @@ end:
                 &Referred::Variable(0),
             ]
         );
-        // A parameter in the constant bank, a variable below the end of the frame, and one of no known place.
+        // A parameter in the constant bank, a variable below the end of the frame, and a variable without a known
+        // place.
         assert_eq!(bytes[44..53], [3, 0x18, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[53..64], [FRAME, 0x70, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 35, 4]);
         assert_eq!(bytes[64..73], [NOTHING; 9]);

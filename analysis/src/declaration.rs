@@ -1,7 +1,8 @@
-//! Declarations of variables, registers and parameters, read from their nodes.
+//! Reads declarations of variables, registers and parameters from their nodes.
 //!
-//! The same reading serves module scope, bodies and parameter lists. What is wrong in itself (an unknown type,
-//! two state spaces) is reported here; what depends on other declarations is for the callers.
+//! The same code reads declarations at module scope, in bodies and in parameter lists. Errors of a declaration by
+//! itself (an unknown type, two state spaces) are reported here; the callers report errors that depend on other
+//! declarations.
 
 use ptx_backend::input::{Linkage, Pointer};
 use ptx_isa::{ScalarType, Space};
@@ -34,12 +35,12 @@ declare_lint! {
     pub BAD_CONSTANT = "E0103" "bad-constant", Error, since "0.1.0"
 }
 
-/// Most bytes of a variable: the address space of the largest device is far smaller.
+/// The maximum size of a variable: the address space of the largest device is much smaller.
 const MAX_BYTES: u64 = 1 << 40;
-/// Most registers that one declaration may name, so that a typing slip costs no memory.
+/// The maximum number of registers in one declaration, so that a typing mistake takes no memory.
 const MAX_RANGE: u32 = 1 << 31;
 
-/// What precedes the names of a declaration.
+/// The part of a declaration before the names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Head {
     pub linkage: Linkage,
@@ -50,13 +51,13 @@ pub struct Head {
     /// Bytes, as written.
     pub align: Option<u32>,
     pub managed: bool,
-    /// What `.ptr` says.
+    /// The contents of `.ptr`.
     pub pointer: Option<Pointer>,
-    /// Where the words are that only some declarations may have.
+    /// The ranges of words that only some declarations may have.
     pub words: Words,
 }
 
-/// Places of words that the rules of [`crate::check::declarations`] are about.
+/// The ranges of words that the rules of [`crate::check::declarations`] are about.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Words {
     pub linkage: Option<TextRange>,
@@ -76,7 +77,7 @@ pub struct Words {
 }
 
 impl Head {
-    /// Bytes of one element, lanes included.
+    /// The size of one element in bytes, with all lanes.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.lanes)
     }
@@ -91,7 +92,7 @@ impl Head {
 /// One declared name.
 #[derive(Clone, Debug)]
 pub struct Declarator<'t> {
-    /// `None` where the name is missing; the parser has reported it.
+    /// `None` if the name is missing, which the parser has reported.
     pub name: Option<TextRange>,
     /// `%r<10>`: 10.
     pub count: Option<u32>,
@@ -109,7 +110,7 @@ impl Declarator<'_> {
         Self { name, count: None, dimensions: SmallVec::new(), initializer: None }
     }
 
-    /// Elements in all; `None` when the outermost dimension is left open.
+    /// The total number of elements; `None` if the outermost dimension is open.
     pub fn elements(&self) -> Option<u64> {
         self.dimensions
             .iter()
@@ -117,7 +118,7 @@ impl Declarator<'_> {
     }
 }
 
-/// What declarations of one thing must agree on, and an argument with its parameter.
+/// The properties on which two declarations of one name must agree, and an argument and its parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shape {
     pub space: Space,
@@ -147,13 +148,13 @@ impl Shape {
         matches!(self.dimensions.first(), Some(None))
     }
 
-    /// Bytes, a dimension of open size counting once.
+    /// The size in bytes; an open dimension counts as one.
     pub fn bytes(&self) -> u64 {
         let elements = self.dimensions.iter().fold(1u64, |n, d| n.saturating_mul(d.unwrap_or(1)));
         elements.saturating_mul(u64::from(self.ty.bytes()) * u64::from(self.lanes))
     }
 
-    /// The same type; an array of open size is like one of any size.
+    /// Whether the types are the same; an array of open size agrees with one of any size.
     pub fn is_same_type(&self, other: &Self) -> bool {
         let open = self.is_open() || other.is_open();
         let skip = usize::from(open);
@@ -163,7 +164,7 @@ impl Shape {
 }
 
 impl std::fmt::Display for Shape {
-    /// As it is declared: `.param .align 8 .b8 [16]`.
+    /// The text of the declaration: `.param .align 8 .b8 [16]`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, ".{}", self.space.text())?;
         if self.align != (self.ty.bytes() * u32::from(self.lanes)).next_power_of_two() {
@@ -190,7 +191,7 @@ pub struct Declaration<'t> {
     pub declarators: Declarators<'t>,
 }
 
-/// What a word of a declaration says.
+/// The meaning of a word of a declaration.
 #[derive(Clone, Copy)]
 enum Word {
     Linkage(Linkage),
@@ -218,7 +219,7 @@ impl Word {
         }
     }
 
-    /// Ranks never fall from one word to the next.
+    /// The rank never decreases from one word to the next.
     const fn rank(self) -> u8 {
         match self {
             Self::Linkage(_) => 1,
@@ -265,7 +266,7 @@ impl<'t> HeadReader<'t> {
         Self { text, head, space: None, ty: None, rank: 0 }
     }
 
-    /// The word at `range`. `None` when it is not a word of a declaration, which is reported.
+    /// Reads the word at `range`. `None` if it is not a word of a declaration, which is reported.
     pub(crate) fn word(&mut self, range: TextRange, out: &mut Findings) -> Option<()> {
         let text = &self.text[range];
         let word = Word::parse(text);
@@ -310,14 +311,14 @@ impl<'t> HeadReader<'t> {
         Some(())
     }
 
-    /// `.align`, with its value if that is a number.
+    /// Reads `.align`, with its value if that is a number.
     pub(crate) fn align(&mut self, range: TextRange, value: Option<i64>, out: &mut Findings) {
         self.precedes_vector(range, out);
         self.head.words.align = Some(range);
         self.head.align = value.and_then(|value| alignment(value, range, out));
     }
 
-    /// Reports what appears at `range` after the vector or the type.
+    /// Reports a word at `range` that must precede the vector size and the type.
     fn precedes_vector(&self, range: TextRange, out: &mut Findings) {
         if self.rank >= Word::Lanes(2).rank() {
             let message = "alignment and attributes must precede the vector size and the type";
@@ -325,7 +326,7 @@ impl<'t> HeadReader<'t> {
         }
     }
 
-    /// `.ptr`, with its space's word and the value of its `.align` if that is a number.
+    /// Reads `.ptr`, with the word of its space and the value of its `.align` if that is a number.
     pub(crate) fn pointer(
         &mut self,
         range: TextRange,
@@ -348,11 +349,11 @@ impl<'t> HeadReader<'t> {
         self.head.pointer = Some(Pointer { space, align: align.unwrap_or(1) });
     }
 
-    /// The head, or what is missing in it.
+    /// The head, or the name of its missing part.
     pub(crate) fn finish(self) -> Result<Head, &'static str> {
         let space = self.space.ok_or("state space")?;
         let ty = match self.ty.ok_or("type")? {
-            // The old way to declare a texture: the type is that of its number.
+            // The old form of a texture declaration: the type is that of its number.
             ScalarType::U32 | ScalarType::U64 if self.head.words.texture.is_some() => ScalarType::TexRef,
             ty => ty,
         };
@@ -361,11 +362,11 @@ impl<'t> HeadReader<'t> {
     }
 }
 
-/// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
+/// Reads a `VARIABLE` or `PARAM` node. `None` if it has no type or no space, which is reported.
 pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declaration<'t>> {
     let mut reader = HeadReader::new(text);
     let mut declarators = Declarators::new();
-    // A parameter holds its name and dimensions itself.
+    // A parameter node contains its name and dimensions directly.
     let mut own = Declarator::new(None);
     for element in node.elements() {
         match element {
@@ -418,13 +419,13 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
     }
 }
 
-/// Types that a declaration can write; the others are a syntax error in one.
+/// Whether a declaration can use the type; other types are a syntax error in it.
 const fn is_written(ty: ScalarType) -> bool {
     use ScalarType as T;
     !ty.is_free() && !matches!(ty, T::Bf16 | T::Bf16x2 | T::U4 | T::S4 | T::U2 | T::S2)
 }
 
-/// Reports a type that a declaration cannot write. False if it can.
+/// Reports a type that a declaration cannot use. Returns false if it can.
 pub(crate) fn is_unwritten(ty: ScalarType, range: TextRange, out: &mut Findings) -> bool {
     let is_unwritten = !is_written(ty);
     if is_unwritten {
@@ -434,7 +435,7 @@ pub(crate) fn is_unwritten(ty: ScalarType, range: TextRange, out: &mut Findings)
     is_unwritten
 }
 
-/// Where the values of an instruction's own type are kept.
+/// A note on where values of an instruction type are stored.
 pub(crate) fn storage_note(ty: ScalarType) -> String {
     let bits = ty.bits().next_power_of_two().clamp(8, 128);
     format!("declare it as `.b{bits}` and name the type on the instructions that use it")
@@ -479,7 +480,7 @@ fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     }
 }
 
-/// The number of elements. The assembler lets pass what no memory holds.
+/// The number of elements. ptxas accepts sizes that no memory can hold.
 fn dimension(node: Node<'_>, text: &str, out: &mut Findings) -> Option<u64> {
     let expression = node.first_child()?;
     let (range, message) = match constant::evaluate(expression, text) {

@@ -1,7 +1,7 @@
-//! What a check has to say, and how loudly.
+//! Diagnostics: the findings of checks and their severities.
 //!
-//! A diagnostic names its [`Lint`]: the stable code, the default level, the documentation. Ranges are relative
-//! to the item until [`Diagnostic::shifted`] moves them into the file.
+//! A diagnostic names its [`Lint`]: the stable code, the default level and the documentation. Ranges are relative to
+//! the item until [`Diagnostic::shifted`] converts them to file offsets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use ptx_isa::Gate;
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
-/// How loudly a diagnostic is reported. The order is by urgency.
+/// The severity of a diagnostic, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// Not reported.
@@ -45,9 +45,9 @@ impl Severity {
 /// A kind of finding. Declared with [`declare_lint!`](crate::declare_lint) beside the check that reports it.
 #[derive(Debug)]
 pub struct Lint {
-    /// Stable: `E0201`. `E` is an invalid program, `W` doubtful, `I` information.
+    /// The stable code, such as `E0201`. `E` means an invalid program, `W` a doubtful one, `I` information.
     pub code: &'static str,
-    /// For people and settings: `unknown-instruction`.
+    /// The name for people and settings: `unknown-instruction`.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
@@ -59,16 +59,16 @@ pub struct Lint {
 }
 
 impl Lint {
-    /// Whether a finding means that the program is invalid. Its level is fixed and no comment hides it, since code is
-    /// made only of what has none.
+    /// Whether a finding means that the program is invalid. Then its level is fixed and no comment suppresses it,
+    /// because code is generated only for programs without errors.
     pub fn is_error(&self) -> bool {
         self.default == Severity::Error
     }
 
-    /// The rule that the page gives after its first example, in a few sentences: what a finding says when it has
-    /// nothing to add to it.
+    /// The rule that the page states after its first example, in a few sentences. A finding without a note of its own
+    /// shows it.
     pub fn rule(&self) -> String {
-        /// Characters of sentences besides the first.
+        /// The maximum number of characters of the sentences after the first.
         const LONG: usize = 130;
         let mut paragraphs = self.page.split("\n\n").skip(2).map(str::trim);
         let behind = paragraphs.find(|paragraph| paragraph.ends_with("```"));
@@ -107,7 +107,7 @@ macro_rules! declare_lint {
 
 /// Levels that differ from the defaults, by code. Later settings win.
 ///
-/// What users write is read by [`setting`](crate::check::setting), which says what may be set.
+/// [`setting`](crate::check::setting) reads levels that users write, and checks which may be set.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Levels(BTreeMap<&'static str, Severity>);
 
@@ -121,38 +121,38 @@ impl Levels {
     }
 }
 
-/// A finding at a place.
+/// A finding at a position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     pub lint: &'static Lint,
     pub severity: Severity,
     pub range: TextRange,
-    /// Where the vendor's assembler reports it, when that is another place than `range`: at the first token from here on. Machine-readable
-    /// output names this line, so that logs of both agree; people are shown `range`.
+    /// The position where ptxas reports the error, if it is not `range`: the first token from here on. Machine-readable
+    /// output names this line, so that its line numbers agree with ptxas; people see `range`.
     pub reported: Option<TextSize>,
-    /// Lower case, no full stop: what was found, what is expected and why.
+    /// The message, in lower case and without a full stop: what was found, what is expected and why.
     pub message: String,
-    /// Remedies and background.
+    /// Reasons and remedies.
     pub notes: Vec<String>,
     pub related: Vec<Related>,
     pub fixes: Vec<Fix>,
-    /// What is needed beyond the module's version and target.
+    /// The gate that the module's version and target do not satisfy.
     pub gate: Option<Gate>,
     /// The code at `range` has no effect; editors fade it.
     pub unnecessary: bool,
 }
 
-/// What is found in one item. Of each lint only the first [`Findings::LIMIT`] are kept: more are of no use, and text
-/// of many megabytes can be wrong at every other byte.
+/// The findings of one item. Only the first [`Findings::LIMIT`] of each lint are kept: more are of no use, and text of
+/// many megabytes can have an error at every second byte.
 #[derive(Default, Debug)]
 pub struct Findings {
     kept: Vec<Diagnostic>,
-    /// Findings of each lint, kept or not, by its code.
+    /// The number of findings of each lint, kept or not, by code.
     counts: FxHashMap<&'static str, usize>,
 }
 
 impl Findings {
-    /// Per lint and item.
+    /// The limit per lint and item.
     pub const LIMIT: usize = 1_000;
 
     pub fn push(&mut self, diagnostic: Diagnostic) {
@@ -169,24 +169,24 @@ impl Findings {
         self.kept.is_empty()
     }
 
-    /// How many are kept.
+    /// The number of kept findings.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Changes what was kept last, from the one with this number on.
+    /// Changes the last kept findings, from number `first` on.
     pub fn rework(&mut self, first: usize, change: impl FnOnce(&mut Vec<Diagnostic>)) {
         let mut last = self.kept.split_off(first);
         change(&mut last);
         self.kept.append(&mut last);
     }
 
-    /// How many there were, kept or not.
+    /// The number of findings, kept or not.
     pub fn count(&self) -> usize {
         self.counts.values().sum()
     }
 
-    /// Whether so many of a lint were found that no more suggestions are worth their time.
+    /// Whether there are so many findings of a lint that further suggestions are not worth their time.
     pub fn has_many(&self, lint: &Lint) -> bool {
         const MANY: usize = 100;
         self.counts.get(lint.code).is_some_and(|&count| count >= MANY)
@@ -201,7 +201,7 @@ impl Findings {
         self.kept.iter()
     }
 
-    /// All that were kept, in the order of the text.
+    /// All kept findings in text order.
     pub fn into_sorted(mut self) -> Box<[Diagnostic]> {
         self.kept.sort_by_key(|d| (d.range.start(), d.range.end()));
         self.kept.into()
@@ -229,17 +229,17 @@ pub struct Fix {
     pub applicability: Applicability,
 }
 
-/// Whether a fix may be made without asking.
+/// Whether a fix may be applied without asking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applicability {
-    /// What was meant is not in doubt.
+    /// The fix is certainly what was meant.
     MachineApplicable,
-    /// One of the things that may have been meant.
+    /// The fix is one of several possible intentions.
     MaybeIncorrect,
 }
 
 impl Applicability {
-    /// For machines: `machine-applicable`.
+    /// The name in machine-readable output: `machine-applicable`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::MachineApplicable => "machine-applicable",
@@ -277,7 +277,7 @@ impl Diagnostic {
         }
     }
 
-    /// Names the place where the vendor's assembler reports this.
+    /// Sets the position where ptxas reports the error.
     pub fn reported_at(mut self, offset: TextSize) -> Self {
         self.reported = Some(offset);
         self
@@ -293,13 +293,13 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fix that replaces one range, and may not be what was meant.
+    /// Adds a fix that replaces one range, and that may not be what was meant.
     pub fn fix(self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
         let edits = vec![TextEdit { range, text: text.into() }];
         self.remedy(title, edits, Applicability::MaybeIncorrect)
     }
 
-    /// Adds a fix that replaces one range, and may be made without asking.
+    /// Adds a fix that replaces one range, and that may be applied without asking.
     pub fn sure_fix(self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
         let edits = vec![TextEdit { range, text: text.into() }];
         self.remedy(title, edits, Applicability::MachineApplicable)
@@ -316,12 +316,12 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fix of several edits to a finding that exists.
+    /// Adds a fix of several edits to an existing finding.
     pub fn offer(&mut self, title: impl Into<String>, edits: Vec<TextEdit>, applicability: Applicability) {
         self.fixes.push(Fix { title: title.into(), edits, applicability });
     }
 
-    /// Adds another place to a finding that exists.
+    /// Adds a related position to an existing finding.
     pub fn relate(&mut self, range: TextRange, message: impl Into<String>) {
         self.related.push(Related { range, message: message.into() });
     }

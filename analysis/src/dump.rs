@@ -1,4 +1,4 @@
-//! Every stage as text, for developers.
+//! The output of every stage as text, for developers.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,8 @@ use crate::db::{Database, SourceFile};
 use crate::items::{Item, items, parse};
 use crate::lower::{function, lower};
 
-/// The stages that [`dump`] knows: of the analysis, of the compiler, and what a phase of the compiler leaves.
+/// The stages that [`dump`] knows: those of the analysis, those of the compiler, and the result of a phase of the
+/// compiler.
 pub const STAGES: &[&str] = &[
     "tokens",
     "tree",
@@ -28,10 +29,10 @@ pub const STAGES: &[&str] = &[
     "sass",
 ];
 
-/// The text of a stage, of one function or of the file.
+/// The text of a stage, for one function or for the file.
 ///
 /// # Errors
-/// Names the stages when there is none of that name, or says that the function has no such stage.
+/// Lists the stages if there is none of that name, or states that the function has no output at this stage.
 pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) -> Result<String, String> {
     let mut out = String::new();
     let wanted = items(db, file).iter().copied().filter(|item| only.is_none_or(|name| item.name(db) == name));
@@ -105,10 +106,10 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
     Ok(out)
 }
 
-/// Every function after a stage of the compiler, whether or not the later ones succeed.
+/// Every function after a stage of the compiler, even if later stages fail.
 ///
 /// # Errors
-/// Names the stages where there is none of that name.
+/// Lists the stages if there is none of that name.
 pub fn of_compiler(db: &Database, file: SourceFile, stage: &str) -> Result<String, String> {
     let all = items(db, file).iter().map(|item| item_of_compiler(db, file, *item, stage));
     all.collect::<Result<Vec<_>, _>>().map(|texts| texts.concat())
@@ -133,7 +134,7 @@ fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str
     Ok(out)
 }
 
-/// How long each stage of the compiler took for a function, in microseconds.
+/// The time of each stage of the compiler for a function, in microseconds.
 fn times(db: &Database, file: SourceFile, item: Item<'_>, out: &mut String) {
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else { return };
     let mut session = Session { times: Some(Times::new()), ..Session::default() };

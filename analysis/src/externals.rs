@@ -1,4 +1,4 @@
-//! What a module leaves to other modules, which only separate compilation joins to it.
+//! Symbols that a module leaves to other modules, which only separate compilation allows.
 
 use ptx_backend::input::driver_provides;
 use ptx_isa::Sm;
@@ -13,7 +13,7 @@ declare_lint! {
 }
 
 declare_lint! {
-    /// An `.extern` variable of a module that is compiled as a whole program.
+    /// An `.extern` variable is declared in a module that is compiled as a whole program.
     pub IGNORED_EXTERN = "W0525" "ignored-extern", Warning, since "0.1.0"
 }
 
@@ -22,10 +22,10 @@ declare_lint! {
     pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
-/// The one function of the device runtime library that is gone, and since which target.
+/// The only removed function of the device runtime library, and the target from which on it is removed.
 const REMOVED: (&str, Sm) = ("cudaDeviceSynchronize", Sm::new(90));
 
-/// An `.extern` function is called or its address taken.
+/// Checks an `.extern` function that is called or whose address is taken.
 pub(crate) fn function(name: &str, range: TextRange, architecture: Sm) -> Option<Diagnostic> {
     let (removed, since) = REMOVED;
     if name == removed && architecture.number >= since.number {
@@ -38,7 +38,7 @@ pub(crate) fn function(name: &str, range: TextRange, architecture: Sm) -> Option
 
 pub(crate) const WAY_OUT: &str = "if the module is linked with others, compile it with `--compile-only`";
 
-/// A finding with the way out of it.
+/// A finding with a note on the solution.
 pub(crate) fn report(range: TextRange, message: String) -> Diagnostic {
     Diagnostic::new(&SEPARATE_COMPILATION, range, message).note(WAY_OUT)
 }

@@ -15,13 +15,13 @@ use crate::locate::place_range;
 use crate::lower::all_findings;
 use crate::module::{DeclaredName, Noticed, module};
 
-/// What the checks find. Nothing is compiled.
+/// The findings of the checks. Compiles nothing.
 pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     diagnostics_for(db, file, &[])
 }
 
-/// What the checks find where code is made for these kernels only; without names, for all. What is wrong in the text of
-/// the others counts, but not that they would exceed a limit.
+/// The findings of the checks if code is generated only for these kernels; without names, for all. Errors in the text
+/// of other functions count, but not the limits that they exceed.
 pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> Vec<Diagnostic> {
     let mut all = module_findings(db, file);
     for (offset, found) in all_findings(db, file) {
@@ -87,7 +87,7 @@ pub(crate) fn finish(
     let text = file.text(db);
     for diagnostic in &mut all {
         diagnostic.severity = levels.level(diagnostic.lint);
-        // What is noticed after the end of something is noticed at the token that follows, in whatever item.
+        // An error that is noticed after the end of a construct is reported at the next token, in whatever item it is.
         diagnostic.reported = diagnostic.reported.map(|at| ptx_syntax::next_token(text, at));
     }
     all.retain(|d| d.severity != Severity::Allow && !suppressions.hide(d));

@@ -1,9 +1,10 @@
-//! What the order of execution says about a body: its control flow, which blocks dominate which, which registers are
-//! written where, and what is known of their values.
+//! Control-flow and data-flow facts about a body: its control flow, dominators, the registers that are written where,
+//! and known values.
 //!
-//! The walk notes what is in the body as it makes it. All else is made when a check first asks for it, and dropped
-//! with the walk. Time is linear in the statements or nearly so, memory is a few words for each statement and block; where an analysis could take
-//! longer on odd graphs it has a budget of steps and says less when that is spent.
+//! The walk records which instructions a body contains. All other facts are computed when a check first asks for them,
+//! and dropped after the walk. The time is linear or almost linear in the number of statements, and the memory is a few
+//! words for each statement and block. An analysis that could take longer on unusual graphs has a budget of steps, and
+//! returns less information when it is used up.
 
 mod accesses;
 mod code;
@@ -35,7 +36,7 @@ pub use values::Value;
 
 use values::Values;
 
-/// What is known of one body. Every statement of it was understood.
+/// The facts about one body, all of whose statements are valid.
 pub struct Flow<'a> {
     function: &'a Function,
     code: &'a Code,
@@ -50,7 +51,7 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// `code` is the body of `function`, and `survey` is of it.
+    /// `code` is the body of `function`, and `survey` describes it.
     pub fn new(function: &'a Function, code: &'a Code, survey: &'a Survey, map: &'a SourceMap) -> Self {
         Self {
             function,
@@ -66,7 +67,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What is in the body at all: a check of rare things asks this first.
+    /// The survey of the body: a check of rare instructions asks it first.
     pub fn survey(&self) -> &'a Survey {
         self.survey
     }
@@ -86,7 +87,7 @@ impl<'a> Flow<'a> {
         &self.map.occurrences[before(statement.start())..before(statement.end())]
     }
 
-    /// Where a statement names a register.
+    /// The range of a register in a statement.
     pub fn place(&self, src: SrcId, access: &RegisterAccess) -> Option<TextRange> {
         self.names(src).get(access.index).map(|name| name.range)
     }
@@ -95,8 +96,8 @@ impl<'a> Flow<'a> {
         self.dominators.get_or_init(|| Tree::dominators(self.graph()))
     }
 
-    /// Whether control comes through `above` on every way to a block that it can come to. It always starts in the
-    /// first block, so that most questions need no tree.
+    /// Whether every path to a reachable block passes `above`. All paths start in the first block, so most queries need
+    /// no tree.
     pub fn dominates(&self, above: BlockId, block: BlockId) -> bool {
         above == 0 || self.dominators().dominates(above, block)
     }
@@ -109,22 +110,22 @@ impl<'a> Flow<'a> {
         self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.code, self.survey)))
     }
 
-    /// What is known of an operand's value.
+    /// The known value of an operand.
     pub fn value(&self, operand: &Operand) -> Value {
         self.values().borrow_mut().operand(operand)
     }
 
-    /// What is known of a register's value.
+    /// The known value of a register.
     pub fn register(&self, register: RegId) -> Value {
         self.value(&Operand::Reg(register))
     }
 
-    /// Whether a register has one unguarded write, so that it has one value while no loop repeats that.
+    /// Whether a register has a single, unguarded write, so that it has one value unless a loop repeats the write.
     pub fn is_written_once(&self, register: RegId) -> bool {
         self.values().borrow().is_written_once(register)
     }
 
-    /// The variable that an address lies in, and the bytes from its start where they are known.
+    /// The variable that contains an address, and the offset in the variable if it is known.
     pub fn address(&self, address: &Address) -> Option<(Symbol, Option<i64>)> {
         match address.base {
             AddressBase::Symbol(symbol) => Some((symbol, Some(address.offset))),
@@ -138,7 +139,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Which lanes come to a block, if not all that come to the function.
+    /// The lanes that reach a block, if not all lanes that enter the function do.
     pub fn split(&self, block: BlockId) -> Option<Split> {
         self.splits.get_or_init(|| regions::splits(self, &self.function.launch)).get(&block).copied()
     }
@@ -148,7 +149,7 @@ impl<'a> Flow<'a> {
         self.uniformity.get_or_init(|| Uniformity::new(self))
     }
 
-    /// The guard of the branch at the end of a block, when that has two ways to go.
+    /// The guard of the branch at the end of a block with two successors.
     pub fn branch_guard(&self, block: BlockId) -> Option<Guard> {
         match self.graph().successors(block) {
             [taken, passed] if taken != passed => self.instructions(block).next_back()?.guard,

@@ -1,6 +1,6 @@
 //! The heading of a function: everything before its body.
 //!
-//! What a heading declares and what is wrong with it is found out from this alone.
+//! The declarations in a heading, and their errors, depend only on the heading.
 
 use ptx_backend::abi::Preserved;
 use ptx_backend::input::{Linkage, Param};
@@ -19,7 +19,7 @@ pub(crate) struct Heading<'t> {
     /// Linkage, `.entry` or `.func`.
     pub(crate) words: SmallVec<[TextRange; 2]>,
     pub(crate) name: Option<TextRange>,
-    /// The list before the name.
+    /// The parameter list before the name.
     pub(crate) results: List<'t>,
     pub(crate) parameters: List<'t>,
     pub(crate) directives: SmallVec<[FunctionDirective<'t>; 2]>,
@@ -28,13 +28,13 @@ pub(crate) struct Heading<'t> {
     pub(crate) body: Option<Node<'t>>,
 }
 
-/// A list of parameters in parentheses. One that is not written is empty.
+/// A parameter list in parentheses. A missing list is empty.
 #[derive(Debug, Default)]
 pub(crate) struct List<'t> {
     pub(crate) range: TextRange,
-    /// Those that could be read.
+    /// The parameters that could be read.
     pub(crate) parameters: Vec<Parameter<'t>>,
-    /// Something is in it, read or not.
+    /// Whether the list is not empty, even if its contents could not be read.
     has_some: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Parameter<'t> {
     pub(crate) head: Head,
     pub(crate) declarator: Declarator<'t>,
     pub(crate) shape: Shape,
-    /// Bytes; zero where the size is open.
+    /// The size in bytes; zero if it is open.
     pub(crate) bytes: u64,
 }
 
@@ -61,7 +61,7 @@ impl<'t> Heading<'t> {
     /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
     pub(crate) fn read(node: Node<'t>, text: &'t str, out: &mut Findings) -> Self {
         let mut heading = Self::default();
-        // The label of a prototype is its name and comes first; a name in the place of a function's is optional.
+        // The label of a prototype is its name and comes first; a name in the position of a function name is optional.
         let is_function = node.kind() == SyntaxKind::FUNCTION;
         let mut is_named = false;
         for element in node.elements() {
@@ -106,7 +106,7 @@ impl<'t> Heading<'t> {
         self.results.has_some
     }
 
-    /// What `.abi_preserve` and `.abi_preserve_control` say.
+    /// The contents of `.abi_preserve` and `.abi_preserve_control`.
     pub(crate) fn preserved(&self) -> Preserved {
         let count = |word| {
             let found = self.directives.iter().find(|directive| directive.word == word)?;
@@ -142,7 +142,7 @@ impl<'t> Parameter<'t> {
         Self { head, declarator, shape, bytes }
     }
 
-    /// `None` where the name is missing; the parser has reported it.
+    /// `None` if the name is missing, which the parser has reported.
     pub(crate) fn name(&self) -> Option<TextRange> {
         self.declarator.name
     }
@@ -181,7 +181,7 @@ impl<'t> FunctionDirective<'t> {
     }
 }
 
-/// What follows the brace that opens the body of the function in a text, if nothing is wrong with what is before it.
+/// The offset after the brace that opens the function's body, if the text before it has no errors.
 pub(crate) fn start_of_body(text: &str) -> Option<TextSize> {
     let mut tree = FlatTree::default();
     let is_right = tree.parse_heading(text);
@@ -189,7 +189,7 @@ pub(crate) fn start_of_body(text: &str) -> Option<TextSize> {
     Some(body.text_range().start() + TextSize::of('{'))
 }
 
-/// Lays out parameters one after the other.
+/// Places parameters one after the other.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// Bytes so far.

@@ -1,8 +1,7 @@
 //! Editor features: file offsets in, plain data out.
 //!
-//! Nothing here knows a protocol, a column or a terminal. Each feature is a function of the database, the file
-//! and usually an offset; it finds the item at the offset, works inside the item, and moves the answer into the
-//! file at the end.
+//! No protocol, column or terminal is used here. Each feature is a function of the database, the file and usually an
+//! offset. It finds the item at the offset, works inside the item, and converts the answer to file offsets at the end.
 
 mod actions;
 mod calls;
@@ -66,17 +65,17 @@ use crate::db::{Database, SourceFile};
 /// The text index of a file: lines and columns.
 pub use crate::items::line_index;
 
-/// Empties a file that is no longer used and frees what was derived from it. The file itself can't be taken
-/// back; it can have the text of the next one.
+/// Empties a file that is no longer used, and frees the data derived from it. The file itself cannot be removed; it can
+/// be reused for the next text.
 pub fn clear_file(db: &mut Database, file: SourceFile) {
     db.set_text(file, "");
     db.set_compiles_all(file, false);
-    // A result is freed when the next one takes its place, and those of an item when its file has none.
+    // A result is freed when the next one replaces it, and the results of items when the file has none.
     diagnostics(db, file);
     line_index(db, file);
 }
 
-/// Markdown about the thing at `range`.
+/// Markdown about the word at `range`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hover {
     pub range: TextRange,
@@ -106,9 +105,9 @@ pub enum SymbolKind {
 /// An outline entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocumentSymbol {
-    /// As the source of a C++ compiler's output has it.
+    /// The demangled name for C++; otherwise the name in the file.
     pub name: String,
-    /// With the name in the file, if it is another one.
+    /// Details, including the name in the file if it differs.
     pub detail: String,
     pub kind: SymbolKind,
     pub full: TextRange,
@@ -153,7 +152,7 @@ impl TokenKind {
     ];
 }
 
-/// A coloured token. Never crosses a line unless a block comment does.
+/// A colored token. It never crosses a line, unless it is a block comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SemanticToken {
     pub range: TextRange,
@@ -164,7 +163,7 @@ pub struct SemanticToken {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoldKind {
     Comment,
-    /// A function, a block, an initialiser.
+    /// A function, a block or an initializer.
     Region,
 }
 
@@ -174,11 +173,11 @@ pub struct Fold {
     pub kind: FoldKind,
 }
 
-/// Whether there is code that a text about a function is of.
+/// Whether the text about a function has machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Compiled,
-    /// Not of this text, but perhaps of an earlier one.
+    /// There is no code for this text, but perhaps for an earlier one.
     Later,
     /// The compiler does not support it.
     Never,
@@ -194,7 +193,7 @@ pub struct InlayHint {
     pub tooltip: String,
 }
 
-/// A line of text above a function, and what clicking it does.
+/// A line of text above a function, with the command that a click runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lens {
     pub function: String,
@@ -204,7 +203,7 @@ pub struct Lens {
     pub command: Option<Command>,
 }
 
-/// Something the client can ask the server to do.
+/// A command that the client can send to the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Open the machine code of this function.
@@ -226,9 +225,9 @@ pub struct CodeAction {
     pub kind: ActionKind,
     pub edits: Vec<TextEdit>,
     pub command: Option<Command>,
-    /// The code of the diagnostic that this resolves.
+    /// The code of the diagnostic that this action resolves.
     pub fixes: Option<&'static str>,
-    /// What was meant is not in doubt.
+    /// The action is certainly what was meant.
     pub preferred: bool,
 }
 
@@ -271,9 +270,9 @@ pub struct Completion {
     pub kind: CompletionKind,
     /// One line beside the label.
     pub detail: String,
-    /// What to replace, and by what; for a snippet in the snippet syntax of the protocol.
+    /// The range to replace and the new text; for a snippet, in the snippet syntax of the protocol.
     pub edit: TextEdit,
-    /// The version and the target of the file have it.
+    /// Whether the version and the target of the file have it.
     pub is_available: bool,
 }
 
@@ -287,24 +286,24 @@ pub struct SignatureHelp {
     pub active: Option<u32>,
 }
 
-/// How machine code shows its control words.
+/// How the control words of machine code are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Controls {
-    /// A narrow column, as the assembler writes them.
+    /// In a narrow column, as codes.
     #[default]
     Codes,
-    /// Behind the instruction.
+    /// In words after the instruction.
     Words,
     Hidden,
 }
 
-/// How machine code is written.
+/// The style of a machine code listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SassStyle {
     pub controls: Controls,
-    /// A column with the registers live before each instruction.
+    /// Show a column with the number of live registers before each instruction.
     pub live: bool,
-    /// Addresses; else branches lead to labels, and padding is left out.
+    /// Show addresses. Without addresses, branches refer to labels, and padding is omitted.
     pub addresses: bool,
 }
 
@@ -315,7 +314,7 @@ impl Default for SassStyle {
 }
 
 impl SassStyle {
-    /// For comparisons: only what the instructions do.
+    /// For comparisons: only the instructions.
     pub const BARE: Self = Self { controls: Controls::Hidden, live: false, addresses: false };
 
     fn legend(self) -> Option<&'static str> {
@@ -337,39 +336,39 @@ impl SassStyle {
 pub struct SassView {
     pub function: String,
     pub text: Arc<str>,
-    /// For each line of `text`, the statement it comes from.
+    /// For each line of `text`, the statement to which it belongs.
     pub lines: Box<[Option<TextRange>]>,
-    /// For each line that is an instruction, what it costs.
+    /// For each line with an instruction, the cost of the instruction.
     pub heat: Box<[Option<Heat>]>,
-    /// Where there is code.
+    /// Only if there is code.
     pub figures: Option<Figures>,
 }
 
-/// What makes an instruction expensive.
+/// The cost of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heat {
-    /// Registers live before it.
+    /// The number of live registers before it.
     pub live: u16,
     /// Cycles until the next instruction of the warp.
     pub stall: u8,
 }
 
-/// What two compilations of a function are compared by.
+/// The figures by which two compilations of a function are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Figures {
     pub registers: u32,
-    /// Without padding.
+    /// The number of instructions without padding.
     pub instructions: u32,
-    /// Bytes stored and loaded.
+    /// The number of bytes that spills store and load.
     pub spilled: u32,
     pub stack: u32,
     pub shared: u32,
-    /// Percent, of kernels.
+    /// Occupancy of kernels in percent.
     pub occupancy: Option<u32>,
 }
 
 impl Figures {
-    /// What is more or less than before: `+2 registers, −14 instructions`.
+    /// The differences from `before`: `+2 registers, −14 instructions`.
     pub fn difference(&self, before: &Self) -> String {
         let signed = |after: u32, before: u32, one: &str, many: &str| {
             let by = i64::from(after) - i64::from(before);

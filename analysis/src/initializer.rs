@@ -1,4 +1,4 @@
-//! Initial values of variables: bytes and the addresses to patch into them.
+//! Initializers of variables: bytes, and the addresses to write into them.
 
 use ptx_isa::{ScalarType, TypeKind};
 use ptx_syntax::SyntaxKind;
@@ -23,10 +23,10 @@ declare_lint! {
     pub TOO_MANY_VALUES = "E0106" "too-many-values", Error, since "0.1.0"
 }
 
-/// Most bytes of initial values, so that a typing slip in a dimension costs no memory.
+/// The maximum size of an initializer in bytes, so that a typing mistake in a dimension takes no memory.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// An address in an initialiser, its variable still a name.
+/// An address in an initializer; its variable is still a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedReloc {
     /// Byte offset in the variable.
@@ -40,18 +40,18 @@ pub struct NamedReloc {
     pub byte: u8,
 }
 
-/// An evaluated initialiser.
+/// An evaluated initializer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct InitialValue {
     pub bytes: Vec<u8>,
     pub relocs: Vec<NamedReloc>,
-    /// Elements of the outermost dimension times those inside, for arrays of open size.
+    /// The number of elements of the outermost dimension times those inside, for arrays of open size.
     pub elements: u64,
     /// The names in it.
     pub names: Vec<NameUse>,
 }
 
-/// A name whose address an initialiser takes.
+/// A name whose address an initializer takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameUse {
     pub range: TextRange,
@@ -94,7 +94,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a value of the given shape at scalar element `at`; gives the element after it.
+    /// Reads a value of the given shape at scalar element `at`; returns the index of the element after it.
     fn value(&mut self, node: Node<'_>, shape: &[Option<u64>], at: u64) -> u64 {
         let is_list = node.kind() == SyntaxKind::INITIALIZER_LIST;
         let lanes = u64::from(self.head.lanes);
@@ -128,7 +128,7 @@ impl Reader<'_> {
         count.map_or(next, |count| at.saturating_add(count.saturating_mul(stride)))
     }
 
-    /// The lanes of a vector, all of them.
+    /// Reads all lanes of a vector.
     fn vector(&mut self, node: Node<'_>, at: u64) {
         let lanes = usize::from(self.head.lanes);
         if node.children().count() != lanes {
@@ -144,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Braces around the value of a scalar: only textures, samplers and surfaces have fields.
+    /// Checks braces around the value of a scalar: only textures, samplers and surfaces have fields.
     fn fields(&mut self, node: Node<'_>) {
         if self.head.ty == ScalarType::F16x2 {
             return;
@@ -243,7 +243,7 @@ impl Reader<'_> {
     }
 }
 
-/// `name`, `generic(name)`, and either plus a constant.
+/// Whether a node is `name` or `generic(name)`, optionally plus a constant.
 fn is_address(node: Node<'_>) -> bool {
     match node.kind() {
         SyntaxKind::NAME_REF => true,
@@ -258,7 +258,7 @@ fn is_address(node: Node<'_>) -> bool {
     }
 }
 
-/// The bits of a number in a type. `None` where the kinds do not go together.
+/// The bits of a number in a type. `None` if the kinds do not match.
 pub(crate) fn encode(value: Value, ty: ScalarType) -> Option<u128> {
     match (value, ty.kind()) {
         (Value::Int { value, unsigned: true }, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
@@ -267,7 +267,7 @@ pub(crate) fn encode(value: Value, ty: ScalarType) -> Option<u128> {
         (Value::Int { value, .. }, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
             Some(i128::from(value) as u128)
         }
-        // Untyped memory takes the bits as they are written.
+        // Untyped memory takes the bits as written.
         (Value::F32(bits), TypeKind::Bits) => Some(u128::from(bits)),
         (Value::F64(value), TypeKind::Bits) if ty.bits() == 32 => Some(u128::from((value as f32).to_bits())),
         (Value::F64(value), TypeKind::Bits) => Some(u128::from(value.to_bits())),

@@ -1,12 +1,12 @@
-//! A file as a list of items, and each item as a tree.
+//! Splits a file into items, and parses each item to a tree.
 //!
-//! An item's identity is its kind and name, with equal ones numbered in their order. Its text and its place are
-//! fields of their own, so an edit changes the text of one item and the places of those after it, and only
-//! what reads those runs again. Items carry their own text because a slice of the file would tie every query
-//! about an item to the whole file, and every unchanged item would keep the version of the file that it came with.
+//! An item is identified by its kind and name, and by its index among items with the same kind and name. Its text and
+//! its offset are separate fields. So an edit changes the text of one item and the offsets of later ones, and only
+//! queries that read these fields run again. Items own their text: a slice of the file would make every query about an
+//! item depend on the whole file, and every unchanged item would keep the file version from which it was cut.
 //!
-//! In a file that never changes items are slices, and each is known to the database only once a query asks about it
-//! alone. Who looks at all of them takes [`parts`], which are cheap.
+//! In a file that never changes, items are slices, and an item is added to the database only when a query asks for it
+//! alone. Code that examines all items uses [`parts`], which are cheap.
 
 use ::line_index::LineIndex;
 use memchr::{memchr_iter, memmem};
@@ -28,14 +28,14 @@ pub struct Item<'db> {
     pub kind: ItemKind,
     /// Empty for directives.
     pub name: SmolStr,
-    /// How many items of this kind and name are before it. The database could tell them apart itself, but in time
-    /// that grows with the square of their number.
+    /// The number of earlier items of this kind and name. The database could distinguish them itself, but in time
+    /// quadratic in their number.
     #[returns(copy)]
     pub ordinal: u32,
     #[tracked]
     #[returns(ref)]
     pub contents: Text,
-    /// Where the item starts in the file.
+    /// The offset of the item in the file.
     #[tracked]
     #[returns(copy)]
     pub offset: TextSize,
@@ -55,7 +55,7 @@ impl<'db> Item<'db> {
         TextRange::at(self.offset(db), TextSize::of(self.text(db)))
     }
 
-    /// Where its name is in the file, in an item that is cut as it should be.
+    /// The range of its name in the file, if the item is split correctly.
     pub(crate) fn name_range(self, db: &'db dyn Db) -> Option<TextRange> {
         match Part::new(db, self) {
             Part::Frozen { raw, .. } => raw.name,
@@ -68,7 +68,7 @@ impl<'db> Item<'db> {
     }
 }
 
-/// Whether a comment of the file may be to the checks.
+/// Whether the file may contain a suppression comment.
 pub(crate) fn has_ignores(db: &dyn Db, file: SourceFile) -> bool {
     match file.is_frozen(db) {
         true => memmem::find(file.text(db).as_bytes(), IGNORE.as_bytes()).is_some(),
@@ -76,7 +76,7 @@ pub(crate) fn has_ignores(db: &dyn Db, file: SourceFile) -> bool {
     }
 }
 
-/// Cuts a file into items, in text order. Their ranges cover the file.
+/// Splits a file into items, in text order. Their ranges cover the file.
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     if file.is_frozen(db) {
@@ -94,13 +94,13 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     items.collect()
 }
 
-/// Where the items of a file are that never changes.
+/// The ranges of the items of a file that never changes.
 #[salsa::tracked(returns(deref))]
 fn outline(db: &dyn Db, file: SourceFile) -> Box<[RawItem]> {
     ptx_syntax::split(file.text(db)).into()
 }
 
-/// An item of a file that never changes. No other one comes from the same query.
+/// An item of a file that never changes. Each query returns one item.
 #[salsa::tracked(returns(copy))]
 fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> {
     let RawItem { range, kind, name, .. } = outline(db, file)[index as usize];
@@ -109,7 +109,7 @@ fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> 
     Item::new(db, file, kind, name, 0, text.part(range), range.start(), false)
 }
 
-/// An item as it lies in its file.
+/// An item and its position in its file.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'db> {
     Edited(Item<'db>),
@@ -191,13 +191,13 @@ pub(crate) fn item(db: &dyn Db, file: SourceFile, index: u32) -> Option<Item<'_>
     }
 }
 
-/// The tree of an item and its syntax errors. Large, so only recently used ones are kept.
+/// The tree of an item and its syntax errors. Trees are large, so only recently used ones are kept.
 #[salsa::tracked(no_eq, lru = 128)]
 pub fn parse<'db>(db: &'db dyn Db, item: Item<'db>) -> Parse {
     ptx_syntax::parse_item(item.text(db))
 }
 
-/// The item at an offset; at a boundary the later one.
+/// The item at an offset; at a boundary, the later one.
 pub fn item_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Item<'db>> {
     let after = match file.is_frozen(db) {
         true => outline(db, file).partition_point(|raw| raw.range.start() <= offset),
@@ -220,8 +220,8 @@ pub fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
     LineIndex::new(file.text(db))
 }
 
-/// The number of the line of an offset, from 1. In a file that is edited this needs no index, which each edit would
-/// make anew.
+/// The line number of an offset, starting at 1. In an edited file no line index is used, because each edit would have
+/// to rebuild it.
 pub(crate) fn line_number(db: &dyn Db, file: SourceFile, offset: TextSize) -> u32 {
     if file.is_frozen(db) {
         return line_index(db, file).line_col(offset).line + 1;

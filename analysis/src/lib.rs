@@ -1,7 +1,7 @@
 //! Queries over PTX files: names, types, diagnostics, compilation and the editor features built on them.
 //!
-//! Protocol-neutral: offsets in, plain data out. Inside an item all ranges are relative to the item; only
-//! [`ide`] speaks in file offsets.
+//! Neutral with respect to protocols: the input is offsets, the output plain data. Ranges are relative to the item;
+//! only [`ide`] uses file offsets.
 
 mod at_work;
 mod callees;

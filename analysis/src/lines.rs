@@ -1,7 +1,7 @@
-//! Where instructions come from: `.file`, `.loc` and the names of inlined functions, for line tables.
+//! Source locations of instructions for line tables: `.file`, `.loc` and the names of inlined functions.
 //!
-//! They lie beside what is compiled: machine code names the statements it was made for, whose places in the text say what
-//! is in effect there. So code stays valid while only positions change.
+//! They are separate from the compiled code. Machine code refers to statements, and the position of a statement in the
+//! text determines the `.loc` that applies to it. So code stays valid if only positions change.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::cubin::{File, Inlined as InlinedAt, Lines, Row, SourcePlace};
@@ -17,27 +17,28 @@ use crate::items::line_index;
 use crate::lower::lower;
 use crate::module::module;
 
-/// What a text says of its source.
+/// The source locations in a text.
 #[derive(Default)]
 pub(crate) struct Positions {
     lines: Lines,
-    /// Where each place is given, by its index.
+    /// The offset in the text at which each location is given.
     starts: Vec<u32>,
-    /// Places of functions that are inlined: by the caller's start, the call as the compiler numbers it, and the place.
+    /// Locations of inlined functions: by the caller's offset, the compiler's number of the call, and the location.
     moved: FxHashMap<(u32, u32, u32), u32>,
     /// The strings are those of debug data, to which no names are added.
     pub(crate) has_debug_data: bool,
-    /// Names of functions that are inlined, in the strings.
+    /// The offsets of the names of inlined functions in the strings.
     names: FxHashMap<u32, u32>,
 }
 
-/// A word and where it starts.
+/// A word and its offset.
 type Word<'t> = (SyntaxKind, &'t str, u32);
 
-/// The words that say something of positions. In text order; what is left out between them ends no list of theirs.
+/// The words of directives about positions, in text order. Words in between are omitted; omitting them does not end a
+/// list.
 fn words(text: &str) -> Vec<Word<'_>> {
     let mut words: Vec<Word<'_>> = Vec::new();
-    // How many more belong to the directive at hand.
+    // The number of further words of the current directive.
     let mut wanted = 0;
     let mut at = 0;
     for token in tokens(text) {
@@ -72,7 +73,7 @@ impl Positions {
         let words = words(text);
         let mut positions = Positions::default();
         let labels = positions.strings(&words);
-        // The last position of each call.
+        // The last location of each call.
         let mut known: FxHashMap<[u32; 3], u32> = FxHashMap::default();
         for (i, &(kind, word, start)) in words.iter().enumerate() {
             let rest = &words[i + 1..];
@@ -91,7 +92,7 @@ impl Positions {
         positions
     }
 
-    /// Reads `.debug_str`; the offset of each label in it.
+    /// Reads `.debug_str`; returns the offset of each label in it.
     fn strings<'t>(&mut self, words: &[Word<'t>]) -> FxHashMap<&'t str, u32> {
         let mut labels = FxHashMap::default();
         let is_start = |pair: &[Word<'_>]| pair[0].1 == ".section" && pair[1].1 == ".debug_str";
@@ -109,8 +110,8 @@ impl Positions {
         labels
     }
 
-    /// Adds the line rows of a section. It has a kernel and its functions, each with the offset of its code, or in
-    /// objects one function.
+    /// Adds the line rows of a section. The section contains a kernel and its functions, each with the offset of its
+    /// code, or one function of an object.
     pub(crate) fn add_code<'db, 'c>(
         &mut self,
         db: &'db Database,
@@ -135,7 +136,7 @@ impl Positions {
         let first = self.given(offset);
         let end = offset + item.text(db).len() as u32;
         let own = self.starts.get(first).is_some_and(|&start| start < end).then_some(first as u32);
-        // What precedes the first statement's code stands for the opening of the body.
+        // Code before that of the first statement belongs to the opening brace of the body.
         let body = item.text(db).find('{').map_or(offset, |brace| offset + brace as u32);
         let line = line_index(db, item.file(db)).line_col(body.into()).line + 1;
         let mut last = (own, line);
@@ -163,12 +164,12 @@ impl Positions {
         }
     }
 
-    /// How many places the text gives up to here.
+    /// The number of locations that the text gives up to an offset.
     fn given(&self, at: u32) -> usize {
         self.starts.partition_point(|&start| start <= at)
     }
 
-    /// The place that is in effect at a statement, and the line of the text.
+    /// The location that applies to a statement, and its line in the text.
     fn position(&self, db: &Database, item: Item<'_>, src: SrcId) -> Option<(Option<u32>, u32)> {
         let offset = u32::from(item.offset(db));
         let at = offset + u32::from(lower(db, item).map.statement(src)?.start());
@@ -177,7 +178,7 @@ impl Positions {
         Some((place.map(|place| place as u32), line))
     }
 
-    /// The same for a statement of a function with others in place of calls of them.
+    /// The same for a statement of a function with inlined calls.
     fn origin(
         &mut self,
         db: &Database,
@@ -195,7 +196,7 @@ impl Positions {
         Some((self.inside(db, item, inlined, frame, place), line))
     }
 
-    /// A location in an inlined function, at one call of it.
+    /// A location in an inlined function, for one call of it.
     fn inside(
         &mut self,
         db: &Database,
@@ -210,7 +211,7 @@ impl Positions {
             return Some(known);
         }
         let Frame { function, call, parent } = *inlined.frames.get(frame as usize)?;
-        // The text may say that the place is inlined already.
+        // According to the text, the location may already be inlined.
         let SourcePlace { file, line, inlined: within } = *self.lines.places.get(place as usize)?;
         let at = match within {
             Some(within) => self.inside(db, item, inlined, frame, Some(within.at)),
@@ -237,7 +238,7 @@ impl Positions {
         Some(new)
     }
 
-    /// Where the strings have the name of a function.
+    /// The offset of a function's name in the strings.
     fn name(&mut self, db: &Database, file: SourceFile, function: u32) -> u32 {
         if let Some(&known) = self.names.get(&function) {
             return known;
@@ -249,12 +250,12 @@ impl Positions {
         start
     }
 
-    /// Whether there is any.
+    /// Whether there are any locations.
     pub(crate) fn any(&self) -> bool {
         !self.starts.is_empty()
     }
 
-    /// Whether a position refers to a file that the text does not declare.
+    /// Whether a location refers to a file that the text does not declare.
     pub(crate) fn lacks_files(&self) -> bool {
         let is_named = |file: u32| self.lines.files.iter().any(|known| known.number == file);
         self.lines.places.iter().any(|place| !is_named(place.file))
@@ -269,7 +270,7 @@ impl Positions {
 
 const INST_BYTES: u64 = 16;
 
-/// The words of the longest `.loc`, which says where a function with an offset is inlined, rounded up.
+/// The maximum number of words of a `.loc`: one that states, with an offset, where a function is inlined; rounded up.
 const MOST_WORDS: usize = 16;
 
 fn integer(word: &str) -> Option<u64> {
@@ -293,7 +294,7 @@ fn file(words: &[Word<'_>]) -> Option<File> {
     Some(File { number, name, time: time.unwrap_or(0), size: time.and_then(|_| value(4)).unwrap_or(0) })
 }
 
-/// `1 2 3, function_name label+4, inlined_at 1 5 6`: the position, and where it is inlined.
+/// `1 2 3, function_name label+4, inlined_at 1 5 6`: the location, and where it is inlined.
 fn location(
     words: &[Word<'_>],
     labels: &FxHashMap<&str, u32>,
@@ -316,8 +317,8 @@ fn location(
     Some((own, at.map(|at| InlinedAt { name, at })))
 }
 
-/// The text of the debug section: its lines as strings, without indentation. Lines of comments, positions and data are
-/// empty, so that the others keep their numbers.
+/// The text of the debug section: its lines as strings, without indentation. Lines with comments, locations and data
+/// are empty, so that the other lines keep their numbers.
 fn ptx_text(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for line in text.lines() {

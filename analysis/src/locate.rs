@@ -1,4 +1,4 @@
-//! From file offsets to items and back.
+//! Converts file offsets to items and back.
 
 use text_size::{TextRange, TextSize};
 
@@ -10,10 +10,10 @@ use crate::scope::{DeclId, Entity};
 use crate::source_map::{Occurrence, Usage};
 use ptx_backend::input::Symbol;
 
-/// A place in the file.
+/// A position in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Target {
-    /// All of it: the declaration, the function.
+    /// The whole declaration or function.
     pub full: TextRange,
     /// Its name.
     pub focus: TextRange,
@@ -30,20 +30,20 @@ pub(crate) struct Spot<'db> {
 pub(crate) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
     let item = item_at(db, file, offset)?;
     let text = item.text(db);
-    // Offsets after the end or inside a character are those of the place before.
+    // Offsets after the end, or inside a character, count as the position before.
     let inside = text.floor_char_boundary(usize::from(offset - item.offset(db)));
     Some(Spot { item, offset: TextSize::new(inside as u32) })
 }
 
-/// What appears at an offset.
+/// The name at an offset.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
     Name(Occurrence),
-    /// A declaration whose registers are not mentioned here one by one.
+    /// A declaration whose registers are not mentioned individually here.
     Declaration(DeclId, TextRange),
 }
 
-/// The name at an offset, also when the offset is at its end.
+/// The name at an offset; the offset may be at the end of the name.
 pub(crate) fn name_at<'db>(
     db: &'db dyn Db,
     file: SourceFile,
@@ -75,7 +75,7 @@ pub(crate) fn items_in<'db>(
     items(db, file).iter().copied().filter(overlaps)
 }
 
-/// Where a name of module scope is declared, in the file.
+/// The declaration of a name of module scope in the file.
 pub(crate) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<Target> {
     let module = module(db, file);
     let place: DeclaredName = match symbol {
@@ -88,7 +88,7 @@ pub(crate) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Op
     Some(Target { full: trimmed(db, item), focus: focus + item.offset(db) })
 }
 
-/// The place in the file where an item declares a name.
+/// The range in the file in which an item declares a name.
 pub(crate) fn place_range(db: &dyn Db, file: SourceFile, place: DeclaredName) -> Option<TextRange> {
     let item = item(db, file, place.item)?;
     let declared = lower(db, item).map.occurrences.iter().filter(|o| {

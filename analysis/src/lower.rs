@@ -1,9 +1,10 @@
-//! From an item's text to the backend's input, with everything wrong on the way.
+//! Converts an item's text to the backend's input, and reports all errors on the way.
 //!
-//! One walk over the item's [flat tree](ptx_syntax::flat) resolves names and instructions, builds the position-free [`Function`], records where
-//! each statement and name appears, and runs the checks. It never fails: a function with errors has no
-//! [`Function`], and all diagnostics are kept with their default levels; [`crate::ide::diagnostics`] applies settings
-//! and suppressions later, so that changing a setting repeats no walk, unless it turns on [`crate::check::Extras`].
+//! One walk over the item's [flat tree](ptx_syntax::flat) resolves names and instructions, builds the position-free
+//! [`Function`], records the range of each statement and name, and runs the checks. It never fails: a function with
+//! errors has no [`Function`]. All diagnostics are kept with their default levels. [`crate::ide::diagnostics`] applies
+//! settings and suppressions later, so that a changed setting repeats no walk, unless it turns on
+//! [`crate::check::Extras`].
 
 mod body;
 pub mod call;
@@ -31,18 +32,18 @@ use crate::items::{Item, Part, items, parts};
 use crate::signature::{ItemDecl, item_decl};
 use crate::source_map::SourceMap;
 
-/// What the walk over an item gives.
+/// The result of the walk over an item.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lowered {
-    /// For functions with a body and without errors.
+    /// Only for functions with a body and without errors.
     pub function: Option<Arc<Function>>,
     pub has_body: bool,
-    /// What the body declares in `.shared`, `.const` and `.global`.
+    /// The variables that the body declares in `.shared`, `.const` and `.global`.
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
-    /// The first statement that keeps it from having a [`Function`]: wrong, or not understood.
+    /// The first statement because of which there is no [`Function`]: it is wrong, or not understood.
     pub not_understood: Option<TextRange>,
     pub map: SourceMap,
-    /// In text order, all levels.
+    /// The diagnostics in text order, of all levels.
     pub diagnostics: Box<[Diagnostic]>,
 }
 
@@ -63,7 +64,7 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     })
 }
 
-/// The findings of [`lower`], for callers that need no more: the rest is dropped at once.
+/// The findings of [`lower`], for callers that need nothing else: the rest is dropped at once.
 pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindings {
     let file = item.file(db);
     match file.is_frozen(db) {
@@ -75,7 +76,7 @@ pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindin
 #[salsa::tracked]
 fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
     if item.is_edited(db) {
-        // One walk for this and all that follows.
+        // One walk for this query and all later ones.
         return lower(db, item).findings();
     }
     let part = Part::new(db, item);
@@ -85,8 +86,8 @@ fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
     })
 }
 
-/// The findings of all items of a file that never changes, so that nothing needs to be kept item by item. Where the
-/// functions are compiled next, the walk over each is that which the compiler asks for.
+/// The findings of all items of a file that never changes, so that nothing is stored for each item. If the functions
+/// are compiled next, each walk is the one that the compiler will ask for.
 #[salsa::tracked]
 fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
     let is_kept = |part: &Part<'_>| file.is_compiled_next(db) && part.kind(db).is_function();
@@ -107,7 +108,7 @@ fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
     all
 }
 
-/// What is found in the items of a file where something is, with their offsets, in text order.
+/// The findings of the items that have any, with the offsets of the items, in text order.
 pub(crate) fn all_findings(db: &dyn Db, file: SourceFile) -> Vec<(TextSize, &ItemFindings)> {
     if file.is_frozen(db) {
         return findings_in_file(db, file).items.iter().map(|(offset, found)| (*offset, found)).collect();
@@ -133,12 +134,12 @@ impl FileFindings {
     }
 }
 
-/// The functions of a file that have a body, in text order.
+/// The functions with a body in a file, in text order.
 pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
     items(db, file).iter().copied().filter(move |&item| has_body(db, item))
 }
 
-/// Whether an item is a function with a body. Nothing is walked for it.
+/// Whether an item is a function with a body. Does not walk the item.
 pub(crate) fn has_body<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     item.kind(db).is_function()
         && matches!(item_decl(db, item), ItemDecl::Function(function) if function.has_body)
@@ -149,7 +150,7 @@ pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMa
     findings(db, item).map.as_ref().unwrap_or_else(|| &lower(db, item).map)
 }
 
-/// An item whose names are resolved. Nothing of it is kept.
+/// An item with resolved names. It is not stored.
 pub(crate) struct Resolved<'w> {
     pub(crate) tree: &'w FlatTree,
     pub(crate) map: &'w SourceMap,
@@ -157,8 +158,8 @@ pub(crate) struct Resolved<'w> {
     pub(crate) locals: &'w [Variable],
 }
 
-/// Resolves the names of an item for `read`. Features that look at all items of a file use this and keep what they
-/// read: what [`lower`] keeps for good is several times the size of the text.
+/// Resolves the names of an item for `read`. Features that examine all items of a file use this and store only their
+/// own results: the data that [`lower`] stores is several times the size of the text.
 pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOnce(&Resolved<'_>) -> T) -> T {
     let part = Part::new(db, item);
     Session::run(db, item.file(db), iter::once(part), |session| {
@@ -174,7 +175,7 @@ pub(crate) fn resolved<'db, T>(db: &'db dyn Db, item: Item<'db>, read: impl FnOn
 pub(crate) struct ItemFindings {
     pub diagnostics: Box<[Diagnostic]>,
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
-    /// If there are findings, which are completed with it.
+    /// Only if there are findings, which are completed with it.
     map: Option<SourceMap>,
 }
 
@@ -187,12 +188,12 @@ impl ItemFindings {
 /// Walks items of a file one after the other.
 struct Session<'db> {
     walker: Walker<'db>,
-    /// That of the item at hand.
+    /// The tree of the current item.
     tree: FlatTree,
 }
 
 impl<'db> Session<'db> {
-    /// `parts` are those that `work` walks.
+    /// `parts` are the items that `work` walks.
     fn run<T>(
         db: &'db dyn Db,
         file: SourceFile,
@@ -213,13 +214,14 @@ impl<'db> Session<'db> {
 
     fn walk(&mut self, part: Part<'db>) {
         self.walker.begin(part);
-        // The blanks at the end of a file can be faulty too: an open comment, or a directive for a preprocessor.
+        // The blanks at the end of a file may contain errors too: an open comment, or a preprocessor directive.
         self.tree.parse(self.walker.text);
         self.walker.item(part.kind(self.walker.db), &self.tree);
     }
 }
 
-/// Walks an item and checks every instruction, also those like one that has passed. [`lower`] gives the same.
+/// Walks an item and checks every instruction, even those with a shape that has passed. The result is the same as that
+/// of [`lower`].
 pub fn walk_without_shapes<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let part = Part::new(db, item);
     Session::run(db, item.file(db), iter::once(part), |session| {
@@ -229,7 +231,8 @@ pub fn walk_without_shapes<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     })
 }
 
-/// The function alone, launched and with its memory cached as the options say: equal after an edit that changes only comments, blanks and places.
+/// The function alone, with the launch bounds and cache operators of the options: it does not change with an edit of
+/// comments, blanks and positions only.
 #[salsa::tracked]
 pub fn function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Function>> {
     let function = lower(db, item).function.clone()?;

@@ -1,8 +1,8 @@
-//! The module as a whole: header, symbols, and what declarations say about each other.
+//! The module as a whole: header, symbols, and the agreement of declarations.
 //!
-//! [`module`] is one value for the whole file, built from what each item declares. Bodies do not read it as a
-//! whole: they ask [`header`] and [`global`], one name at a time, so that a change to one declaration touches
-//! only the items that mention it.
+//! [`module`] is one value for the whole file, built from the declarations of all items. The checks of a body do not
+//! read it as a whole. They ask [`header`] and [`global`] for one name at a time, so a changed declaration affects only
+//! the items that mention its name.
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
@@ -88,25 +88,25 @@ declare_lint! {
 pub struct Header {
     pub version: Option<PtxVersion>,
     pub target: TargetDecl,
-    /// 64 or 32; 64 where the file does not say, since nothing else is assembled any more.
+    /// 64 or 32. It is 64 if the file does not state it, because assemblers no longer support 32.
     pub address_size: u8,
 }
 
 impl Header {
-    /// The language version, the newest one where it is missing.
+    /// The language version, or the newest one if the version is missing.
     pub fn version_or_newest(&self) -> PtxVersion {
         self.version.unwrap_or(PtxVersion::NEWEST)
     }
 }
 
-/// The first of each header directive wins.
+/// If a header directive appears several times, the first one counts.
 #[salsa::tracked]
 pub fn header(db: &dyn Db, file: SourceFile) -> Header {
     let mut header = Header { version: None, target: TargetDecl::default(), address_size: 64 };
     let mut address_size = None;
     let mut target = None;
     for part in parts(db, file) {
-        // Headers appear first; asking every item of a large file would read them all.
+        // Header directives are at the start of the file. Reading every item of a large file would be slow.
         if !may_precede_header(part.kind(db)) {
             break;
         }
@@ -128,13 +128,13 @@ fn may_precede_header(kind: ItemKind) -> bool {
     !kind.is_function() && kind != ItemKind::Variable
 }
 
-/// The target in effect: the one asked for, else the file's own.
+/// The effective target: the one that the options select, or else the file's own.
 #[salsa::tracked(returns(copy))]
 pub fn effective_target(db: &dyn Db, file: SourceFile) -> Option<Sm> {
     Options::get(db).target(db).or(header(db, file).target.sm)
 }
 
-/// What code is made for: the architecture asked for, else the target in effect.
+/// The architecture that code is generated for: the one that the options select, or else the effective target.
 #[salsa::tracked(returns(copy))]
 pub fn architecture(db: &dyn Db, file: SourceFile) -> Option<Sm> {
     Options::get(db).architecture(db).or(effective_target(db, file))
@@ -146,11 +146,11 @@ pub struct Module {
     pub env: Arc<Env>,
     pub names: FxHashMap<SmolStr, Named>,
     pub registers: Box<[RegisterDecl]>,
-    /// Where each variable of `env` is declared: the item and which of its names.
+    /// For each variable of `env`, its declaration: the item, and the index among the item's names.
     pub variable_items: Box<[DeclaredName]>,
-    /// Where each function is declared: its definition, or else its first declaration.
+    /// For each function, its definition or, without a definition, its first declaration.
     pub function_items: Box<[DeclaredName]>,
-    /// Second names of functions, `.alias`, and what they stand for.
+    /// Aliases of functions, each with the aliased function.
     pub aliases: Box<[(SmolStr, SmolStr)]>,
     /// The parameters of the functions of `env`, as declared.
     pub shapes: Box<[Arc<Shapes>]>,
@@ -159,44 +159,44 @@ pub struct Module {
     pub findings: Box<[Finding]>,
 }
 
-/// What a name of module scope means.
+/// The meaning of a name at module scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     pub symbol: Symbol,
-    /// Where it is first declared.
+    /// The first declaration of the name.
     pub first: DeclaredName,
 }
 
 /// A declared name of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeclaredName {
-    /// Ordinal in the file.
+    /// The index of the item in the file.
     pub item: u32,
-    /// Ordinal among the names that the item declares.
+    /// The index of the name among those that the item declares.
     pub declarator: u32,
 }
 
-/// A finding about declarations as a whole; positions are looked up when it is shown.
+/// A finding about several declarations. Its position is computed when it is displayed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
     pub lint: &'static Lint,
-    /// `None`: the start of the file.
+    /// `None` means the start of the file.
     pub at: Option<DeclaredName>,
     pub message: String,
     pub note: Option<String>,
     pub related: Option<(DeclaredName, &'static str)>,
-    /// Where the assembler notices it, when not at `at`.
+    /// The place at which ptxas reports the error, if it differs from `at`.
     pub noticed: Noticed,
 }
 
-/// Where the assembler notices a finding.
+/// The place at which ptxas reports a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Noticed {
     #[default]
     There,
-    /// At the end of the parameters of the function.
+    /// The end of the function's parameters.
     Parameters,
-    /// At the item after it.
+    /// The next item.
     NextItem,
 }
 
@@ -241,7 +241,7 @@ struct Builder {
     function_items: Vec<DeclaredName>,
     has_body: Vec<bool>,
     aliases: Vec<(SmolStr, SmolStr)>,
-    /// By number.
+    /// The files by number.
     files: FxHashMap<u64, DeclaredName>,
     /// Parallel to `functions`.
     shapes: Vec<Arc<Shapes>>,
@@ -251,7 +251,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Makes room for so many functions.
+    /// Reserves memory for the given number of functions.
     fn reserve(&mut self, functions: usize) {
         self.names.reserve(functions);
         self.functions.reserve(functions);
@@ -324,7 +324,7 @@ impl Builder {
                     self.redefinition(at, place, name);
                 }
                 if was_extern && !is_extern {
-                    // The definition takes the place of the declaration.
+                    // The definition replaces the declaration.
                     self.variables[index] = variable;
                     self.variable_items[index] = at;
                     self.relocs.push((index, relocs));
@@ -389,7 +389,7 @@ impl Builder {
         }
     }
 
-    /// A second name of a function. It is declared as a function before, and so is the one it stands for.
+    /// Handles an alias of a function. Both names must be declared as functions before it.
     fn alias(&mut self, at: DeclaredName, name: &SmolStr, aliasee: &SmolStr) {
         if let Some((_, other)) = self.aliases.iter().find(|(alias, _)| alias == name) {
             let message = format!("`{name}` is already an alias of `{other}`");
@@ -429,7 +429,7 @@ impl Builder {
             let alias = &mut self.functions[alias];
             alias.preserved = preserved;
             if alias.linkage == Linkage::Extern {
-                // This module defines it after all.
+                // Because of the alias, this module does define the function.
                 alias.linkage = Linkage::Visible;
             }
             return;
@@ -438,7 +438,7 @@ impl Builder {
         self.find(&BAD_ALIAS, Some(at), message).related = Some((place, "the function"));
     }
 
-    /// Functions that the module promises and does not have.
+    /// Reports functions that the module declares without `.extern` and does not define.
     fn undefined_functions(&mut self) {
         for index in 0..self.functions.len() {
             let function = &self.functions[index];
@@ -452,7 +452,8 @@ impl Builder {
         }
     }
 
-    /// Variables that no other module can define. Without a size they are errors; the others are defined here.
+    /// Handles `.extern` variables in a whole program, where no other module can define them. A variable without a size
+    /// is an error. The others are defined here.
     fn whole_program(&mut self) {
         for index in 0..self.variables.len() {
             let Variable { linkage, space, name, .. } = &self.variables[index];
@@ -513,10 +514,10 @@ impl Builder {
     }
 }
 
-/// A name of module scope, as bodies see it.
+/// A name at module scope, as function bodies see it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Global {
-    /// `table` is the first function whose address its initial value holds.
+    /// `table` is the first function whose address the initial value contains.
     Variable {
         index: u32,
         space: Space,
@@ -542,13 +543,13 @@ impl Global {
     }
 }
 
-/// A name, so that a query can take it.
+/// A name, interned so that a query can take it as an argument.
 #[salsa::interned(debug)]
 pub struct Name<'db> {
     pub text: SmolStr,
 }
 
-/// Finds a name at module scope, through aliases.
+/// Finds a name at module scope. Follows aliases.
 #[salsa::tracked]
 pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option<Global> {
     let module = module(db, file);
@@ -577,13 +578,13 @@ pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option
     })
 }
 
-/// The parameters of a function, by its place in [`Env::functions`].
+/// The parameters of a function, given by its index in [`Env::functions`].
 #[salsa::tracked(returns(clone))]
 pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<Arc<Shapes>> {
     module(db, file).shapes.get(function as usize).cloned()
 }
 
-/// Whether a name of module scope is declared before an item or by it, so that the item may use it.
+/// Whether a name at module scope is declared in or before an item, so that the item may use it.
 pub(crate) fn is_declared_before<'db>(db: &'db dyn Db, part: Part<'db>, name: Name<'db>) -> bool {
     match part {
         Part::Edited(item) => is_still_declared_before(db, item, name),

@@ -1,4 +1,4 @@
-//! The items of a text that is edited, kept from one text to the next.
+//! The items of a text under edit. Unchanged items are kept from one version of the text to the next.
 
 use memchr::{memchr_iter, memmem};
 use ptx_syntax::RawItem;
@@ -7,28 +7,29 @@ use text_size::TextRange;
 
 use crate::text::Text;
 
-/// The word that starts a comment to the checks.
+/// The word at the start of a comment that suppresses findings.
 pub(crate) const IGNORE: &str = "ptx-ignore";
 
-/// An item of a text that is edited.
+/// An item of a text under edit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Piece {
     pub(crate) raw: RawItem,
     pub(crate) name: SmolStr,
     pub(crate) contents: Text,
-    /// [`IGNORE`] appears in it.
+    /// The item contains [`IGNORE`].
     pub(crate) ignores: bool,
-    /// Line breaks in it.
+    /// The number of line breaks in the item.
     pub(crate) breaks: u32,
-    /// An edit of few items made it. What is asked next is about it, and it is compiled next.
+    /// The item is new because of an edit of few items. The next requests will probably be about it, so it is compiled
+    /// first.
     pub(crate) is_edited: bool,
 }
 
-/// An edit of so many items, or fewer, is typing.
+/// An edit that changes at most this many items counts as typing.
 const FEW: usize = 4;
 
-/// The pieces of a text, in order. Those of the text before it was edited stay as they are wherever it is the same, so
-/// that an edit takes no time for the rest of the file.
+/// The items of a text, in order. `old` holds the items before an edit. Items outside of the edited text are taken from
+/// it, so an edit costs no time for the rest of the file.
 pub(crate) fn pieces(text: &str, old: &[Piece]) -> Box<[Piece]> {
     let front = old.iter().take_while(|piece| {
         let rest = &text.as_bytes()[text.len().min(piece.raw.range.start().into())..];

@@ -1,4 +1,4 @@
-//! Where the compiler waits for products of warp groups that the program does not wait for.
+//! Finds where the compiler waits for products of warpgroups although the program does not.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::input::{Function, SrcId, Stmt};
@@ -8,8 +8,8 @@ use sass::Sm;
 /// The name of the wait in the `sass` table.
 const WAIT: &str = "WARPGROUP.DEPBAR";
 
-/// The statements of a function before which its code has a wait that no statement asks for: they use registers of
-/// products in flight.
+/// The statements before which the compiled code has an additional wait, because they use registers of products that
+/// are still running.
 pub(crate) fn added_waits(function: &Function, code: &CompiledFunction, sm: Sm) -> Vec<SrcId> {
     let is_product = |stmt: &Stmt| {
         let Stmt::Instr(instr) = stmt else { return false };

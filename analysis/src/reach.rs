@@ -1,4 +1,4 @@
-//! What functions use of the module, and which of them a cubin of chosen kernels consists of.
+//! What a function uses of its module, and which functions a cubin with chosen kernels contains.
 
 use ptx_backend::input::{Symbol, Variable};
 use ptx_isa::Space;
@@ -12,8 +12,9 @@ use crate::lower::{functions, lower};
 use crate::module::{Module, module};
 use crate::scope::Entity;
 
-/// The functions with a body that these kernels may need: they, what they mention, and what variables point to. In text
-/// order; without names, of all kernels, and all functions of an object.
+/// The functions with a body that the chosen kernels may need: the kernels, the functions that they mention, directly
+/// or indirectly, and the functions that variables point to. They are in text order. If `entries` is empty, all kernels
+/// are chosen; for an object, all functions are needed.
 pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec<Item<'db>> {
     if entries.is_empty() && Options::get(db).relocatable(db) {
         return functions(db, file).collect();
@@ -39,7 +40,7 @@ pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec
     functions(db, file).filter(|item| reached.contains(item)).collect()
 }
 
-/// The shared memory of an item itself, and the functions that it calls.
+/// The shared memory that an item declares, the variables that it mentions, and the functions that it uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Uses {
     own: Box<[Block]>,
@@ -48,12 +49,12 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// The functions that are called or whose addresses are taken, as ordinals of the module.
+    /// The functions that the item calls or whose addresses it takes, as indices in the module.
     pub(crate) fn functions(&self) -> impl Iterator<Item = u32> {
         self.functions.iter().copied()
     }
 
-    /// The variables of the module that are mentioned.
+    /// The module's variables that the item mentions.
     pub(crate) fn variables(&self) -> impl Iterator<Item = u32> {
         self.variables.iter().copied()
     }
@@ -88,17 +89,17 @@ pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
     }
 }
 
-/// Whether a kernel is one of those chosen, which are all without names.
+/// Whether a kernel is chosen. If `entries` is empty, all kernels are.
 pub(crate) fn is_chosen(entries: &[String], kernel: &str) -> bool {
     entries.is_empty() || entries.iter().any(|entry| entry == kernel)
 }
 
-/// The functions whose addresses variables of a file hold at the start.
+/// The functions whose addresses are in the initial values of a file's variables.
 pub(crate) fn pointed_to_by_variables(db: &dyn Db, file: SourceFile) -> impl Iterator<Item = u32> {
     whole_env(db, file).variables.iter().flat_map(pointed_to)
 }
 
-/// The functions whose addresses a variable holds at the start.
+/// The functions whose addresses are in a variable's initial value.
 fn pointed_to(variable: &Variable) -> impl Iterator<Item = u32> {
     let relocs = variable.init.iter().flat_map(|init| &init.relocs);
     relocs.filter_map(|reloc| match reloc.symbol {
@@ -107,7 +108,7 @@ fn pointed_to(variable: &Variable) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The function that another name stands for.
+/// The function that an alias refers to.
 pub(crate) fn aliasee(module: &Module, index: u32) -> Option<u32> {
     let name = &module.env.functions[index as usize].name;
     let (_, aliasee) = module.aliases.iter().find(|(alias, _)| alias == name)?;
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(reached(TEXT, &["b"]), "held b");
         assert_eq!(reached(TEXT, &["b", "a"]), "last middle held a b");
         assert_eq!(reached(&TEXT.replace("{ held }", "{ 0 }"), &["b"]), "b");
-        // A variable of a body is there with or without its function.
+        // A variable in a body exists whether or not its function is reached.
         let kept = TEXT.replace("unused() {", "unused() { .global .u64 kept = last;");
         assert_eq!(reached(&kept, &["b"]), "last held b");
         // Functions that call each other.

@@ -1,19 +1,20 @@
-//! Names that a C++ compiler made, as the source has them.
+//! Demangles names that a C++ compiler generated.
 
 use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-/// Longest name that is read, and longest one that is shown whole: a short name can stand for one of gigabytes.
+/// The longest name that is demangled, and the longest demangled name that is shown whole. A short name can stand for
+/// one of gigabytes.
 const LONGEST: usize = 4096;
 const SHOWN: usize = 500;
 
-/// The name without the types of parameters: `gemm<128, 64>`. `None` if no C++ compiler made it.
+/// The demangled name without parameter types: `gemm<128, 64>`. `None` if the name is not a mangled C++ name.
 pub fn readable(name: &str) -> Option<String> {
     demangled(name, DemangleOptions::new().no_params().no_return_type())
 }
 
-/// The name with the types of parameters: `void gemm<128, 64>(float*)`.
+/// The demangled name with parameter types: `void gemm<128, 64>(float*)`.
 pub(crate) fn readable_in_full(name: &str) -> Option<String> {
     demangled(name, DemangleOptions::new())
 }
@@ -36,7 +37,7 @@ fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
     Some(text)
 }
 
-/// Refuses what is longer than [`SHOWN`].
+/// A string that rejects text beyond [`SHOWN`] bytes.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
@@ -72,7 +73,7 @@ mod tests {
         let name = format!("_Z1fI{}EvT_", "i".repeat(600));
         let text = readable(&name).unwrap();
         assert!(text.starts_with("f<int, int, ") && text.ends_with('…') && text.len() <= SHOWN + 3, "{text}");
-        // Each name in the list stands for two of the one before.
+        // Each name in the list stands for two copies of the previous one.
         let doubled = (0..30)
             .map(|i| format!("1aIS{}_S{0}_E", ["", "0", "1", "2", "3", "4", "5", "6", "7", "8"][i % 10]));
         let name = format!("_Z1f1aIiE{}", doubled.collect::<String>());

@@ -1,4 +1,4 @@
-//! Which functions have been compiled, for questions that do not wait for the compiler.
+//! Which functions have been compiled. For requests that do not wait for the compiler.
 
 use salsa::plumbing::AsId;
 
@@ -7,18 +7,18 @@ use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::items::{Item, items};
 
-/// Whether a function has been compiled or needs no compiling. `index` is its place among the items of the file.
-/// Compiles nothing.
+/// Whether a function has been compiled, or needs no compilation. `index` is its index among the items of the file.
+/// This does not compile anything.
 pub fn is_ready(db: &Database, file: SourceFile, index: usize) -> bool {
     let Some(&item) = items(db, file).get(index) else { return true };
-    // To ask for one that another thread compiles would be to wait for that thread.
+    // Asking for the code of a function that another thread compiles would wait for that thread.
     !file.at_work(db).contains(item.as_id())
         && look(db, |db| {
             compile_function(db, items(db, file)[index]);
         })
 }
 
-/// The bytes of text of a function, for guesses at how long it takes to compile.
+/// The length of a function's text in bytes, to estimate how long its compilation takes.
 pub fn length(db: &Database, file: SourceFile, index: usize) -> usize {
     items(db, file).get(index).map_or(0, |item| item.text(db).len())
 }
@@ -30,18 +30,18 @@ pub fn make_ready(db: &Database, file: SourceFile, index: usize) {
     }
 }
 
-/// Whether an answer waits for functions to be compiled.
+/// Whether an answer waits for compilations.
 #[derive(Clone, Copy)]
 pub enum Code<'a> {
-    /// It waits.
+    /// The answer waits.
     Awaited,
-    /// It says of some functions that they are being compiled: of those for which this gives false, asked with their
-    /// places among the items of the file.
+    /// The answer does not wait. The callback takes indices of items of the file and returns which of these functions
+    /// are compiled. For the others, the answer says that they are being compiled.
     IfReady(&'a dyn Fn(&[usize]) -> Vec<bool>),
 }
 
 impl Code<'_> {
-    /// Which of `wanted`, in text order, can be asked for their code.
+    /// For each of `wanted`, which must be in text order: whether its code is available.
     pub(crate) fn ready(self, db: &dyn Db, file: SourceFile, wanted: &[Item<'_>]) -> Vec<bool> {
         let Self::IfReady(ask) = self else { return vec![true; wanted.len()] };
         let mut all = items(db, file).iter().enumerate();
@@ -50,7 +50,7 @@ impl Code<'_> {
         ask(&places)
     }
 
-    /// Whether a function can be asked for its code.
+    /// Whether the code of a function is available.
     pub(crate) fn is_ready(self, db: &dyn Db, file: SourceFile, item: Item<'_>) -> bool {
         self.ready(db, file, &[item]) != [false]
     }

@@ -1,32 +1,33 @@
-//! Names of a function body: nested blocks, register ranges, shadowing.
+//! Names in a function body: nested blocks, register ranges, shadowing.
 //!
-//! A block opens a scope; a name is visible from its declaration to the end of its block and hides outer ones.
-//! Labels are visible in their whole block and the blocks inside, so they are declared when the block opens.
-//! `%r<100>` declares a hundred names at once: it is kept as one declaration and a register gets its number
-//! when it is first mentioned, so unmentioned registers cost nothing.
+//! Each block opens a scope. A name is visible from its declaration to the end of its block, and hides names of outer
+//! blocks. Labels are visible in their whole block and the blocks inside, so they are declared when the block opens.
+//! `%r<100>` declares a hundred names at once. It is stored as one declaration, and a register gets its number when it
+//! is first mentioned, so unmentioned registers cost nothing.
 
 use ptx_backend::input::{LabelId, RegId, Symbol};
 use ptx_isa::ScalarType;
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
-/// Index into [`Names::declarations`].
+/// An index in [`Names::declarations`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeclId(pub u32);
 
-/// A name that a body declares. Ranges are relative to the item.
+/// A declaration of a name in a body. Ranges are relative to the item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// The name, without the `<count>` of a range.
     pub range: TextRange,
-    /// Where the name is visible; ends with the block.
+    /// The range in which the name is visible. It ends with the block.
     pub visible: TextRange,
     pub kind: DeclKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeclKind {
-    /// `count` names `name0`, `name1`, … where written `name<count>`; `lanes` registers each, 1 unless a vector.
+    /// With a `count`, the names `name0`, `name1`, … of a range `name<count>`. Each name has `lanes` registers; more
+    /// than one if it is a vector.
     Register {
         ty: ScalarType,
         count: Option<u32>,
@@ -40,7 +41,7 @@ pub enum DeclKind {
     Prototype(u32),
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Entity {
     Register(RegId),
@@ -50,45 +51,45 @@ pub enum Entity {
     Prototype(u32),
 }
 
-/// Where a register comes from.
+/// The declaration of a register, and the register's place in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegisterName {
     pub declaration: DeclId,
-    /// Its number in a declared range.
+    /// The register's number in a declared range.
     pub number: Option<u32>,
-    /// Its component of a declared vector.
+    /// The register's component in a declared vector.
     pub lane: u8,
     pub ty: ScalarType,
 }
 
-/// Ranges up to this size keep their numbers in a vector, larger ones in a map.
+/// The largest range whose register numbers are stored in a vector. Those of larger ranges are in a map.
 const DENSE: u32 = 1 << 16;
 
-/// Most of what the vector holds: compilers mention all of a range, but a text could declare a lot and mention little.
+/// The largest size of the vector. Compilers use all registers of a range, but a text could declare many and use few.
 const MOST_DENSE: usize = 1 << 20;
 
-/// Where the numbers of the registers of a declaration are.
+/// Where the register numbers of a declaration are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Numbers {
-    /// None is mentioned so far.
+    /// No register has been mentioned yet.
     None,
-    /// From here on in the vector.
+    /// In the vector, from this index on.
     Dense(u32),
     /// In the map.
     Sparse,
 }
 
-/// No place in the vector.
+/// Stands for "not in the vector".
 const NOWHERE: u32 = u32::MAX;
 
-/// What held more than this is not kept for the next item, which may be small and has to clear it.
+/// A map with a larger capacity is not reused for the next item, which may be small but would have to clear it.
 const KEPT: usize = 1 << 10;
 
 #[derive(Default)]
 struct Scope<'t> {
     names: FxHashMap<&'t str, DeclId>,
     ranges: FxHashMap<&'t str, DeclId>,
-    /// The [`stem_bit`]s of all of them: most scopes have nothing like the name that is looked for.
+    /// The [`stem_bit`]s of all names. Most scopes contain no name with the bit that is searched for.
     stems: u64,
 }
 
@@ -100,7 +101,7 @@ impl Scope<'_> {
     }
 }
 
-/// Makes a map empty that is used again.
+/// Empties a map for reuse.
 pub(crate) fn clear<K, V>(map: &mut FxHashMap<K, V>) {
     if map.capacity() > KEPT {
         *map = FxHashMap::default();
@@ -109,8 +110,8 @@ pub(crate) fn clear<K, V>(map: &mut FxHashMap<K, V>) {
     }
 }
 
-/// A name is its stem and the digits at its end. All that it can mean is declared with this stem. This gives one of
-/// 64 bits for each stem.
+/// A bit, one of 64, for the stem of a name. A name consists of its stem and the digits at its end, and all
+/// declarations that it can refer to have the same stem.
 fn stem_bit(stem: &str) -> u64 {
     let end = match stem.as_bytes().last_chunk() {
         Some(last) => u64::from_le_bytes(*last),
@@ -119,18 +120,19 @@ fn stem_bit(stem: &str) -> u64 {
     1 << ((end ^ stem.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
 }
 
-/// `%rd12`: a name of a short stem without digits, and a number.
+/// A name such as `%rd12`: a short stem without digits, and a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbered {
-    /// The bytes after the `%`, the first one lowest, and zeros.
+    /// The bytes after the `%`, the first one in the lowest bits, padded with zeros.
     stem: u64,
     number: u32,
 }
 
 impl Numbered {
-    /// Reads the name of a register.
+    /// Parses the name of a register.
     ///
-    /// Half of a program are such names. A loop over their bytes ends where no processor expects it; this has none.
+    /// Half of a program consists of such names. A loop over the bytes would end with a branch that no processor
+    /// predicts, so this function has no loop.
     fn of(name: &str) -> Option<Self> {
         const ONES: u64 = 0x0101_0101_0101_0101;
         const HIGH: u64 = 0x80 * ONES;
@@ -138,7 +140,8 @@ impl Numbered {
         let mut bytes = [0; 8];
         bytes.get_mut(..name.len())?.copy_from_slice(name);
         let bytes = u64::from_le_bytes(bytes);
-        // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
+        // Adding a constant to bytes below 0x80 sets the high bit of each byte that is at least 0x80 minus the
+        // constant.
         let values = bytes ^ (u64::from(b'0') * ONES);
         let no_digit = (values + 0x76 * ONES) & HIGH;
         let stem_bits = (!no_digit & HIGH).trailing_zeros() & !7;
@@ -148,7 +151,8 @@ impl Numbered {
         if stem_bits == 0 || !is_all || !bytes.to_le_bytes().is_ascii() {
             return None;
         }
-        // The number with zeros before it; then two, four and eight digits become one.
+        // Zeros are added before the number. Then each step joins pairs of digits, of two-digit numbers and of
+        // four-digit numbers.
         let number = (values >> stem_bits) << (64 - digit_bits);
         let number = (number.wrapping_mul(10) + (number >> 8)) & 0x00FF_00FF_00FF_00FF;
         let number = (number.wrapping_mul(100) + (number >> 16)) & 0x0000_FFFF_0000_FFFF;
@@ -157,10 +161,11 @@ impl Numbered {
     }
 }
 
-/// Ranges of registers by their stems, as long as no scope closes and nothing of their stems is declared.
+/// Recently used ranges of registers, by stem. An entry is valid until a scope closes or a name with its stem is
+/// declared.
 struct Recent {
     ranges: [Range; Self::SLOTS],
-    /// The [`stem_bit`]s of all of them; none where there are no ranges.
+    /// The [`stem_bit`]s of all entries. Zero if there are none.
     stems: u64,
 }
 
@@ -168,9 +173,9 @@ struct Recent {
 struct Range {
     stem: u64,
     declaration: DeclId,
-    /// Numbers below it are in the range.
+    /// The range contains the numbers below this one.
     count: u32,
-    /// Where its registers are numbered, or [`NOWHERE`].
+    /// The index in the vector of register numbers, or [`NOWHERE`].
     dense: u32,
     ty: ScalarType,
 }
@@ -207,18 +212,18 @@ impl Default for Recent {
     }
 }
 
-/// The scopes that are open and everything declared so far.
+/// The open scopes and all declarations so far.
 #[derive(Default)]
 pub struct Names<'t> {
     scopes: Vec<Scope<'t>>,
-    /// Empty ones, to be used again.
+    /// Empty scopes for reuse.
     closed: Vec<Scope<'t>>,
     pub declarations: Vec<Declaration>,
     pub registers: Vec<RegisterName>,
     pub labels: Vec<DeclId>,
-    /// Where the registers of each declaration are numbered.
+    /// Where the register numbers of each declaration are stored.
     numbers: Vec<Numbers>,
-    /// Registers plus one; zero is not numbered yet.
+    /// Register numbers plus one. Zero means that the register has no number yet.
     dense: Vec<u32>,
     sparse: FxHashMap<(DeclId, u32), u32>,
     recent: Recent,
@@ -229,7 +234,7 @@ impl<'t> Names<'t> {
         self.scopes.push(self.closed.pop().unwrap_or_default());
     }
 
-    /// Ends the innermost scope: its names stop being visible.
+    /// Closes the innermost scope. Its names are no longer visible.
     pub fn close(&mut self) {
         self.recent.clear();
         if let Some(mut scope) = self.scopes.pop() {
@@ -238,7 +243,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Closes all scopes and forgets everything declared.
+    /// Closes all scopes and removes all declarations.
     pub fn clear(&mut self) {
         while !self.scopes.is_empty() {
             self.close();
@@ -252,8 +257,8 @@ impl<'t> Names<'t> {
         self.recent.clear();
     }
 
-    /// Declares `name` in the innermost scope. Gives the earlier declaration of the same name there, if any;
-    /// the later one then wins.
+    /// Declares `name` in the innermost scope. Returns the earlier declaration of this name in the scope, if there is
+    /// one; the later one then takes effect.
     pub fn declare(&mut self, name: &'t str, declaration: Declaration) -> (DeclId, Option<DeclId>) {
         let id = DeclId(self.declarations.len() as u32);
         let ranged = matches!(declaration.kind, DeclKind::Register { count: Some(_), .. });
@@ -272,7 +277,7 @@ impl<'t> Names<'t> {
         scope.stems |= bit;
         let map = if ranged { &mut scope.ranges } else { &mut scope.names };
         let previous = map.insert(name, id);
-        // Without names of its stem there is none like it.
+        // If no name has this stem, there is no earlier declaration.
         if !has_stem {
             if let Some(stem) = short_stem(name) {
                 self.remember_range(stem, bit, id);
@@ -282,13 +287,14 @@ impl<'t> Names<'t> {
         (id, previous.or_else(|| self.clash(name, id, ranged)))
     }
 
-    /// A declaration of the other kind in the innermost scope that already covers a name of `id`. Labels may be called
-    /// like registers of a range.
+    /// An earlier declaration in the innermost scope that shares a name with `id`, where one of the two is a range and
+    /// the other is not. Labels may have names of a register range.
     fn clash(&self, name: &str, id: DeclId, ranged: bool) -> Option<DeclId> {
         let scope = self.scopes.last()?;
         let is_label = |id: DeclId| matches!(self.declarations[id.0 as usize].kind, DeclKind::Label(_));
         if ranged {
-            // `%r<4>` after `%r1`: rare, so the few plain names of the scope are tried one by one only here.
+            // A range after single names, such as `%r<4>` after `%r1`, is rare. So only here the single names of the
+            // scope are compared one by one.
             let count = self.range_count(id).filter(|&count| count <= 64)?;
             let clashing = |number| scope.names.get(format!("{name}{number}").as_str()).copied();
             return (0..count).filter_map(clashing).find(|&other| !is_label(other));
@@ -308,12 +314,12 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Finds the declaration of `name`, innermost scope first, and its number in a range. A number may be
-    /// written with leading zeros.
+    /// Finds the declaration of `name`, innermost scope first, and the number of `name` in a range. The number may have
+    /// leading zeros.
     pub fn find(&self, name: &str) -> Option<(DeclId, Option<u32>)> {
         let stem = stem(name);
         let bit = stem_bit(stem);
-        // All digits are the number: of a range whose name ends in digits there is nothing to mention.
+        // All digits at the end are the number. So the names of a range whose own name ends in digits cannot be found.
         let number: Option<u32> = name[stem.len()..].parse().ok();
         self.scopes.iter().rev().filter(|scope| scope.stems & bit != 0).find_map(|scope| {
             let in_range = number.and_then(|number| {
@@ -324,19 +330,19 @@ impl<'t> Names<'t> {
         })
     }
 
-    /// Remembers what `find` gave for a name, if all names of its stem mean the same range.
+    /// Remembers the result of `find` for a name, if all names with its stem belong to the same range.
     fn remember(&mut self, name: &str, declaration: DeclId) {
         let stem = stem(name);
         let Some(short) = short_stem(stem) else { return };
         let bit = stem_bit(stem);
-        // Scopes further in than that of the range might have names of this stem that hide some of it.
+        // A scope inside that of the range may have names with this stem that hide some of the range's names.
         let nearest = self.scopes.iter().rev().find(|scope| scope.stems & bit != 0);
         if nearest.is_some_and(|scope| scope.ranges.get(stem) == Some(&declaration)) {
             self.remember_range(short, bit, declaration);
         }
     }
 
-    /// Remembers what names of a stem mean, if that is a range of scalars.
+    /// Remembers the declaration for a stem, if it is a range of scalar registers.
     fn remember_range(&mut self, stem: u64, stem_bit: u64, declaration: DeclId) {
         let kind = self.declarations[declaration.0 as usize].kind;
         if let DeclKind::Register { ty, count: Some(count), lanes: 1 } = kind {
@@ -344,7 +350,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// What a name means, if it is that of a scalar register.
+    /// The scalar register that a name refers to.
     #[inline]
     pub fn scalar(&mut self, name: &str) -> Option<RegId> {
         if let Some(found) = Numbered::of(name).and_then(|numbered| self.recall(numbered)) {
@@ -358,7 +364,7 @@ impl<'t> Names<'t> {
         Some(self.register(declaration, number, 0))
     }
 
-    /// The register that a numbered name means, where its stem is remembered.
+    /// The register of a numbered name whose stem is remembered.
     #[inline]
     fn recall(&mut self, numbered: Numbered) -> Option<RegId> {
         let range = self.recent.get(numbered)?;
@@ -379,7 +385,7 @@ impl<'t> Names<'t> {
         Some(RegId(*cell - 1))
     }
 
-    /// A register of a declaration, numbered on first mention.
+    /// A register of a declaration. It gets its number when it is first mentioned.
     pub fn register(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> RegId {
         let next = self.registers.len() as u32;
         let (cell, ty) = self.cell(declaration, number, lane);
@@ -391,7 +397,7 @@ impl<'t> Names<'t> {
         RegId(*cell - 1)
     }
 
-    /// Where a register is numbered, and its type.
+    /// The place where a register's number is stored, and the type of the register.
     fn cell(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> (&mut u32, ScalarType) {
         let DeclKind::Register { ty, lanes, count } = self.declarations[declaration.0 as usize].kind else {
             unreachable!("only registers are numbered");
@@ -415,16 +421,16 @@ impl<'t> Names<'t> {
         (cell, ty)
     }
 
-    /// Every name visible now, for suggestions: ranges give their first names.
+    /// All names visible now, for suggestions. Of a range, only its name without number.
     pub fn visible(&self) -> impl Iterator<Item = (&'t str, DeclId)> + '_ {
         self.scopes.iter().rev().flat_map(|scope| {
-            // In no particular order: callers choose by distance and then by text.
+            // In no particular order. Callers sort by distance and then by text.
             scope.names.iter().chain(&scope.ranges).map(|(&name, &id)| (name, id))
         })
     }
 }
 
-/// `%r12` is `%r` and 12. `None` without digits, with leading zeros, or beyond 32 bits.
+/// Splits `%r12` into `%r` and 12. `None` if there are no digits, or leading zeros, or if the number exceeds 32 bits.
 pub fn split_number(name: &str) -> Option<(&str, u32)> {
     let digits = digits(name);
     let (prefix, number) = name.split_at(name.len() - digits);
@@ -434,19 +440,19 @@ pub fn split_number(name: &str) -> Option<(&str, u32)> {
     Some((prefix, number.parse().ok()?))
 }
 
-/// A name without the digits that it ends in.
+/// A name without the digits at its end.
 fn stem(name: &str) -> &str {
     &name[..name.len() - digits(name)]
 }
 
-/// The stem of the names of a range, as in [`Numbered`], if it is a short one.
+/// The stem of a range's names in the form of [`Numbered`], if it is short enough.
 fn short_stem(name: &str) -> Option<u64> {
     let letters = name.strip_prefix('%')?.as_bytes();
     let is_short = matches!(letters.len(), 1..8) && letters.iter().all(u8::is_ascii_alphabetic);
     is_short.then(|| letters.iter().rev().fold(0, |stem, &letter| stem << 8 | u64::from(letter)))
 }
 
-/// How many digits a name ends in.
+/// The number of digits at the end of a name.
 fn digits(name: &str) -> usize {
     name.bytes().rev().take_while(u8::is_ascii_digit).count()
 }
@@ -470,7 +476,7 @@ mod tests {
         assert_eq!(names.find("%r1000000"), None);
         assert_eq!(names.find("%r01"), Some((range, Some(1))));
         assert_eq!(names.find("%r"), None);
-        // All digits are the number.
+        // All digits belong to the number.
         names.declare("%x1", register(Some(4)));
         assert_eq!(names.find("%x13"), None);
         assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
@@ -528,7 +534,7 @@ mod tests {
         assert_eq!(names.recall(numbered(1)), Some(one));
         let two = RegId(1);
         assert_eq!(names.recall(numbered(2)), Some(two));
-        // Not in the range; another stem in the same slot.
+        // A number outside of the range; another stem in the same slot.
         assert_eq!(names.recall(numbered(4)), None);
         assert_eq!(names.recall(Numbered { stem: 0, number: 1 }), None);
         // An inner name hides one of them.
@@ -558,7 +564,7 @@ mod tests {
         assert_eq!((other, None), (names.register(inner, Some(1), 0), names.recall(numbered(2))));
         names.close();
         assert_eq!(names.recall(numbered(1)), None);
-        // Names that a range may mean are there already.
+        // Some names of the range are declared already.
         names.open();
         names.declare("%rd3", register(None));
         names.declare("%rd", register(Some(4)));

@@ -1,8 +1,7 @@
-//! What an item declares at module scope, without its body and without positions.
+//! The declarations of an item at module scope, without bodies and positions.
 //!
-//! These values are what other items see. Editing a body, a comment or a blank leaves them equal, so nothing
-//! that reads them runs again. What is wrong with a declaration is reported by the walk over its item, not
-//! here.
+//! Other items see only these values. They stay equal when a body, a comment or blanks are edited, so no query that
+//! reads them runs again. Errors in a declaration are reported by the walk over its item, not here.
 
 use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
@@ -21,9 +20,9 @@ use crate::items::{Item, Part};
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemDecl {
-    /// Nothing that other items see.
+    /// Nothing that other items can see.
     None,
-    /// `None` where it cannot be read.
+    /// `None` if the version is malformed.
     Version(Option<PtxVersion>),
     Target(TargetDecl),
     AddressSize(Option<u8>),
@@ -34,7 +33,7 @@ pub enum ItemDecl {
         name: SmolStr,
         aliasee: SmolStr,
     },
-    /// The number of a `.file`.
+    /// The number of a `.file` directive.
     File(Option<u64>),
     /// The section `.debug_info`.
     DebugInfo,
@@ -43,7 +42,7 @@ pub enum ItemDecl {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TargetDecl {
     pub sm: Option<Sm>,
-    /// How the target is written.
+    /// The target as written.
     pub spelling: SmolStr,
     /// The first word is a target, not an option.
     pub starts_with_target: bool,
@@ -61,12 +60,12 @@ impl TargetDecl {
 #[derive(Clone, PartialEq, Debug)]
 pub struct VariableDecl {
     pub shape: Shape,
-    /// Its initialiser has no addresses yet.
+    /// The variable. Addresses in its initialiser are not resolved yet.
     pub variable: Variable,
     pub relocs: Box<[NamedReloc]>,
 }
 
-/// A register of module scope, as old programs have: each function gets its own.
+/// A register at module scope, which old programs have. Each function gets its own copy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegisterDecl {
     pub name: SmolStr,
@@ -82,7 +81,7 @@ pub struct FunctionDecl {
     pub has_body: bool,
 }
 
-/// The parameters of a function as they are declared.
+/// The parameters of a function as declared.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Shapes {
     pub returns: Box<[Shape]>,
@@ -94,10 +93,10 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
     read_decl(db, Part::new(db, item), &mut FlatTree::default())
 }
 
-/// What an item declares, for callers that keep it themselves. `tree` is used for the item's.
+/// The declaration of an item, for callers that store it themselves. `tree` is reused as memory for the item's tree.
 pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTree) -> ItemDecl {
     let text = part.text(db);
-    // The kinds that declare nothing are often large: debug data.
+    // Items without declarations, such as debug data, are often large.
     match part.kind(db) {
         ItemKind::Dwarf | ItemKind::Loc | ItemKind::Trivia => return ItemDecl::None,
         ItemKind::Section => {
@@ -107,21 +106,21 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTr
         }
         _ => {}
     }
-    // A body says nothing to others.
+    // Other items do not see the body.
     if !(part.kind(db).is_function() && tree.parse_heading(text)) {
         tree.parse(text);
     }
     declared_in(tree.root(), text)
 }
 
-/// What an item declares, from its tree.
+/// The declaration in the tree of an item.
 fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
     let words = |kind: SyntaxKind| node.tokens(kind).map(|range| &text[range]);
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => {
             let range = |kind: SyntaxKind| node.tokens(kind).next();
             let found = range(SyntaxKind::DOT_WORD).zip(range(SyntaxKind::FLOAT)).filter(|(word, number)| {
-                // Nothing but blanks appears between.
+                // Version and number are separated only by blanks.
                 text[usize::from(word.end())..number.start().into()]
                     .bytes()
                     .all(|byte| matches!(byte, b' ' | b'\t' | 0x0C))
@@ -163,14 +162,14 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
     }
 }
 
-/// Reads `8.0`.
+/// Parses a version such as `8.0`.
 pub fn version(text: &str) -> Option<PtxVersion> {
     let (major, minor) = text.split_once('.')?;
     let minor = if minor.bytes().all(|b| b == b'0') && !minor.is_empty() { "0" } else { minor };
     Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Reads a target as the assembler does: letters after the number that mean nothing are ignored.
+/// Parses a target as ptxas does. Letters without a meaning after the number are ignored.
 pub(crate) fn target(word: &str) -> Option<Sm> {
     Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }
@@ -192,7 +191,7 @@ fn variables(declaration: Declaration<'_>, text: &str) -> ItemDecl {
     ItemDecl::Variables(variables.collect())
 }
 
-/// A variable with its initialiser evaluated; names of other variables stay names.
+/// A variable with its initialiser evaluated. Names of other variables in it are kept as names.
 pub fn variable(
     head: &Head,
     declarator: &Declarator<'_>,
@@ -222,7 +221,7 @@ pub fn variable(
     (variable, relocs)
 }
 
-/// The signature of a function. Nothing when it has no name.
+/// The signature of a function. If the function has no name, there is none.
 fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
     let Some(name) = heading.name else { return ItemDecl::None };
     let (returns, return_shapes) = parameters(&heading.results, text);
@@ -245,7 +244,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))
 }
 
-/// The parameters of a list, laid out in order.
+/// The parameters of a list, with their offsets.
 pub(crate) fn parameters(list: &List<'_>, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut layout = Layout::default();
     let mut params = Vec::with_capacity(list.parameters.len());

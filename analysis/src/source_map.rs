@@ -5,13 +5,13 @@ use text_size::{TextRange, TextSize};
 
 use crate::scope::{DeclId, Declaration, Entity, RegisterName};
 
-/// How a name is used at a place.
+/// How a statement uses a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Usage {
     Declaration,
     Read,
     Write,
-    /// Both at once, as the data operand of some instructions.
+    /// Reads and writes the name, as some instructions do with their data operand.
     ReadWrite,
 }
 
@@ -30,11 +30,11 @@ pub struct SourceMap {
     pub returns: Vec<DeclId>,
     pub targets: Vec<DeclId>,
     pub prototypes: Vec<DeclId>,
-    /// Every name that means something, in text order.
+    /// All names with a meaning, in text order.
     pub occurrences: Vec<Occurrence>,
 }
 
-/// A name at a place.
+/// One use of a name in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Occurrence {
     pub range: TextRange,
@@ -43,7 +43,7 @@ pub struct Occurrence {
 }
 
 impl SourceMap {
-    /// Makes it empty, with its memory.
+    /// Empties the map but keeps its memory.
     pub(crate) fn clear(&mut self) {
         let Self { statements, declarations, registers, labels, occurrences, .. } = self;
         statements.clear();
@@ -66,7 +66,7 @@ impl SourceMap {
         [locals, params, returns, targets, prototypes].into_iter().for_each(Vec::shrink_to_fit);
     }
 
-    /// The declaration of a name of this item; `None` for names of module scope.
+    /// The declaration of a name in this item. `None` for names at module scope.
     pub fn declaration_of(&self, entity: Entity) -> Option<DeclId> {
         match entity {
             Entity::Register(register) => Some(self.registers.get(register.0 as usize)?.declaration),
@@ -80,13 +80,14 @@ impl SourceMap {
         }
     }
 
-    /// The name at an offset, its end included.
+    /// The name at an offset. The end of the name counts as inside.
     pub fn occurrence_at(&self, offset: TextSize) -> Option<&Occurrence> {
         let after = self.occurrences.partition_point(|occurrence| occurrence.range.start() <= offset);
         self.occurrences[..after].last().filter(|occurrence| occurrence.range.contains_inclusive(offset))
     }
 
-    /// The instruction at an offset: the last one that starts at or before it, if it reaches there.
+    /// The instruction at an offset. Among the instructions that start at or before the offset, this is the last one,
+    /// if it extends to the offset.
     pub fn statement_at(&self, offset: TextSize) -> Option<SrcId> {
         let after = self.statements.partition_point(|range| range.start() <= offset);
         let index = after.checked_sub(1)?;

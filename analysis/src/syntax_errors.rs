@@ -1,4 +1,4 @@
-//! Syntax errors as findings.
+//! Converts syntax errors to findings.
 
 mod braces;
 
@@ -38,7 +38,7 @@ declare_lint! {
     pub(crate) LIMIT = "E0007" "limit", Error, since "0.1.0"
 }
 
-/// The findings about the syntax errors of an item.
+/// The findings for the syntax errors of an item.
 pub(crate) fn findings(errors: &[SyntaxError], text: &str) -> Vec<Diagnostic> {
     let mut findings: Vec<_> = errors.iter().map(|error| finding(error, text)).collect();
     let is_open = |error: &SyntaxError| error.code == ErrorCode::Unbalanced && text[error.range] == *"{";
@@ -53,7 +53,8 @@ pub(crate) fn findings(errors: &[SyntaxError], text: &str) -> Vec<Diagnostic> {
     findings
 }
 
-/// Moves the finding about an unclosed `{` to the brace that the indentation tells, and says how to close it.
+/// Moves the finding about an unclosed `{` to the brace that is unclosed according to the indentation, and offers to
+/// insert the closing brace.
 fn explain(finding: &mut Diagnostic, unclosed: &Unclosed, text: &str) {
     let indentation = &text[unclosed.indentation];
     let (at, closing) = match unclosed.passed {
@@ -69,7 +70,7 @@ fn explain(finding: &mut Diagnostic, unclosed: &Unclosed, text: &str) {
     finding.offer("insert the closing `}`", vec![edit], Applicability::MaybeIncorrect);
 }
 
-/// The finding about a syntax error.
+/// The finding for a syntax error.
 fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(lint_of(error.code), error.range, error.message.clone());
     diagnostic.reported = place(error, text);
@@ -114,11 +115,11 @@ fn lint_of(code: ErrorCode) -> &'static Lint {
     }
 }
 
-/// Where the assembler notices a syntax error, where that is after the error: at the next token.
+/// The place at which ptxas reports a syntax error, if it is after the error: at the next token.
 fn place(error: &SyntaxError, text: &str) -> Option<TextSize> {
     match error.code {
         ErrorCode::Unbalanced if text[error.range] == *"{" => Some(TextSize::of(text)),
-        // Something is missing after the last token.
+        // A token is missing after the last one.
         _ if error.range.is_empty() => Some(error.range.end()),
         _ => None,
     }

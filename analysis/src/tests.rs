@@ -1,4 +1,4 @@
-//! Tests that look at the whole: queries executed after edits, and the documentation of lints.
+//! Tests of the whole analysis: queries executed after edits, and the documentation of lints.
 
 mod completion;
 mod declarations;
@@ -17,7 +17,7 @@ use crate::db::Database;
 use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
 use crate::ide;
 
-/// What one lint marks in a kernel with this body: the first line of the marked text and the message.
+/// The findings of one lint in a kernel with this body: the first line of the marked text, and the message.
 pub(crate) fn marks(lint: &'static Lint, body: &str) -> Vec<String> {
     let text = format!(
         ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"

@@ -1,4 +1,4 @@
-//! Texts of files and items.
+//! The texts of files and items.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use text_size::TextRange;
 
-/// A text that is cheap to clone, and that may be a part of another one, which it then keeps in memory.
+/// A text that is cheap to clone. It may be a part of a larger text, which it then keeps in memory.
 #[derive(Clone)]
 pub struct Text {
     whole: Arc<String>,
@@ -14,7 +14,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A part that shares memory with the whole: for texts that live and die together.
+    /// A part that shares memory with the whole text. It is meant for parts that live as long as the whole.
     pub(crate) fn part(&self, range: TextRange) -> Self {
         let range = range + self.range.start();
         assert!(self.range.contains_range(range), "a part lies in the whole");
@@ -32,7 +32,7 @@ impl Deref for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        // What does not fit has no positions and no items; `ptx_syntax::split` says so too.
+        // A text that is too long for 32-bit positions has no items, as in `ptx_syntax::split`.
         let length = u32::try_from(text.len()).unwrap_or(0);
         Self { whole: Arc::new(text), range: TextRange::up_to(length.into()) }
     }

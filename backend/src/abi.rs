@@ -1,35 +1,37 @@
-//! The calling convention of device functions: where parameters and results are, and what a call leaves as it was.
+//! The calling convention of device functions: the places of parameters and results, and the registers that a call
+//! preserves.
 //!
-//! By observation of ptxas 13.0.88, the same on all targets. ptxas uses it wherever caller and callee do not know each
-//! other; calls inside a module may have registers of their own there. Here parameters and results are where the
-//! convention has them in every call. What a call leaves as it was depends on the callee: [`Known`] tells it for functions
-//! whose code is made before their callers', [`Preserved`] for functions of objects that say it themselves.
+//! Observed on ptxas 13.0.88, the same on all targets. ptxas uses the convention if caller and callee are compiled
+//! separately; for calls inside a module it may choose other registers. We pass parameters and results by the
+//! convention in every call. The registers that a call preserves depend on the callee. [`Known`] describes functions
+//! that are compiled before their callers, [`Preserved`] functions of objects with `.abi_preserve`.
 
 use crate::input::Param;
 use crate::ori::ir::{File, Reg};
 use crate::target::HIDDEN_REGISTERS;
 
-/// The first of the registers that pass parameters and results, and one more than the last.
+/// The first of the registers that pass parameters and results, and the last one plus one.
 pub const FIRST: u8 = 4;
 const END: u8 = 16;
-/// The pair of registers with the address where a function returns to.
+/// The first register of the pair that holds the return address.
 pub const RETURN_ADDRESS: u8 = 20;
-/// Where a function that takes memory from the stack tells its calls that the stack ends, and where these keep the start of
-/// its frame. No parameter is there; the second is preserved.
+/// For functions that execute `alloca`: a call passes the end of the stack in the first register, and keeps the start
+/// of the caller's frame in the second. Neither passes a parameter, and the callee preserves the second.
 pub const STACK_END: u8 = 3;
 pub const FRAME: u8 = 2;
-/// Kernels and functions that take part in calls use as many registers at least, as ptxas counts them.
+/// The least number of registers that kernels and functions with calls use, as ptxas counts registers.
 pub const FEWEST_REGISTERS: u32 = 24;
-/// The stack pointer is a multiple of as many bytes wherever a function is called.
+/// At every call, the stack pointer is a multiple of this number of bytes.
 pub const STACK_ALIGN: u32 = 8;
-/// And of as many where a kernel starts; here every frame keeps that, so functions of the same module find it too.
+/// At the start of a kernel, the stack pointer is a multiple of this number of bytes. Every frame keeps that alignment,
+/// so it also holds in functions of the same module.
 pub const ENTRY_ALIGN: u32 = 16;
 
-/// The one uniform register of routines of the runtime library. No value that lives longer than threads are together is in it
-/// where these may be called.
+/// The only uniform register of routines of the runtime library. Where such a routine may be called, no value is in it
+/// beyond the point where threads may diverge.
 pub const ROUTINES_UNIFORM: Reg = Reg { file: File::UR, index: 35 };
 
-/// A function that is called leaves the register as it was.
+/// Whether a called function preserves the register.
 pub const fn is_preserved(reg: Reg) -> bool {
     match reg.file {
         File::R => matches!(reg.index, 1 | 2 | 16..=31) || (reg.index >= 32 && reg.index & 4 != 0),
@@ -39,23 +41,24 @@ pub const fn is_preserved(reg: Reg) -> bool {
     }
 }
 
-/// What `.abi_preserve` and `.abi_preserve_control` of a function say. Where they say nothing, the function preserves what the
-/// convention has it preserve. Only objects honor them: inside a module callers and callees agree without.
+/// The registers that `.abi_preserve` and `.abi_preserve_control` make a function preserve. Without them, the function
+/// preserves those of the convention. Only objects honor these directives: inside a module, callers and callees agree
+/// without them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Preserved {
-    /// So many general registers from [`Preserved::START`] on.
+    /// The number of preserved general registers, from [`Preserved::START`] on.
     pub general: Option<u8>,
-    /// The barriers from this one on.
+    /// The first preserved barrier; all later ones are preserved too.
     pub control: Option<u8>,
 }
 
 impl Preserved {
     /// The first general register that `.abi_preserve` counts.
     const START: u8 = 16;
-    /// More general registers leave no room for the return address.
+    /// With more general registers there would be no room for the return address.
     const MOST: u8 = 237;
 
-    /// A function that says this leaves the register as it was.
+    /// Whether a function with these directives preserves the register.
     pub const fn has(self, reg: Reg) -> bool {
         match (reg.file, self) {
             (File::R, Preserved { general: Some(count), .. }) => {
@@ -67,12 +70,12 @@ impl Preserved {
         }
     }
 
-    /// Its parts and their names in texts.
+    /// Its fields, with their names in the text form of the IR.
     pub fn parts(&mut self) -> [(&'static str, &mut Option<u8>); 2] {
         [("preserves", &mut self.general), ("barriers_from", &mut self.control)]
     }
 
-    /// The pair of registers with the address where the function returns to: the last even one that it preserves.
+    /// The first register of the pair that holds the return address: the last even register of the preserved pairs.
     pub const fn return_address(self) -> u8 {
         match self.general {
             Some(count) => (Preserved::START - 2 + count) & !1,
@@ -80,16 +83,17 @@ impl Preserved {
         }
     }
 
-    /// The registers that the function counts at least, and a caller for it, as ptxas counts them.
+    /// The least number of registers that the function counts, and that a caller counts for it, as ptxas counts
+    /// registers.
     pub fn fewest_registers(self) -> u32 {
         FEWEST_REGISTERS.max(u32::from(self.return_address()) + 2 + HIDDEN_REGISTERS)
     }
 
-    /// How a function with these parameters and results is called that says this; none where ptxas has a place for them
-    /// that is not known.
+    /// The convention of a function with these directives, parameters and results. `None` if it is not known where
+    /// ptxas places them.
     pub fn convention(self, params: &[Param], returns: &[Param]) -> Option<Convention> {
         if let Some(count) = self.general {
-            // ptxas has them above R16 if they do not fit one after the other, though it fills gaps below.
+            // ptxas places parameters above R16 if they do not fit one after the other, although it fills gaps below.
             let room = END.min(self.return_address()) - FIRST;
             let is_open = params.iter().chain(returns).any(is_open);
             if is_open || count > Preserved::MOST || words_in_sequence(params, returns) > room.into() {
@@ -100,7 +104,7 @@ impl Preserved {
     }
 }
 
-/// Registers that parameters take one after the other, or results if these are more.
+/// The number of registers of all parameters placed one after the other, or of all results if these take more.
 pub fn words_in_sequence(params: &[Param], returns: &[Param]) -> u32 {
     let end = |list: &[Param]| {
         list.iter().fold(0u32, |end, param| {
@@ -110,24 +114,26 @@ pub fn words_in_sequence(params: &[Param], returns: &[Param]) -> u32 {
     end(params).max(end(returns))
 }
 
-/// What a call of a function overwrites whose code is made before its callers'. Such a function takes and gives words as
-/// the convention has it, and preserves nothing but R1 and R2.
+/// What a call of a function overwrites, for a function that is compiled before its callers. Such a function takes
+/// parameters and returns results by the convention, and preserves no registers except R1 and R2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Known {
-    /// The first register of the pair with the address where it returns to.
+    /// The first register of the pair that holds the return address.
     pub return_address: u8,
-    /// How many it and what it calls use, as ptxas counts them.
+    /// The number of registers that the function and its callees use, as ptxas counts them.
     pub registers: u32,
-    /// A bit for each register that it overwrites, the return address not counted.
+    /// A bit for each register that the function overwrites, except the return address.
     pub general: [u128; 2],
-    /// It, or what it calls, may yield: threads that wait for its threads at a barrier may go on.
+    /// The function or one of its callees may yield. Then threads that wait at a barrier for the yielding threads may
+    /// continue.
     pub yields: bool,
     /// It, or what it calls, keeps barriers of its callers in its frame.
     pub saves_barriers: bool,
 }
 
 impl Known {
-    /// One that overwrites no general register, and of the other files what any function may; it may yield and save barriers.
+    /// A function that overwrites no general register and, in the other files, the same registers as any function. It
+    /// may yield and save barriers.
     pub const fn new(return_address: u8, registers: u32) -> Known {
         Known { return_address, registers, general: [0; 2], yields: true, saves_barriers: true }
     }
@@ -139,7 +145,7 @@ impl Known {
         }
     }
 
-    /// The stack pointer is as it was when a function returns.
+    /// The stack pointer has its old value when a function returns.
     pub fn add(&mut self, index: u8) {
         if index != 1 {
             self.general[usize::from(index >> 7)] |= 1 << (index & 127);
@@ -150,40 +156,40 @@ impl Known {
 /// Where a parameter or a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgumentPlace {
-    /// From this register on, four bytes in each.
+    /// In consecutive registers from this one on, four bytes in each.
     Registers(u8),
-    /// So many bytes above the caller's stack pointer.
+    /// In memory, this number of bytes above the caller's stack pointer.
     Stack(u32),
 }
 
-/// How one kind of function is called.
+/// How a function with given parameters and results is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Convention {
-    /// Parallel to the parameters.
+    /// The place of each parameter, in the same order.
     pub params: Vec<ArgumentPlace>,
     pub results: Results,
-    /// Bytes that parameters take on the stack.
+    /// The number of bytes that parameters take on the stack.
     pub stack_bytes: u32,
 }
 
 /// Where the results are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Results {
-    /// From these registers on, parallel to the results.
+    /// In registers: the first register of each result, in the order of the results.
     Registers(Vec<u8>),
-    /// In local memory of the caller; the first register has the address.
+    /// In local memory of the caller, whose address is passed in the first register.
     Memory {
-        /// Where each begins.
+        /// The offset of each result.
         starts: Vec<u32>,
         bytes: u32,
     },
 }
 
-/// Registers that one bit of a set stands for, the first of them lowest.
+/// A set of free registers. One bit represents a register of the convention; the lowest bit is the first one.
 struct Free(u16);
 
 impl Free {
-    /// The lowest free run that a parameter fits into.
+    /// Takes the lowest free run of registers that fits the parameter.
     fn take(&mut self, param: &Param) -> Option<u8> {
         let words = words(param);
         let align = (param.align.clamp(4, 16) / 4) as u8;
@@ -199,12 +205,12 @@ impl Free {
     }
 }
 
-/// Registers of a parameter.
+/// The number of registers of a parameter.
 pub fn words(param: &Param) -> u32 {
     param.size.div_ceil(4).max(1)
 }
 
-/// Whether a parameter has open length, such as `.param .b8 list[]`: its size is what a call passes.
+/// Whether a parameter is an array without a size, such as `.param .b8 list[]`. The call determines its size.
 pub fn is_open(param: &Param) -> bool {
     param.size == 0
 }
@@ -218,7 +224,8 @@ pub fn convention(params: &[Param], returns: &[Param]) -> Convention {
         Some(places) => Results::Registers(places),
         None => {
             free.0 = 1;
-            // For several results we need not follow ptxas: such functions are never visible to other modules.
+            // Several results need not be placed as by ptxas, because such functions are never visible to other
+            // modules.
             let mut bytes = 0u32;
             let place = |result: &Param| {
                 let start = bytes;
@@ -252,7 +259,7 @@ mod tests {
     use super::*;
     use ptx_isa::ScalarType;
 
-    /// Parameters of so many bytes and alignments.
+    /// Parameters with these sizes and alignments.
     fn params(list: &[(u32, u32)]) -> Vec<Param> {
         let param = |&(size, align): &(u32, u32)| Param {
             name: String::new(),

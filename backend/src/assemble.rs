@@ -1,7 +1,7 @@
-//! Assembly: scheduled machine code to words, with what the object file must know about them.
+//! Assembly: encodes scheduled machine code as words, with the facts about the words that the object file contains.
 //!
-//! Lays the blocks out one after the other, resolves branch targets, and ends the section as the hardware
-//! wants it: a branch to itself, then `NOP`s up to a multiple of 128 bytes.
+//! Places the blocks one after the other, resolves branch targets, and ends the section as the hardware requires: a
+//! branch to itself, then `NOP`s up to a multiple of 128 bytes.
 
 use crate::CodegenError;
 use crate::driver::DriverFunction;
@@ -17,52 +17,52 @@ const WORD: u32 = 16;
 /// The section's size is a multiple of this many instructions (128 bytes).
 const PADDING: usize = 8;
 
-/// The mask of a warp-synchronous instruction whose participants are known when compiling.
+/// The mask register of a warp-synchronous instruction whose mask is a constant.
 const CONSTANT_MASK: u32 = u32::MAX;
 
-/// A function's words and facts about them, parallel to one another where they are slices.
+/// The words of a function and facts about them. Slices have one element per word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Assembled {
     pub code: Box<[u128]>,
-    /// `None` for what no statement asked for.
+    /// The statement of each word; `None` for instructions that belong to no statement.
     pub lines: Box<[Option<SrcId>]>,
-    /// Loads and stores of spilled values.
+    /// Whether each word is a load or store of a spilled value.
     pub spills: Box<[bool]>,
-    /// General registers live before each instruction.
+    /// The number of general registers that are live before each instruction.
     pub live_registers: Box<[u16]>,
     /// Byte offsets of every `EXIT`.
     pub exits: Vec<u32>,
     /// Warp-synchronous instructions: byte offset and mask register.
     pub coop_groups: Vec<(u32, u32)>,
     pub uses_convergence_barriers: bool,
-    /// Byte offsets of calls at addresses.
+    /// Byte offsets of calls through addresses.
     pub system_calls: Vec<u32>,
-    /// What is filled in when the function is linked.
+    /// Instructions that are completed when the function is linked.
     pub links: Vec<CodeLink>,
-    /// In the order of the branches.
+    /// The target lists of indirect branches, in the order of the branches.
     pub tables: Vec<JumpTable>,
 }
 
-/// The list of targets of an indirect branch. The lists of a function follow one another in its constants.
+/// The target list of an indirect branch. The lists of a function follow one another in its constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JumpTable {
-    /// The index of the branch.
+    /// The index of the branch instruction.
     pub branch: u32,
-    /// Indices of instructions.
+    /// The indices of the target instructions.
     pub targets: Vec<u32>,
 }
 
 impl JumpTable {
-    /// The size of the list.
+    /// The size of the list in bytes.
     pub fn bytes(&self) -> u32 {
         self.targets.len() as u32 * TARGET_BYTES
     }
 }
 
-/// Bytes of a list of targets for each of these.
+/// Bytes per target in a list.
 const TARGET_BYTES: u32 = 4;
 
-/// An instruction that has something of the code that it is linked with.
+/// An instruction with a field that depends on the code that it is linked with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodeLink {
     /// The index of the instruction in the function's code.
@@ -72,21 +72,21 @@ pub struct CodeLink {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkTo {
-    /// Its target is the start of a function.
+    /// A branch or call whose target is the start of a function.
     Function(u32),
-    /// Its target is a function of the driver. Only objects have it.
+    /// A call of a driver function. It occurs only in objects.
     Driver(DriverFunction),
-    /// Its target counts from the start of the section.
+    /// A branch whose target is an offset from the start of the section.
     Start,
-    /// It moves the place of this instruction of the function, counted from the start of the section.
+    /// A move of the offset of this instruction from the start of the section.
     Place(u32),
-    /// It moves a word of the address of this instruction of the function.
+    /// A move of one word of the address of this instruction.
     Return { place: u32, high: bool },
-    /// It loads from the function's lists of targets, so many bytes from where they start.
+    /// A load from the function's target lists, at this offset from their start.
     Table(u32),
-    /// It moves where a symbol lies, or what stands for a function's address.
+    /// A move of the address of a symbol, or of the number that represents a function's address.
     Symbol(crate::ori::op::Link),
-    /// It moves the bytes of an entry of a table, which the driver fills in.
+    /// A move of the size of an entry of a driver table, which the driver fills in.
     EntrySize(crate::ori::op::Descriptors),
 }
 
@@ -107,7 +107,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             None => None,
             Some(Link::Function(function)) => Some(LinkTo::Function(function)),
             Some(Link::Driver(function)) => Some(LinkTo::Driver(function)),
-            // As long as the function begins its section.
+            // True only if the function begins its section.
             Some(Link::Start) => {
                 inst.set(Field::Target, (-next * i64::from(WORD)) as u64);
                 Some(LinkTo::Start)
@@ -129,7 +129,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         };
         links.extend(to.map(|to| CodeLink { at: next as u32 - 1, to }));
         if matches!(to, Some(LinkTo::Function(_))) && inst.form().name == "CALL.REL" {
-            // Nowhere in this function.
+            // The target is in no block of this function.
             inst.set(Field::Target, (-(next + 1) * i64::from(WORD)) as u64);
         }
         if let Some(target) = made.target {
@@ -191,14 +191,14 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     Ok(assembled)
 }
 
-/// Where a list of targets starts among those of the function, in bytes.
+/// The offset of a target list among those of the function, in bytes.
 fn table_start(code: &Code, id: crate::ori::op::JumpTable) -> u32 {
     let before = code.tables.iter().take_while(|table| table.id != id);
     before.map(|table| table.targets.len() as u32 * TARGET_BYTES).sum()
 }
 
-/// Instructions of a block up to and with the `BSYNC` at which the threads of a `BSSY` meet: it names what is
-/// after it. Other branches lead to the block's first instruction.
+/// The number of instructions of a block up to and including the `BSYNC` that belongs to a `BSSY`. The `BSSY` targets
+/// the instruction after it; other branches target the first instruction of the block.
 fn meeting_place(block: &Block, inst: &Inst) -> u32 {
     let name = crate::sched::facts::name;
     if name(inst) != "BSSY" {
@@ -209,7 +209,7 @@ fn meeting_place(block: &Block, inst: &Inst) -> u32 {
     block.insts.iter().position(meets).map_or(0, |at| at as u32 + 1)
 }
 
-/// Whether each of so many instructions loads or stores a spilled value.
+/// For each instruction, whether it loads or stores a spilled value.
 fn spills(code: &Code, count: usize) -> Box<[bool]> {
     let is_spill = |made: &MachInst| matches!(made.effect, Effect::Memory(access) if access.slot);
     let mut spills: Vec<bool> = code.blocks.iter().flat_map(|b| &b.insts).map(is_spill).collect();
@@ -230,7 +230,7 @@ fn block_starts(code: &Code) -> Vec<u32> {
         .collect()
 }
 
-/// Ends the section.
+/// Appends the end of the section.
 fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
     let add = |mnemonic: &str, insts: &mut Vec<(Inst, Option<SrcId>)>| {
         let form = sass::lookup(sm, mnemonic, "").expect("every generation has the form");
@@ -251,7 +251,7 @@ fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
 /// The registers of an instruction, as liveness sees them.
 struct Uses {
     reads: SmallVec<[RegUse; 6]>,
-    /// What is surely overwritten: a guarded write may leave the old value.
+    /// The registers that are certainly overwritten. A guarded write may keep the old value, so it does not count.
     overwrites: SmallVec<[RegUse; 2]>,
 }
 
@@ -274,11 +274,12 @@ impl Uses {
     }
 }
 
-/// For each instruction in layout order, how many general registers hold a value before it that is read later.
+/// For each instruction in layout order, the number of general registers that hold a value which is read later.
 fn live_registers(code: &Code) -> Vec<u16> {
     let uses: Vec<Vec<Uses>> =
         code.blocks.iter().map(|b| b.insts.iter().map(|i| Uses::of(code.sm, &i.inst)).collect()).collect();
-    // Per block: what is live at its start though nothing is at its end, and what it does not overwrite.
+    // Per block: the registers that are live at its start if none is live at its end, and the registers that it does
+    // not overwrite.
     let summaries: Vec<(RegisterSet, RegisterSet)> = uses
         .iter()
         .map(|block| {

@@ -1,4 +1,4 @@
-//! Who calls whom, as far as bodies tell.
+//! The call graph of a module, as far as function bodies show it.
 
 use crate::input::{AddressBase, Env, Function, Operand, Stmt, Symbol};
 use ptx_isa::FormId;
@@ -20,7 +20,7 @@ pub fn call_of(stmt: &Stmt) -> Option<u32> {
     })
 }
 
-/// Whether a function may call itself by name, through others perhaps.
+/// Whether a function may call itself by name, directly or through other functions.
 pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
     let mut seen = FxHashSet::default();
     let mut pending = vec![function];
@@ -37,11 +37,12 @@ pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
     false
 }
 
-/// All functions, callees before their callers, in ptxas's order: from the last function on, and from its last callee on.
+/// All functions, callees before their callers, in the order of ptxas: starting with the last function, and in each
+/// function with its last callee.
 pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
     let mut seen = vec![false; functions as usize];
     let mut ordered = Vec::new();
-    // Functions that wait for their callees, and which of these are left, the next one last.
+    // Functions that wait for their callees, each with its remaining callees; the next callee is the last in the list.
     let mut waiting: Vec<(u32, Vec<u32>)> = Vec::new();
     for start in (0..functions).rev() {
         let mut next = Some(start);
@@ -65,7 +66,7 @@ pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
     ordered
 }
 
-/// Adds the functions that a body uses otherwise than by calling them by name: somebody may call them by their addresses.
+/// Adds the functions that a body uses other than by calling them by name. They may be called through their addresses.
 pub fn add_taken(function: &Function, taken: &mut BTreeSet<u32>) {
     for stmt in &function.body {
         let Stmt::Instr(instr) = stmt else { continue };
@@ -84,7 +85,7 @@ pub fn add_taken(function: &Function, taken: &mut BTreeSet<u32>) {
     }
 }
 
-/// Adds the functions whose addresses variables of the module hold at the start.
+/// Adds the functions whose addresses are in initializers of the module's variables.
 pub fn add_pointed_to(env: &Env, taken: &mut BTreeSet<u32>) {
     for relocation in
         env.variables.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|i| &i.relocs)

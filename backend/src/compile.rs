@@ -1,4 +1,4 @@
-//! One function, from input to machine code: the whole backend on one screen.
+//! Compiles one function from input to machine code: the whole backend on one screen.
 
 use crate::abi::{self, Known};
 use crate::assemble::JumpTable;
@@ -19,10 +19,10 @@ use ptx_isa::Facts;
 use rustc_hash::FxHashSet;
 use sass::{RegFile, Sm};
 
-/// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
+/// Compiles a function. The result depends only on the function's body, the module's environment and the options.
 ///
-/// The timing of the result is checked always; builds with debug assertions verify the IR after every phase and
-/// the allocation too.
+/// The timing of the result is always checked. Builds with debug assertions also verify the IR after every phase, and
+/// the allocation.
 ///
 /// # Errors
 /// [`CodegenError::Unsupported`] with the statement that cannot be compiled yet.
@@ -35,8 +35,8 @@ pub fn compile(
     compile_as(env, func, options, false, session)
 }
 
-/// As [`compile()`]; a private function preserves nothing for its callers, which find what it overwrites in
-/// [`CompiledFunction::known`].
+/// Like [`compile()`], for a private function: it preserves no registers for its callers. [`CompiledFunction::known`]
+/// lists the registers that it overwrites.
 ///
 /// # Errors
 /// As there.
@@ -58,7 +58,7 @@ fn compile_as(
 ) -> Result<CompiledFunction, CodegenError> {
     let changes = registers::starts_with(env, func, options);
     match compile_with(env, func, options, private, changes, session) {
-        // What a thread may have at every point is more than what is left to it at some.
+        // `setmaxnreg` leaves too few registers at some point; without it the thread may have enough everywhere.
         Err(CodegenError::Limit { .. }) if matches!(changes, Some(Ok(_))) => {
             compile_with(env, func, options, private, Some(Err(Fixed::TooFew)), session)
         }
@@ -66,7 +66,7 @@ fn compile_as(
     }
 }
 
-/// `changes` is what becomes of `setmaxnreg`.
+/// `changes` says whether `setmaxnreg` is honored.
 fn compile_with(
     env: &Env,
     func: &Function,
@@ -81,11 +81,11 @@ fn compile_with(
 
     let starts_with = changes.and_then(Result::ok);
     let mut ori = build::build(env, func, options, starts_with, session.checkpoint)?;
-    // What takes memory from the stack as it runs has words of its own for its calls.
+    // A function that allocates stack memory at run time needs the words for the stack end in its calls.
     ori.facts.private = private && !func.entry && !ori.frame.moving;
     session.over(BUILD, || text::print(&ori));
     phases::run(&mut ori, options, session)?;
-    // Routines of the runtime library, whose calls are there now, may overwrite it.
+    // Calls of runtime routines exist only now, and may overwrite the return address.
     ori.facts.private = ori.facts.private && convention::keeps_frame(&ori, target)?;
     let limit = registers::limit(&func.launch, options);
     let statements = ori.facts.statements;
@@ -163,7 +163,7 @@ fn compile_with(
     })
 }
 
-/// What a call of a private function overwrites and does, by its code.
+/// The registers that a call of a private function overwrites, and its effects, computed from its code.
 fn known(
     func: &ir::Function,
     sm: Sm,
@@ -178,7 +178,7 @@ fn known(
     known.saves_barriers =
         all().any(|inst| matches!(inst.op, Op::BarrierTake { .. }) || func.saves_barriers(inst));
     let returning = returning_blocks(func);
-    // Nobody sees what a function overwrites that never returns.
+    // If a function never returns, no caller observes the registers that it overwrites.
     if !returning.contains(&true) {
         return Ok(Some(known));
     }
@@ -208,7 +208,7 @@ fn known(
 /// Bytes of an instruction.
 const WORD: usize = 16;
 
-/// A statement that threads of a warp execute together.
+/// The source of a statement that threads of a warp execute together.
 fn warp_operation(stmt: &Stmt) -> Option<SrcId> {
     match stmt {
         Stmt::Instr(instr) if ptx_isa::form(instr.opcode.form).facts.has(Facts::CONVERGENT) => {
@@ -221,27 +221,28 @@ fn warp_operation(stmt: &Stmt) -> Option<SrcId> {
 /// The stage of construction.
 const BUILD: &str = "ori";
 
-/// What is done after the phases.
+/// The stages after the phases.
 const GENERATION: [&str; 3] = ["alloc", "mach", "sched"];
 
-/// The stages whose result can be shown, in their order: construction (`ori`), the phases, register allocation
-/// (`alloc`), emission (`mach`) and scheduling (`sched`).
+/// The stages whose result can be printed, in order: construction (`ori`), the phases, register allocation (`alloc`),
+/// emission (`mach`) and scheduling (`sched`).
 pub fn stages() -> impl Iterator<Item = &'static str> {
     let first = |i: usize, name: &str| phases::PHASES[..i].iter().all(|earlier| earlier.name != name);
     let phases = phases::PHASES.iter().enumerate().filter(move |(i, phase)| first(*i, phase.name));
     std::iter::once(BUILD).chain(phases.map(|(_, phase)| phase.name)).chain(GENERATION)
 }
 
-/// Machine code of a function, and the registers of each thread.
+/// The machine code of a function, and its number of registers per thread.
 pub struct Generated {
     pub registers: u32,
     pub assembled: assemble::Assembled,
-    /// The words of `assembled` again, as instructions.
+    /// The words of `assembled`, decoded to instructions.
     pub insts: Vec<sass::Inst>,
     pub shown: Vec<shown::Location>,
 }
 
-/// Machine code of legal Ori, which becomes allocated Ori on the way. `limit` is the most registers of a thread.
+/// Generates machine code from legal Ori. Allocates registers in `ori` on the way. `limit` is the maximum number of
+/// registers per thread.
 ///
 /// # Errors
 /// [`CodegenError::Limit`] where the registers do not suffice, [`CodegenError::Internal`] for defects that the checks
@@ -265,7 +266,7 @@ pub fn generate(
     sched::schedule(&mut code, sched::Options { reorder }, session.checkpoint);
     session.over(scheduled, || code.to_string());
     let assembled = assemble::assemble(&code)?;
-    // Always: code that reads too early runs, and runs wrongly.
+    // This check always runs: code that reads a register too early executes, but gives wrong results.
     let insts = decode(sm, &assembled.code)?;
     session.over("assemble", String::new);
     check_hazards(sm, &insts, &assembled.tables, session.checkpoint)?;
@@ -282,7 +283,7 @@ fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
     code.iter().enumerate().map(inst).collect()
 }
 
-/// Refuses code whose reads do not wait for their writers.
+/// Rejects code in which an instruction reads a register before its value has been written.
 fn check_hazards(
     sm: Sm,
     insts: &[sass::Inst],

@@ -1,12 +1,12 @@
-//! Names for the copies of statements that loop unrolling makes.
+//! Numbers for the copies of statements that loop unrolling creates.
 //!
-//! In a function with `n` statements, copy `c` of statement `s` is the [`SrcId`] `c * n + s`; copy 0 is the statement itself.
-//! So phases that pass statements on pass copies on as well. [`Unrolled`] says how the copied iterations of a loop follow one
-//! another.
+//! In a function with `n` statements, copy `c` of statement `s` has the [`SrcId`] `c * n + s`; copy 0 is the statement
+//! itself. So phases that only pass on a statement's number also pass on its copy number. [`Unrolled`] describes the
+//! order of the copied iterations of a loop.
 
 use crate::input::{Function, SrcId, Stmt};
 
-/// How the copies of a function's statements are numbered: how many statements it has.
+/// The numbering of statement copies in a function: the number of its statements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statements(u32);
 
@@ -18,7 +18,8 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// Of a function with `count` statements. An empty function counts as one, since numbers are divided by it.
+    /// The numbering for a function with `count` statements. An empty function counts as one statement, because numbers
+    /// are divided by the count.
     pub fn new(count: u32) -> Statements {
         Statements(count.max(1))
     }
@@ -36,17 +37,17 @@ impl Statements {
         SrcId(src.0 % self.0)
     }
 
-    /// Which copy of its statement it is.
+    /// The copy number.
     pub fn copy_number(self, src: SrcId) -> u32 {
         src.0 / self.0
     }
 
-    /// The copy of `src` in an iteration of a loop that had at most `copies` of each statement before.
+    /// The number of `src` in an iteration of a loop, in which each statement had at most `copies` copies before.
     pub fn in_iteration(self, src: SrcId, iteration: u32, copies: u32) -> SrcId {
         SrcId(src.0.wrapping_add(iteration.wrapping_mul(copies).wrapping_mul(self.0)))
     }
 
-    /// Whether this many copies can be numbered.
+    /// Whether this number of copies can be represented.
     pub fn allow(self, copies: u32) -> bool {
         self.0.checked_mul(copies).is_some()
     }
@@ -55,23 +56,24 @@ impl Statements {
 /// A loop whose iterations were copied. The copies are numbered in the order of `pieces`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled {
-    /// The branch that leaves the loop or repeats it. Only the last copy in each piece still does.
+    /// The branch that leaves or repeats the loop. In the result, only the last copy in each piece is such a branch.
     pub branch: SrcId,
-    /// The most copies of a statement that the loop had before.
+    /// The maximum number of copies of a statement before the loop was copied.
     pub copies: u32,
-    /// In the order of control flow. Where there are several, each may be skipped.
+    /// The pieces in the order of control flow. If there are several, each may be skipped.
     pub pieces: Vec<Piece>,
-    /// Loops of one round were found in the same control flow: that after the rounds before.
+    /// The round in which the loop was found. All loops of a round are found in the control flow that results from the
+    /// rounds before.
     pub round: u32,
-    /// How many statements were known never to execute before the loop was copied.
+    /// The number of statements that were known to be never executed before the loop was copied.
     pub never: usize,
 }
 
-/// Some iterations of a loop, one after the other.
+/// Some consecutive iterations of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     pub iterations: u32,
-    /// The last one may go back to the first.
+    /// The last iteration may branch back to the first.
     pub repeats: bool,
 }
 

@@ -1,9 +1,8 @@
-//! Linking: compiled functions and the module's variables become a cubin.
+//! Linking: writes compiled functions and the module's variables to a cubin.
 //!
-//! The sections, their order and their attributes are those of ptxas 13.0.88's executable cubins, so that the
-//! driver, nvdisasm and cuobjdump read ours as they read its. Deliberately absent: the sections from which
-//! newer hardware re-finalises the code (`.nv.capmerc.*`, `.nv.merc.*`), and relocatable output. See
-//! `docs/cubin.md`.
+//! The sections, their order and their attributes are those of executable cubins of ptxas 13.0.88, so that the driver,
+//! nvdisasm and cuobjdump can read ours. The sections `.nv.capmerc.*` and `.nv.merc.*`, from which newer hardware
+//! generates its own code, are deliberately absent. See `docs/cubin.md`.
 
 mod data;
 mod debug;
@@ -34,15 +33,15 @@ use numbers::R_CUDA_64;
 use sections::{About, Loaded, Tables};
 use symbols::Names;
 
-/// A function to link: its input for parameters and launch bounds, and its code.
+/// A function to link: its input (for parameters and launch bounds) and its code.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkFunction<'a> {
     pub input: &'a Function,
     pub code: &'a CompiledFunction,
 }
 
-/// Makes an executable cubin of a module's kernels, in their order, with line tables if there are lines. `arguments` is
-/// recorded as the tool's command line.
+/// Writes an executable cubin with the kernels of a module, in their order, and with line tables if there are lines.
+/// `arguments` is recorded as the tool's command line.
 ///
 /// # Errors
 /// `Unsupported` for constructs that need the relocatable format, `Limit` for a bank that overflows.
@@ -86,7 +85,7 @@ struct Linker<'a> {
     options: &'a Options,
     target: &'static Target,
     image: Image,
-    /// Section and offset of each variable that has one, parallel to `env.variables`.
+    /// The section and offset of each variable in `env.variables`, if it has memory.
     places: Vec<Option<(SectionId, u64)>>,
 }
 
@@ -161,7 +160,7 @@ impl<'a> Linker<'a> {
         let tables = lines.map(|lines| Tables {
             source: lines.source(&code_bytes),
             machine: lines.machine(&code_bytes, false),
-            // With all debug data it is one of them.
+            // If all debug data is written, `.debug_str` is part of it.
             strings: if debug.is_some() { Vec::new() } else { lines.strings.clone() },
             text: lines.text.clone(),
         });
@@ -215,7 +214,7 @@ impl<'a> Linker<'a> {
         Ok((bytes, sizes))
     }
 
-    /// Fills in what refers to the sections and symbols of functions by index.
+    /// Writes the records that refer to sections and symbols of functions by index.
     fn describe_functions(&mut self, about: &About, loaded: &Loaded, names: &Names) {
         for (i, f) in self.functions.iter().enumerate() {
             let (text, symbol) = (loaded.text[i], names.kernels[i].0);
@@ -283,7 +282,7 @@ mod tests {
         made(sm, variables, false)
     }
 
-    /// The same as an object where `relocatable`.
+    /// The same, as an object if `relocatable` is set.
     fn made(sm: u16, variables: Vec<Variable>, relocatable: bool) -> Result<Vec<u8>, CodegenError> {
         let env = Env {
             version: PtxVersion::new(8, 0),
@@ -364,7 +363,7 @@ mod tests {
         assert_eq!(file.section_by_name(".nv.global.init").unwrap().align(), 64);
         let at = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap().address();
         assert_eq!((at("a"), at("b")), (3, 0));
-        // Neither makes a file of gigabytes.
+        // Neither creates a file of gigabytes.
         assert!(module(90, vec![initialised("a", 1 << 31, 3)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 1 << 40)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 3), initialised("b", 1, u64::MAX)]).is_err());
@@ -394,7 +393,7 @@ mod tests {
             let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name));
             assert!(symbol("foreign").unwrap().is_undefined());
             assert_eq!(symbol("unused").map(|s| s.index()), None);
-            // No place, but an alignment.
+            // The symbol has no place yet; its value is its alignment.
             assert_eq!(symbol("words").unwrap().address(), 8);
             assert!(symbol("kernel").is_some());
             let initial = file.section_by_name(".rela.nv.global.init").unwrap();

@@ -1,5 +1,5 @@
-//! Functions of the driver that no module declares: ptxas calls them for statements that the machine has no instruction
-//! for. Names, parameters and the cases in which they are called by observation of ptxas 13.0.88.
+//! Driver functions that no module declares: ptxas calls them for statements that have no machine instruction. Their
+//! names, their parameters and the cases in which they are called were observed on ptxas 13.0.88.
 
 mod bulk;
 mod gradient;
@@ -13,8 +13,8 @@ use crate::input::{Env, Instr, Param};
 use crate::target::Target;
 use ptx_isa::ScalarType;
 
-/// The end of the prototypes of the driver's functions, for a linker: where arguments and the return address are, and which
-/// registers the function overwrites. ptxas says the same of all of them.
+/// The end of the prototypes of driver functions, for a linker: the registers of arguments and return address, and
+/// those that the function overwrites. ptxas writes the same for all of them.
 pub const OVERWRITES: &str = "|12p4r20sRx000000000000000000000000000000000000000000000000000000000000fff9";
 
 /// One of these functions.
@@ -25,8 +25,8 @@ pub enum DriverFunction {
 }
 
 impl DriverFunction {
-    /// The function that a statement calls, perhaps only where its operands have some values; `None` if the target has
-    /// instructions for all of it.
+    /// The function that a statement calls, perhaps only for some values of its operands; `None` if the target has
+    /// instructions for all cases.
     pub fn of(env: &Env, target: &Target, instr: &Instr) -> Option<DriverFunction> {
         let gradient = || Gradient::of(env, instr).map(DriverFunction::Gradient);
         let bulk = || BulkFunction::of(instr).map(DriverFunction::Bulk);
@@ -34,7 +34,7 @@ impl DriverFunction {
             .or_else(|| target.driver_copies.then(bulk).flatten())
     }
 
-    /// All of them, each at its number.
+    /// All functions, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = DriverFunction> {
         let gradients = [false, true]
             .into_iter()
@@ -42,12 +42,12 @@ impl DriverFunction {
         BulkFunction::all().map(DriverFunction::Bulk).chain(gradients.map(DriverFunction::Gradient))
     }
 
-    /// Its place in [`DriverFunction::all`].
+    /// The index in [`DriverFunction::all`].
     pub fn number(self) -> usize {
         DriverFunction::all().position(|other| other == self).expect("one of all")
     }
 
-    /// Its symbol.
+    /// The symbol name.
     pub fn name(self) -> String {
         match self {
             DriverFunction::Bulk(function) => function.name(),
@@ -69,11 +69,11 @@ impl DriverFunction {
         }
     }
 
-    /// How it is called, as text for a linker: a letter for the result and for each parameter, then [`OVERWRITES`].
+    /// The prototype as text for a linker: a letter for the result and for each parameter, then [`OVERWRITES`].
     pub fn prototype(self) -> String {
         let result = match self {
             DriverFunction::Bulk(_) => "v",
-            // Words up to the size of two vectors.
+            // An array of 32 bytes, the size of two vectors.
             DriverFunction::Gradient(_) => "b32",
         };
         let letter = |param: Param| match param.size {
@@ -90,7 +90,7 @@ impl DriverFunction {
     }
 }
 
-/// A parameter of so many bytes, aligned to its size.
+/// A parameter of the given size, aligned to its size.
 fn param(ty: ScalarType, size: u32) -> Param {
     Param { name: String::new(), ty, size, is_array: false, align: size, offset: 0, reg: None, pointer: None }
 }

@@ -1,11 +1,11 @@
-//! Emission: allocated Ori to machine code.
+//! Emission: translates allocated Ori to machine code.
 //!
-//! Before: every operand is a register, an immediate or a constant that the encoding takes (legalized).
-//! After: blocks of [`sass::Inst`] in layout order with neutral control words, ended by branches where control
-//! does not fall through; the first instruction loads R1.
+//! Before: every operand is a register, or an immediate or constant that the encoding accepts (legalized). After:
+//! blocks of [`sass::Inst`] in layout order with neutral control words. Blocks end in branches where control does not
+//! fall through. The first instruction loads R1.
 //!
-//! Almost every operation is one instruction, chosen by mnemonic and operand shape; what has no form is
-//! an internal error, since legalization must not leave it.
+//! Almost every operation becomes one instruction, chosen by mnemonic and operand shape. An operation without a
+//! matching form is an internal error, because legalization must not leave it.
 
 mod builder;
 mod call;
@@ -88,29 +88,29 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     Ok(Code { sm, blocks, tables, facts, frame: func.frame, called, shown })
 }
 
-/// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
-/// number is; where the address is not aligned enough, the frame has room to move down.
+/// The size of a function's stack frame in bytes. The frame lies below an aligned address, so its lowest byte has the
+/// alignment of this number. If the address is not aligned enough, the size includes room to move the frame down.
 pub fn frame_bytes(frame: &ir::Frame) -> u32 {
     let room = if is_realigned(frame) { frame_align(frame) - frame.entry_align } else { 0 };
     size_of_frame(frame) + room
 }
 
-/// Without the room to move down.
+/// The size without the room to move down.
 fn size_of_frame(frame: &ir::Frame) -> u32 {
     let own = if is_realigned(frame) { SAVED_POINTER } else { 0 };
     (frame.local_bytes + frame.spill_bytes + own).next_multiple_of(frame_align(frame))
 }
 
-/// Bytes at the top of a frame that has the stack pointer of the caller.
+/// The bytes at the top of a frame that hold the caller's stack pointer.
 const SAVED_POINTER: u32 = 4;
 
-/// What the frame's lowest byte is a multiple of. The widest access to a spilled value is that of four words.
+/// The alignment of the frame's lowest byte. The widest access to a spilled value has four words.
 fn frame_align(frame: &ir::Frame) -> u32 {
     let spill_align = if frame.spill_bytes > 0 { frame.entry_align.min(16) } else { 1 };
     frame.local_align.max(spill_align)
 }
 
-/// Variables want more than the stack pointer has where the function starts.
+/// Whether variables need a larger alignment than the stack pointer has at the start of the function.
 pub(crate) fn is_realigned(frame: &ir::Frame) -> bool {
     frame.local_align > frame.entry_align
 }
@@ -124,30 +124,29 @@ struct Emitter<'a> {
     /// The first register of the address where the function returns to.
     return_address: u8,
     known: &'a [(u32, abi::Known)],
-    /// Calls are told where the stack ends.
+    /// Calls pass the end of the stack.
     moving: bool,
-    /// A linker fills in addresses.
+    /// A linker fills in the addresses.
     relocatable: bool,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
-    /// The finished ones.
+    /// The finished blocks.
     blocks: Vec<Block>,
-    /// Routines of the runtime library that are called, whose blocks come last, in this order.
+    /// The runtime routines that are called. Their blocks come last, in this order.
     routines: Vec<Routine>,
     /// Statements of instructions whose guard never holds.
     never: Vec<SrcId>,
-    /// Lists of targets of indirect branches.
+    /// The target lists of indirect branches.
     tables: Vec<Table>,
-    /// Those that a branch has.
+    /// The target lists that a branch uses.
     listed: FxHashSet<JumpTable>,
-    /// Where PTX registers get their values.
-    /// [`Code::called`].
+    /// See [`Code::called`].
     called: Vec<Preserved>,
     shown: Vec<Mark>,
 }
 
 impl Emitter<'_> {
-    /// Closes the block being emitted; control continues after it or at `target`.
+    /// Ends the block being emitted; control continues after it or at `target`.
     fn end_block(&mut self, target: Option<BlockId>) {
         let insts = std::mem::take(&mut self.out);
         let always = insts.last().is_some_and(|i| i.effect == Effect::Control && is_unconditional(&i.inst));
@@ -162,7 +161,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads R1 and makes room for the frame.
+    /// Loads R1 and allocates the frame.
     fn prologue(&mut self, func: &Function) -> Result<(), CodegenError> {
         let src = SrcId::default();
         let stack = Dst::Reg(Reg { file: File::R, index: STACK_POINTER });
@@ -181,7 +180,7 @@ impl Emitter<'_> {
         if !is_realigned(&self.frame) {
             return self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None);
         }
-        // No parameter is in this register.
+        // This register never holds a parameter.
         let old = Reg { file: File::R, index: abi::STACK_END };
         let pointer = Src::new(SrcKind::Reg(Reg { file: File::R, index: STACK_POINTER }));
         if !func.entry {
@@ -198,7 +197,7 @@ impl Emitter<'_> {
         self.select(&ir::Inst::new(save, &[], &[pointer, Src::new(SrcKind::Reg(old))], src))
     }
 
-    /// Where in the frame the stack pointer of the caller is.
+    /// The offset in the frame of the caller's stack pointer.
     fn saved_pointer(&self) -> i32 {
         (self.frame_bytes - SAVED_POINTER) as i32
     }
@@ -213,7 +212,7 @@ impl Emitter<'_> {
         self.select(&ir::Inst::new(load, &[*dst], &[pointer], at))
     }
 
-    /// The block of a routine, which comes after all that are planned.
+    /// The block of a routine. These blocks follow all planned ones.
     fn routine_block(&mut self, routine: Routine) -> BlockId {
         let known = self.routines.iter().position(|called| *called == routine);
         let at = known.unwrap_or_else(|| {
@@ -236,7 +235,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A branch, which ends the block.
+    /// Emits a branch, which ends the block.
     fn leave(&mut self, leave: &Leave, block: &ir::Block) -> Result<(), CodegenError> {
         let src = leave.src;
         let (mnemonic, target) = match leave.to {
@@ -271,7 +270,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One Ori instruction.
+    /// Emits one Ori instruction.
     fn inst(&mut self, inst: &ir::Inst) -> Result<(), CodegenError> {
         if inst.guard.kind == SrcKind::Pred(inst.guard.mods.not) {
             self.never.push(inst.src);
@@ -280,20 +279,20 @@ impl Emitter<'_> {
         let from = self.out.len();
         self.select(inst)?;
         if inst.op.is_call() {
-            // It ended the block, and has no guard.
+            // The instruction has ended the block, and has no guard.
             return Ok(());
         }
         let Some((index, negated)) = predicate(&inst.guard) else {
             return Err(CodegenError::internal(inst.src, PHASE, format!("guard {:?}", inst.guard)));
         };
-        // One that has none may be made of instructions that have.
+        // An operation without a guard may consist of instructions with guards.
         for made in self.out[from..].iter_mut().filter(|_| !inst.guard.is_true()) {
             made.inst.set(Field::Guard, u64::from(index)).set(Field::GuardNot, u64::from(negated));
         }
         Ok(())
     }
 
-    /// Notes that a register has a word of a PTX register from here on.
+    /// Records that a register holds a word of a PTX register from here on.
     fn shown(&mut self, inst: &ir::Inst, register: u32, index: u8) {
         let at = match inst.srcs[..] {
             [Src { kind: SrcKind::Reg(Reg { file: File::R, index: at }), .. }] => Some(at),
@@ -304,7 +303,7 @@ impl Emitter<'_> {
         self.shown.push(Mark { block, after, word: Word { register: RegId(register), index }, at });
     }
 
-    /// One general register from a register, an immediate or a constant.
+    /// Moves a register, an immediate or a constant to one general register.
     fn mov(&mut self, dst: &Dst, src: &Src, at: Option<SrcId>) -> Result<(), CodegenError> {
         let mut mov = Builder::shaped(self.sm, at.unwrap_or_default(), "MOV", &[(Slot::B, src)])?;
         mov.dst(Field::Rd, Some(dst));
@@ -357,8 +356,8 @@ b1:
         );
     }
 
-    /// Every operation with registers in all slots, as its signature has them: each has a form for some of its
-    /// modifiers, but those that only other targets or shapes have.
+    /// Tests every operation with registers in all slots of its signature. For some modifiers it must have a form,
+    /// except operations that only other targets or shapes have.
     #[test]
     fn every_operation_has_a_form() {
         use super::*;

@@ -1,16 +1,16 @@
-//! An independent check that the control fields of machine code make it right.
+//! An independent check of the control fields of machine code.
 //!
-//! For every path through the code: what reads or overwrites a register comes late enough after a
-//! fixed-latency instruction that writes it, and waits for the scoreboard of a variable-latency one; what
-//! overwrites a register that is read after issue waits for the scoreboard of that read; and the hardware accepts
-//! every control word and every operand.
+//! It checks four rules on every path through the code. An instruction that reads or overwrites the result of a
+//! fixed-latency instruction issues late enough. One that reads or overwrites the result of a variable-latency
+//! instruction waits for its scoreboard. One that overwrites a register which an earlier instruction reads after issue
+//! waits for the scoreboard of that read. The hardware accepts every control word and every operand.
 //!
-//! It works on decoded instructions in address order, ours or anybody's, and shares the latency tables with
-//! the scheduler but none of its code.
+//! The check works on decoded instructions in address order, ours or those of another compiler. It shares the latency
+//! tables with the scheduler, but none of its code.
 //!
-//! The state at a point is the set of accesses still in progress, each with the fewest cycles since it issued
-//! and the scoreboards any of which tells that it is done. Where paths join, the states unite: cycles by
-//! minimum, scoreboards by intersection. Accesses expire by time or by a wait, so states stay small.
+//! The state at a point is the set of accesses in progress. For each access it has the minimum number of cycles since
+//! its issue, and the scoreboards that signal its completion (any one of them is enough). Where paths join, states are
+//! united: cycles by minimum, scoreboards by intersection. Accesses expire by time or by a wait, so states stay small.
 
 mod flow;
 mod queue;
@@ -29,42 +29,42 @@ use state::{Guard, InProgress, PendingAccess, State, add, marks};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A finding: the instruction, by its index in the code, that issues too early or is malformed.
+/// A finding: an instruction, by its index in the code, that issues too early or is malformed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hazard {
     pub at: usize,
     pub kind: Kind,
-    /// The register in danger and the instruction that is still busy with it; for dependences.
+    /// For a dependence: the register, and the earlier instruction that still accesses it.
     pub register: Option<(RegFile, u8)>,
     pub earlier: Option<usize>,
-    /// Cycles needed since the earlier instruction issued, or [`SCOREBOARD`] where only a wait will do.
+    /// The required number of cycles since the earlier instruction issued, or [`SCOREBOARD`] if only a wait is enough.
     pub needed: u8,
-    /// Cycles that pass on the fastest path.
+    /// The number of cycles on the fastest path.
     pub found: u8,
 }
 
-/// [`Hazard::needed`] where no number of cycles is enough.
+/// The value of [`Hazard::needed`] if no number of cycles is enough.
 pub const SCOREBOARD: u8 = u8::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// Read before written.
+    /// A register is read before it is written.
     ReadAfterWrite,
-    /// Overwritten before written.
+    /// A register is overwritten before an earlier write.
     WriteAfterWrite,
-    /// Overwritten before read.
+    /// A register is overwritten before it is read.
     WriteAfterRead,
-    /// A wait immediately after the instruction that sets the scoreboard does not see it yet.
+    /// A wait right after the instruction that sets the scoreboard does not observe it yet.
     WaitTooEarly,
-    /// An instruction of a [`Spaced`] kind too soon after one that it keeps a distance from.
+    /// An instruction of a [`Spaced`] kind issues too soon after the instruction that it must keep a distance from.
     TooClose,
-    /// A stall count and yield bit that do not go together.
+    /// A stall count and a yield bit that exclude each other.
     IllegalStall,
-    /// A scoreboard that does not exist, or on an instruction that takes none.
+    /// A scoreboard that does not exist, or on an instruction that cannot set one.
     IllegalScoreboard,
-    /// A reuse flag without what it needs.
+    /// A reuse flag that is not allowed here.
     IllegalReuse,
-    /// Operands that have an encoding and that the hardware does not execute.
+    /// Operands that have an encoding but that hardware does not execute.
     IllegalOperands,
 }
 
@@ -84,14 +84,14 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// Cycles from setting a scoreboard until a wait sees it.
+/// The number of cycles from setting a scoreboard until a wait observes it.
 pub const SCOREBOARD_DELAY: u8 = 2;
 
-/// What the check needs of one instruction.
+/// The facts about one instruction that the check needs.
 struct Facts {
     reads: SmallVec<[RegUse; 6]>,
     writes: SmallVec<[RegUse; 2]>,
-    /// The [`mark`]s of both.
+    /// The marks of the registers that the instruction reads, and of those that it writes.
     read_marks: u64,
     write_marks: u64,
     guard: Option<Guard>,
@@ -99,13 +99,14 @@ struct Facts {
     late: bool,
     read_queue: Option<Queue>,
     write_queue: Option<Queue>,
-    /// Control goes to code that is not here: nothing may be in progress.
+    /// Control goes to code outside: no access may be in progress.
     leaves: bool,
-    /// The first general register that goes to other threads: nothing of these may be in progress.
+    /// The first general register that the instruction releases to other threads: no access to it or later ones may be
+    /// in progress.
     gives: Option<u8>,
 }
 
-/// The first of the general registers that an instruction gives to other threads.
+/// The first of the general registers that an instruction releases to other threads.
 pub fn first_given(inst: &Inst) -> Option<u8> {
     let kept = inst.get(Field::Imm32).unwrap_or(0).saturating_sub(u64::from(HIDDEN_REGISTERS));
     inst.gives_registers().then(|| u8::try_from(kept).unwrap_or(u8::MAX))
@@ -142,26 +143,26 @@ impl Facts {
 /// Basic blocks of machine code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocks {
-    /// First instruction of each, ascending; the first is 0.
+    /// The first instruction of each block, ascending; the first is 0.
     pub starts: Vec<usize>,
-    /// Where control goes from each.
+    /// The successors of each block.
     pub successors: Vec<Vec<usize>>,
 }
 
-/// The control flow of a function's code; `tables` are as in [`check`].
+/// The control flow of a function's code; `tables` has the meaning that it has in [`check`].
 pub fn blocks(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Blocks {
     let Flow { starts, successors, .. } = Flow::of(code, tables);
     Blocks { starts, successors }
 }
 
-/// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
-/// not listed ends its path.
+/// Checks a function's code. `tables` has the targets of each indirect branch, by the index of its instruction; a
+/// branch that is not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
     check_with(sm, code, tables, false, &|| ())
 }
 
-/// As [`check`], for one function alone: its callees and its callers may read and write every register immediately.
-/// `checkpoint` is called often and cancels by unwinding.
+/// As [`check`], for one function alone: its callees and callers may read and write any register at once. `checkpoint`
+/// is called often and cancels by unwinding.
 pub fn check_alone(
     sm: Sm,
     code: &[Inst],
@@ -185,12 +186,13 @@ fn check_with(
     checkpoint();
     checker.dependences(&Flow::of(code, tables), checkpoint);
     checker.found.sort_by_key(|h| (h.at, h.kind, h.register, h.earlier));
-    // An instruction may read a register by several operands.
+    // An instruction may read a register through several operands.
     checker.found.dedup();
     checker.found
 }
 
-/// An arrival of a warp group reads what the products after it read, up to the next arrival.
+/// Makes each arrival of a warp group a reader of the registers that the following products read, up to the next
+/// arrival.
 fn arrivals_read(code: &[Inst], facts: &mut [Facts]) {
     let mut operands: Vec<RegUse> = Vec::new();
     for (inst, facts) in code.iter().zip(facts).rev() {
@@ -204,7 +206,8 @@ fn arrivals_read(code: &[Inst], facts: &mut [Facts]) {
     }
 }
 
-/// The instruction keeps a register in an operand cache that it overwrites, and the next one reads it there.
+/// Whether the instruction keeps a register in an operand cache, overwrites it, and the next instruction reads it from
+/// the cache.
 fn keeps_old_value(sm: Sm, inst: &Inst, next: &Inst) -> bool {
     let kept = inst.cached_reads(sm).filter(|(bit, _)| inst.control.reuse >> bit & 1 == 1);
     kept.into_iter().any(|(bit, read)| {
@@ -259,10 +262,11 @@ impl Checker<'_> {
 
     fn dependences(&mut self, flow: &Flow, checkpoint: &dyn Fn()) {
         let mut entry: Vec<Option<State>> = vec![None; flow.starts.len()];
-        // What holds where a block calls a subroutine.
+        // The state at each call of a subroutine.
         let mut calling: Vec<Option<State>> = vec![None; flow.starts.len()];
         let mut work = BTreeSet::new();
-        // Besides the first block, those that no block leads to: functions that are called by their address.
+        // Entry points besides the first block: blocks without predecessors, which are functions that are called
+        // through their address.
         let mut led_to = vec![false; flow.starts.len()];
         flow.successors.iter().flatten().for_each(|&next| led_to[next] = true);
         for block in (0..flow.starts.len()).filter(|&block| block == 0 || !led_to[block]) {
@@ -285,7 +289,8 @@ impl Checker<'_> {
             for &next in &flow.successors[block] {
                 let mut state = state.clone();
                 if last == "RET" {
-                    // Only what the caller had in progress, and what the subroutine began, comes back.
+                    // Only the caller's accesses in progress, and those that the subroutine began, reach the return
+                    // point.
                     let Some(call) = next.checked_sub(1).and_then(|caller| calling[caller].as_ref()) else {
                         continue;
                     };
@@ -296,8 +301,8 @@ impl Checker<'_> {
                     state.fixed.retain(|p| comes_back(p, &call.fixed));
                     state.pending.retain(|p| comes_back(p, &call.pending));
                 }
-                // A return keeps only what its own caller had in progress, so subroutines must not drop an access in favor of
-                // another caller's.
+                // A return keeps only accesses that its own caller had in progress. So subroutines must not drop an
+                // access because it ends with an access of another caller.
                 let shortens = !flow.in_subroutine[flow.starts[next]];
                 let worse = match &mut entry[next] {
                     Some(old) => old.unite(&state, shortens),
@@ -322,7 +327,8 @@ impl Checker<'_> {
         self.found = found;
     }
 
-    /// Passes one instruction: what it endangers, what its wait ends, what it starts.
+    /// Processes one instruction: the accesses that it conflicts with, those that its wait ends, and those that it
+    /// starts.
     fn step(&self, at: usize, state: &mut State, found: Option<&mut Vec<Hazard>>) {
         let inst = &self.code[at];
         let waits = waits(inst);
@@ -377,22 +383,22 @@ impl Checker<'_> {
             }
         }
         self.start(at, state);
-        // A zero lets the hardware pause for longer than this.
+        // After a stall count of zero, the hardware may pause for longer.
         let cycles = inst.control.stall.max(1);
         state.fixed.retain_mut(|p| {
             p.elapsed = p.elapsed.saturating_add(cycles);
             p.elapsed < p.enough
         });
         state.before.iter_mut().for_each(|left| *left = left.saturating_sub(cycles));
-        // Longer than a scoreboard takes to be seen.
+        // Longer than the delay until a scoreboard is observed.
         let seen = if inst.control.stall == 0 { SCOREBOARD_DELAY } else { cycles };
         for since in &mut state.since_set {
-            // Beyond the delay time does not matter, and must not keep states apart.
+            // Beyond the delay, time does not matter, and must not distinguish states.
             *since = since.saturating_add(seen).min(SCOREBOARD_DELAY);
         }
     }
 
-    /// Reports what an instruction does to an access in progress.
+    /// Reports the conflicts of an instruction with an access in progress.
     fn endangered(&self, at: usize, p: &InProgress, found: &mut Vec<Hazard>) {
         let (inst, facts) = (&self.code[at], &self.facts[at]);
         let (earlier, earlier_facts) = (&self.code[p.at as usize], &self.facts[p.at as usize]);
@@ -402,7 +408,7 @@ impl Checker<'_> {
         };
         let mut report = |kind, needed: u8| {
             let in_time = needed != SCOREBOARD && p.elapsed >= needed;
-            // Never both act in a thread where one is guarded by what the other's guard denies.
+            // If the guard of one instruction is the negation of the other's, no thread executes both.
             let exclude = p.guard.zip(facts.guard).is_some_and(|(a, b)| a.excludes(b));
             if !in_time && !exclude {
                 found.push(Hazard {
@@ -420,13 +426,13 @@ impl Checker<'_> {
             let (kind, needed) = match p.access {
                 PendingAccess::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
                 PendingAccess::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
-                // Control takes longer to go elsewhere.
+                // Control takes longer to leave the function.
                 PendingAccess::FixedRead => return,
                 PendingAccess::FixedWrite => {
                     let def = &earlier_facts.writes[usize::from(p.operand)];
                     let needed = match given {
                         true => latency::longest(self.sm, earlier, def),
-                        // As an operand of a branch's address would be read.
+                        // The latency is that of an operand of a branch address.
                         false => latency::raw(self.sm, earlier, def, inst, &RegUse { role: Role::A, ..*def }),
                     };
                     (Kind::ReadAfterWrite, needed)
@@ -465,12 +471,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Warp group products complete by groups and set no scoreboards.
+    /// Whether an access belongs to a `wgmma` product. Products complete by groups and set no scoreboards.
     fn is_of_product(&self, p: &InProgress) -> bool {
         self.facts[p.at as usize].write_queue == Some(Queue::WarpGroup)
     }
 
-    /// Guards whose predicates are among the written registers tell nothing from now on.
+    /// Drops the guards whose predicates are among the written registers.
     fn forget_guards(&self, state: &mut State, writes: &[RegUse]) {
         if !writes.iter().any(|w| matches!(w.file, RegFile::P | RegFile::UP)) {
             return;
@@ -478,7 +484,7 @@ impl Checker<'_> {
         let forgotten = |p: &InProgress| p.guard.is_some_and(|guard| guard.changes(writes));
         state.fixed.iter_mut().filter(|p| forgotten(p)).for_each(|p| p.guard = None);
         if state.pending.iter().any(forgotten) {
-            // Of late reads that differed by their guards alone one is enough.
+            // Of late reads that differ only in their guards, one is enough.
             let key = |p: &InProgress| (p.file, p.index, p.told_by, self.facts[p.at as usize].read_queue);
             let is_bare = |p: &&InProgress| p.guard.is_none() && p.access == PendingAccess::LateRead;
             let mut known: BTreeSet<_> = state.pending.iter().filter(is_bare).map(key).collect();
@@ -492,7 +498,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Adds what an instruction leaves in progress.
+    /// Adds the accesses that an instruction starts.
     fn start(&self, at: usize, state: &mut State) {
         let inst = &self.code[at];
         let facts = &self.facts[at];
@@ -503,7 +509,7 @@ impl Checker<'_> {
         }
         self.forget_guards(state, &facts.writes);
         let guard = facts.guard.filter(|guard| !guard.changes(&facts.writes));
-        // A barrier that holds the warp back at once goes through the queue of the memory accesses before it.
+        // A barrier that stops the warp at once goes through the queue of the memory accesses before it.
         if name(inst) == "BAR" && inst.get(Field::Flag) == Some(0) {
             state.pending.retain(|p| {
                 let queue = self.facts[p.at as usize].read_queue;
@@ -532,7 +538,7 @@ impl Checker<'_> {
             let left = &mut state.before[kind as usize];
             *left = kind.after(self.sm, inst).max(*left);
         }
-        // The same instruction again, by a loop.
+        // Drop earlier executions of the same instruction in a loop.
         state.fixed.retain(|p| p.at as usize != at);
         if !facts.variable {
             let writes = facts.writes.iter().enumerate();
@@ -549,7 +555,8 @@ impl Checker<'_> {
             return;
         }
         let told_by = write_sb | read_sb;
-        // What was read before in the same queue ends no later, and whatever tells of this read tells of that one.
+        // An earlier read in the same queue ends no later, and a scoreboard that signals this read also signals the
+        // earlier one.
         state.pending.retain(|p| {
             let again = facts.late
                 && p.access == PendingAccess::LateRead
@@ -572,7 +579,7 @@ impl Checker<'_> {
             });
         }
         if facts.late {
-            // A result comes after its sources are read. Uniform registers are read at issue by everybody.
+            // A result is written after the sources have been read. All instructions read uniform registers at issue.
             let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
             let first = state.pending.len();
             add(&mut state.pending, at, guard, late, PendingAccess::LateRead, |_| (told_by, SCOREBOARD));

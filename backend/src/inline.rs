@@ -1,14 +1,14 @@
-//! Inlining: bodies of small functions in place of calls of them, before anything is compiled.
+//! Inlining: replaces calls of small functions by their bodies, before any function is compiled.
 //!
-//! It works on the input and gives an input, in which every statement has a number of its own. So everything that
-//! follows sees one function, checks of the result included: a statement that is inlined twice is two statements.
-//! [`Inlined::frames`] leads each statement back to the function that it was written in.
+//! Inlining transforms the input to another input, in which every statement has its own number. So all later parts,
+//! including the checks of the result, see one function: a statement that is inlined twice becomes two statements.
+//! [`Inlined::frames`] maps each statement to the function in which it was written.
 //!
-//! Parameters and results of an inlined function become `.param` variables of the caller, which are words in registers.
+//! Parameters and results of an inlined function become `.param` variables of the caller, which are kept in registers.
 //!
-//! Functions that share registers or local variables of the module with their callers are always inlined: a kernel has
-//! one copy of each, which the convention for calls has no place for. So are those that name textures, samplers or
-//! surfaces of the module: the handles are in each kernel's own constant bank, after its parameters.
+//! Functions that share module-scope registers or local variables with their callers are always inlined: a kernel has
+//! one copy of each, and the calling convention has no place for them. The same holds for functions that name textures,
+//! samplers or surfaces of the module: their handles are in each kernel's own constant bank, after its parameters.
 
 use crate::calls::{Bodies, call_of, leads_back};
 use crate::input::{
@@ -19,38 +19,38 @@ use crate::{CodegenError, CompiledFunction, abi};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Statements of a function that is inlined wherever it is called.
+/// A function with at most this number of statements is always inlined.
 const SMALL: usize = 24;
-/// Statements that inlining one function into another may add.
+/// The maximum number of statements that inlining one function may add to another.
 const GROWTH: usize = 160;
-/// Statements that inlining may add to a function.
+/// The maximum number of statements that all inlining may add to a function.
 const MOST: usize = 2000;
 
-/// A function with others in place of calls of them.
+/// A function in which calls have been replaced by bodies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inlined {
     pub function: Function,
-    /// By the number of each of its statements: its number in the function that it comes from, and the call that was
-    /// replaced by that function; `None` for the caller's own.
+    /// For each statement, by number: its number in the function that it comes from, and the index of the replaced
+    /// call; `None` for the caller's own statements.
     pub origins: Vec<(SrcId, Option<u32>)>,
     pub frames: Vec<Frame>,
-    /// Variables of the caller itself, which are the first.
+    /// The number of the caller's own variables, which come first.
     own_locals: usize,
 }
 
-/// A call that a body replaces.
+/// A call that a body has replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// The function that is called: an index into [`crate::input::Env::functions`].
+    /// The called function: an index into [`crate::input::Env::functions`].
     pub function: u32,
-    /// The call, as numbered in its function.
+    /// The number of the call in its function.
     pub call: SrcId,
-    /// Where that function is inlined itself.
+    /// The index of the enclosing replaced call, if the call was itself in an inlined body.
     pub parent: Option<u32>,
 }
 
 impl Inlined {
-    /// The caller's own statement that a statement belongs to.
+    /// The statement of the caller to which a statement belongs.
     pub fn own(&self, src: SrcId) -> SrcId {
         let Some(&(own, mut frame)) = self.origins.get(src.0 as usize) else { return src };
         let mut own = own;
@@ -61,7 +61,7 @@ impl Inlined {
         own
     }
 
-    /// Names the caller's statements in the code.
+    /// Replaces statements of inlined bodies in the code by the caller's statements.
     pub fn restore(&self, code: &mut CompiledFunction) {
         code.inlined = Some(std::mem::take(&mut code.lines));
         let inlined = code.inlined.iter().flatten();
@@ -69,7 +69,7 @@ impl Inlined {
         code.attributes.locals.truncate(self.own_locals);
     }
 
-    /// Names the caller's statement in an error.
+    /// Replaces a statement of an inlined body in an error by the caller's statement.
     pub fn restore_error(&self, error: CodegenError) -> CodegenError {
         match error {
             CodegenError::Unsupported { at, what } => CodegenError::Unsupported { at: self.own(at), what },
@@ -81,26 +81,27 @@ impl Inlined {
     }
 }
 
-/// What may be inlined into the functions of a module.
+/// The functions that may be inlined into the functions of a module.
 #[derive(Clone, Copy)]
 pub struct Callees<'b, 'a> {
     /// The functions that may be inlined, by their index in [`crate::input::Env::functions`].
     pub bodies: Bodies<'b, 'a>,
-    /// [`crate::input::Env::variables`]; may be empty where none of them is in local memory or a sampler.
+    /// [`crate::input::Env::variables`]; may be empty if none of them is a local variable or a sampler.
     pub variables: &'b [Variable],
-    /// Whether to inline what is worth it, not only what shares registers or variables with its callers.
+    /// Whether to inline all functions for which it pays, and not only those that share registers or variables with
+    /// their callers.
     pub small: bool,
 }
 
 impl Callees<'_, '_> {
-    /// Whether a function, or one that it calls, shares registers or local variables of the module with its callers.
+    /// Whether a function, or one that it calls, shares module-scope registers or local variables with its callers.
     pub fn share(&self, index: u32) -> bool {
         self.any_reached(index, |function| {
             function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
         })
     }
 
-    /// Whether a function, or one that it calls, names a sampler. Before sm_90 only a kernel can do that.
+    /// Whether a function, or one that it calls, names a sampler. Before sm_90 only a kernel can name one.
     fn names_sampler(&self, index: u32) -> bool {
         let is_sampler = |symbol| {
             let Symbol::Global(i) = symbol else { return false };
@@ -109,7 +110,7 @@ impl Callees<'_, '_> {
         self.any_reached(index, |function| operands(function).any(|operand| mentions(operand, &is_sampler)))
     }
 
-    /// Whether something holds for a function, or for one that it calls.
+    /// Whether `holds` is true for a function, or for one that it calls.
     fn any_reached(&self, index: u32, holds: impl Fn(&Function) -> bool) -> bool {
         let mut seen = FxHashSet::from_iter([index]);
         let mut pending = vec![index];
@@ -128,7 +129,7 @@ impl Callees<'_, '_> {
         function.body.iter().filter_map(call_of).any(|callee| self.share(callee))
     }
 
-    /// The module's variable of that number, if every thread has its own.
+    /// The module's variable with a number, if every thread has its own copy of it.
     fn local_variable(&self, index: u32) -> Option<&Variable> {
         self.variables.get(index as usize).filter(|variable| variable.space == Space::Local)
     }
@@ -148,7 +149,7 @@ fn operands(function: &Function) -> impl Iterator<Item = &Operand> {
     instructions.flat_map(|instr| &instr.operands)
 }
 
-/// Inlines what is worth it and what has to be. `None` where nothing is changed.
+/// Inlines functions for which it pays or is necessary. `None` if no call is replaced.
 ///
 /// # Errors
 /// [`CodegenError::Unsupported`] for a call that has to be replaced and cannot.
@@ -194,12 +195,12 @@ pub fn inline(function: &Function, callees: Callees<'_, '_>) -> Result<Option<In
     Ok((has_local || !out.frames.is_empty()).then_some(out))
 }
 
-/// The registers of the module that a function uses, after their numbers.
+/// The module-scope registers that a function uses, each after its number.
 fn shared_registers(function: &Function) -> impl Iterator<Item = (u32, RegId)> {
     (0..).map(RegId).zip(&function.regs).filter_map(|(reg, register)| Some((register.shared?, reg)))
 }
 
-/// Makes local variables of the module the function's own.
+/// Turns local variables of the module into the function's own.
 fn adopt(function: &mut Function, callees: Callees<'_, '_>) {
     let mut adopted = Adopted(FxHashMap::default());
     for i in 0..callees.variables.len() as u32 {
@@ -215,7 +216,7 @@ fn adopt(function: &mut Function, callees: Callees<'_, '_>) {
     }
 }
 
-/// What replaces local variables of the module, by their numbers.
+/// Maps local variables of the module to the variables that replace them.
 struct Adopted(FxHashMap<u32, u32>);
 
 impl Renumber for Adopted {
@@ -239,47 +240,49 @@ impl Renumber for Adopted {
     }
 }
 
-/// What a body's own numbers are in the function that it becomes a part of.
+/// Maps a body's own numbers to the numbers in the function that it becomes a part of.
 #[derive(Clone, Default)]
 struct Names {
     regs: u32,
-    /// Registers of the module, which are the caller's.
+    /// Module-scope registers, which are the caller's.
     shared: Vec<(RegId, RegId)>,
     labels: u32,
     targets: u32,
-    /// By the number of each variable. The caller's own stay.
+    /// The new number of each variable; `None` for the caller's own body, whose variables keep their numbers.
     locals: Option<Vec<u32>>,
     params: Vec<u32>,
     returns: Vec<u32>,
 }
 
-/// A body on its way into the result.
+/// A body that is being copied into the result.
 struct Caller<'a> {
     body: &'a [Stmt],
-    /// Before which of the statements a loop begins that stays as it is, in ascending order.
+    /// The statements before which a loop begins that must not be unrolled, in ascending order.
     nounroll: &'a [u32],
     parts: &'a [Part],
     names: Names,
-    /// The call that it replaces, and where it returns to.
+    /// The index of the replaced call, and the label to which the body returns.
     frame: Option<(u32, LabelId)>,
 }
 
 struct Inliner<'b, 'a> {
     callees: Callees<'b, 'a>,
-    /// Functions that have to be inlined.
+    /// Whether each function must be inlined.
     shared: FxHashMap<u32, bool>,
-    /// Registers of the module in the result, by their numbers.
+    /// Module-scope registers in the result, by their numbers.
     registers: FxHashMap<u32, RegId>,
-    /// Statements of each function with all that is inlined into it; `None` if it cannot be inlined.
+    /// The number of statements of each function, with all functions that are inlined into it; `None` if it cannot be
+    /// inlined.
     sizes: FxHashMap<u32, Option<usize>>,
-    /// Variables of inlined functions. Two bodies of the same function are never active together.
+    /// Variables of inlined functions. Two bodies of the same function are never active at the same time, so they share
+    /// them.
     locals: FxHashMap<(u32, u32), u32>,
     out: Inlined,
     added: usize,
 }
 
 impl<'a> Inliner<'_, 'a> {
-    /// Adds a body.
+    /// Copies a body into the result.
     fn body(&mut self, caller: &Caller<'_>) {
         let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
         for callee in caller.body.iter().filter_map(call_of) {
@@ -314,7 +317,7 @@ impl<'a> Inliner<'_, 'a> {
         }
     }
 
-    /// A statement under its new names.
+    /// Copies a statement with its new names.
     fn copy(&mut self, caller: &Caller<'_>, instr: &Instr) {
         let src = self.number(caller, instr.src);
         let first = caller.parts.partition_point(|part| part.src < instr.src);
@@ -351,7 +354,8 @@ impl<'a> Inliner<'_, 'a> {
         LabelId(self.out.function.labels - 1)
     }
 
-    /// Statements of a function with all that is inlined into it. `None` if it stays a function.
+    /// The number of statements of a function, with all functions that are inlined into it. `None` if it is not
+    /// inlined.
     fn size(&mut self, index: u32) -> Option<usize> {
         if let Some(&known) = self.sizes.get(&index) {
             return known;
@@ -376,7 +380,7 @@ impl<'a> Inliner<'_, 'a> {
         size
     }
 
-    /// Whether a function of so many statements is inlined where another calls it so often.
+    /// Whether to inline a function of a given size that another function calls a given number of times.
     fn is_worth(&mut self, callee: u32, size: usize, calls: usize) -> bool {
         let is_small = size <= SMALL || size.saturating_mul(calls) <= GROWTH;
         is_small && self.callees.small || self.has_to(callee)
@@ -389,7 +393,7 @@ impl<'a> Inliner<'_, 'a> {
             .or_insert_with(|| self.callees.share(callee) || self.callees.names_sampler(callee))
     }
 
-    /// What a call needs to be replaced; `None` if it stays.
+    /// The data for the replacement of a call; `None` if the call stays.
     fn site(&mut self, caller: &Caller<'_>, instr: &Instr, callee: u32, calls: usize) -> Option<Site<'a>> {
         let size = self.size(callee)?;
         if !self.is_worth(callee, size, calls) || !self.has_to(callee) && self.added + size > MOST {
@@ -412,14 +416,14 @@ impl<'a> Inliner<'_, 'a> {
         let params: Vec<Passed> =
             arguments.iter().zip(&function.params).map(passed).collect::<Option<_>>()?;
         let given: Vec<Passed> = returns.iter().zip(&function.returns).map(passed).collect::<Option<_>>()?;
-        // A result must not appear where a parameter is still read.
+        // A result must not share a variable with a parameter that is still read.
         if given.iter().any(|result| matches!(result, Passed::Local(_)) && params.contains(result)) {
             return None;
         }
         Some(Site { callee, function, params, given })
     }
 
-    /// How an operand passes for a parameter, or a result goes to an operand.
+    /// How an operand becomes a parameter, or a result becomes an operand.
     fn passed(&self, caller: &Caller<'_>, operand: &Operand, param: &Param) -> Option<Passed> {
         match *operand {
             Operand::Symbol(Symbol::Local(i), 0) if param.reg.is_none() => {
@@ -501,7 +505,8 @@ impl<'a> Inliner<'_, 'a> {
             names,
             frame: Some((frame, end)),
         };
-        // The body has blocks of its own: as in ptxas, no product in it becomes part of a sum outside, nor the reverse.
+        // The body has its own blocks. So, as with ptxas, no product in it is fused with a sum outside, nor the
+        // reverse.
         let begin = self.new_label();
         self.out.function.body.push(Stmt::Label(begin));
         self.body(&body);
@@ -545,9 +550,9 @@ impl<'a> Inliner<'_, 'a> {
         self.out.function.locals.len() as u32 - 1
     }
 
-    /// A variable of an inlined body.
+    /// A variable of an inlined body in the result.
     fn local(&mut self, callee: u32, index: u32, variable: &Variable) -> u32 {
-        // Each body has its own words, for the sake of their lives.
+        // Each body gets its own variable, so that live ranges stay short.
         if variable.space == Space::Param {
             return self.new_local(variable.clone());
         }
@@ -605,7 +610,7 @@ fn move_type(param: &Param) -> Option<&'static str> {
     }
 }
 
-/// The operands of a call before its function, or those after it.
+/// The operands of a call that precede its function, or those that follow it.
 fn list(operands: &[Operand], before: bool) -> &[Operand] {
     let function = operands.iter().position(|operand| matches!(operand, Operand::Symbol(..))).unwrap_or(0);
     let list = if before { operands[..function].first() } else { operands[function..].get(1) };
@@ -615,7 +620,7 @@ fn list(operands: &[Operand], before: bool) -> &[Operand] {
     }
 }
 
-/// A call that is going to be replaced.
+/// The data for the replacement of a call.
 struct Site<'a> {
     callee: u32,
     function: &'a Function,
@@ -623,14 +628,14 @@ struct Site<'a> {
     given: Vec<Passed>,
 }
 
-/// How a parameter comes into a body, or a result goes out.
+/// How a parameter enters a body, or a result leaves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Passed {
-    /// It is this variable.
+    /// The parameter is replaced by this variable.
     Local(u32),
     /// By a store before the body, or a load after it.
     Value,
-    /// By a move before the body, or one after it: it is a register of the body.
+    /// The parameter is a register of the body: by a move before or after the body.
     Register,
     Nowhere,
 }
@@ -670,10 +675,10 @@ impl Renumber for Names {
     }
 }
 
-/// Whether a body means the same inside of another function.
+/// Whether a body has the same meaning inside another function.
 fn fits(function: &Function) -> bool {
     let mut words = function.params.iter().chain(&function.returns);
-    // A variable in shared memory is one for all calls.
+    // All calls share a variable in shared memory.
     let is_own = |variable: &Variable| matches!(variable.space, Space::Local | Space::Param | Space::Reg);
     !function.entry
         && words.all(|param| !abi::is_open(param) && (param.reg.is_some() || param.ty != ScalarType::Pred))
@@ -684,7 +689,8 @@ fn fits(function: &Function) -> bool {
         })
 }
 
-/// Parameters of kernels are another memory than those of functions; and what a function takes of the stack it gives back.
+/// Parameters of kernels are in another memory than those of functions. A function frees the stack memory that it
+/// allocates only when it returns.
 fn statement_fits(instr: &Instr) -> bool {
     let form = instr.opcode.form;
     if matches!(form, FormId::Alloca | FormId::Stacksave | FormId::Stackrestore) {
@@ -711,7 +717,7 @@ fn mentions_words(operand: &Operand) -> bool {
     mentions(operand, &|symbol| matches!(symbol, Symbol::Param(_) | Symbol::Return(_)))
 }
 
-/// Whether an operand names such a symbol.
+/// Whether an operand names a symbol for which `is_wanted` is true.
 fn mentions(operand: &Operand, is_wanted: &impl Fn(Symbol) -> bool) -> bool {
     match operand {
         Operand::Symbol(symbol, _) | Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => {

@@ -1,37 +1,38 @@
-//! What the backend compiles: a PTX module without positions, names resolved and instructions typed.
+//! The input of the backend: a PTX module without positions, with resolved names and typed instructions.
 //!
-//! Built by the analysis from the syntax tree; compared and hashed by its queries, so it holds neither text
-//! ranges nor anything that changes when only comments or blanks do. A statement is known by its ordinal,
-//! [`SrcId`]; the analysis keeps the map from ordinals to ranges. Calling code has checked the program: a
-//! malformed one (an operand of the wrong class, a register that does not exist) gives
-//! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
+//! The analysis builds it from the syntax tree. Its queries compare and hash it, so it contains neither text ranges nor
+//! any other data that changes when only comments or blanks change. A statement is identified by its ordinal,
+//! [`SrcId`]; the analysis maps ordinals to ranges. The analysis has checked the program. A malformed program (an
+//! operand of the wrong class, a register that does not exist) causes [`CodegenError::Internal`](crate::CodegenError),
+//! never wrong code.
 
 use crate::abi::{Known, Preserved};
 use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg, TypeKind};
 use smallvec::SmallVec;
 
-/// The ordinal of a statement in its function, in text order, labels and declarations not counted.
+/// The ordinal of a statement in its function, in text order. Labels and declarations do not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct SrcId(pub u32);
 
-/// What a function's code may depend on besides its own body.
+/// The facts about the module on which a function's code may depend, besides the function's own body.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Env {
     pub version: PtxVersion,
-    /// The module's own `.target`; the compilation's target is in [`crate::Options`].
+    /// The module's own `.target`. The target of the compilation is in [`crate::Options`].
     pub target: Sm,
     /// 64 or 32.
     pub address_size: u8,
     /// `texmode_independent`: textures and samplers have separate handles.
     pub independent_samplers: bool,
-    /// Module-scope variables, in text order. [`Symbol::Global`] indexes it.
+    /// Module-scope variables in text order, indexed by [`Symbol::Global`].
     pub variables: Vec<Variable>,
-    /// Every function that the module declares, once, in order of first appearance.
-    /// [`Symbol::Function`] indexes it.
+    /// Every function that the module declares, once, in the order of first appearance; indexed by
+    /// [`Symbol::Function`].
     pub functions: Vec<Signature>,
-    /// Whether a function that is called by its address may wait for other threads of its warp; true if unknown.
+    /// Whether a function that is called through its address may wait for other threads of its warp; true if unknown.
     pub pointees_wait: bool,
-    /// Whether a function that is called by its address may watch other threads (see [`Signature::watches`]); true if unknown.
+    /// Whether a function that is called through its address may watch other threads (see [`Signature::watches`]); true
+    /// if unknown.
     pub pointees_watch: bool,
 }
 
@@ -46,16 +47,17 @@ pub struct Signature {
     pub external: bool,
     pub noreturn: bool,
     pub preserved: Preserved,
-    /// Whether it, or a function that it calls, may wait for other threads of its warp; true if unknown.
+    /// Whether the function, or one that it calls, may wait for other threads of its warp; true if unknown.
     pub waits: bool,
-    /// Whether what it returns may depend on what other threads do while it is called, as that of a lock does, or it sleeps;
-    /// true if unknown.
+    /// Whether the function watches other threads: its result may depend on what they do during the call, as with a
+    /// lock, or it sleeps; true if unknown.
     pub watches: bool,
-    /// What a call of it overwrites, where its code is known; otherwise it keeps the calling convention.
+    /// The registers that a call of the function overwrites, if its code is known; otherwise the function follows the
+    /// calling convention.
     pub known: Option<Known>,
 }
 
-/// A function of which nothing is known: its code is elsewhere, and it may wait.
+/// An unknown function: it is defined in another module, and it may wait.
 impl Default for Signature {
     fn default() -> Signature {
         Signature {
@@ -75,7 +77,7 @@ impl Default for Signature {
 }
 
 impl Signature {
-    /// Whether it is the driver's `malloc`, which may succeed when another thread has given memory back.
+    /// Whether the function is the driver's `malloc`, which may succeed after another thread has freed memory.
     pub fn is_malloc(&self) -> bool {
         self.is_of_driver() && self.name == "malloc"
     }
@@ -86,9 +88,9 @@ impl Signature {
     }
 }
 
-/// Whether the driver defines a function of this name for every program, so that kernels may call it without linking.
-/// These are the names that ptxas 13.0.88 leaves unresolved in executables: the system calls of the CUDA C++ library, what
-/// kernels may do to graphs, and an old interface for launches by kernels.
+/// Whether the driver defines a function with this name for every program, so that kernels may call it without linking.
+/// These are the names that ptxas 13.0.88 leaves unresolved in executables: system calls of the CUDA C++ library, graph
+/// operations in kernels, and an old interface for launches from kernels.
 pub fn driver_provides(name: &str) -> bool {
     matches!(
         name,
@@ -107,7 +109,7 @@ pub fn driver_provides(name: &str) -> bool {
         || name.strip_prefix("cnp").is_some_and(|name| LAUNCHES.contains(&name))
 }
 
-/// An old interface for launches by kernels, whose names begin with `cnp`.
+/// An old interface for launches from kernels, whose names begin with `cnp`.
 const LAUNCHES: [&str; 17] = [
     "CtxSynchronize",
     "DeviceGetAttribute",
@@ -138,42 +140,43 @@ pub enum Linkage {
     Common,
 }
 
-/// A parameter, with its place in the parameter block computed.
+/// A parameter, with its offset in the parameter block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Param {
     pub name: String,
     pub ty: ScalarType,
-    /// Bytes; a scalar's own size, an array's whole size.
+    /// The size in bytes; for an array, the size of the whole array.
     pub size: u32,
-    /// An array of elements of the type, perhaps of one.
+    /// An array of elements of the type, even if it has only one.
     pub is_array: bool,
     /// Bytes, a power of two.
     pub align: u32,
     /// Bytes from the start of the parameter block.
     pub offset: u32,
-    /// `.reg` parameters of functions are registers of the body; those of a vector are consecutive, and this is the first.
+    /// The register of the body for a `.reg` parameter of a function. A vector has consecutive registers; this is the
+    /// first.
     pub reg: Option<RegId>,
-    /// What it points to, where that is said.
+    /// The memory that it points to, if `.ptr` states it.
     pub pointer: Option<Pointer>,
 }
 
 impl Param {
-    /// It is a texture, a sampler or a surface, which the driver binds. It takes no bytes of the parameters.
+    /// Whether it is a texture, sampler or surface, which the driver binds. It takes no bytes of the parameter block.
     pub fn is_opaque(&self) -> bool {
         self.ty.kind() == TypeKind::Opaque
     }
 
-    /// The registers of the body that it is, if it is a `.reg` parameter.
+    /// The registers of the body for a `.reg` parameter.
     pub fn registers(&self) -> impl Iterator<Item = RegId> + use<> {
         let lanes = if self.ty == ScalarType::Pred { 1 } else { self.size / self.ty.bytes().max(1) };
         self.reg.into_iter().flat_map(move |first| (0..lanes).map(move |lane| RegId(first.0 + lane)))
     }
 }
 
-/// `.ptr`: what a parameter points to.
+/// `.ptr`: the memory that a parameter points to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pointer {
-    /// None: generic.
+    /// `None` for a generic pointer.
     pub space: Option<Space>,
     /// Bytes, a power of two.
     pub align: u32,
@@ -195,13 +198,13 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// It is a texture, a sampler or a surface, which the driver binds.
+    /// Whether it is a texture, sampler or surface, which the driver binds.
     pub fn is_opaque(&self) -> bool {
         self.ty.kind() == TypeKind::Opaque
     }
 }
 
-/// The initial bytes of a variable and the addresses to patch into them.
+/// The initial bytes of a variable and the addresses that are written into them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Init {
     /// At most `Variable::size` bytes; the rest is zero.
@@ -231,29 +234,30 @@ pub struct Function {
     pub linkage: Linkage,
     pub params: Vec<Param>,
     pub returns: Vec<Param>,
-    /// Virtual registers of the body; scopes and ranges (`%r<5>`) are already resolved to single registers.
+    /// Virtual registers of the body. Scopes and ranges (`%r<5>`) are already resolved to single registers.
     pub regs: Vec<Register>,
-    /// Variables declared in the body (`.shared`, `.local`, call `.param`s). [`Symbol::Local`] indexes it.
+    /// Variables declared in the body (`.shared`, `.local`, `.param` of calls), indexed by [`Symbol::Local`].
     pub locals: Vec<Variable>,
     /// Labels; `Stmt::Label` defines each exactly once.
     pub labels: u32,
     /// `.branchtargets` lists, indexed by [`Operand::Targets`].
     pub targets: Vec<Vec<LabelId>>,
     pub body: Vec<Stmt>,
-    /// Loops that stay as they are.
+    /// Loops that must not be unrolled.
     pub nounroll: Nounroll,
-    /// What operands of video instructions take of their registers, in the order of statements and operands.
+    /// The parts of registers that operands of video instructions select, in the order of statements and operands.
     pub parts: Vec<Part>,
     pub launch: Launch,
     pub preserved: Preserved,
 }
 
-/// Where `.pragma "nounroll"` appears.
+/// The positions of `.pragma "nounroll"`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Nounroll {
-    /// Before the body: it is about all loops.
+    /// The pragma precedes the body, so it applies to all loops.
     pub everywhere: bool,
-    /// In the body, about the loop that begins there: the number of statements before it, in ascending order.
+    /// Pragmas in the body, each for the loop that begins there: the number of statements before it, in ascending
+    /// order.
     pub before: Vec<u32>,
 }
 
@@ -267,14 +271,15 @@ pub struct Part {
     pub selector: Option<Selector>,
 }
 
-/// Lanes of a register, or of two that are numbered through: `.b2` is one byte, `.h32` are two halves.
+/// Lanes of one register, or of two registers whose lanes are numbered consecutively: `.b2` is one byte, `.h32` are two
+/// halves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Selector {
-    /// 8 or 16.
+    /// The size of a lane in bits: 8 or 16.
     pub bits: u8,
-    /// How many lanes are named.
+    /// The number of selected lanes.
     pub count: u8,
-    /// As written, the highest place first.
+    /// The lanes as written, the highest position first.
     pub lanes: [u8; 4],
 }
 
@@ -306,7 +311,8 @@ pub struct Launch {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Register {
     pub ty: ScalarType,
-    /// The number of the module-scope register that it is: a thread has one of that number, in whatever function.
+    /// The number of the module-scope register, if it is one. All functions that a thread executes share the register
+    /// with that number.
     pub shared: Option<u32>,
 }
 
@@ -321,7 +327,7 @@ pub enum Stmt {
     Instr(Instr),
 }
 
-/// New numbers for what the statements of a function name, where they become part of another one.
+/// New numbers for the entities that statements name, used when the statements become part of another function.
 pub trait Renumber {
     fn reg(&self, reg: RegId) -> RegId;
     fn symbol(&self, symbol: Symbol) -> Symbol;
@@ -368,11 +374,11 @@ pub struct Instr {
     pub src: SrcId,
     pub opcode: Opcode,
     pub guard: Option<Guard>,
-    /// As written, destinations first. `shfl.sync.idx.b32 %r|%p, …` has `Operand::Pair` at 0.
+    /// The operands as written, destinations first. In `shfl.sync.idx.b32 %r|%p, …`, operand 0 is `Operand::Pair`.
     pub operands: Operands,
 }
 
-/// Few instructions have more than four, and programs have many instructions.
+/// Programs have many instructions, few of which have more than four operands.
 pub type Operands = SmallVec<[Operand; 4]>;
 
 /// `@%p` or `@!%p`.
@@ -391,12 +397,12 @@ pub enum Operand {
     Sum(RegId, i64),
     /// An integer constant, sign-extended to 64 bits.
     Int(i64),
-    /// A float constant as the bits of an f64 (`0d`, decimal) — or of an f32 where written `0f`.
+    /// A floating-point constant: the bits of an f64 (`0d`, decimal), or of an f32 if written as `0f`.
     F64(u64),
     F32(u32),
     /// `[base+offset]`.
     Address(Address),
-    /// A variable's or a function's address, plus bytes: `mov.u64 %rd1, table+8`.
+    /// The address of a variable or function, plus bytes: `mov.u64 %rd1, table+8`.
     Symbol(Symbol, i64),
     Special(SpecialReg),
     Label(LabelId),
@@ -424,11 +430,11 @@ pub struct Address {
 pub enum AddressBase {
     Reg(RegId),
     Symbol(Symbol),
-    /// A literal address; the offset holds it.
+    /// A constant address, which is the offset.
     Absolute,
 }
 
-/// A named thing with an address.
+/// A named entity with an address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Symbol {
     /// Index into [`Env::variables`].

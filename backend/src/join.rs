@@ -1,9 +1,10 @@
-//! A kernel and the functions that it may call as one piece of code, as ptxas has them in a kernel's section.
+//! Combines a kernel and the functions that it may call into one piece of code, as in a kernel's section of ptxas.
 //!
-//! Functions are compiled one by one and know of each other the declarations, and at most what they overwrite. Here each kernel gets its copies of
-//! those it reaches, one after the other, and what they have of each other is filled in: targets of calls, where to
-//! return to, places of shared variables, and what stands for the address of a function. That is its offset in the
-//! kernel's constant bank 2, where the kernel has the function's start: so the number is the same in all kernels.
+//! Functions are compiled one by one, and know only the declarations of other functions and, at most, the registers
+//! that these overwrite. Here each kernel gets a copy of each function that it reaches, one after the other. Then the
+//! references between them are filled in: targets of calls, return addresses, addresses of shared variables, and the
+//! numbers that represent addresses of functions. Such a number is an offset in the kernel's constant bank 2, which
+//! contains the start of the function there. So the number is the same in all kernels.
 
 use crate::assemble::{CodeLink, JumpTable, LinkTo};
 use crate::input::{Env, Linkage, SrcId, Symbol, Variable};
@@ -16,22 +17,24 @@ use sass::{Field, Sm};
 
 /// Bytes of an instruction.
 const WORD: u64 = 16;
-/// Bytes of what stands for a function in bank 2. The first one is not used for a function.
+/// The size of a function's entry in bank 2. The first entry is not used.
 const ENTRY: u32 = 8;
-/// What an instruction can name the start of.
+/// The largest offset in the bank that an instruction can encode, plus one.
 const MOST_CONSTANTS: u32 = 1 << 15;
 
-/// A kernel with what it calls.
+/// A kernel with the functions that it calls.
 #[derive(Clone, Debug)]
 pub struct Joined {
-    /// The kernel, its code followed by that of the functions, its resources those of all. Its links are those that
-    /// the driver fills in, or that the code has right as long as it begins its section.
+    /// The kernel, with its code followed by that of the functions, and with the resources of all of them. Its
+    /// remaining links are those that the driver fills in, and those that are already correct because the code begins
+    /// its section.
     pub kernel: CompiledFunction,
     /// The functions, in the order of their code.
     pub parts: Vec<Part>,
-    /// The kernel's constant bank 2: functions whose addresses are taken, then lists of targets of indirect branches.
+    /// The kernel's constant bank 2: the starts of functions whose addresses are taken, then the target lists of
+    /// indirect branches.
     pub constants: Vec<u8>,
-    /// Functions of the module, and the numbers that stand for their addresses.
+    /// Functions of the module, and the numbers that represent their addresses.
     pub addresses: Vec<(u32, u32)>,
 }
 
@@ -40,7 +43,7 @@ pub struct Joined {
 pub struct Part {
     pub name: String,
     pub linkage: Linkage,
-    /// In bytes from the start of the code.
+    /// The offset in bytes from the start of the code.
     pub start: u64,
     pub bytes: u64,
     pub frame_bytes: u32,
@@ -51,12 +54,12 @@ pub struct Program<'a> {
     env: &'a Env,
     /// By their index in [`Env::functions`].
     functions: FxHashMap<u32, LinkFunction<'a>>,
-    /// Those whose address is taken, in the order of the module.
+    /// The functions whose addresses are taken, in the order of the module.
     taken: Vec<u32>,
 }
 
 impl<'a> Program<'a> {
-    /// `aliases`: second names of functions, and what they stand for.
+    /// `aliases`: aliases of functions, each with the function that it names.
     pub fn new(env: &'a Env, all: &[LinkFunction<'a>], aliases: &[(String, String)]) -> Program<'a> {
         let by_name: FxHashMap<&str, LinkFunction<'a>> =
             all.iter().filter(|f| !f.input.entry).map(|f| (f.input.name.as_str(), *f)).collect();
@@ -83,18 +86,18 @@ impl<'a> Program<'a> {
         Program { env, functions, taken }
     }
 
-    /// The name of the function with code that an alias stands for.
+    /// The name of the function with code that an alias names.
     pub fn stands_for(&self, function: u32) -> Option<&'a str> {
         self.functions.get(&function).map(|f| f.input.name.as_str())
     }
 
-    /// What stands for the address of a function.
+    /// The number that represents the address of a function.
     pub fn address(&self, function: u32) -> Option<u32> {
         let place = self.taken.binary_search(&function).ok()?;
         Some((place as u32 + 1) * ENTRY)
     }
 
-    /// Of the functions' part of a kernel's constants.
+    /// The size of the functions' part of a kernel's constants.
     fn bank_bytes(&self) -> u32 {
         (self.taken.len() as u32 + 1) * ENTRY
     }
@@ -117,7 +120,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Puts a kernel and what it calls together.
+    /// Combines a kernel and the functions that it calls.
     ///
     /// # Errors
     /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
@@ -160,7 +163,7 @@ impl<'a> Program<'a> {
         if end > MOST_CONSTANTS {
             return Err(CodegenError::Limit {
                 at: SrcId(0),
-                what: format!("its lists of branch targets and functions exceed {MOST_CONSTANTS} bytes"),
+                what: format!("lists of branch targets and functions of more than {MOST_CONSTANTS} bytes"),
             });
         }
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
@@ -170,13 +173,14 @@ impl<'a> Program<'a> {
     }
 }
 
-/// It has nothing of other functions. A kernel begins its section, so what counts from there is in its code.
+/// Whether the kernel refers to no other function. A kernel begins its section, so offsets from the section's start are
+/// already correct.
 fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
     let own = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::EntrySize(_));
     kernel.links.iter().all(own) && !takes_addresses(sm, kernel)
 }
 
-/// It calls functions by their addresses, or uses one as a number.
+/// Whether the code calls functions through their addresses, or uses an address of a function as a number.
 fn takes_addresses(sm: Sm, code: &CompiledFunction) -> bool {
     code.links.iter().any(|link| match link.to {
         LinkTo::Symbol(Link { symbol: Symbol::Function(_), .. }) => true,
@@ -188,24 +192,24 @@ fn takes_addresses(sm: Sm, code: &CompiledFunction) -> bool {
     })
 }
 
-/// The kernel or a function in its code.
+/// The kernel, or a function in its code.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
-    /// In [`Env::functions`]; none for the kernel.
+    /// The index in [`Env::functions`]; `None` for the kernel.
     index: Option<u32>,
     function: LinkFunction<'a>,
-    /// In instructions.
+    /// The index of its first instruction.
     start: usize,
-    /// Where its lists of targets start in the kernel's constants.
+    /// The offset of its target lists in the kernel's constants.
     tables: u32,
 }
 
-/// A texture, a sampler or a surface.
+/// Whether a symbol is a texture, sampler or surface.
 fn is_handle(env: &Env, piece: &Piece<'_>, symbol: Symbol) -> bool {
     layout::opaque(env, piece.function.input, symbol).is_some()
 }
 
-/// The words of the handles that a kernel or its functions use, the kernel's own first.
+/// The handle words that a kernel or its functions use, the kernel's own first.
 fn handle_words(env: &Env, pieces: &[Piece<'_>]) -> HandleWords {
     let mut handles = pieces[0].function.code.attributes.handles.clone();
     for piece in pieces {
@@ -223,7 +227,7 @@ fn handle_words(env: &Env, pieces: &[Piece<'_>]) -> HandleWords {
 
 /// The shared variables of all functions of a kernel.
 struct Shared {
-    /// Variables of the module, and those of a piece.
+    /// The offsets of the module's variables, and of the variables of a piece.
     starts: FxHashMap<(Option<usize>, u32), u32>,
     static_bytes: u64,
 }
@@ -239,7 +243,7 @@ impl Shared {
                 _ => None,
             }));
         }
-        // The functions' own first.
+        // The variables of functions come first.
         keys.sort_unstable_by_key(|&(at, i)| (at.unwrap_or(usize::MAX), i));
         keys.dedup();
         let variable = |&(at, i): &(Option<usize>, u32)| -> Option<&Variable> {
@@ -261,7 +265,7 @@ struct Whole<'p, 'a> {
     shared: Shared,
     handles: HandleWords,
     pieces: Vec<Piece<'a>>,
-    /// The piece of each function.
+    /// The index of the piece of each function.
     places: FxHashMap<u32, usize>,
 }
 
@@ -318,7 +322,7 @@ impl Whole<'_, '_> {
         }
         kernel.attributes.handles = self.handles.clone();
         kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
-        // A kernel that calls nothing has placed its variables itself.
+        // A kernel without calls has already placed its variables.
         let places_nothing = |link: &CodeLink| {
             matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_) | LinkTo::EntrySize(_))
         };
@@ -350,13 +354,13 @@ impl Whole<'_, '_> {
         Some(self.pieces[place].start as u64 * WORD)
     }
 
-    /// Where the functions whose addresses are taken start; the first entry is not a function.
+    /// The starts of the functions whose addresses are taken; the first entry is not a function.
     fn functions_bank(&self) -> Vec<u8> {
         let starts = self.program.taken.iter().map(|&i| self.start(i).unwrap_or(0));
         std::iter::once(1).chain(starts).flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Fills in one instruction of a piece, the last in the code.
+    /// Fills in one instruction of a piece; the piece is the last in the code.
     fn fill(&self, piece: usize, link: &CodeLink, code: &mut [u128]) -> Result<(), CodegenError> {
         let base = self.pieces[piece].start as u64;
         let at = base + u64::from(link.at);
@@ -398,8 +402,8 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// The most stack that a piece takes with its calls. What calls itself counts as nothing, and what it calls with it,
-    /// as in ptxas: nothing tells how often it does.
+    /// The maximum stack size of a piece with its calls. As with ptxas, recursive functions and the functions that they
+    /// call do not contribute, because the depth of the recursion is unknown.
     fn stack_bytes(&self, piece: usize, known: &mut Vec<Option<u32>>) -> u32 {
         if let Some(bytes) = known[piece] {
             return bytes;

@@ -1,7 +1,7 @@
-//! The places of variables: shared memory of a function, constant bank 3 and the address slots of bank 4.
+//! The addresses of variables: shared memory of a function, constant bank 3, and the address slots of bank 4.
 //!
-//! Every offset is a function of the module environment and the one body, never of other bodies, so a
-//! function's code stays valid while its neighbours are edited.
+//! Every offset depends only on the module environment and the function's own body, never on other bodies. So a
+//! function's code stays valid while other functions change.
 
 use crate::driver::DriverFunction;
 use crate::input::{AddressBase, Env, Function, Linkage, Operand, Param, Stmt, Symbol, Variable};
@@ -10,11 +10,11 @@ use ptx_isa::{ScalarType, Space};
 
 /// The constant bank of `.const` variables.
 pub const CONST_BANK: u8 = 3;
-/// The constant bank of each kernel's own with what stands for the addresses of functions.
+/// The constant bank of each kernel that contains the numbers for addresses of functions.
 pub const FUNCTION_BANK: u8 = 2;
 /// The constant bank whose 8-byte slots hold the addresses of global variables and functions.
 pub const ADDRESS_BANK: u8 = 4;
-/// Bytes in a constant bank.
+/// The size of a constant bank in bytes.
 pub const BANK_BYTES: u64 = 0x10000;
 
 /// The variable a symbol names; `None` for parameters and functions.
@@ -26,17 +26,17 @@ pub fn variable<'a>(env: &'a Env, func: &'a Function, symbol: Symbol) -> Option<
     }
 }
 
-/// `u64::MAX` past the end of all memory.
+/// Rounds up; returns `u64::MAX` past the end of all memory.
 fn align_up(offset: u64, align: u32) -> u64 {
     offset.checked_next_multiple_of(u64::from(align.max(1))).unwrap_or(u64::MAX)
 }
 
-/// Is it shared memory whose size the launch gives?
+/// Whether a variable is shared memory whose size the launch determines.
 fn is_dynamic(v: &Variable) -> bool {
     v.space == Space::Shared && v.size == 0
 }
 
-/// The kind of handle that a module's variable or a kernel's parameter is, if it is one. These have no memory.
+/// The kind of handle of a module's variable or a kernel's parameter, if it is a handle. Handles have no memory.
 pub fn opaque(env: &Env, func: &Function, symbol: Symbol) -> Option<ScalarType> {
     match symbol {
         Symbol::Global(i) => env.variables.get(i as usize).and_then(opaque_kind),
@@ -81,7 +81,7 @@ impl HandleWords {
         self.start.saturating_add(4 * self.words.len() as u32)
     }
 
-    /// How many indices of textures, of surfaces and of samplers there are.
+    /// The number of indices of textures, of surfaces and of samplers.
     pub fn counts(&self, env: &Env, func: &Function) -> [u32; 3] {
         let mut counts = [0; 3];
         for word in &self.words {
@@ -100,7 +100,7 @@ impl HandleWords {
         counts
     }
 
-    /// The offset for each variable's index; two variables may share a word.
+    /// The offset of each variable's index. Two variables may share a word.
     pub fn places(&self) -> impl Iterator<Item = (u32, Symbol)> + '_ {
         (self.start..).step_by(4).zip(&self.words).flat_map(|(at, word)| {
             let named = match *word {
@@ -112,7 +112,7 @@ impl HandleWords {
     }
 }
 
-/// Lays the words out after the parameters.
+/// Places the words after the parameters.
 pub fn handle_words(env: &Env, func: &Function, target: &Target) -> HandleWords {
     let mut words = Vec::new();
     let mut add = |word| {
@@ -165,15 +165,15 @@ fn name_handles(
 /// The shared memory of one kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SharedLayout {
-    /// Static bytes, without the target's reserved part at the start.
+    /// The number of static bytes, without the target's reserved part at the start.
     pub static_bytes: u64,
     globals: Vec<Option<u32>>,
     locals: Vec<Option<u32>>,
 }
 
 impl SharedLayout {
-    /// Lays out the body's own shared variables, and after them the module's, that `uses` names; dynamic ones all
-    /// start where the static ones end.
+    /// Places the function's own shared variables, and after them the module's variables that `uses` names. All dynamic
+    /// variables start at the end of the static ones.
     pub fn new(env: &Env, func: &Function, target: &Target, uses: impl Fn(Symbol) -> bool) -> SharedLayout {
         let place = |symbol: Symbol, v: &Variable| v.space == Space::Shared && uses(symbol);
         let symbols = (0..func.locals.len() as u32)
@@ -204,7 +204,7 @@ impl SharedLayout {
         *slot = Some(offset);
     }
 
-    /// Byte offset in the block's window, the target's base included.
+    /// The byte offset in the block's window, including the target's base.
     pub fn offset(&self, symbol: Symbol) -> Option<u32> {
         match symbol {
             Symbol::Global(i) => self.globals.get(i as usize).copied().flatten(),
@@ -214,8 +214,9 @@ impl SharedLayout {
     }
 }
 
-/// Where shared variables lie in the block's window, the target's base included, and the bytes of the static ones.
-/// Dynamic ones all start where the static ones end, and in a module that has one every kernel leaves room for it there.
+/// The offsets of shared variables in the block's window, including the target's base, and the number of static bytes.
+/// All dynamic variables start at the end of the static ones. If a module has a dynamic variable, every kernel leaves
+/// room for its alignment.
 pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec<u32>, u64) {
     let mut end = 0;
     let mut starts = vec![0; variables.len()];
@@ -225,7 +226,8 @@ pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec
     }
     let dynamic = variables.iter().copied().chain(&env.variables).filter(|v| is_dynamic(v));
     if let Some(align) = dynamic.map(|v| v.align).max() {
-        // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
+        // Dynamic bytes follow the static ones, so the end of the static ones has the largest alignment of a dynamic
+        // array.
         end = align_up(end, align.max(16));
     }
     let place = |(start, v): (u64, &&Variable)| {
@@ -237,15 +239,15 @@ pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec
 
 /// The `.local` variables of a function, at the bottom of its frame.
 pub struct LocalLayout {
-    /// From the bottom, parallel to the function's variables.
+    /// The offset of each of the function's variables from the bottom of the frame.
     pub offsets: Vec<Option<u32>>,
-    /// Bytes, in whole words.
+    /// The size in bytes, a multiple of a word.
     pub size: u64,
-    /// Bytes: 8 and every variable's alignment divide it. Zero without variables.
+    /// The alignment in bytes: a multiple of 8 and of every variable's alignment. Zero without variables.
     pub align: u32,
 }
 
-/// Lays out the `.local` ones of a function's variables.
+/// Places the `.local` variables of a function.
 pub fn local_layout(variables: &[Variable]) -> LocalLayout {
     let (mut size, mut align) = (0, 8);
     let offsets = variables
@@ -262,7 +264,8 @@ pub fn local_layout(variables: &[Variable]) -> LocalLayout {
     LocalLayout { offsets, size: align_up(size, 4), align: if size > 0 { align } else { 0 } }
 }
 
-/// Byte offset of a module-scope `.const` variable in bank 3; `None` if it is none, or past the bank's end.
+/// The byte offset of a module-scope `.const` variable in bank 3; `None` if it is not one, or if it is past the bank's
+/// end.
 pub fn const_offset(env: &Env, symbol: Symbol) -> Option<u16> {
     let Symbol::Global(wanted) = symbol else { return None };
     let (offset, _) = const_layout(env).find(|(_, i)| *i == wanted)?;
@@ -283,20 +286,20 @@ pub fn const_layout(env: &Env) -> impl Iterator<Item = (u64, u32)> {
         })
 }
 
-/// Bytes of the `.const` variables that this module defines.
+/// The number of bytes of the `.const` variables that this module defines.
 pub fn const_bytes(env: &Env) -> u64 {
     let end = |(start, i): (u64, u32)| start.saturating_add(env.variables[i as usize].size);
     const_layout(env).map(end).last().unwrap_or(0)
 }
 
-/// What may have a slot with its address in bank 4.
+/// An entity that may have a slot with its address in bank 4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Slot {
     /// Index into [`Env::variables`].
     Global(u32),
     /// Index into [`Env::functions`].
     Function(u32),
-    /// A function of the driver that no module declares.
+    /// A driver function that no module declares.
     Driver(DriverFunction),
 }
 
@@ -306,8 +309,8 @@ pub fn address_slot(env: &Env, slot: Slot) -> Option<u16> {
     u16::try_from(8 * index).ok()
 }
 
-/// What may have slots, in their order: what a file has in any case comes first. Of functions their number alone counts,
-/// since a function is compiled without knowing those that it does not mention.
+/// All slots in their order. Slots that every file has come first. A function's slot depends only on its number,
+/// because a function is compiled without knowing functions that it does not mention.
 fn slots(env: &Env) -> impl Iterator<Item = Slot> {
     let variables = |global: bool| {
         let is = move |v: &Variable| {

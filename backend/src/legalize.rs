@@ -1,9 +1,9 @@
-//! Makes every operand encodable.
+//! Legalization: makes every operand encodable.
 //!
-//! Before: operands are what they mean; an immediate or a constant may be in any register slot. After: at most
-//! one operand of an instruction is something else than a register, in a slot that has such a form; the
-//! others are in registers. What a uniform register holds in a loop is loaded before it; general registers are loaded in
-//! the block, since one that lives through a loop costs more than a move. Operands are exchanged first where the operation
+//! Before: an immediate or a constant may be in any register slot. After: at most one operand of an instruction is not
+//! a register, and it is in a slot that has such a form; all others are in registers. A constant in a uniform register
+//! is loaded before the loop that uses it. A constant in a general register is loaded in the block that uses it,
+//! because a register that is live through a loop costs more than a move. Operands are exchanged first if the operation
 //! allows it.
 
 use crate::CodegenError;
@@ -21,7 +21,8 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Uniform registers that constants may take in a function. One that lives long has its register for the whole function.
+/// The number of uniform registers that constants may take in a function. A long-lived uniform value keeps its register
+/// for the whole function.
 const UNIFORM_CONSTANTS: u32 = 40;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -60,10 +61,10 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// A value that is loaded, and into how many registers of which file.
+/// A value to load, the number of registers, and their file.
 type Key = (SrcKind, u8, File);
 
-/// By edge: a block's phis that take a constant along it, and which argument that is.
+/// For each edge: the phis of the target block that take a constant along the edge, and the index of that argument.
 type PhiConstants = FxHashMap<(BlockId, BlockId), Vec<(usize, usize)>>;
 
 fn phi_constants(func: &Function, cfg: &Cfg) -> PhiConstants {
@@ -84,22 +85,22 @@ fn phi_constants(func: &Function, cfg: &Cfg) -> PhiConstants {
 }
 
 struct Legalizer {
-    /// Arithmetic reads constant banks.
+    /// Arithmetic can read constant banks.
     constant_operands: bool,
-    /// Those that are yet to be loaded.
+    /// The constants of phis that have not been loaded yet.
     phi_constants: PhiConstants,
-    /// A mask of some threads, and not all, can be an immediate.
+    /// A mask of some threads, but not all, can be an immediate.
     mask_operands: bool,
     /// See [`Target::predicate_votes`].
     predicate_votes: bool,
     sm: sass::Sm,
-    /// Uniform registers that constants may still take.
+    /// The number of uniform registers that constants may still take.
     uniform: u32,
-    /// Indexed by block: where constants of loops are loaded. See [`Loops::homes`].
+    /// For each block, the block before its loops in which constants are loaded. See [`crate::ori::loops::Loops::homes`].
     homes: Vec<Option<BlockId>>,
-    /// Loaded in this block already.
+    /// Constants that have been loaded in this block.
     in_block: FxHashMap<Key, Value>,
-    /// Loaded at the end of a block, before the loops after it.
+    /// Constants that have been loaded at the end of a block, before the loops after it.
     before_loops: FxHashMap<(BlockId, Key), Value>,
     block: BlockId,
     out: Vec<Inst>,
@@ -124,7 +125,7 @@ impl Legalizer {
         func.block_mut(b).insts = std::mem::take(&mut self.out);
     }
 
-    /// A copy does not read constants either: what phis take from here is loaded here.
+    /// Loads the constants that phis take from this block, because copies cannot read constants either.
     fn constants_of_phis(&mut self, func: &mut Function, b: BlockId) {
         let at = func.block(b).term_src;
         for next in func.block(b).term.successors() {
@@ -137,7 +138,7 @@ impl Legalizer {
         }
     }
 
-    /// Nor does the copy of what a guarded instruction may leave as it is.
+    /// Loads the constants that guarded instructions keep as old values, because copies cannot read constants.
     fn constants_of_old(&mut self, func: &mut Function, inst: &mut Inst) {
         for i in 0..inst.old.len() {
             let old = inst.old[i];
@@ -151,20 +152,21 @@ impl Legalizer {
         if inst.srcs.iter().any(|src| src.kind == SrcKind::Undef) && !matches!(inst.op, Op::Pack | Op::Copy) {
             let sig = signature(&inst.op);
             for (i, src) in inst.srcs.iter_mut().enumerate() {
-                // An operand that may be missing is not zero.
+                // A missing optional operand is not zero.
                 let may_miss = sig.srcs.get(i).is_some_and(|slot| matches!(slot.at, At::Extra));
                 if src.kind == SrcKind::Undef && !may_miss {
                     *src = Src::ZERO;
                 }
             }
         }
-        // The only coordinate of a surface must be in a register of its own.
+        // The only coordinate of a surface must be in a register other than RZ.
         let is_surface =
             matches!(inst.op, Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. });
         if is_surface && inst.srcs.first() == Some(&Src::ZERO) {
             inst.srcs[0] = self.load_once(func, Src::ZERO, (1, File::R), inst.src);
         }
-        // So must the address of an atomic operation with a result, as nvdisasm 13.0 accepts the words for sm_80 to sm_89.
+        // So must the address of an atomic operation with a result: this is how nvdisasm 13.0 decodes the words for
+        // sm_80 to sm_89.
         if matches!(inst.op, Op::Atom { .. } | Op::AtomCas { .. }) && inst.srcs.first() == Some(&Src::ZERO) {
             inst.srcs[0] = self.load_once(func, Src::ZERO, (2, File::R), inst.src);
         }
@@ -205,7 +207,7 @@ impl Legalizer {
             }
             let width = match slot.width {
                 Width::Exactly(n) => n,
-                // Constants as addresses are 64-bit pointers.
+                // A constant that is an address is a 64-bit pointer.
                 Width::OneOrTwo if matches!(src.kind, SrcKind::Const(_)) => 2,
                 Width::OneOrTwo | Width::Any => 1,
             };
@@ -217,7 +219,8 @@ impl Legalizer {
         }
     }
 
-    /// One of the first two terms of a sum must be plain. The first and the third of three are registers.
+    /// Makes the terms of a sum legal. One of the first two terms must have no modifier. The first and the third of
+    /// three terms are registers.
     fn terms(&mut self, func: &mut Function, sum: &mut Inst) {
         let is_plain = |src: &Src| src.mods == SrcMods::NONE;
         if is_plain(&sum.srcs[0]) || is_plain(&sum.srcs[1]) {
@@ -229,7 +232,7 @@ impl Legalizer {
                 return;
             }
         }
-        // The first term of LEA is shifted, so its negation is too.
+        // `LEA` shifts its first term, including the negation.
         let term = sum.srcs[0];
         let result = func.new_value(File::R, 1);
         let dst = [Dst::Value(result)];
@@ -240,7 +243,7 @@ impl Legalizer {
                 &[Src::new(term.kind), Src::ZERO, Src::ZERO],
                 sum.src,
             ),
-            // The negation of zero carries in a sum and not by itself. No phase makes such a sum.
+            // The negation of zero sets the carry in a sum, but not by itself. No phase creates such a sum.
             _ if sum.dsts[1..].iter().any(|dst| *dst != Dst::Sink) => return,
             _ => Inst::new(Op::Iadd3 { x: false }, &dst, &[term, Src::ZERO, Src::ZERO], sum.src),
         };
@@ -248,7 +251,7 @@ impl Legalizer {
         sum.srcs[0] = result.into();
     }
 
-    /// A barrier and a number of threads that are both in registers are put into one.
+    /// Packs a barrier and a number of threads into one register if both are in registers.
     fn barrier(&mut self, func: &mut Function, inst: &mut Inst) {
         let [number, threads, ..] = inst.srcs[..] else { return };
         if [number, threads].iter().any(|src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Zero)) {
@@ -265,7 +268,8 @@ impl Legalizer {
         inst.srcs[..2].fill(both.into());
     }
 
-    /// A vote with a predicate as result, and whether all threads have one value, by comparing masks of threads.
+    /// Replaces votes with a predicate result, and tests whether all threads have one value, by comparisons of thread
+    /// masks.
     fn compare_votes(&mut self, func: &mut Function, inst: &mut Inst) {
         const ANY: Op = Op::Vote { mode: VoteMode::Any };
         let compare = |cmp: ICmp, bool_: Bool| Op::Isetp { cmp, sign: Sign::U32, bool_, ex: false };
@@ -304,7 +308,7 @@ impl Legalizer {
         }
     }
 
-    /// The mask that a warp operation gives, under the guard of an instruction.
+    /// The mask that a warp operation returns, computed under the guard of an instruction.
     fn threads(&mut self, func: &mut Function, inst: &Inst, op: Op, src: Src) -> Src {
         let v = func.new_value(File::R, 1);
         let mut made = Inst::new(op, &[Dst::Value(v)], &[src], inst.src);
@@ -324,7 +328,7 @@ impl Legalizer {
         v.into()
     }
 
-    /// Operands that do not compete for the one slot: bits of other fields.
+    /// Whether an operand does not compete for the single non-register slot, because it is encoded in other fields.
     fn always_fits(&self, func: &Function, op: &Op, slot: &SrcSlot, src: &Src) -> bool {
         let own_field = memory::memory(op).is_some()
             || facts(op).uniform
@@ -333,14 +337,15 @@ impl Legalizer {
         own_field && fits(func, slot, src)
     }
 
-    /// Index of the operand that stays what it is.
+    /// The index of the operand that stays as it is.
     fn kept(&self, func: &Function, inst: &Inst, slots: &[SrcSlot]) -> Option<usize> {
         let fitting = inst.srcs.iter().zip(slots).enumerate().filter(|(_, (src, slot))| {
             is_special(func, src)
                 && fits(func, slot, src)
                 && (self.constant_operands || !matches!(src.kind, SrcKind::Const(_)))
         });
-        // Pairs cost two loads; a constant or uniform one; a short immediate is likely to be loaded already.
+        // A pair costs two loads. A constant or a uniform register costs one. A short immediate has probably been
+        // loaded already.
         fitting
             .max_by_key(|(i, (src, slot))| {
                 let wide = slot.width == Width::Exactly(2);
@@ -351,7 +356,7 @@ impl Legalizer {
             .map(|(i, _)| i)
     }
 
-    /// Loads a constant into a uniform register, which the instruction then reads in its place. Returns the index of the
+    /// Loads a constant into a uniform register, which replaces it in the instruction. Returns the index of the
     /// operand.
     fn uniform_constant(&mut self, func: &mut Function, inst: &mut Inst, slots: &[SrcSlot]) -> Option<usize> {
         let constants = inst.srcs.iter().zip(slots).enumerate().filter_map(|(i, (src, slot))| {
@@ -370,7 +375,7 @@ impl Legalizer {
         Some(i)
     }
 
-    /// `src`, which carries no modifiers, in `width` registers.
+    /// Loads `src`, which has no modifiers, into `width` registers.
     fn register(&mut self, func: &mut Function, src: Src, width: u8, at: SrcId) -> Src {
         if !is_special(func, &src) {
             return src;
@@ -378,7 +383,7 @@ impl Legalizer {
         self.load_once(func, src, (width, File::R), at)
     }
 
-    /// The bits and their sign as a pair.
+    /// Loads the bits and their sign as a pair.
     fn load_extended(&mut self, func: &mut Function, bits: u32, at: SrcId) -> Src {
         let v = func.new_value(File::R, 2);
         let halves = [Src::imm(bits), Src::imm(sign_bits(bits))];
@@ -386,7 +391,8 @@ impl Legalizer {
         v.into()
     }
 
-    /// `src` in so many registers of a file, loaded here or before the outermost loop, if it is not there yet.
+    /// Returns `src` in `width` registers of a file. If it is not there yet, it is loaded here or before the outermost
+    /// loop.
     fn load_once(&mut self, func: &mut Function, src: Src, (width, file): (u8, File), at: SrcId) -> Src {
         let key = (src.kind, width, file);
         if let Some(v) = self.in_block.get(&key) {
@@ -446,7 +452,7 @@ impl Legalizer {
         v
     }
 
-    /// Where constants are loaded by an instruction of their own, a pair of them is loaded by one.
+    /// On targets that load constants with an instruction, loads a pair of constants with one instruction.
     fn constants_of_pack(&mut self, func: &mut Function, inst: &mut Inst) {
         if let [a, b] = inst.srcs[..]
             && inst.op == Op::Pack
@@ -471,7 +477,7 @@ impl Legalizer {
     }
 }
 
-/// Another operation that gives the `i`-th result of an instruction, under its guard.
+/// An operation that computes the `i`-th result of an instruction in another way, under its guard.
 fn result(inst: &Inst, i: usize, op: Op, srcs: &[Src]) -> Inst {
     let mut made = Inst::new(op, &[inst.dsts[i]], srcs, inst.src);
     made.guard = inst.guard;
@@ -483,7 +489,7 @@ fn result(inst: &Inst, i: usize, op: Op, srcs: &[Src]) -> Inst {
     made
 }
 
-/// Not a register of the general or predicate file, nor zero.
+/// Whether an operand is neither a general register nor a predicate nor zero.
 fn is_special(func: &Function, src: &Src) -> bool {
     match src.kind {
         SrcKind::Imm(_) | SrcKind::Const(_) => true,
@@ -493,7 +499,7 @@ fn is_special(func: &Function, src: &Src) -> bool {
     }
 }
 
-/// The slot has a form for this operand. An immediate carries no modifiers.
+/// Whether the slot has a form for this operand. An immediate has no modifiers.
 fn fits(func: &Function, slot: &SrcSlot, src: &Src) -> bool {
     if slot.file == File::UR && !matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_)) {
         return true;
@@ -513,7 +519,7 @@ fn undefined_predicates(inst: &mut Inst) {
     if inst.srcs.iter().all(|src| src.kind != SrcKind::Zero) {
         return;
     }
-    // `Undef` has become zero: in a predicate slot that is the false predicate.
+    // `Undef` has become zero; in a predicate slot this is the false predicate.
     let sig = signature(&sig_of);
     for (slot, src) in sig.srcs.iter().zip(&mut inst.srcs) {
         if matches!(slot.file, File::P | File::UP) && src.kind == SrcKind::Zero {
@@ -522,7 +528,7 @@ fn undefined_predicates(inst: &mut Inst) {
     }
 }
 
-/// Brings an operand that is not a register into the slot that can take one.
+/// Exchanges operands to move a non-register operand to the slot that accepts one.
 pub(crate) fn exchange(func: &Function, inst: &mut Inst) {
     let special = |inst: &Inst, i: usize| inst.srcs.get(i).is_some_and(|src| is_special(func, src));
     match inst.op {
@@ -578,7 +584,7 @@ pub(crate) fn exchange(func: &Function, inst: &mut Inst) {
     }
 }
 
-/// The table of the function with source `i` (0 or 2) and source 1 exchanged.
+/// The truth table of the function after exchanging source `i` (0 or 2) and source 1.
 pub fn swap_lut(lut: u8, i: usize) -> u8 {
     let (x, y) = if i == 0 { (4, 2) } else { (1, 2) };
     (0..8u8).fold(0, |table, index| {
@@ -588,7 +594,7 @@ pub fn swap_lut(lut: u8, i: usize) -> u8 {
     })
 }
 
-/// `a cmp b` as `b cmp a`.
+/// The comparison `b cmp' a` that is equivalent to `a cmp b`.
 pub fn reversed(cmp: ICmp) -> ICmp {
     match cmp {
         ICmp::Lt => ICmp::Gt,

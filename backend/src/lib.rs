@@ -48,19 +48,19 @@ pub use switches::Switches;
 use input::SrcId;
 use std::fmt;
 
-/// What to compile for, and how.
+/// The target and the options of a compilation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
     pub sm: ptx_isa::Sm,
-    /// 0 to 3, as `ptxas -O`.
+    /// The optimization level, 0 to 3, as in `ptxas -O`.
     pub opt_level: u8,
     /// `--maxrregcount`: an upper bound on registers per thread.
     pub max_registers: Option<u32>,
     /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
     pub relocatable: bool,
-    /// `--device-debug`: the code comes with where PTX registers are in it.
+    /// `--device-debug`: the result states where PTX registers are.
     pub shows_registers: bool,
-    /// `--make-errors-visible-at-exit`: threads wait before they end until their accesses have reported what went wrong.
+    /// `--make-errors-visible-at-exit`: before threads end, they wait until their accesses have reported errors.
     pub errors_at_exit: bool,
     pub switches: Switches,
 }
@@ -100,7 +100,7 @@ impl CodegenError {
         Self::Internal { at, phase, what: what.into() }
     }
 
-    /// The error at another statement.
+    /// The error with its statement replaced.
     pub(crate) fn moved(mut self, to: impl Fn(SrcId) -> SrcId) -> Self {
         match &mut self {
             Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => {
@@ -132,15 +132,15 @@ impl std::error::Error for CodegenError {}
 /// Registers, memory and barriers of a compiled function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Resources {
-    /// As ptxas reports: highest register used, plus one, plus the two the hardware takes.
+    /// As ptxas reports it: the highest register used, plus one, plus two that the hardware takes.
     pub registers: u32,
     pub stack_bytes: u32,
     pub spill_store_bytes: u32,
     pub spill_load_bytes: u32,
-    /// Static shared memory.
+    /// The number of bytes of static shared memory.
     pub shared_bytes: u32,
     pub barriers: u32,
-    /// Bytes of constant bank 0: the base and the parameters.
+    /// The number of bytes of constant bank 0: the base and the parameters.
     pub const0_bytes: u32,
 }
 
@@ -151,34 +151,34 @@ pub struct CompiledFunction {
     pub entry: bool,
     /// 128-bit words, little endian in the section; padded to a multiple of 128 bytes.
     pub code: Box<[u128]>,
-    /// The statement of each instruction, parallel to `code`; `None` for padding.
+    /// The statement of each instruction of `code`; `None` for padding.
     pub lines: Box<[Option<SrcId>]>,
     pub copies: Copies,
-    /// Where functions are inlined: the same by the numbers of the function with all bodies in it.
+    /// If functions were inlined: the same, with the statement numbers of the function that contains all bodies.
     pub inlined: Option<Box<[Option<SrcId>]>>,
-    /// Whether each instruction loads or stores a spilled value, parallel to `code`.
+    /// Whether each instruction of `code` loads or stores a spilled value.
     pub spills: Box<[bool]>,
-    /// General registers live before each instruction, parallel to `code`.
+    /// The number of general registers that are live before each instruction of `code`.
     pub live_registers: Box<[u16]>,
-    /// Where PTX registers are, if that was asked for.
+    /// The locations of PTX registers, if requested.
     pub shown: Vec<shown::Location>,
     pub resources: Resources,
     pub attributes: Attributes,
-    /// What a call of it overwrites, if its callers have to know.
+    /// The registers that a call of the function overwrites, if its callers must know.
     pub known: Option<abi::Known>,
-    /// What is filled in when the function is linked into a kernel; see [`join`].
+    /// Instructions that are completed when the function is linked into a kernel; see [`join`].
     pub links: Vec<assemble::CodeLink>,
-    /// Targets of indirect branches, in the order of these.
+    /// The targets of indirect branches, in the order of the branches.
     pub tables: Vec<assemble::JumpTable>,
 }
 
-/// What unrolling copied, and which loads became part of others.
+/// The statements that unrolling copied, and the loads that were joined with others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Copies {
-    /// The copy of a statement that each instruction is of, parallel to the code.
+    /// The statement, or the copy of a statement, of each instruction of the code.
     pub lines: Box<[Option<SrcId>]>,
     pub unrolled: Vec<copies::Unrolled>,
-    /// Copies whose load another's instruction makes: the other, and this one.
+    /// Copies whose load another instruction executes: the statement of that instruction, and this copy.
     pub joined: Vec<(SrcId, SrcId)>,
 }
 
@@ -197,18 +197,18 @@ pub struct Attributes {
     pub reads_ctaid_z: bool,
     pub tensor: ori::ir::TensorUse,
     pub matrix: products::MatrixUse,
-    /// It reads where the shared memory is that the system keeps for itself.
+    /// The code reads the address of the shared memory that the system reserves.
     pub reads_reserved_shared: bool,
-    /// Those whose address the code reads from bank 4 (see [`layout::address_slot`]).
+    /// The symbols whose addresses the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<layout::Slot>,
-    /// The most registers per thread that the launch bounds and the options leave.
+    /// The maximum number of registers per thread that the launch bounds and the options allow.
     pub max_registers: u32,
-    /// Where the function has `setmaxnreg`: it changes the registers of a thread, or why it does not.
+    /// For a function with `setmaxnreg`: whether it changes the registers of a thread, or why it is ignored.
     pub changes_registers: Option<Result<(), Fixed>>,
-    /// Where each parameter of a kernel is, from the first byte of all.
+    /// The offset of each parameter of a kernel from the first parameter byte.
     pub params: Vec<u32>,
-    /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
+    /// The offset of each variable of the body from the start of the frame; `None` for variables elsewhere.
     pub locals: Vec<Option<u32>>,
-    /// Words of a kernel's constant bank for texture, sampler and surface variables.
+    /// The words of a kernel's constant bank for texture, sampler and surface variables.
     pub handles: layout::HandleWords,
 }

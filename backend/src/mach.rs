@@ -1,10 +1,10 @@
-//! Machine code between emission and encoding: blocks of [`sass::Inst`], targets still names of blocks.
+//! Machine code between emission and encoding: blocks of [`sass::Inst`] whose branch targets are still block names.
 //!
-//! Emission makes it from allocated Ori, the scheduler orders it and fills in the control fields, assembly
-//! lays it out and encodes it.
+//! Emission creates it from allocated Ori, the scheduler orders it and sets the control fields, and assembly lays it
+//! out and encodes it.
 //!
-//! Invariants: blocks are in layout order; an instruction that may leave its block is its last one; control
-//! falls from a block into the next one unless that last instruction always leaves.
+//! Invariants: blocks are in layout order. An instruction that may leave its block is the last one. Control falls
+//! through from a block to the next one, unless the last instruction always branches.
 
 use crate::abi::Preserved;
 use crate::driver::DriverFunction;
@@ -32,15 +32,15 @@ impl BlockId {
 #[derive(Clone, Debug)]
 pub struct Code {
     pub sm: Sm,
-    /// In layout order; the first is the entry.
+    /// The blocks in layout order; the first is the entry.
     pub blocks: Vec<Block>,
-    /// In the order of the branches that use them.
+    /// Target lists, in the order of the branches that use them.
     pub tables: Vec<Table>,
     pub facts: Facts,
     pub frame: Frame,
-    /// What the functions preserve that it calls.
+    /// The registers that the called functions preserve.
     pub called: Vec<Preserved>,
-    /// Where PTX registers get their values, if debuggers are to know.
+    /// The points where PTX registers get their values, if debug information is requested.
     pub shown: Vec<Mark>,
 }
 
@@ -54,56 +54,57 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub insts: Vec<MachInst>,
-    /// Where control may go next, including the following block where control falls through.
+    /// The blocks to which control may go next, including the following block if control falls through.
     pub successors: SmallVec<[BlockId; 2]>,
 }
 
 #[derive(Clone, Debug)]
 pub struct MachInst {
     pub inst: sass::Inst,
-    /// The statement that it came from; `None` for what the backend adds by itself.
+    /// The statement of the instruction; `None` for instructions that the backend adds.
     pub src: Option<SrcId>,
     /// The block that the instruction's target field will point to.
     pub target: Option<BlockId>,
-    /// What is known only when the kernel is linked.
+    /// A field that is filled in when the kernel is linked.
     pub link: Option<Link>,
     pub effect: Effect,
 }
 
-/// What an instruction has of the code that it is linked with.
+/// A field of an instruction that depends on the code that it is linked with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// Its target is the start of a function.
+    /// A branch or call whose target is the start of a function.
     Function(u32),
-    /// Its target is a function of the driver.
+    /// A call of a driver function.
     Driver(DriverFunction),
-    /// Its target counts from the start of the section.
+    /// A branch whose target is an offset from the start of the section.
     Start,
-    /// It moves the address of a block, counted from the start of the section.
+    /// A move of the offset of a block from the start of the section.
     Block(BlockId),
-    /// It moves a word of the address of a block.
+    /// A move of one word of the address of a block.
     Return { block: BlockId, high: bool },
-    /// It moves the distance from the instruction before it to a block.
+    /// A move of the distance from the preceding instruction to a block.
     Distance(BlockId),
-    /// It loads from a list of targets.
+    /// A load from a target list.
     Table(op::JumpTable),
-    /// It moves where a symbol lies, or what stands for a function's address.
+    /// A move of the address of a symbol, or of the number that represents a function's address.
     Symbol(op::Link),
-    /// It moves the bytes of an entry of a table of the driver.
+    /// A move of the size of an entry of a driver table.
     EntrySize(op::Descriptors),
 }
 
-/// What an instruction does besides reading and writing registers: what may not be reordered with what.
+/// The effect of an instruction besides reading and writing registers. It determines which instructions may be
+/// reordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Effect {
-    /// Registers only.
+    /// Reads and writes registers only.
     #[default]
     None,
     Memory(MemoryAccess),
-    /// Involves other threads of the warp; keeps its order among its like and among fences.
+    /// Involves other threads of the warp. Keeps its order relative to other such instructions and to fences.
     Convergent,
-    /// Orders memory, waits for others or reads a clock: nothing but pure computation crosses it, and
-    /// nothing at all where `pinned`.
+    /// Orders memory, waits for other threads or reads a clock. Only pure computation may move across it, and no
+    /// instruction at all if it is `pinned`.
     Fence {
         pinned: bool,
     },
@@ -111,8 +112,8 @@ pub enum Effect {
     Control,
 }
 
-/// For reading: blocks with their successors; of an instruction its statement, its text, and the control fields once
-/// they are set, as `sass dis --control` prints them. A target is the block that it will be.
+/// For reading: blocks with their successors. An instruction is printed with its statement, its text and, once set, its
+/// control fields, as by `sass dis --control`. A target is printed as the name of its block.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (b, block) in self.blocks.iter().enumerate() {
@@ -138,17 +139,17 @@ impl fmt::Display for Code {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryAccess {
     pub memory: Memory,
-    /// The first address register; `None` where the address is the offset alone.
+    /// The first address register; `None` if the address is the offset alone.
     pub base: Option<u8>,
     /// A warp-uniform register added to the address.
     pub uniform: Option<u8>,
-    /// A slot of the stack frame for a value without a register: memory that PTX knows nothing of.
+    /// A slot of the stack frame for a spilled value: memory that is not visible in PTX.
     pub slot: bool,
 }
 
 impl MemoryAccess {
-    /// Whether exchanging the two could be seen, this one standing first. `same_values`: registers that both
-    /// address by hold the same.
+    /// Whether exchanging this access with a later one could be observed. `same_values`: the address registers of both
+    /// hold the same values.
     pub fn conflicts(&self, later: &MemoryAccess, same_values: bool) -> bool {
         let same_base = same_values && self.base == later.base && self.uniform == later.uniform;
         !alias::may_exchange(
@@ -159,10 +160,10 @@ impl MemoryAccess {
     }
 }
 
-/// Registers of all files in one flat numbering, for sets of them.
+/// The number of registers of all files, for sets with one common numbering.
 pub const REGISTERS: usize = 256 + 8 + 256 + 8 + 16;
 
-/// The first index of a file in the flat numbering.
+/// The first number of a file in the common numbering.
 pub const fn file_base(file: RegFile) -> usize {
     match file {
         RegFile::R => 0,
@@ -173,7 +174,7 @@ pub const fn file_base(file: RegFile) -> usize {
     }
 }
 
-/// The flat indices that an operand names.
+/// The numbers of an operand's registers in the common numbering.
 pub fn flat(register: &RegUse) -> std::ops::Range<usize> {
     let start = file_base(register.file) + usize::from(register.index);
     start..start + usize::from(register.count)
@@ -196,7 +197,7 @@ impl RegisterSet {
         }
     }
 
-    /// Whether any register of the operand is in the set.
+    /// Whether the set contains any register of the operand.
     pub fn touches(&self, register: &RegUse) -> bool {
         flat(register).any(|r| self.0[r / 64] >> (r % 64) & 1 == 1)
     }
@@ -209,7 +210,7 @@ impl RegisterSet {
         self.0 = Default::default();
     }
 
-    /// Adds the other's registers; whether that changed anything.
+    /// Adds the registers of the other set. Returns whether this set changed.
     pub fn unite(&mut self, other: &RegisterSet) -> bool {
         let mut changed = false;
         for (word, more) in self.0.iter_mut().zip(other.0) {
@@ -219,14 +220,14 @@ impl RegisterSet {
         changed
     }
 
-    /// Keeps what is in both.
+    /// Keeps the registers that are in both sets.
     pub fn intersect(&mut self, other: &RegisterSet) {
         for (word, kept) in self.0.iter_mut().zip(other.0) {
             *word &= kept;
         }
     }
 
-    /// Their flat numbers.
+    /// The numbers of the registers in the common numbering.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let of_word = |(at, &word): (usize, &u64)| {
             let rest = |word: &u64| Some(word & (word - 1)).filter(|&word| word != 0);
@@ -236,7 +237,7 @@ impl RegisterSet {
         self.0.iter().enumerate().flat_map(of_word)
     }
 
-    /// How many registers of a file are in the set.
+    /// The number of registers of a file in the set.
     pub fn count(&self, file: RegFile) -> u32 {
         let start = file_base(file);
         let end = match file {
@@ -263,7 +264,7 @@ impl std::fmt::Debug for RegisterSet {
 }
 
 impl Code {
-    /// For each block, the blocks that control may come from.
+    /// The predecessors of each block.
     pub fn predecessors(&self) -> Vec<SmallVec<[BlockId; 2]>> {
         let mut predecessors = vec![SmallVec::new(); self.blocks.len()];
         for (i, block) in self.blocks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How many blocks of a kernel fit on a multiprocessor, and what stops the next one.
+//! The number of blocks of a kernel that fit on a multiprocessor, and the resource that limits it.
 //!
 //! The limits are those of [`crate::target`]; the granularities come from the occupancy chapter of the Best
 //! Practices Guide.
@@ -9,27 +9,27 @@ use crate::target::{Limits, SM_REGISTERS, Target};
 use ptx_isa::Sm;
 use std::fmt;
 
-/// Registers are given to a warp in multiples of this many.
+/// Registers are allocated to a warp in multiples of this number.
 const REGISTER_UNIT: u32 = 256;
 /// Each partition has its own register file and its own warps.
 const PARTITIONS: u32 = 4;
 
-/// The limits of a target: its own, or those of the nearest older target.
+/// The limits of a target, or those of the nearest older target.
 pub fn limits(sm: Sm) -> Option<&'static Limits> {
     Target::nearest(sm).map(|target| &target.limits)
 }
 
-/// What a block of a kernel takes.
+/// The resources of a block of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockUse {
     pub threads: u32,
     /// Registers per thread.
     pub registers: u32,
-    /// Bytes, static and dynamic.
+    /// Bytes of shared memory, static and dynamic.
     pub shared: u32,
 }
 
-/// What stops another block from fitting.
+/// The resource that prevents another block from fitting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limiter {
     Warps,
@@ -51,11 +51,11 @@ impl fmt::Display for Limiter {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Occupancy {
-    /// Blocks resident on one multiprocessor; 0 when the kernel cannot be launched.
+    /// The number of blocks that are resident on one multiprocessor; 0 if the kernel cannot be launched.
     pub blocks: u32,
     pub warps: u32,
     pub max_warps: u32,
-    /// The tightest resource; of several equally tight ones the first in the order of [`Limiter`].
+    /// The limiting resource; of several equally limiting ones, the first in the order of [`Limiter`].
     pub limiter: Limiter,
 }
 
@@ -65,7 +65,7 @@ impl Occupancy {
     }
 }
 
-/// The warps for which a multiprocessor has registers, so many for each thread.
+/// The number of warps that a multiprocessor has registers for, with this number per thread.
 pub fn warps_with(registers: u32) -> u32 {
     match (registers * WARP).next_multiple_of(REGISTER_UNIT) {
         0 => u32::MAX,
@@ -73,8 +73,8 @@ pub fn warps_with(registers: u32) -> u32 {
     }
 }
 
-/// Computes the occupancy of a kernel. `None` when the target has no limits on record or the block is empty or
-/// larger than a block may be.
+/// Computes the occupancy of a kernel. `None` if the limits of the target are unknown, or if the block is empty or too
+/// large.
 pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
     let limits = limits(sm)?;
     if block.threads == 0 || block.threads > MAX_THREADS_PER_BLOCK {
@@ -83,7 +83,7 @@ pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
     let warps_per_block = block.threads.div_ceil(WARP);
 
     let by_warps = limits.warps / warps_per_block;
-    // A block's warps are spread over the partitions, so a partial round takes a whole one.
+    // A block's warps are distributed over the partitions, so an incomplete round takes a complete one.
     let by_registers = match warps_with(block.registers) {
         warps if warps_per_block.next_multiple_of(PARTITIONS) > warps => 0,
         warps => warps / warps_per_block,

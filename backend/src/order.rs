@@ -1,19 +1,20 @@
 //! An independent check that machine code keeps the memory order of its PTX.
 //!
 //! It reads the input's statements and the decoded words, connected by the line map, and shares no rule with
-//! [`crate::ori::alias`] and the schedulers. What it asks:
+//! [`crate::ori::alias`] and the schedulers. It checks these rules:
 //!
-//! - Every access, fence and barrier that PTX does not let go has its instructions, with the fences that its order
-//!   needs around it.
-//! - No two instructions of one machine block are in another order than their statements, where PTX's memory model
-//!   keeps that order, and nothing shows that the two access different bytes.
-//! - An instruction stays after a fence that control passed before it, and before a fence that follows it.
+//! - Every access, fence and barrier that PTX requires has its instructions, with the fences that its order needs
+//!   around it.
+//! - If the memory model keeps the order of two statements, their instructions within a machine block are in the same
+//!   order, unless the code shows that the two access different bytes.
+//! - An instruction stays after each fence that control passes before it, and before each fence that follows it.
 //!
-//! Loops that the compiler unrolled are unrolled in the input too ([`expand`]). There, each copy of a statement is a statement.
+//! Loops that the compiler unrolled are unrolled in the input too ([`expand`]), so that each copy of a statement is a
+//! statement.
 //!
-//! Statements are numbered in reverse postorder, so within one machine block, which no loop enters in the middle,
-//! numbers tell program order; sides of a branch that were joined into one block are told apart by a walk where it
-//! matters.
+//! Statements are numbered in reverse postorder. Within one machine block, which no loop enters in the middle, the
+//! numbers give the program order. If two sides of a branch were joined into one block, a walk distinguishes them where
+//! this matters.
 
 mod code;
 mod distance;
@@ -32,11 +33,11 @@ use sass::{Field, Inst, Sm};
 use std::cell::LazyCell;
 use std::fmt;
 
-/// A promise of PTX that the code does not keep.
+/// A rule of PTX that the code violates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     pub first: SrcId,
-    /// The later statement, where two are concerned.
+    /// The later statement, if the rule is about two.
     pub second: SrcId,
     pub what: &'static str,
 }
@@ -51,25 +52,28 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Pairs looked at closely before the rest is taken on trust, per instruction: keeps time linear.
+/// The number of pairs that are examined for each instruction; further pairs are trusted, so that the time stays
+/// linear.
 const PAIRS: usize = 256;
 
-/// What the compiler says of its code, for the check to start from.
+/// The compiler's claims about its code, from which the check starts.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
     /// The statement of each instruction, or the copy that unrolling made of it.
     pub lines: &'a [Option<SrcId>],
-    /// The loops that were unrolled, in the order in which they were.
+    /// The loops that were unrolled, in the order of unrolling.
     pub unrolled: &'a [Unrolled],
-    /// Statements whose load others' instructions make too: the other statement, and this one.
+    /// Statements whose load the instructions of another statement execute: the other statement, and this one.
     pub joined: &'a [(SrcId, SrcId)],
-    /// Whether each instruction loads or stores a spilled value. Checked: it accesses the frame above the variables.
+    /// Whether each instruction loads or stores a spilled value. The check verifies that it accesses the frame above
+    /// the variables.
     pub spills: &'a [bool],
-    /// Statements, or copies, that control does not reach, or whose guard does not hold.
+    /// Statements or copies that control does not reach, or whose guard is never true.
     pub never: &'a [SrcId],
-    /// Where indirect branches lead.
+    /// The targets of indirect branches.
     pub tables: &'a [JumpTable],
-    /// All variables of the frame became values: it has spilled values alone. Checked: no statement accesses local memory.
+    /// All variables of the frame became values, so the frame has only spilled values. The check verifies that no
+    /// statement accesses local memory.
     pub frame_is_gone: bool,
 }
 
@@ -128,7 +132,7 @@ fn of(events: &[Event], part: Part) -> impl Iterator<Item = &Event> {
     events.iter().filter(move |event| event.part == part)
 }
 
-/// The `MEMBAR` of a fence, of its scope at least.
+/// The `MEMBAR` of a fence, with at least the fence's scope.
 fn has_membar<'a>(statement: &Statement, events: &'a [Event]) -> Result<&'a Event, &'static str> {
     of(events, Part::Membar).find(|event| event.reach >= statement.reach).ok_or("its MEMBAR is missing")
 }
@@ -137,7 +141,7 @@ struct Checker<'a> {
     program: &'a Program,
     code: &'a Code,
     sm: Sm,
-    /// Blocks of a cluster see each other's shared memory, and report errors to each other.
+    /// The target has clusters, whose blocks access each other's shared memory and report errors to each other.
     clusters: bool,
     insts: &'a [Inst],
     spills: &'a [bool],
@@ -145,18 +149,18 @@ struct Checker<'a> {
     budget: usize,
 }
 
-/// What a machine block emitted so far: ranks and places among the block's events, by rank.
+/// The events that a machine block has emitted so far: ranks and indices among the block's events, sorted by rank.
 #[derive(Default)]
 struct Emitted(Vec<(u32, usize)>);
 
 impl Emitted {
-    /// Near the end, since few instructions change places.
+    /// Inserts an event. The place is near the end, because few instructions are exchanged.
     fn push(&mut self, place: usize, rank: u32) {
         let at = self.0.partition_point(|event| event.0 <= rank);
         self.0.insert(at, (rank, place));
     }
 
-    /// Events of later statements than `rank`.
+    /// The events of statements later than `rank`.
     fn later(&self, rank: u32) -> impl Iterator<Item = (u32, usize)> {
         self.0[self.0.partition_point(|event| event.0 <= rank)..].iter().copied()
     }
@@ -171,7 +175,8 @@ impl<'a> Checker<'a> {
         Err(Violation { first: self.statement(first).src, second: self.statement(second).src, what })
     }
 
-    /// Everything that must be there is, and the fences of one statement are on their sides of its access.
+    /// Checks that all required instructions exist, and that the fences of each statement are on the correct side of
+    /// its access.
     fn presence(&self) -> Result<(), Violation> {
         for (rank, statement) in self.program.statements.iter().enumerate() {
             let rank = rank as u32;
@@ -186,7 +191,7 @@ impl<'a> Checker<'a> {
                 What::Image | What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
-                // Its fences alone do nothing that it is for.
+                // The fences of the statement alone do not implement it.
                 What::Beside | What::Make if !events.iter().any(|e| e.part.does()) => {
                     Err("its operation is missing")
                 }
@@ -234,7 +239,8 @@ impl<'a> Checker<'a> {
         self.has_invalidation(fence, events)
     }
 
-    /// Loads after the fence do not read what the first-level cache held before.
+    /// Whether an invalidation follows the fence, so that later loads do not read old contents of the first-level
+    /// cache.
     fn has_invalidation(&self, fence: &Event, events: &[Event]) -> Result<(), &'static str> {
         match of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
             true => Ok(()),
@@ -243,7 +249,7 @@ impl<'a> Checker<'a> {
     }
 
     fn has_access(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
-        // An exchange that is tried again starts from a load.
+        // A compare-and-swap loop starts with a load.
         let own = match statement.what {
             What::Load => Part::Load,
             What::Copy => Part::Copy,
@@ -270,10 +276,11 @@ impl<'a> Checker<'a> {
                 return Err("no ERRBAR before its access");
             }
         }
-        // Without clusters no other block sees shared memory.
+        // Without clusters, no other block can access shared memory.
         let invalidates =
             statement.acquires && beyond_block && (statement.place != Region::Shared || self.clusters);
-        // A path with an access of its own, such as a loop that one memory needs, comes by the same invalidation as the others.
+        // A path with an access of its own, such as a loop for one kind of memory, reaches the same invalidation as the
+        // others.
         let follows = |event: &Event| {
             self.precedes(first, event) && !own_accesses().any(|access| self.precedes(event, access))
         };
@@ -283,13 +290,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// There are as many as the target has, all where they should be.
+    /// Whether the number of error barriers is that of the target, and all are in the right place.
     fn has_error_barriers(&self, events: &[Event], is_in_place: impl Fn(&Event) -> bool) -> bool {
         let wanted = if self.clusters { 2 } else { 1 };
         of(events, Part::ErrorBarrier).count() >= wanted && of(events, Part::ErrorBarrier).all(is_in_place)
     }
 
-    /// Control comes to the second by the first.
+    /// Whether control reaches the second event only through the first.
     fn precedes(&self, first: &Event, second: &Event) -> bool {
         if first.block == second.block {
             return first.at < second.at;
@@ -297,14 +304,14 @@ impl<'a> Checker<'a> {
         self.code.tree.dominates(first.block, second.block)
     }
 
-    /// The order within each machine block.
+    /// Checks the order within each machine block.
     fn blocks(&mut self) -> Result<(), Violation> {
         self.code.blocks().try_for_each(|events| self.block(events))
     }
 
     fn block(&mut self, events: &[Event]) -> Result<(), Violation> {
         let [mut all, mut hard, mut volatile]: [Emitted; 3] = Default::default();
-        // By place: everything, and what writes or is strong.
+        // By place: all events, and those that write or are strong.
         let mut places: [Emitted; 4] = Default::default();
         let mut orders: [Emitted; 4] = Default::default();
         let addresses = LazyCell::new(|| {
@@ -355,7 +362,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// An instruction of the statement of rank `first` was emitted after one of `second`, which is later.
+    /// Checks an exchange: an instruction of the statement of rank `first` was emitted after one of the later statement
+    /// `second`.
     fn exchanged(&self, first: u32, second: u32, are_apart: impl Fn() -> bool) -> Result<(), Violation> {
         let (a, b) = (self.statement(first), self.statement(second));
         let may = !a.keeps(b) && (!a.conflicts(b) || are_apart());
@@ -365,10 +373,11 @@ impl<'a> Checker<'a> {
         self.violation(first, second, "their instructions are in the wrong order")
     }
 
-    /// The order across machine blocks: control comes to each access by the fence before it, and to each fence by the
-    /// accesses before it, as far as these are in the same block of the input or in those that lead to it alone.
+    /// Checks the order across machine blocks: control reaches each access through the fence before it, and each fence
+    /// through the accesses before it. Only accesses in the same block of the input, or in blocks that lead only to it,
+    /// are considered.
     fn fences(&self) -> Result<(), Violation> {
-        // By block of the input: the last fence that control came through, and accesses since.
+        // For each block of the input: the last fence on the way to its end, and the accesses since that fence.
         let mut ends: Vec<(Option<u32>, Vec<u32>)> = vec![(None, Vec::new()); self.program.blocks()];
         for block in self.program.preorder() {
             let (mut fence, mut since) =
@@ -390,7 +399,7 @@ impl<'a> Checker<'a> {
                 }
                 since.push(rank);
             }
-            // What dominates many blocks is compared in few.
+            // If a block has many accesses, only some are compared.
             const KEPT: usize = 16;
             since.drain(..since.len().saturating_sub(KEPT));
             ends[block.index()] = (fence, since);
@@ -398,7 +407,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Every instruction of `second` is reached by one of `first`; where these are in branches, it does not come first.
+    /// Checks that every instruction of `second` is reached through one of `first`. If the instructions of `first` are
+    /// in branches, checks only that `second` does not come first.
     fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
         let called = of(earlier, Part::Call).next().is_some() && self.statement(first).what != What::Call;

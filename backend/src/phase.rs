@@ -1,4 +1,4 @@
-//! One file per phase over Ori in SSA form, and what they share. [`crate::phases`] has their order.
+//! One file per phase over Ori in SSA form, and shared code. [`crate::phases`] defines the order of the phases.
 
 pub mod addresses;
 pub mod alone;

@@ -1,6 +1,6 @@
 //! The phases between construction and register allocation, as data, and their runner.
 //!
-//! Phases have the names that ptxas's own carry where there is a counterpart.
+//! A phase has the name of its counterpart in ptxas, if there is one.
 
 use crate::ori::analyses::Analyses;
 use crate::ori::ir::Function;
@@ -12,12 +12,12 @@ use crate::switches::Switches;
 use crate::{CodegenError, Options};
 use ptx_isa::Sm;
 
-/// What a phase may know besides the function.
+/// The input of a phase besides the function.
 pub struct Context<'a> {
     pub sm: Sm,
     pub switches: Switches,
     pub checkpoint: &'a dyn Fn(),
-    /// Of the function as the phase gets it.
+    /// Analyses of the function before the phase.
     pub analyses: &'a Analyses,
 }
 
@@ -31,14 +31,14 @@ impl<'a> Context<'a> {
 pub struct Phase {
     pub name: &'static str,
     pub run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
-    /// Phases whose place is before this one's, and why. It says what they gain here, not what is right: every phase takes
-    /// any valid function, so leaving out one costs what the reason says and nothing else.
+    /// Phases that run before this one, each with the reason. The reason is a benefit, not a condition for correct
+    /// code: every phase accepts any valid function, so disabling an earlier phase only loses that benefit.
     pub after: &'static [(&'static str, &'static str)],
-    /// The lowest `-O` at which it runs; zero for the phases that code needs.
+    /// The lowest `-O` level at which the phase runs; zero for required phases.
     pub level: u8,
-    /// What the verifier asks of the result.
+    /// The stage whose rules the verifier checks in the result.
     pub result: Stage,
-    /// Blocks that control reaches, and the edges between them, stay as they are.
+    /// The phase keeps all reachable blocks and the edges between them.
     pub keeps_flow: bool,
 }
 
@@ -56,38 +56,47 @@ const fn optional(
     Phase { name, run, after, level: 1, result: Stage::Built, keeps_flow: false }
 }
 
-/// The phase that `--fmad=false` leaves out.
+/// The phase that `--fmad=false` disables.
 pub const CONTRACTION: &str = "OriContractProducts";
 
-/// In the order in which they run. A name may come again: `after` then asks for one earlier run.
+/// All phases in the order in which they run. A name may appear several times; `after` then requires one earlier run of
+/// it.
 pub const PHASES: &[Phase] = &[
     optional(CONTRACTION, phase::contract::run, &[]).keeps_flow(),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
-    optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")])
-        .keeps_flow(),
-    optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")])
-        .keeps_flow(),
+    optional(
+        "OriFold",
+        phase::fold::run,
+        &[("OriCopyProp", "it folds constants at their uses, which copies would hide")],
+    )
+    .keeps_flow(),
+    optional(
+        "GvnCse",
+        phase::value_numbering::run,
+        &[("OriFold", "folding gives equal values equal operands")],
+    )
+    .keeps_flow(),
     optional(
         "OriDropElections",
         phase::alone::run,
         &[
-            ("OriFold", "conjunctions with what is known are gone after it"),
-            ("GvnCse", "equal conjunctions are one after it"),
+            ("OriFold", "folding removes conjunctions with constants"),
+            ("GvnCse", "equal conjunctions have been merged"),
         ],
     )
     .keeps_flow(),
     optional(
         "OriLiveDead",
         phase::dead_code::run,
-        &[("OriCopyProp", "values that only copies read are dead after it")],
+        &[("OriCopyProp", "values that only copies read become dead")],
     )
     .keeps_flow(),
     optional(
         "OriReassociateAndCommon",
         phase::reassociate::run,
         &[
-            ("OriFold", "it looks at constants where they are added"),
-            ("OriLiveDead", "an address that is also read as a number stays as it is"),
+            ("OriFold", "it collects constants from sums, which folding exposes"),
+            ("OriLiveDead", "a dead use as a number would prevent the change of an address"),
         ],
     )
     .keeps_flow(),
@@ -95,8 +104,8 @@ pub const PHASES: &[Phase] = &[
         "OriHoistInvariantsEarly",
         phase::hoist::run,
         &[
-            ("GvnCse", "equal expressions are one after it"),
-            ("OriLiveDead", "what nothing reads is not worth a register"),
+            ("GvnCse", "equal expressions have been merged, so each is hoisted once"),
+            ("OriLiveDead", "an unused value is not worth a register"),
         ],
     )
     .keeps_flow(),
@@ -104,7 +113,7 @@ pub const PHASES: &[Phase] = &[
         "OriForwardMemory",
         phase::forward::run,
         &[
-            ("GvnCse", "equal addresses have one name after it"),
+            ("GvnCse", "equal addresses have become one SSA value"),
             ("OriLiveDead", "a dead instruction must not count as a use of an address"),
         ],
     )
@@ -112,15 +121,12 @@ pub const PHASES: &[Phase] = &[
     optional(
         "OriLoopSimplification",
         phase::unroll::rotate::run,
-        &[("OriLiveDead", "the length of a header is that of the code that stays")],
+        &[("OriLiveDead", "dead code does not count for the length of a header")],
     ),
     optional(
         "OriLoopUnrolling",
         phase::unroll::run,
-        &[
-            ("OriFold", "it looks at constants where loops begin and end"),
-            ("OriLiveDead", "what nothing reads does not count"),
-        ],
+        &[("OriFold", "it needs constant loop bounds"), ("OriLiveDead", "dead code does not count")],
     ),
     optional("OriBranchOpt", phase::branches::run, &[]),
     optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
@@ -130,35 +136,32 @@ pub const PHASES: &[Phase] = &[
     optional(
         "OriExpandRoutines",
         phase::routines::place_single,
-        &[
-            ("GvnCse", "what is asked for twice with the same operands is asked for once after it"),
-            ("OriLiveDead", "what nothing reads does not count"),
-        ],
+        &[("GvnCse", "equal requests have been merged"), ("OriLiveDead", "dead code does not count")],
     )
     .keeps_flow(),
     optional(
         "GeneralOptimize",
         phase::combine::run,
         &[
-            ("OriCopyProp", "patterns are looked for through definitions, not through copies"),
-            ("GvnCse", "what is read once is taken in; equal operations must have become one before"),
-            ("OriLiveDead", "what reads a value must be alive to count"),
+            ("OriCopyProp", "patterns are matched through definitions, not through copies"),
+            ("GvnCse", "it fuses values with one use, so equal operations must have been merged"),
+            ("OriLiveDead", "dead uses of a value must not count"),
         ],
     )
     .keeps_flow(),
     optional(
         "OriAddressFold",
         phase::addresses::run,
-        &[("GeneralOptimize", "sums that become part of a multiply-add are bases then, not addends")],
+        &[("GeneralOptimize", "a sum that becomes part of a multiply-add is a base, not an addend")],
     )
     .keeps_flow(),
     Phase {
         name: "OriFuseHalves",
         run: phase::halves::run,
         after: &[
-            ("OriFold", "what is known of a half is taken in before"),
-            ("OriAddressFold", "it takes sums of halves into offsets"),
-            ("GeneralOptimize", "it takes sums of halves into products and shifts"),
+            ("OriFold", "known halves have been folded"),
+            ("OriAddressFold", "address folding moves sums of halves into offsets"),
+            ("GeneralOptimize", "it fuses sums of halves with products and shifts"),
         ],
         level: 0,
         result: Stage::Built,
@@ -168,8 +171,8 @@ pub const PHASES: &[Phase] = &[
         "OriSplitPhis",
         phase::split_phis::run,
         &[
-            ("OriAddressFold", "addresses that an offset takes in are not read whole any more"),
-            ("OriFuseHalves", "pairs that it makes are read whole"),
+            ("OriAddressFold", "an address whose sum became an offset is no longer read as a whole"),
+            ("OriFuseHalves", "the pairs that it creates are read as a whole"),
         ],
     )
     .keeps_flow(),
@@ -177,22 +180,22 @@ pub const PHASES: &[Phase] = &[
         "OriPromoteArrays",
         phase::arrays::run,
         &[
-            ("OriLoopUnrolling", "indices that it makes constant need no selection"),
-            ("OriAddressFold", "offsets that it takes in need no sums"),
+            ("OriLoopUnrolling", "an index that unrolling makes constant needs no selection"),
+            ("OriAddressFold", "address folding removes sums for offsets"),
         ],
     )
     .keeps_flow(),
     optional(
         "OriForwardMemory",
         phase::forward::run,
-        &[("OriAddressFold", "offsets that it takes in compare")],
+        &[("OriAddressFold", "folded offsets can be compared")],
     )
     .keeps_flow(),
     optional(
         "LateVectorization",
         phase::join::run,
         &[
-            ("OriAddressFold", "loads by one address with several offsets are neighbors"),
+            ("OriAddressFold", "neighboring loads have one address and different offsets"),
             ("OriForwardMemory", "words that the thread has stored need no load"),
         ],
     )
@@ -203,33 +206,30 @@ pub const PHASES: &[Phase] = &[
     optional(
         "OriPropagateVarying",
         phase::uniform::run,
-        &[
-            ("OriFold", "words that are known need no move"),
-            ("GvnCse", "what is computed of one value is found by that value's name"),
-        ],
+        &[("OriFold", "constant words need no move"), ("GvnCse", "equal values have become one SSA value")],
     )
     .keeps_flow(),
     optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
-    optional("OriBranchOpt", phase::branches::run, &[("OriFold", "it makes predicates known")]),
+    optional("OriBranchOpt", phase::branches::run, &[("OriFold", "folding makes predicates constant")]),
     optional(
         "OriDoPredication",
         phase::predication::run,
-        &[("OriLiveDead", "the length of a block is that of the code that stays")],
+        &[("OriLiveDead", "dead code does not count for the length of a block")],
     ),
     optional(
         "LateReadPairs",
         phase::pairs::run,
         &[
-            ("OriFuseHalves", "it makes the pairs"),
-            ("OriCopyProp", "it reads the halves"),
-            ("OriDoPredication", "what it selects is read too"),
+            ("OriFuseHalves", "it creates the pairs"),
+            ("OriCopyProp", "copies of halves have been removed, so the halves are read directly"),
+            ("OriDoPredication", "selections that it creates also read halves"),
         ],
     )
     .keeps_flow(),
     Phase {
         name: "LateExpandRoutines",
         run: phase::routines::call,
-        after: &[("OriDoPredication", "a call has registers of its own, which nothing may move")],
+        after: &[("OriDoPredication", "a call has fixed registers, and no instruction may move across it")],
         level: 0,
         result: Stage::Built,
         keeps_flow: true,
@@ -237,7 +237,7 @@ pub const PHASES: &[Phase] = &[
     Phase {
         name: "LateExpandSyncInstructions",
         run: phase::convergence::run,
-        after: &[("OriDoPredication", "branches that are predicated away need no barrier")],
+        after: &[("OriDoPredication", "predicated branches need no barrier")],
         level: 0,
         result: Stage::Built,
         keeps_flow: false,
@@ -245,19 +245,19 @@ pub const PHASES: &[Phase] = &[
     optional(
         "OriPropagateVaryingFirst",
         phase::to_uniform::run_on_carried,
-        &[("LateExpandSyncInstructions", "where threads are together is known after it")],
+        &[("LateExpandSyncInstructions", "the convergence barriers determine where threads are together")],
     )
     .keeps_flow(),
     optional(
         "OriPropagateVaryingSecond",
         phase::to_uniform::run,
-        &[("OriDoPredication", "guards come after it")],
+        &[("OriDoPredication", "predication adds guards")],
     )
     .keeps_flow(),
     Phase {
         name: "LateLegalization",
         run: crate::legalize::run,
-        after: &[("LateExpandSyncInstructions", "its operations are legalised too")],
+        after: &[("LateExpandSyncInstructions", "the operations that it adds are legalized too")],
         level: 0,
         result: Stage::Legal,
         keeps_flow: true,
@@ -355,7 +355,7 @@ mod tests {
         assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal && last.level == 0));
     }
 
-    /// Runs phases on `b0` jumping to `b2` past `b1`.
+    /// Runs phases on a function in which `b0` jumps to `b2`, past `b1`.
     fn run_these(phases: &[Phase]) -> Result<(), CodegenError> {
         let mut func = text::parse("func \"f\" {\nb0:\nJUMP b2\nb1:\nJUMP b2\nb2:\nEXIT\n}").unwrap();
         let options = Options::new(Sm::new(90));

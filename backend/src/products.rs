@@ -1,11 +1,11 @@
-//! What a function's matrix instructions are, as the attributes of its kernels tell it.
+//! Properties of a function's matrix instructions for the attributes of its kernels.
 
 use crate::input::{Function, Operand, Stmt};
 use crate::ori::ir::{self, TensorUse};
 use crate::ori::op::Op;
 use ptx_isa::SpecialReg;
 
-/// Of which units the function has sparse products, as a mask, and whether its text has `wmma` instructions.
+/// The units for which the function has sparse products, as a mask, and whether its text has `wmma` instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixUse {
     pub sparse: u16,
@@ -45,7 +45,7 @@ fn sparse(op: &Op) -> u16 {
     }
 }
 
-/// Whether the function asks where the shared memory is that the system keeps for itself.
+/// Whether the function reads the address of the shared memory that the system reserves.
 pub(crate) fn reads_reserved_shared(func: &Function) -> bool {
     let is_read = |operand: &Operand| {
         matches!(

@@ -1,4 +1,4 @@
-//! Register allocation: SSA form in, registers out.
+//! Register allocation: replaces the values of SSA form by registers.
 //!
 //! ```text
 //! prepare ─► live ranges ─► bundles ─► assignment ──fits──► rewrite
@@ -6,12 +6,11 @@
 //!                └────────────────────────────────────────────────┘
 //! ```
 //!
-//! Live ranges are per 32-bit lane and precise, with holes ([`live`]). Values that a copy joins are coalesced
-//! into bundles that occupy one run of registers ([`bundle`]). Bundles take the lowest run that is free
-//! ([`assign`]); where the limit does not suffice, the cheapest go to memory or another file ([`spill`]) and
-//! all starts again.
+//! Live ranges are exact, per 32-bit lane, with holes ([`live`]). Values that a copy joins are coalesced into bundles
+//! that occupy one run of registers ([`bundle`]). Bundles take the lowest free run ([`assign`]). If the limit is too
+//! small, the cheapest bundles go to memory or another file ([`spill`]), and allocation starts again.
 //!
-//! [`check`] proves every allocation right without trusting any of this.
+//! [`check`] proves every allocation correct, independently of the allocator.
 
 mod assign;
 mod banks;
@@ -49,36 +48,37 @@ use spill::Spill;
 /// The stack pointer, never given out.
 pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
 
-/// Instructions for which a spilled value stays in a register after it was made, loaded or read.
+/// The number of instructions for which a spilled value stays in a register after it was defined, loaded or read.
 const REACH: u32 = 16;
 
-/// What allocation did, besides rewriting the function.
+/// The result of allocation, besides the rewritten function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Allocation {
     /// General registers as ptxas counts them: see [`Resources::registers`](crate::Resources::registers).
     pub registers: u32,
-    /// Per file, in the order of [`File`]: one more than the highest index in use; zero for none.
+    /// For each file, in the order of [`File`]: the highest index in use plus one; zero if none is used.
     pub used: [u16; 5],
-    /// Per block and instruction: its index in the same block of the input, `None` for moves, spills and
-    /// reloads that allocation added. Blocks that allocation added hold nothing else.
+    /// For each block and instruction: its index in the same block of the input; `None` for moves, spills and reloads
+    /// that allocation added. Blocks that allocation added contain only such instructions.
     pub origin: Vec<Vec<Option<u32>>>,
-    /// Per block, general registers live before each instruction, and before the terminator.
+    /// For each block, the number of live general registers before each instruction, and before the terminator.
     pub live: Vec<Vec<u16>>,
-    /// Values of the input that found no register for all their life.
+    /// Values of the input that did not get a register for their whole live range.
     pub spilled: Vec<Value>,
 }
 
-/// What an allocation may take.
+/// The limits of an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Within {
     /// General registers as ptxas counts them, unless the function changes their number.
     pub registers: u32,
-    /// Bytes that spills store and load, counted per instruction. With zero no general register is spilled.
+    /// The number of bytes that spills store and load, counted per instruction. If it is zero, no general register is
+    /// spilled.
     pub traffic: u32,
 }
 
 impl Within {
-    /// As much memory as these registers need.
+    /// No limit on memory for the given number of registers.
     pub fn registers(registers: u32) -> Within {
         Within { registers, traffic: u32::MAX }
     }
@@ -96,9 +96,9 @@ fn exceeded(what: String) -> CodegenError {
     CodegenError::Limit { at: SrcId::default(), what }
 }
 
-/// Allocates at most so many registers, as ptxas counts them. A function that cannot be allocated within the bounds gives
-/// [`CodegenError::Limit`]. The result is checked,
-/// in every build: wrong code is worse than no code.
+/// Allocates at most the given number of registers, as ptxas counts them. A function that cannot be allocated within
+/// the limits causes [`CodegenError::Limit`]. The result is checked in every build, because wrong code is worse than no
+/// code.
 pub fn allocate(
     func: &mut Function,
     target: &Target,
@@ -160,7 +160,7 @@ fn run(
         let mut bundles = build(&draft);
         let placed =
             match (place(&draft, &live, &mut bundles, pools, &blocked, within, checkpoint), &mut whole) {
-                // Everything is spilled that can be; what is loaded then serves one instruction.
+                // All values that can be spilled are spilled; each loaded value then serves only one instruction.
                 (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
                     *reach = 0;
                     Placed::Without(Vec::new())
@@ -182,7 +182,7 @@ fn run(
                 if draft.func.follows_convention() {
                     registers = registers.max(draft.func.facts.preserved.fewest_registers());
                 }
-                // The others count on what is left.
+                // Other warps rely on the remaining registers.
                 registers = draft.func.facts.starts_with.unwrap_or(registers);
                 let spilled = whole.iter().flat_map(Whole::spilled).collect();
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts, spilled });
@@ -204,14 +204,14 @@ fn run(
                 draft.fixed = draft::pinned(draft.func);
                 whole.shadows =
                     spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach, remakes);
-                // The next rounds move no less.
+                // Later rounds never move fewer bytes.
                 within.check_traffic(&draft)?;
             }
         }
     }
 }
 
-/// The function without spills, from which every round of spilling starts, and what the next one spills.
+/// The function without spills, from which every round of spilling starts, and the values that the next round spills.
 struct Whole {
     func: Function,
     origin: Vec<Vec<Option<u32>>>,
@@ -219,9 +219,9 @@ struct Whole {
     bundles: Bundles,
     /// Per value.
     spills: Vec<Spill>,
-    /// The spilled values for which the last round's new values stand.
+    /// The spilled values that the new values of the last round represent.
     shadows: Vec<Value>,
-    /// How many instructions further on what is loaded still serves.
+    /// The number of instructions for which a loaded value is kept.
     reach: u32,
 }
 
@@ -231,7 +231,7 @@ impl Whole {
         spills.filter(|(_, spill)| **spill != Spill::No).map(|(v, _)| Value(v))
     }
 
-    /// Values of the last round have found no place.
+    /// Adds values of the last round that did not get registers.
     fn add(&mut self, values: &[Value]) {
         for v in values {
             let (v, spill) = match v.index().checked_sub(self.spills.len()) {
@@ -245,13 +245,13 @@ impl Whole {
 }
 
 enum Placed {
-    /// Everything, with the number of registers of each file.
+    /// All values have registers; the number of registers of each file.
     All(Placement, [u16; 5]),
-    /// Everything but these values.
+    /// These values did not get registers.
     Without(Vec<Value>),
 }
 
-/// Gives every value its register.
+/// Assigns a register to every value.
 fn place(
     draft: &Draft<'_>,
     live: &Liveness,
@@ -293,7 +293,8 @@ fn place(
     Ok(Placed::All(placement, used))
 }
 
-/// How often each block is likely to run for one run of the function: a loop is taken to go round eight times.
+/// The expected number of executions of each block for one execution of the function: a loop is assumed to iterate
+/// eight times.
 fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
     let loops = Loops::new(func, cfg, &dominators(cfg, func));
     let depth = |b| loops.depth(BlockId(b as u32)).min(6);
@@ -302,14 +303,14 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
 
 fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switches) -> [Pool; 5] {
     let pool = |file, count| Pool { file, count, reserved: None, saves: None, free: 0, unit: 1 };
-    // Callers keep what they have above. Barriers of theirs can be saved.
+    // Callers keep values in higher registers. Their barriers can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
     [
         pool(File::P, 7),
         pool(File::UP, 7),
         pool(File::B, func.barriers()),
-        // One is kept back for cycles of copies. Functions leave that one to routines.
+        // One register is reserved for cycles of copies. In functions, routines use that register.
         pool(File::UR, lent(u16::from(target.uniform_registers)) - u16::from(func.routine.is_none())),
         Pool {
             file: File::R,
@@ -322,7 +323,7 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
                 None if func.entry => target.limits.free_registers() as u16,
                 None => 0,
             },
-            // What a function takes is lost to its callers.
+            // The registers that a function takes are not available to its callers.
             unit: if func.entry && switches.takes(Step::WholeUnits) { REGISTER_UNIT as u16 } else { 1 },
         },
     ]
@@ -387,8 +388,8 @@ mod tests {
         assert_eq!(last, Some(crate::ori::op::Op::Mov));
     }
 
-    /// Predicates that change in a loop, where no register is left: they go to memory as integers, and so do
-    /// the constants they start as.
+    /// Predicates that change in a loop, without a free register: they are stored in memory as integers, and so are the
+    /// constants with which they start.
     #[test]
     fn constants_go_to_the_frame_of_predicates() {
         let lines =

@@ -1,4 +1,4 @@
-//! The order of instructions and their registers, which depend on each other: what is live together has to fit.
+//! Instruction order and register allocation, which depend on each other: the values that are live together must fit.
 
 use crate::CodegenError;
 use crate::Options;
@@ -15,19 +15,22 @@ use crate::switches::{Step, Switches};
 use crate::target::{MAX_REGISTERS, REGISTER_UNIT, SM_REGISTERS, Target, WARP};
 use ptx_isa::FormId;
 
-/// No limit goes below.
+/// The smallest possible limit.
 pub(crate) const FEWEST: u32 = 24;
-/// A function with no more values takes neither memory nor occupancy.
+/// A function with at most this number of values never spills and never limits the occupancy.
 const FEW_VALUES: usize = 64;
-/// Registers that allocation may take beyond those that an order is meant for, if another order is to do without.
+/// The number of registers that allocation may take beyond those that an order was made for, for which another order is
+/// tried.
 const NEARLY: u32 = 8;
-/// Registers by which allocation may miss what is live at one point, for the sake of runs and alignment.
+/// The number of registers by which allocation may exceed the maximum number of live ones, because of runs and
+/// alignment.
 const UNSURE: u32 = 8;
 
-/// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
+/// The maximum number of registers per thread that the launch bounds and the options allow, as ptxas counts them.
 ///
-/// Directives come before options: `--maxrregcount` counts where the kernel has neither `.maxnreg` nor a number of
-/// threads. `.minnctapersm` counts where the multiprocessor can hold so many blocks; ptxas warns that it ignores others.
+/// Directives have priority over options: `--maxrregcount` counts only if the kernel has neither `.maxnreg` nor a
+/// number of threads. `.minnctapersm` counts only if that number of blocks fits on the multiprocessor; ptxas warns that
+/// it ignores larger ones.
 pub fn limit(launch: &Launch, options: &Options) -> u32 {
     let Bounds { warps, blocks } = Bounds::of(launch, options);
     let shared = warps.map(|warps| {
@@ -42,7 +45,8 @@ pub fn limit(launch: &Launch, options: &Options) -> u32 {
     limit.unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
 }
 
-/// Warps of a block and blocks of a multiprocessor, as far as the launch bounds tell and the multiprocessor can hold them.
+/// The warps of a block and the blocks of a multiprocessor, as far as the launch bounds state them and they fit on the
+/// multiprocessor.
 struct Bounds {
     warps: Option<u32>,
     blocks: Option<u32>,
@@ -61,29 +65,29 @@ impl Bounds {
     }
 }
 
-/// The most threads of a block, where the kernel says so.
+/// The maximum number of threads of a block, if the kernel states it.
 fn threads(launch: &Launch) -> Option<u32> {
     let size = launch.reqntid.or(launch.maxntid)?;
     Some(size.iter().fold(1u32, |all, n| all.saturating_mul(*n)))
 }
 
-/// Why threads keep the registers that they start with, though the function has `setmaxnreg`.
+/// Why `setmaxnreg` of a function is ignored, so that threads keep their initial registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fixed {
-    /// Code of other modules is linked with it.
+    /// The code is linked with other modules.
     Linked,
-    /// Debuggers are told where PTX registers are.
+    /// Debug information states where PTX registers are.
     Debugged,
-    /// Nothing says how many the kernel starts with.
+    /// The number of registers that the kernel starts with is unknown.
     Unknown,
-    /// Functions are called, which do not know how many there are.
+    /// The function calls functions, which do not know the number of registers.
     Called,
-    /// The code needs more than the kernel leaves at some point.
+    /// The code needs more registers than the kernel has at some point.
     TooFew,
 }
 
-/// The most registers that a thread may start with if `setmaxnreg` of the function changes them; `None` for a function
-/// without it. The launch bounds or options must say how many there are.
+/// The maximum number of registers that a thread may start with, if the function's `setmaxnreg` is honored; `None` for
+/// a function without it. The launch bounds or options must state the number.
 pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<Result<u32, Fixed>> {
     let instrs = || {
         func.body.iter().filter_map(|stmt| match stmt {
@@ -114,11 +118,11 @@ pub(crate) fn starts_with(env: &Env, func: &Input, options: &Options) -> Option<
     })
 }
 
-/// Orders the instructions of every block and gives values registers, at most `limit`.
+/// Orders the instructions of every block and assigns at most `limit` registers to values.
 ///
-/// Where values go to memory, those that are cheap to compute are computed again where they are read, for as long as that
-/// lessens the traffic; then orders that keep fewer of them live are tried, and that with the least traffic stays. So are
-/// they where allocation takes more registers than the order was meant for, if fewer warps fit then.
+/// If values spill, cheap values are recomputed where they are read, as long as that reduces the spill traffic. Then
+/// orders with fewer live values are tried, and the order with the least traffic is kept. Such orders are also tried if
+/// allocation takes more registers than the order was made for and fewer warps fit as a result.
 pub(crate) fn assign(
     func: &mut Function,
     target: &Target,
@@ -138,7 +142,7 @@ pub(crate) fn assign(
     let order = search.plans.order(func, limit, checkpoint);
     let meant = order.meant();
     let all = Within::registers(limit);
-    // Fewer values than this are never too many at once.
+    // With fewer values than this, there are never too many live ones.
     if !changes && limit == MAX_REGISTERS && func.values.len() <= FEW_VALUES {
         return search.allocate(func, &order, all);
     }
@@ -146,7 +150,7 @@ pub(crate) fn assign(
     let mut best = search.allocate(func, &order, all);
     search.tried.push(order);
     let traffic = |func: &Function| func.frame.spill_stores + func.frame.spill_loads;
-    // First all that crowd where too much is live, then what found no registers.
+    // First values that are live where the pressure is high, then values that got no register.
     let mut crowding = true;
     while let Ok(Allocation { spilled, .. }) = &best
         && traffic(func) > 0
@@ -204,7 +208,7 @@ pub(crate) fn assign(
     best
 }
 
-/// Orders of one function that were tried.
+/// The orders of one function that have been tried.
 struct Search<'a> {
     plans: Plans,
     tried: Vec<Order>,
@@ -222,12 +226,13 @@ impl Search<'_> {
     ) -> Result<Allocation, CodegenError> {
         order.apply(func);
         let result = regalloc::allocate_within(func, self.target, within, self.switches, self.checkpoint);
-        // Another order may do without, which is right but must not hide the defect from tests.
+        // Another order may avoid the error. Its result would be correct, but it must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
         result
     }
 
-    /// The function in an order that keeps at most so many registers live, if that is a new one and stays within bounds.
+    /// The function in an order with at most `live` live registers, if the order is new and its allocation stays within
+    /// the bounds.
     fn again(&mut self, unordered: &Function, live: u32, within: Within) -> Option<(Function, Allocation)> {
         let order = self.plans.order(unordered, live, self.checkpoint);
         if self.tried.iter().any(|tried| tried.is_as(&order)) {
@@ -245,7 +250,8 @@ mod tests {
     use super::*;
     use ptx_isa::Sm;
 
-    /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg` and `--maxrregcount`; zero for none.
+    /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg`, and for `--maxrregcount`. Zero means
+    /// that the kernel or the option gives no value.
     fn with(sm: u16, [threads, blocks, most, option]: [u32; 4]) -> u32 {
         let given = |n: u32| (n > 0).then_some(n);
         let launch = Launch {
@@ -265,13 +271,13 @@ mod tests {
         assert_eq!(with(80, [32, 32, 0, 0]), 64);
     }
 
-    /// As ptxas 13.0 has it, which says that it ignores the directive.
+    /// As in ptxas 13.0, which says that it ignores the directive.
     #[test]
     fn blocks_that_do_not_fit_do_not_count() {
         for sm in [75, 86, 89, 120] {
             assert_eq!(with(sm, [1024, 2, 0, 0]), 64, "sm_{sm}");
         }
-        // Threads count as whole warps.
+        // Threads are rounded up to whole warps.
         assert_eq!(with(75, [100, 9, 0, 0]), 255);
         for (sm, most) in [(75, 16), (80, 32), (86, 16), (89, 24), (90, 32), (100, 32), (120, 24)] {
             assert!(with(sm, [32, most, 0, 0]) < 255, "sm_{sm}");
@@ -297,7 +303,7 @@ mod tests {
         assert_eq!(with(75, [1024, 3, 100, 0]), 100);
         assert_eq!(with(75, [256, 2, 40, 0]), 40);
         assert_eq!(with(75, [256, 4, 200, 0]), 64);
-        // More than there are is ignored.
+        // A number that exceeds the available registers is ignored.
         assert_eq!(with(75, [512, 2, 300, 0]), 64);
     }
 }

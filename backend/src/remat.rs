@@ -1,7 +1,7 @@
-//! Computes cheap values again where they are read, so that they need no register in between.
+//! Rematerialization: recomputes cheap values where they are read, so that they need no register in between.
 //!
-//! Before and after: SSA form, before allocation. What is computed again reads constants, special registers that never
-//! change, other such values, and values that are in registers there anyway.
+//! Before and after: SSA form, before allocation. A recomputed value reads constants, special registers that never
+//! change, other such values, and values that are in registers anyway.
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
@@ -12,13 +12,13 @@ use crate::phase::edit::{Defs, for_each_use};
 use crate::regalloc::live::{Liveness, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most instructions that make one value again.
+/// The maximum number of instructions that recompute one value.
 const MOST: usize = 4;
-/// Instructions for which a value stays in a register after it was computed or read.
+/// The number of instructions for which a value stays in a register after it was computed or read.
 const REACH: usize = 32;
 
-/// Computes each of `values`, which find no registers, again in every block that reads it, if it is cheap, and once more
-/// where that block reads it much later. Returns whether anything changed.
+/// Recomputes each of `values`, which got no registers, in every block that reads it, if it is cheap, and again if the
+/// block reads it much later. Returns whether anything changed.
 pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
     let cfg = Cfg::new(func);
     let defs = Defs::new(func, &cfg);
@@ -42,8 +42,8 @@ pub(crate) fn remake(func: &mut Function, values: &[Value]) -> bool {
     changed
 }
 
-/// Cheap values that live through a block, which does not read them, while more is live there than `most` general
-/// registers hold.
+/// Cheap values that are live through a block that does not read them, in which more than `most` general registers are
+/// live.
 pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
@@ -72,19 +72,19 @@ pub(crate) fn crowding(func: &Function, most: u32) -> Vec<Value> {
     found
 }
 
-/// How a value is made.
+/// How a value is computed.
 #[derive(Clone, Default)]
 struct Recipe {
-    /// In their order; the last one makes the value.
+    /// The instructions in order; the last one defines the value.
     steps: Vec<Inst>,
-    /// What they read and do not make.
+    /// The values that the steps read but do not define.
     reads: Vec<Value>,
 }
 
 struct Cookbook<'a> {
     func: &'a Function,
     defs: &'a Defs,
-    /// Values that are not to be read.
+    /// Values that may not be read.
     without: &'a FxHashSet<Value>,
     /// `None` for values that are not cheap.
     recipes: FxHashMap<Value, Option<Recipe>>,
@@ -133,10 +133,10 @@ impl Cookbook<'_> {
 
 struct Remaker<'a> {
     func: &'a mut Function,
-    /// Of the function as it was.
+    /// The liveness before the change.
     live: &'a Liveness,
     recipes: &'a FxHashMap<Value, Recipe>,
-    /// Values that the block has made: what stands for each, and the instruction that last read it.
+    /// Values that the block has recomputed: the new value, and the instruction that last read it.
     near: FxHashMap<Value, (Value, usize)>,
     changed: bool,
 }
@@ -172,7 +172,8 @@ impl Remaker<'_> {
         (block.insts, block.term) = (code, term);
     }
 
-    /// Makes an operand read what was made nearby. What else is to be read for it must be live at a point after it.
+    /// Lets an operand read a value that was recomputed nearby. All other values that the recomputation reads must be
+    /// live after a given point.
     fn replace(&mut self, src: &mut Src, after: Point, code: &mut Vec<Inst>) {
         let Some((v, recipe)) = src.value().and_then(|v| Some((v, self.recipes.get(&v)?))) else { return };
         let copy = match self.find(v, code.len()) {
@@ -185,7 +186,7 @@ impl Remaker<'_> {
         read(src, copy);
     }
 
-    /// What stands for a value and was read not long ago.
+    /// The recomputed value, if it was read recently.
     fn find(&mut self, v: Value, place: usize) -> Option<Value> {
         let (copy, used) = self.near.get_mut(&v)?;
         if place - *used > REACH {
@@ -221,7 +222,7 @@ impl Remaker<'_> {
     }
 }
 
-/// Makes an operand read a value in place of the one that it reads.
+/// Replaces the value of an operand.
 fn read(src: &mut Src, value: Value) {
     if let SrcKind::Value(v) | SrcKind::Part(v, _) = &mut src.kind {
         *v = value;

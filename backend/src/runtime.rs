@@ -1,17 +1,18 @@
-//! The runtime library: what PTX has as one instruction and the hardware has not, as text of the IR.
+//! The runtime library: the text in the IR of PTX instructions that have no machine instruction.
 //!
-//! Construction asks for a routine with [`Op::Compute`], which is pure. What one kernel asks for once is put in place, and
-//! phases make what they can of it; what it asks for more often is called, its code placed once after the kernel's
-//! ([`crate::phase::routines`]). A routine is straight-line code: one block from `PARAMS` to `RESULTS`, each a few words.
+//! Construction requests a routine with [`Op::Compute`], which is pure. A routine that a kernel requests once is
+//! inlined, so that phases can optimize it. A routine that it requests more often is called, with one copy of its code
+//! after the kernel's ([`crate::phase::routines`]). A routine is straight-line code: one block from `PARAMS` to
+//! `RESULTS`, whose operands are a few words.
 //!
-//! A called routine has a convention of its own. Words are passed in the first registers that functions pass
-//! parameters in, the return address in the pair after them, and what else it overwrites is known, since it is compiled
-//! before its callers. It has no stack frame, and of the registers of the whole warp it touches one that functions leave to
-//! routines.
+//! A called routine has its own convention. Words are passed in the first parameter registers of functions, the return
+//! address in the pair after them. The other registers that it overwrites are known, because it is compiled before its
+//! callers. It has no stack frame, and uses only one uniform register, which functions reserve for routines.
 //!
-//! Barriers of the block and operations of the warp are routines where threads of a warp may come to different ones: the
-//! hardware counts whole warps, and does an operation of a warp for the threads that are at one instruction, so the threads
-//! must meet there, wherever they come from. [`crate::phase::convergence`] calls them; all others wait for no thread.
+//! Barriers of the block and warp operations are routines if threads of a warp may reach them at different places. The
+//! hardware counts whole warps, and executes a warp operation for the threads at one instruction. So the threads must
+//! meet in the routine, wherever they come from. [`crate::phase::convergence`] calls these routines; threads never wait
+//! in other routines.
 
 use crate::abi;
 use crate::input::SrcId;
@@ -28,12 +29,12 @@ use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 impl Routine {
-    /// As in the IR, without the dot.
+    /// The name in the IR, without the dot.
     pub fn name(self) -> &'static str {
         self.text().trim_start_matches('.')
     }
 
-    /// A barrier or an operation of the warp: threads wait in it.
+    /// Whether threads wait in the routine, because it is a barrier or a warp operation.
     pub fn waits(self) -> bool {
         !matches!(
             self,
@@ -48,7 +49,7 @@ impl Routine {
         )
     }
 
-    /// The routine that does a reduction for threads at different places.
+    /// The routine that executes a reduction for threads at different places.
     pub fn of_reduction(op: Op) -> Option<Routine> {
         REDUCTIONS.iter().find(|(_, reduces)| *reduces == op).map(|(routine, _)| *routine)
     }
@@ -76,7 +77,7 @@ impl Routine {
             Routine::MatchWord => include_str!("runtime/match_word.ori"),
             Routine::MatchPair => include_str!("runtime/match_pair.ori"),
             Routine::Elect => include_str!("runtime/elect.ori"),
-            // With the operation that REDUCTIONS has for each.
+            // The operation of each is in REDUCTIONS.
             Routine::ReduxAnd
             | Routine::ReduxOr
             | Routine::ReduxXor
@@ -101,7 +102,7 @@ impl Routine {
     }
 }
 
-/// Reductions, each with its routine. All routines have the same text but for the operation.
+/// The reductions, each with its routine. All these routines have the same text except for the operation.
 const REDUCTIONS: [(Routine, Op); 20] = [
     (Routine::ReduxAnd, redux(ReduxOp::And, false)),
     (Routine::ReduxOr, redux(ReduxOp::Or, false)),
@@ -149,7 +150,7 @@ fn parse(routine: Routine) -> Result<Function, text::ParseError> {
     Ok(func)
 }
 
-/// The text with numbers for its values' names, as the IR's text has them.
+/// The text with numbers instead of value names, as in the IR's text.
 fn numbered(text: &str) -> String {
     let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
     let mut out = String::new();
@@ -167,17 +168,17 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// A routine taken apart.
+/// The parts of a routine.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
-    /// Whose values `insts` are made of.
+    /// The function that defines the values of `insts`.
     pub func: &'a Function,
     pub params: &'a [Dst],
     pub insts: &'a [Inst],
     pub results: &'a [Src],
 }
 
-/// What a routine does.
+/// The body of a routine.
 pub fn body(routine: Routine) -> Body<'static> {
     let func = parsed(routine);
     match &func.blocks[0].insts[..] {
@@ -186,13 +187,13 @@ pub fn body(routine: Routine) -> Body<'static> {
     }
 }
 
-/// The pair of registers with the address where a routine returns to.
+/// The first register of the pair with the return address of a routine.
 pub fn return_address(routine: Routine) -> u8 {
     let body = body(routine);
     abi::FIRST + body.params.len().max(body.results.len()).next_multiple_of(2) as u8
 }
 
-/// The register that passes the n-th word in and out.
+/// The register that passes the n-th word to and from a routine.
 pub fn place(n: usize) -> u8 {
     abi::FIRST + n as u8
 }
@@ -200,16 +201,16 @@ pub fn place(n: usize) -> u8 {
 /// A routine compiled for a target.
 #[derive(Debug)]
 pub struct Compiled {
-    /// With registers.
+    /// The allocated function.
     pub func: Function,
-    /// What it overwrites, its results and the return address not counted.
+    /// The registers that it overwrites, except its results and the return address.
     pub overwrites: Vec<Reg>,
 }
 
 type Key = (u16, Routine);
 static COMPILED: LazyLock<Mutex<FxHashMap<Key, Arc<Compiled>>>> = LazyLock::new(Mutex::default);
 
-/// The routine's code, compiled when it is first asked for. It is the same for all callers.
+/// The routine's code, which is compiled on first use. It is the same for all callers.
 ///
 /// # Errors
 /// [`CodegenError::Internal`]: the tests compile every routine for every target.
@@ -230,7 +231,7 @@ fn compile(target: &Target, routine: Routine) -> Result<Compiled, CodegenError> 
     let options = Options::new(Sm::new(target.sm));
     let mut session = Session::default();
     phases::run(&mut func, &options, &mut session)?;
-    // Any caller can afford it.
+    // Every caller has that number of registers.
     registers::assign(&mut func, target, registers::FEWEST, &options, &session)?;
     if func.layout.len() != 1 || func.frame.spill_bytes > 0 {
         return Err(wrong("it is not straight-line code in registers".to_owned()));
@@ -245,7 +246,7 @@ fn compile(target: &Target, routine: Routine) -> Result<Compiled, CodegenError> 
     Ok(Compiled { func, overwrites })
 }
 
-/// The routine's text as a function that takes and gives what its convention says.
+/// The routine's text as a function that follows the routine convention.
 fn callable(routine: Routine) -> Function {
     let mut func = body(routine).func.clone();
     let b = func.layout[0];
@@ -298,7 +299,7 @@ mod tests {
     use crate::ori::verify::{Stage, verify};
     use crate::target::TARGETS;
 
-    /// The target has what the routine does.
+    /// Whether the target has the instructions that the routine uses.
     fn is_on(target: &Target, routine: Routine) -> bool {
         body(routine).insts.iter().all(|inst| crate::emit::encodes(target.generation(), &inst.op))
     }

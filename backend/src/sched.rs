@@ -1,8 +1,7 @@
-//! Scheduling after allocation: the order of instructions within blocks, then the control fields.
+//! Scheduling after allocation: the instruction order within blocks, then the control fields.
 //!
-//! Before: blocks of instructions with neutral control words, in an order that is right.
-//! After: control words that make the code right on hardware without interlocks.
-//! See `docs/scheduling.md`.
+//! Before: blocks of instructions with neutral control words, in a correct order. After: control words that make the
+//! code correct on hardware without interlocks. See `docs/scheduling.md`.
 
 mod dag;
 mod deps;
@@ -19,7 +18,7 @@ use crate::target::Target;
 use facts::InstFacts;
 use sass::{Class, Field, FormId, Inst, Sm};
 
-/// What to do, by optimisation level.
+/// The work to do, by optimization level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Reorder; otherwise keep the order of emission.
@@ -45,13 +44,14 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
     }
 }
 
-/// What arrives at a barrier object after copies.
+/// The instruction that arrives at an mbarrier object after copies.
 const ARRIVES: &str = "ARRIVES";
-/// Loads that do nothing before copies in a function with such arrivals, where these have some too.
+/// In a function with such arrivals: the number of idle loads before copies, on targets that also have idle loads
+/// before arrivals.
 const LOADS_BESIDE_ARRIVALS: u8 = 3;
 
-/// Puts loads that do nothing before copies to shared memory that come after other users of the memory unit, or
-/// first in their block: ptxas does on the targets that have a number of them.
+/// Inserts idle loads before copies to shared memory that follow other users of the memory unit, or are first in their
+/// block. ptxas does this on targets with a number of such loads.
 fn settle_copies(code: &mut Code, facts: &mut [Vec<InstFacts>]) {
     let target = Target::nearest(ptx_isa::Sm::new(code.sm.0.into()));
     let (sm, arrivals) = (code.sm, target.map_or(0, |target| target.loads_before_arrivals));

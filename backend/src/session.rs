@@ -1,6 +1,6 @@
-//! What a compilation carries besides its input: the cancellation checkpoint, and what is to be shown of it.
+//! State of a compilation besides its input: the cancellation checkpoint, and the requested output of stages.
 //!
-//! The backend does no IO: what is shown is collected here for the caller to print.
+//! The backend does no IO: it collects the output here, and the caller prints it.
 
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,15 @@ pub struct Session<'a> {
     /// Called at every phase boundary and inside every loop that may exceed a millisecond. Cancels by
     /// unwinding.
     pub checkpoint: &'a dyn Fn(),
-    /// The stage whose results are wanted, one of [`crate::compile::stages`].
+    /// The stage whose results are requested, one of [`crate::compile::stages`].
     pub shown: Option<&'static str>,
     /// The text of the function after each run of that stage.
     pub dumps: Vec<String>,
-    /// The time that each stage took, in the order in which they ran, where it is wanted.
+    /// The time of each stage in execution order, if requested.
     pub times: Option<Times>,
 }
 
-/// Times of stages, each since the one before ended.
+/// The time of each stage, measured from the end of the previous one.
 pub struct Times {
     last: Instant,
     pub stages: Vec<(&'static str, Duration)>,
@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
         (self.checkpoint)();
     }
 
-    /// A stage is over: keeps its time and its text where they are wanted, and lets the compilation be cancelled.
+    /// Ends a stage: records its time and text if requested, and allows the compilation to be cancelled.
     pub(crate) fn over(&mut self, stage: &'static str, text: impl FnOnce() -> String) {
         self.checkpoint();
         if let Some(times) = &mut self.times {

@@ -1,8 +1,8 @@
-//! Where PTX registers are, for debuggers: which machine register has which word of them, and from where to where.
+//! The locations of PTX registers for debuggers: which machine register holds which word of a PTX register, and where.
 //!
-//! Construction puts an [`Op::Shown`](crate::ori::op::Op::Shown) where a PTX register is written. Emission makes a
-//! [`Mark`] of it, at which the machine register has the word. From there on it does until either register is
-//! overwritten, on all paths: a forward dataflow over the machine code.
+//! Construction adds an [`Op::Shown`](crate::ori::op::Op::Shown) where a PTX register is written. Emission replaces it
+//! by a [`Mark`], from which on the machine register holds the word, until either register is overwritten. A forward
+//! dataflow over the machine code computes this for all paths.
 
 use crate::input::RegId;
 use crate::mach::{Block, BlockId, Code, MachInst};
@@ -15,22 +15,23 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Word {
     pub register: RegId,
-    /// Which of the register's words, the lowest first.
+    /// The index of the word in the register, the lowest first.
     pub index: u8,
 }
 
-/// A place where a word of a PTX register gets a value.
+/// A point at which a word of a PTX register gets a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     pub block: BlockId,
-    /// The number of instructions of statements before it in its block. The backend's own may be added later.
+    /// The number of instructions of statements before it in its block. Instructions that the backend adds later are
+    /// not counted.
     pub after: u32,
     pub word: Word,
-    /// The general register; `None` where no register has the value.
+    /// The general register; `None` if no register holds the value.
     pub at: Option<u8>,
 }
 
-/// From where to where a general register has a word of a PTX register, in bytes of the code.
+/// A range of the code, in bytes, in which a general register holds a word of a PTX register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Location {
     pub start: u32,
@@ -39,7 +40,7 @@ pub struct Location {
     pub at: u8,
 }
 
-/// What general registers have: pairs of one and a word.
+/// The contents of general registers: pairs of a register and a word.
 type Contents = BTreeSet<(u8, Word)>;
 
 /// Bytes of an instruction.
@@ -49,7 +50,7 @@ const ZERO: u8 = 255;
 /// PT.
 const ALWAYS: u64 = 7;
 
-/// All locations, by where they start.
+/// All locations, sorted by their start.
 pub fn locations(code: &Code) -> Vec<Location> {
     if code.shown.is_empty() {
         return Vec::new();
@@ -100,7 +101,8 @@ fn marks_by_place(code: &Code) -> Vec<Vec<Vec<Mark>>> {
     places
 }
 
-/// Calls `see` with the contents of registers before each instruction of a block; `contents` becomes those after it.
+/// Calls `see` with the contents of registers before each instruction of a block; `contents` becomes the contents after
+/// it.
 fn walk(
     code: &Code,
     block: usize,
@@ -125,11 +127,11 @@ fn apply(marks: &[Mark], contents: &mut Contents) {
     }
 }
 
-/// What is overwritten goes, and what is copied has one place more.
+/// Updates the contents: overwritten registers lose their word, and a copy adds a location.
 fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
     let inst = &made.inst;
     if name(inst) == "CALL" {
-        // Routines of the runtime library keep a convention of their own.
+        // Routines of the runtime library preserve registers by their own convention.
         let keeps = |at: u8| {
             let reg = Reg { file: File::R, index: at };
             made.target.is_none() && code.called.iter().all(|called| called.has(reg))
@@ -148,7 +150,7 @@ fn execute(code: &Code, made: &MachInst, contents: &mut Contents) {
     contents.extend(copied);
 }
 
-/// Destination and source of a move between registers that always happens.
+/// The destination and source of an unguarded move between registers.
 fn copy(inst: &Inst) -> Option<(u8, u8)> {
     let is_move = inst.form().mnemonic == "MOV" && inst.get(Field::Guard) == Some(ALWAYS);
     let register = |field| inst.get(field).and_then(|index| u8::try_from(index).ok());
@@ -156,7 +158,7 @@ fn copy(inst: &Inst) -> Option<(u8, u8)> {
     (is_move && pair.1 != ZERO && pair.0 != pair.1).then_some(pair)
 }
 
-/// Locations that are open, and those that have ended.
+/// Open and completed locations.
 #[derive(Default)]
 struct Found {
     offset: u32,
@@ -165,7 +167,7 @@ struct Found {
 }
 
 impl Found {
-    /// The next instruction, and what registers have before it.
+    /// Advances to the next instruction, given the contents of registers before it.
     fn step(&mut self, contents: &Contents) {
         let offset = self.offset;
         let locations = &mut self.locations;

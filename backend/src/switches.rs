@@ -1,38 +1,39 @@
-//! Which optional parts of the compiler run: its phases, and steps of what comes before and after them.
+//! Which optional parts of the compiler run: phases, and steps before and after the phases.
 //!
-//! What is left out makes slower code or more of it, never wrong code.
+//! Disabling a part makes the code slower or longer, but never wrong.
 
 use crate::phases::PHASES;
 use std::fmt;
 
-/// A step that is no phase.
+/// An optional step that is not a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Small functions take the place of their calls.
+    /// Replace calls of small functions by their bodies.
     InlineFunctions,
-    /// Constants that instructions cannot read are loaded before loops.
+    /// Load constants that instructions cannot read before loops.
     HoistConstants,
-    /// Targets whose arithmetic reads no constant bank keep constants in uniform registers.
+    /// Keep constants in uniform registers, on targets whose arithmetic cannot read constant banks.
     UniformConstants,
-    /// The order of instructions before registers are allocated.
+    /// Schedule instructions before register allocation.
     PreSched,
-    /// Where values go to memory, orders that keep fewer of them live are tried.
+    /// If values spill, try instruction orders with fewer live values.
     RetrySpills,
-    /// Where fewer warps fit than an order was meant for, orders for fewer registers are tried.
+    /// If fewer warps fit than an order was made for, try orders for fewer registers.
     RetryOccupancy,
-    /// Values that a copy joins share registers.
+    /// Assign the same register to values that a copy joins.
     Coalesce,
-    /// Values take any register of a unit that is taken anyway, and late readers keep theirs.
+    /// Let values take any register of an allocation unit that is in use anyway, so that registers are not overwritten
+    /// while late reads are pending.
     WholeUnits,
-    /// Constants and cheap values are made again instead of being kept in memory.
+    /// Recompute constants and cheap values instead of spilling them.
     Remat,
-    /// The order of instructions with registers.
+    /// Schedule instructions after register allocation.
     PostSched,
 }
 
 use Step::*;
 
-/// Names are ptxas's where it has a phase for the work.
+/// A step has the name of the phase of ptxas that does the same work, if there is one.
 const STEPS: [(Step, &str); 10] = [
     (InlineFunctions, "InlineFunctions"),
     (HoistConstants, "OriHoistInvariantsLate"),
@@ -46,15 +47,15 @@ const STEPS: [(Step, &str); 10] = [
     (PostSched, "AdvancedPhasePostSched"),
 ];
 
-/// Stands for all of them.
+/// The name for all of them.
 const ALL: &str = "all";
-/// Between a name and the number of a run.
+/// Separates a name from the number of a run.
 const RUN: char = '#';
-/// The bit of the first step; those of the phases come before.
+/// The bit of the first step; the bits of the phases come before it.
 const FIRST_STEP: usize = 64;
 const _: () = assert!(PHASES.len() <= FIRST_STEP && FIRST_STEP + STEPS.len() <= 128);
 
-/// A choice of the optional parts.
+/// A selection of the optional parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Switches {
     /// A bit per phase, by its index in [`PHASES`], and per step.
@@ -62,7 +63,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Everything runs.
+    /// All parts are enabled.
     pub const ALL_ON: Switches = Switches { off: 0 };
 
     /// Whether the phase at an index of [`PHASES`] runs.
@@ -70,13 +71,13 @@ impl Switches {
         self.off >> phase & 1 == 0
     }
 
-    /// Whether a step is taken.
+    /// Whether a step is enabled.
     pub fn takes(self, step: Step) -> bool {
         self.off >> (FIRST_STEP + step as usize) & 1 == 0
     }
 
-    /// Reads a list of `-NAME` and `+NAME`, which leave out and put back, in their order. `NAME#2` is the second run of a
-    /// phase that runs more than once, and `all` everything that can be left out.
+    /// Reads a list of `-NAME` and `+NAME`, which disable and enable parts, in this order. `NAME#2` is the second run
+    /// of a phase that runs more than once, and `all` stands for all optional parts.
     ///
     /// # Errors
     /// Says which name is wrong, and lists the right ones.
@@ -86,7 +87,7 @@ impl Switches {
             match (word.strip_prefix('-'), word.strip_prefix('+')) {
                 (Some(name), _) => switches.off |= bits(name)?,
                 (_, Some(name)) => switches.off &= !bits(name)?,
-                _ => return Err(format!("'{word}' is neither '-NAME' nor '+NAME' with the name of a phase")),
+                _ => return Err(format!("'{word}' is not '-NAME' or '+NAME' with the name of a phase")),
             }
         }
         Ok(switches)
@@ -101,7 +102,7 @@ impl fmt::Debug for Switches {
     }
 }
 
-/// The names that [`Switches::parse`] knows, each with how often it runs.
+/// The names that [`Switches::parse`] accepts, each with the number of its runs.
 pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     let optional = PHASES.iter().enumerate().filter(|(_, phase)| phase.level > 0);
     let first = optional.filter(|(i, phase)| PHASES[..*i].iter().all(|earlier| earlier.name != phase.name));
@@ -109,7 +110,7 @@ pub fn names() -> impl Iterator<Item = (&'static str, usize)> {
     phases.chain(STEPS.map(|(_, name)| (name, 1)))
 }
 
-/// Everything that can be left out, one at a time: runs of phases, and steps.
+/// Every selection in which a single part is disabled: a run of a phase, or a step.
 pub fn singles() -> Vec<(String, Switches)> {
     let one = |(name, count): (&str, usize)| -> Vec<String> {
         match count {
@@ -140,17 +141,17 @@ fn bits(text: &str) -> Result<u128, String> {
     let found: Vec<usize> = step.into_iter().chain(runs_of(name)).collect();
     if found.is_empty() {
         let names: Vec<&str> = names().map(|(name, _)| name).collect();
-        return Err(format!("Unknown phase '{name}'; those that can be left out are {}", names.join(", ")));
+        return Err(format!("Unknown phase '{name}'; the optional phases are {}", names.join(", ")));
     }
     if found.iter().any(|&i| PHASES.get(i).is_some_and(|phase| phase.level == 0)) {
-        return Err(format!("Phase '{name}' cannot be left out: code is not right without it"));
+        return Err(format!("Phase '{name}' cannot be disabled: correct code requires it"));
     }
     let runs = match run.map(str::parse::<usize>) {
         None => &found[..],
         Some(Ok(run)) if (1..=found.len()).contains(&run) => &found[run - 1..run],
         Some(_) => {
             let count = found.len();
-            return Err(format!("'{text}' is no run of phase '{name}', which runs {count} times"));
+            return Err(format!("Unknown run '{text}'; phase '{name}' runs {count} times"));
         }
     };
     Ok(runs.iter().fold(0, |all, run| all | 1 << run))
@@ -187,15 +188,14 @@ mod tests {
     fn wrong_names_are_told() {
         let wrong = |text| Switches::parse(text).unwrap_err();
         assert!(
-            wrong("-Gvn")
-                .starts_with("Unknown phase 'Gvn'; those that can be left out are OriContractProducts, ")
+            wrong("-Gvn").starts_with("Unknown phase 'Gvn'; the optional phases are OriContractProducts, ")
         );
         assert_eq!(
             wrong("-LateLegalization"),
-            "Phase 'LateLegalization' cannot be left out: code is not right without it"
+            "Phase 'LateLegalization' cannot be disabled: correct code requires it"
         );
-        assert!(wrong("-GvnCse#99").starts_with("'GvnCse#99' is no run of phase 'GvnCse', which runs "));
-        assert!(wrong("-GvnCse#0").contains("no run"));
-        assert_eq!(wrong("GvnCse"), "'GvnCse' is neither '-NAME' nor '+NAME' with the name of a phase");
+        assert!(wrong("-GvnCse#99").starts_with("Unknown run 'GvnCse#99'; phase 'GvnCse' runs "));
+        assert!(wrong("-GvnCse#0").starts_with("Unknown run 'GvnCse#0'; phase 'GvnCse' runs "));
+        assert_eq!(wrong("GvnCse"), "'GvnCse' is not '-NAME' or '+NAME' with the name of a phase");
     }
 }

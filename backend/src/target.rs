@@ -1,8 +1,8 @@
-//! The targets as data: one row per SM, and nothing else compares SM numbers.
+//! The targets as data: one row per SM. No other code compares SM numbers.
 //!
-//! What a machine instruction looks like on a target is in the tables of `sass`; whether there is one at all is
-//! asked of them too ([`crate::emit::encodes`]). Here is the rest: what one multiprocessor holds, where the driver
-//! puts its words, and what the cubin says of the hardware.
+//! The tables of `sass` describe the machine instructions of a target, and whether an instruction exists
+//! ([`crate::emit::encodes`]). This file contains the rest: the resources of a multiprocessor, the offsets of the
+//! driver's words, and properties of the hardware that the cubin states.
 //!
 //! Sources: the table "Technical Specifications per Compute Capability" of the CUDA Programming Guide (limits; those of
 //! sm_88, which it does not list, follow the generation's other members); the occupancy chapter of the Best
@@ -18,42 +18,44 @@ pub struct Target {
     pub sm: u16,
     pub limits: Limits,
     pub driver: &'static DriverWords,
-    /// Where user shared memory starts in the block's window.
+    /// The offset of user shared memory in the block's window.
     pub shared_base: u32,
-    /// Blocks form clusters. Shared addresses carry the rank of the block in its cluster in their top byte.
+    /// Blocks can form clusters. Shared addresses have the rank of the block in its cluster in their top byte.
     pub clusters: bool,
-    /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
+    /// `LDC` loads R1 from the constant bank, instead of `MOV`.
     pub loads_stack_pointer: bool,
-    /// A barrier that a function has taken from its caller is cleared once more before the function sets it.
+    /// A barrier that a function has saved for its caller is cleared again before the function sets it.
     pub clears_barriers_twice: bool,
     /// Sparse products require metadata whose positions ascend within each group of four.
     pub ordered_metadata: bool,
-    /// `.f64` products with 16 rows are one operation; elsewhere they are composed of products with eight rows.
+    /// `.f64` products with 16 rows are one operation; on other targets they are composed of products with eight rows.
     pub tall_double_products: bool,
-    /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
+    /// The number of idle loads of shared memory before a copy to it that follows other users of the memory unit.
     pub loads_before_copies: u8,
-    /// The same before an arrival at a barrier object after copies; such a function has three before copies too.
+    /// The same before an arrival at an mbarrier object after copies; such a function also has three idle loads before
+    /// copies.
     pub loads_before_arrivals: u8,
-    /// `%nwarpid` where it is a constant; else a special register has it.
+    /// `%nwarpid` if it is a constant; on other targets a special register contains it.
     pub warp_slots: Option<u32>,
-    /// Textures and surfaces have their handle in uniform registers rather than in a constant.
+    /// The handles of textures and surfaces are in uniform registers, instead of constants.
     pub uniform_handles: bool,
     /// Which barriers of the block are `.DEFER_BLOCKING`.
     pub deferred_barriers: DeferredBarriers,
-    /// Votes and matches of all threads have a predicate as result. Elsewhere ptxas compares the masks of threads.
+    /// Votes and matches of all threads have a predicate result. On other targets, ptxas compares thread masks.
     pub predicate_votes: bool,
-    /// ptxas counts on all threads that set a convergence barrier to be together after it, and branches by uniform predicates.
+    /// ptxas assumes that all threads which set a convergence barrier are together after it, and branches on uniform
+    /// predicates.
     pub certain_meetings: bool,
-    /// Threads of a warp come together before an aligned arrival at a barrier of the block.
+    /// Threads of a warp converge before an aligned arrival at a barrier of the block.
     pub joins_arrivals: bool,
-    /// Functions of the driver read textures with derivatives where the machine has no instruction for it.
+    /// Driver functions read textures with derivatives if there is no machine instruction for it.
     pub driver_gradients: bool,
-    /// Functions of the driver copy from global memory into the shared memory of other blocks of a cluster.
+    /// Driver functions copy from global memory into the shared memory of other blocks of a cluster.
     pub driver_copies: bool,
-    /// Textures choose a level where none is given, in programs that draw nothing too.
+    /// Textures select a level automatically if none is given, even in compute programs.
     pub own_texture_levels: bool,
-    /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
-    /// fewer exist; ptxas was seen to use 52.
+    /// The number of uniform registers that code may use, without URZ. From sm_100 on the encoding has room for 255,
+    /// but fewer exist; ptxas was observed to use 52.
     pub uniform_registers: u8,
     pub cubin: Cubin,
 }
@@ -61,32 +63,32 @@ pub struct Target {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeferredBarriers {
     None,
-    /// Those that all threads of a warp come to together, and all that reduce.
+    /// Barriers that all threads of a warp reach together, and all reductions.
     Aligned,
     All,
 }
 
-/// What one multiprocessor holds.
+/// The resources of one multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     pub warps: u32,
     pub blocks: u32,
-    /// Bytes of shared memory, that of the system included.
+    /// Bytes of shared memory, including those of the system.
     pub shared: u32,
-    /// Most bytes of shared memory that one block may use.
+    /// The maximum number of bytes of shared memory that one block may use.
     pub shared_per_block: u32,
-    /// Bytes of shared memory that the system takes from each block.
+    /// The number of bytes of shared memory that the system takes from each block.
     pub shared_reserved: u32,
-    /// Shared memory is given to blocks in multiples of this many bytes.
+    /// Shared memory is allocated to blocks in multiples of this number of bytes.
     pub shared_unit: u32,
 }
 
-/// Where the driver writes what a kernel may ask for, in constant bank 0.
+/// The offsets in constant bank 0 of the words that the driver writes for kernels.
 #[derive(PartialEq, Eq, Debug)]
 pub struct DriverWords {
     /// The first kernel parameter.
     pub params: u16,
-    /// The same where all together take more than [`SMALL_PARAM_BYTES`].
+    /// The same if all parameters together take more than [`SMALL_PARAM_BYTES`].
     pub large_params: u16,
     /// The initial stack pointer, loaded into R1.
     pub stack: u16,
@@ -96,22 +98,23 @@ pub struct DriverWords {
     pub ntid: u16,
     /// `%nctaid.x`; `.y` and `.z` follow.
     pub nctaid: u16,
-    /// Generic addresses of windows, 64-bit. Without that of shared memory, a special register has its high word.
+    /// 64-bit generic addresses of windows. If that of shared memory is missing, a special register contains its high
+    /// word.
     pub shared_window: Option<u16>,
     pub local_window: u16,
     /// `.const` variables.
     pub const_window: u16,
     /// The parameters themselves, or the start of the bank.
     pub param_window: ParamWindow,
-    /// Where they end: the generic address of the last byte, or, where the window is the bank's, its distance from
-    /// that.
+    /// The end of the parameters: the generic address of the last byte or, if the window is the whole bank, its offset
+    /// in the bank.
     pub param_end: u16,
     pub grid_id: u16,
     pub graph_exec: u16,
     pub sm_count: u16,
-    /// Shared memory of the block that is not the kernel's; where it is missing there is none.
+    /// The number of bytes of the block's shared memory that the system reserves; `None` if there are none.
     pub reserved_shared: Option<u16>,
-    /// The addresses of the tables with what textures, samplers and surfaces are, one after the other.
+    /// The addresses of the tables that describe textures, samplers and surfaces, one after the other.
     pub descriptors: u16,
     /// `%is_explicit_cluster`.
     pub explicit_cluster: Option<u16>,
@@ -126,22 +129,22 @@ pub enum ParamWindow {
     Bank(u16),
 }
 
-/// Words about the launch. Where blocks are scheduled by clusters, each is found `stride` bytes times `SR_CgaSize`
-/// lower.
+/// Words about the launch. On targets that schedule blocks by clusters, the offset of each is lower by `stride` bytes
+/// times `SR_CgaSize`.
 #[derive(PartialEq, Eq, Debug)]
 pub struct LaunchWords {
     pub stride: u16,
     pub dynamic_shared: u16,
     /// `%envreg0`; the others follow.
     pub environment: u16,
-    /// `%envreg16`, where the second half of them is elsewhere, and not about the launch.
+    /// `%envreg16`, if the second half of these words is elsewhere and does not depend on the launch.
     pub late_environment: Option<u16>,
     /// `%reserved_smem_offset_end`; `%reserved_smem_offset_1` follows.
     pub reserved_end: Option<u16>,
     pub clusters: Option<ClusterWords>,
 }
 
-/// Words about clusters; those of three axes are followed by the other two.
+/// Words about clusters. For words about three axes, the other two follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterWords {
     /// `%cluster_nctaid.x`, and its reciprocal as a float.
@@ -155,30 +158,30 @@ pub struct ClusterWords {
     pub aggregate_shared: u16,
 }
 
-/// The relocations that put an address of 64 bits into code and data.
+/// The relocations for a 64-bit address in code and data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddressRelocations {
-    /// Its halves, in instructions.
+    /// The halves of the address, in instructions.
     pub low: u32,
     pub high: u32,
-    /// The whole, in data.
+    /// The whole address, in data.
     pub whole: u32,
-    /// Its lowest byte in data; the kinds of the other seven follow.
+    /// The lowest byte of the address in data; the types for the other seven bytes follow.
     pub lowest_byte: u32,
 }
 
-/// What a cubin says of the hardware.
+/// Properties of the hardware that a cubin states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {
-    /// The low byte of `e_flags` in executables; nvJitLink refuses others.
+    /// The low byte of `e_flags` in executables; nvJitLink rejects other values.
     pub executable_flags: u32,
     /// Relocations carry addends, and the header names the Mercury version.
     pub rela: bool,
-    /// The flag with number 0x35 is written, for a workaround.
+    /// Attribute 0x35, a workaround, is written.
     pub workaround_35: bool,
     /// The relocation of a call of a function in another section.
     pub call_relocation: u32,
-    /// The relocation of a place in constant bank 0 that a uniform load reads.
+    /// The relocation of an offset in constant bank 0 that a uniform load reads.
     pub uniform_relocation: u32,
     /// The relocations of the address of a function other than a kernel, in objects.
     pub function_address: AddressRelocations,
@@ -186,40 +189,41 @@ pub struct Cubin {
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
     pub counts_initial_blocks: bool,
-    /// Bytes of the section of reserved shared memory.
+    /// The size of the section for reserved shared memory.
     pub reserved_shared: u64,
-    /// `-v` counts the bank, since the driver's words lie before the parameters in it.
+    /// `-v` counts the bank, because the driver's words precede the parameters in it.
     pub counts_bank_0: bool,
 }
 
-/// Where a target has the parameters of a kernel.
+/// The offsets of the parameters of a kernel on a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamBlock {
-    /// Where they start in constant bank 0.
+    /// The offset of the first parameter in constant bank 0.
     pub first: u16,
-    /// Of each, from there.
+    /// The offset of each parameter from there.
     pub offsets: Vec<u32>,
-    /// Of all together.
+    /// The number of bytes of all parameters.
     pub bytes: u32,
 }
 
-/// Highest general register index + 1 that a thread may use: R255 is RZ, and the hardware takes two.
+/// The highest general register index that a thread may use, plus one: R255 is RZ, and the hardware takes two
+/// registers.
 pub const MAX_REGISTERS: u32 = 255;
-/// Registers that the hardware takes per thread beside those the code names.
+/// The number of registers that the hardware takes per thread, in addition to those that the code names.
 pub const HIDDEN_REGISTERS: u32 = 2;
 /// Bytes of kernel parameters before and from PTX 8.1 on sm_70.
 pub const MAX_PARAM_BYTES: u32 = 32764;
-/// The most bytes of parameters that are described and placed as before PTX 8.1.
+/// The maximum number of parameter bytes that are described and placed as before PTX 8.1.
 pub const SMALL_PARAM_BYTES: u32 = 4352;
 /// 32-bit registers of a multiprocessor.
 pub const SM_REGISTERS: u32 = 65536;
 
-/// Registers are given to the threads of a warp in units of this.
+/// Registers are allocated to the threads of a warp in units of this size.
 pub const REGISTER_UNIT: u32 = 8;
 
 impl Limits {
-    /// Registers per thread below which fewer gain nothing: with them the register file holds as many warps as the
-    /// multiprocessor runs.
+    /// The number of registers per thread below which there is no gain: with it, the register file can hold as many
+    /// warps as the multiprocessor runs.
     pub fn free_registers(&self) -> u32 {
         let most = SM_REGISTERS / (self.warps * WARP);
         most - most % REGISTER_UNIT
@@ -485,12 +489,12 @@ pub(crate) static TARGETS: [Target; 12] = [
 ];
 
 impl Target {
-    /// The row of a target; `None` for hardware that no code is generated for.
+    /// The row of a target; `None` for targets without code generation.
     pub fn of(sm: Sm) -> Option<&'static Target> {
         TARGETS.iter().find(|t| t.sm == sm.number)
     }
 
-    /// The row of the target that runs the machine code of a generation.
+    /// The row of the target with the machine code of a generation.
     pub fn of_generation(sm: sass::Sm) -> Option<&'static Target> {
         Target::of(Sm::new(sm.0.into()))
     }
@@ -500,12 +504,12 @@ impl Target {
         TARGETS.iter().rev().find(|t| t.sm <= sm.number)
     }
 
-    /// Where the parameters of a kernel start in constant bank 0, if they take so many bytes.
+    /// The offset of the first kernel parameter in constant bank 0, if the parameters take `bytes` bytes.
     pub fn first_param(&self, bytes: u32) -> u16 {
         if bytes > SMALL_PARAM_BYTES { self.driver.large_params } else { self.driver.params }
     }
 
-    /// Where the parameters of a kernel are: aligned in the bank, which starts with the driver's words.
+    /// The offsets of a kernel's parameters, which are aligned in the bank; the driver's words precede them.
     pub fn place_params(&self, params: &[Param]) -> ParamBlock {
         let place = |first: u16| {
             let first = u32::from(first);

@@ -43,18 +43,18 @@ const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 
 const AFTER: &str = "Examples:
-  ptx-check kernel.ptx                          what ptxas would reject, and warnings
-  ptx-check --emit resources kernel.ptx         also registers, spills and occupancy of each function
+  ptx-check kernel.ptx                          report what ptxas would reject, and warnings
+  ptx-check --emit resources kernel.ptx         also print registers, spills and occupancy of each function
   ptx-check --emit sass --target sm_90 kernel.ptx
-  ptx-check --fix kernels/                      repair what can be repaired safely
-  ptx-check kernel.cu layers.py                 inline assembly of CUDA, C++, Rust and Python
+  ptx-check --fix kernels/                      apply all safe fixes
+  ptx-check kernel.cu layers.py                 check inline assembly in CUDA, C++, Rust and Python
   ptx-check -W unused-register=error --format github kernels/
-  ptx-check --explain E0303                     what a diagnostic means; --explain ld: an instruction
+  ptx-check --explain E0303                     explain a diagnostic, or an instruction: --explain ld
 
 Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be read or written, 3 for \
 internal errors of ptx-check.";
 
-/// Files in flight at once: bounds memory when a folder holds thousands.
+/// Files that are checked at once. This bounds memory when a folder holds thousands of files.
 const BATCH: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -81,7 +81,7 @@ enum Emit {
     Svg,
 }
 
-/// What `--format-code` does.
+/// Whether `--format-code` writes the files or only checks them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum FormatCode {
     /// Format the files.
@@ -94,7 +94,7 @@ enum FormatCode {
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = AFTER)]
 pub struct Arguments {
-    /// Files, folders (searched for .ptx files), or `-` for standard input. In files of CUDA, C++, Rust and Python, inline
+    /// Files, folders (searched for .ptx files), or `-` for standard input. In CUDA, C++, Rust and Python files, inline
     /// assembly and strings of PTX are checked.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
@@ -160,18 +160,18 @@ fn parse_level(text: &str) -> Result<(&'static Lint, Severity), String> {
     setting(lint, level)
 }
 
-/// What one file gave.
+/// The output and the findings of one file.
 #[derive(Default)]
 struct Report {
     output: String,
-    /// Of SARIF, which is one document.
+    /// The results for SARIF, which is one document for all files.
     results: Vec<Value>,
     worst: Option<Severity>,
     counts: Counts,
     status: u8,
 }
 
-/// Files that were checked, and findings in them by severity.
+/// Numbers of the checked files and of their findings by severity.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     files: usize,
@@ -216,7 +216,7 @@ impl Counts {
 
 /// Runs the checker on the process's arguments.
 pub fn main() -> ExitCode {
-    // ptxas writes `-arch`, with or without `=`.
+    // ptxas accepts `-arch` with one dash, with or without `=`.
     let words = std::env::args_os().map(|word| match word.to_str() {
         Some(text) if text == "-arch" || text.starts_with("-arch=") => format!("-{text}").into(),
         _ => word,
@@ -275,7 +275,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
             .map(|path| Ok((path, projects.of(path)?)))
             .collect::<Result<_, String>>()
             .map_err(io::Error::other)?;
-        // Threads for one file would cost more than they bring.
+        // For one file, starting threads would take longer than it saves.
         let reports: Vec<Report> = match batch.as_slice() {
             [(only, project)] if paths.len() == 1 => vec![report(arguments, project, only, true)],
             _ if threads::prepare() => {
@@ -287,7 +287,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
             results.append(&mut report.results);
             counts.add(report.counts);
             match out.write_all(report.output.as_bytes()) {
-                // A reader that stops early (`| head`) is not an error.
+                // A reader of the output that stops early (`| head`) is not an error.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
                 written => written.map_err(to_standard_output)?,
             }
@@ -314,9 +314,9 @@ fn to_standard_output(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
-/// The settings of files, read once for each folder.
+/// The settings for each file; each folder's settings are read once.
 struct Projects {
-    /// For all files, where the command says so.
+    /// The settings for all files, if the command line names a settings file.
     only: Option<Arc<Project>>,
     by_folder: FxHashMap<PathBuf, Arc<Project>>,
 }
@@ -334,7 +334,7 @@ impl Projects {
         if let Some(only) = &self.only {
             return Ok(Arc::clone(only));
         }
-        // Standard input belongs to the working directory, as a bare name does.
+        // Standard input and a bare file name have no folder: they belong to the working directory.
         let folder = path.parent().unwrap_or(Path::new(""));
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         if let Some(known) = self.by_folder.get(folder) {
@@ -394,7 +394,7 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
         levels.set(lint, level);
     }
     db.set_levels(levels);
-    // Bytes that are not UTF-8 were replaced: the file must not be written back.
+    // Bytes that are not UTF-8 were replaced, so the file must not be written back.
     if arguments.fix && replaced.is_none() {
         match fix(&db, path, &name, text) {
             Ok(fixed) => text = fixed,
@@ -440,12 +440,12 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     {
         let emitted = emitted(arguments, emit, &name, &db, file);
         if matches!(emit, Emit::Html | Emit::Svg) && !report.output.is_empty() {
-            // Standard output is the picture.
+            // Standard output holds only the picture.
             say(std::mem::take(&mut report.output).trim_end());
         }
         report.output += &emitted;
     }
-    // The fixed text is all that a pipe wants.
+    // With `--fix` on standard input, standard output holds only the fixed text.
     if arguments.fix && path.as_os_str() == "-" {
         if !report.output.is_empty() {
             say(report.output.trim_end());
@@ -455,13 +455,14 @@ fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is
     report.counts = Counts::of(&found);
     report.worst = found.iter().map(|d| d.severity).max();
     if is_only {
-        // The process ends: the system takes its memory back at once, the database would piece by piece.
+        // The process is about to end: the system frees its memory at once, while dropping the database would free it
+        // piece by piece.
         std::mem::forget(db);
     }
     report
 }
 
-/// Lays out a text, in its file or on standard output; gives the exit status and what to print.
+/// Formats a text and writes it to its file or to standard output. Returns the exit status and what to print.
 fn format_code(
     mode: FormatCode,
     path: &Path,
@@ -487,7 +488,7 @@ fn format_code(
     }
 }
 
-/// Makes the fixes of a text that leave no doubt, in its file too.
+/// Applies the safe fixes to a text, and writes the text back to its file.
 fn fix(db: &Database, path: &Path, name: &str, text: String) -> io::Result<String> {
     let fixed = ide::fix_all(db, &text);
     if fixed.text == text {
@@ -502,7 +503,7 @@ fn fix(db: &Database, path: &Path, name: &str, text: String) -> io::Result<Strin
     Ok(fixed.text)
 }
 
-/// Whether the first line, `// ptxas-opts: -c`, says that the file is part of a program.
+/// Whether the first line, `// ptxas-opts: -c`, says that the file is one module of a separately compiled program.
 fn is_part(text: &str) -> bool {
     let options = text.lines().next().and_then(|line| line.strip_prefix("// ptxas-opts:"));
     options
@@ -511,7 +512,7 @@ fn is_part(text: &str) -> bool {
         .any(|option| matches!(option, "-c" | "--compile-only" | "-rdc" | "-rdc=true"))
 }
 
-/// Resources, and machine code where asked for, of every compiled function.
+/// The resources of every compiled function, and its machine code if `emit` asks for it.
 fn emitted(arguments: &Arguments, emit: Emit, name: &str, db: &Database, file: SourceFile) -> String {
     let mut output = String::new();
     match emit {

@@ -36,7 +36,7 @@ enum Command {
     Manual(manual::Arguments),
 }
 
-/// Runs the server, or what the process's arguments ask for.
+/// Runs the server, or the subcommand that the process's arguments name.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command: Some(Command::Dump(arguments)), .. }) => dump::main(&arguments, USAGE),
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
         Ok(Arguments { command: Some(Command::Manual(arguments)), .. }) => manual::main(&arguments, USAGE),
         Ok(Arguments { command: None, .. }) => {
             if std::io::stdin().is_terminal() {
-                terminal::say("ptx-lsp: waiting for an editor on standard input; `ptx-lsp --help` says more");
+                terminal::say("ptx-lsp: waiting for an editor on standard input; see `ptx-lsp --help`");
             }
             crate::serve_stdio()
         }

@@ -1,6 +1,6 @@
-//! `ptxc`: compiles PTX to a cubin as ptxas does, with its arguments, its messages and its exit status.
+//! `ptxc`: compiles PTX to a cubin as ptxas does, with the same arguments, messages and exit status.
 //!
-//! The output is written only if nothing of the input is missing from it.
+//! The output is written only if it contains the code of the whole input.
 
 mod clock;
 mod definition;
@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// What is printed instead of compiling anything.
+/// The text for options that only print something, such as `--help`. `None` if there is something to compile.
 fn told(options: &Options) -> Option<String> {
     if options.help || options.sources.is_empty() && !options.version && !options.list_versions {
         return Some(USAGE.to_owned());
@@ -76,16 +76,16 @@ fn told(options: &Options) -> Option<String> {
     options.list_versions.then_some(text)
 }
 
-/// The lints that ptxas warns of too.
+/// The lints for which ptxas prints a warning too.
 const WARNINGS_OF_PTXAS: [&str; 2] = ["ignored-directive", "unknown-pragma"];
 
-/// The first version of PTX that objects are made of.
+/// The oldest PTX version that can be compiled to an object.
 const OLDEST_OF_OBJECTS: PtxVersion = PtxVersion::new(3, 1);
 
-/// The last version of PTX that ptxas 13.0 takes.
+/// The newest PTX version that ptxas 13.0 accepts.
 const NEWEST_OF_PTXAS: PtxVersion = PtxVersion::new(9, 0);
 
-/// Tools look for the release in what `--version` prints.
+/// The output of `--version`. Build tools search it for the release.
 const VERSION: &str = concat!(
     "ptxc: PTX compiler of ptx-analyzer, an independent stand-in for NVIDIA's ptxas\n",
     "Takes the options and writes the files of the ptxas of\n",
@@ -122,14 +122,14 @@ argument. Options that are not supported yet cause a warning or an error. Common
 
 Options of ptxc only:
   -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
-  -knob PHASE=-NAME,...             leave compiler phases out, after those that PTX_PHASE in the environment
-                                    names; an unknown name lists the phases
+  -knob PHASE=-NAME,...             disable compiler phases, in addition to those in the environment variable
+                                    PTX_PHASE; an unknown name lists the phases
   --max-input-size MIB              reject larger files (default 256, maximum 4095)
 
 Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.
 ";
 
-/// Compiles; what is to be printed goes to the log.
+/// Compiles. Messages go to the log.
 fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     let mut clock = Clock::new();
     for (kind, remark) in &options.remarks {
@@ -167,7 +167,7 @@ fn compile(
     clock: &mut Clock,
     log: &mut Log,
 ) -> u8 {
-    // The process ends with this compilation: taking everything apart again would only cost time.
+    // The process ends with this compilation, so dropping the database would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
@@ -198,7 +198,7 @@ fn compile(
 }
 
 const SLOW: &str = "is expected to have substantially reduced performance on some future architectures";
-/// Where `.multicast::cluster` is fast, as ptxas lists it.
+/// The targets on which `.multicast::cluster` is fast, as ptxas lists them.
 const MULTICAST_TARGETS: &str = "sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f";
 
 /// One compilation.
@@ -258,7 +258,7 @@ impl Task<'_> {
         }
     }
 
-    /// Says which of the sections that debuggers read first are missing. True if that forbids output.
+    /// Reports which sections that debuggers need are missing. Returns true if this forbids output.
     fn lacks_debug_data(&self, log: &mut Log) -> bool {
         let options = self.options;
         if !options.debug || options.quiet && !options.warnings_are_errors {
@@ -273,7 +273,7 @@ impl Task<'_> {
         options.warnings_are_errors && !missing.is_empty()
     }
 
-    /// Says what becomes of the options that check accesses to tensor memory.
+    /// Reports how the options for checks of tensor memory accesses are handled.
     fn checks_of_tensor_memory(&self, log: &mut Log) {
         let [on, off] = self.options.checks_tensor_memory;
         let Some(target) = effective_target(self.db, self.file).filter(|_| on || off) else { return };
@@ -287,7 +287,7 @@ impl Task<'_> {
         }
     }
 
-    /// Says why functions are not called by the convention. The status to end with, where that is needed.
+    /// Reports why functions do not follow the calling convention. Returns the exit status if the compilation must end.
     fn without_convention(&self, log: &mut Log) -> Option<u8> {
         let options = self.options;
         let version = header(self.db, self.file).version;
@@ -331,7 +331,7 @@ impl Task<'_> {
         ptx_analysis::link_watched(db, file, &link, &mut |name| clock.compiled(name))
     }
 
-    /// Says what is to be said of the code and writes it.
+    /// Prints the messages about the finished code and writes it.
     fn finish(&self, linked: &Linked, clock: &mut Clock, log: &mut Log) -> u8 {
         let options = self.options;
         let has_convention = unconventional(self.db, self.file).is_none();
@@ -358,7 +358,7 @@ impl Task<'_> {
         }
     }
 
-    /// Prints the stages of the compiler that are wanted, function by function, on standard output.
+    /// Prints the requested compiler stages of each function on standard output.
     fn show(&self) -> Result<(), String> {
         for stage in &self.options.shown {
             let shown = ptx_analysis::dump::of_compiler(self.db, self.file, stage)?;
@@ -367,7 +367,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// What is wrong with the names of kernels.
+    /// The message if `--entry` names a kernel that does not exist.
     fn missing_entry(&self) -> Option<(Kind, String)> {
         let functions = &module(self.db, self.file).env.functions;
         let wrong = |name: &String| match functions.iter().find(|function| function.name == *name) {
@@ -385,7 +385,7 @@ impl Task<'_> {
         log.say_at(name, line, kind, &d.message);
     }
 
-    /// What ptxas says of a form that is expected to be slow.
+    /// The message that ptxas prints for an instruction form that is expected to be slow.
     fn advice(&self, d: &Diagnostic) -> Option<(Kind, String)> {
         if d.lint.name != "slow-form" {
             return None;
@@ -402,7 +402,7 @@ impl Task<'_> {
         (!self.options.allows_multicast).then(|| (Kind::Warning, format!("{advice} as this feature")))
     }
 
-    /// Prints errors and warnings. True if any forbids output.
+    /// Prints errors and warnings. Returns true if one of them forbids output.
     fn report(&self, found: &[Diagnostic], log: &mut Log) -> bool {
         let options = self.options;
         let warning = match (options.warnings_are_errors, options.quiet) {
@@ -422,7 +422,7 @@ impl Task<'_> {
             }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
-                // ptxas does not have the others, so they never prevent output.
+                // ptxas does not report the other warnings, so they never prevent output.
                 Severity::Warning if !WARNINGS_OF_PTXAS.contains(&d.lint.name) && !options.quiet => {
                     Kind::Warning
                 }
@@ -447,12 +447,12 @@ impl Task<'_> {
     }
 }
 
-/// Whether a finding is about launch bounds that [`resources::ranges`] tells of, with those of the options.
+/// Whether a finding is about launch bounds, which [`resources::ranges`] reports together with those of the options.
 fn is_said_of_kernels(d: &Diagnostic) -> bool {
     d.lint.name == "ignored-directive" && d.message.contains("is ignored: at most")
 }
 
-/// Whether both are one file. `-` is what standard input comes from.
+/// Whether both paths name the same file. `-` is compared as the file that standard input reads.
 fn is_same(input: &Path, output: &Path) -> bool {
     #[cfg(target_os = "linux")]
     let input = if input.as_os_str() == "-" { Path::new("/proc/self/fd/0") } else { input };

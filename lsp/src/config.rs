@@ -1,4 +1,4 @@
-//! Settings, from the client's `initializationOptions` and configuration changes.
+//! The settings of the server, from the client's `initializationOptions` and configuration changes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use crate::project::Project;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Check and compile for this target instead of each file's own.
+    /// Check and compile for this target instead of the target of each file.
     pub target: Option<Sm>,
     pub levels: Levels,
     pub inlay_hints: bool,
     pub code_lens: bool,
-    /// Hints with the live registers of each line.
+    /// Show inlay hints with the number of live registers of each line.
     pub live_registers: bool,
     /// Compile all functions when a document is opened or saved, and after a pause in typing.
     pub compile: bool,
-    /// A compiler whose results are shown beside ours. Only a client names it.
+    /// A reference compiler, whose results are shown next to ours. Only a client can set it.
     pub reference: Option<PathBuf>,
     /// Look for PTX in documents of other languages.
     pub embedded: bool,
@@ -28,7 +28,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        // Documents are usually parts of programs.
+        // Open documents are usually single modules of a program.
         let mut levels = Levels::default();
         levels.set(&SEPARATE_COMPILATION, Severity::Information);
         levels.set(&IGNORED_EXTERN, Severity::Allow);
@@ -46,7 +46,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What a project says, where the client says nothing else.
+    /// The settings of a project's settings file, for everything that the client does not set.
     pub fn of(project: &Project) -> Config {
         let mut config = Config { target: project.target, ..Config::default() };
         if project.compile_only {
@@ -58,9 +58,9 @@ impl Config {
         config
     }
 
-    /// These settings with those of a client over them: `{"target": "sm_90", "lints": {"W0501": "warning"},
-    /// "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "liveRegisters": false, "codeLens": true, "compile": true, "embedded": true}`, alone or under `"ptx"`. Also gives what is wrong with
-    /// them; a wrong one changes nothing.
+    /// These settings, overridden with those of a client:
+    /// `{"target": "sm_90", "lints": {"W0501": "warning"}, "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "liveRegisters": false, "codeLens": true, "compile": true, "embedded": true}`,
+    /// directly or under `"ptx"`. Also returns messages about invalid settings, which are ignored.
     pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
         let mut errors = Vec::new();
         let settings = match value.get("ptx").unwrap_or(value) {
@@ -86,7 +86,7 @@ impl Config {
         let flag = || value.as_bool().ok_or_else(|| format!("`{name}` must be true or false"));
         match name {
             "target" => match value.as_str() {
-                // As in a client that has a field for it, which is empty.
+                // A settings form of a client may send an empty text.
                 Some("") => {}
                 Some(target) => self.target = Some(Sm::known(target)?),
                 None => return Err("`target` must be a string such as \"sm_90\"".to_owned()),
@@ -97,11 +97,11 @@ impl Config {
             "compile" => self.compile = flag()?,
             "embedded" => self.embedded = flag()?,
             "reference" => self.reference = reference(value)?,
-            // Read once, when the client starts.
+            // The client reads this setting itself, once at its start.
             "embeddedOnly" => _ = flag()?,
             "lints" if value.is_object() => {}
             "lints" => return Err("`lints` must be an object that maps codes or names to levels".to_owned()),
-            // The client's own: which server to start.
+            // The client reads this setting itself: it says which server to start.
             "server" => {}
             _ => {
                 let all = "target, lints, inlayHints, liveRegisters, codeLens, compile, embedded, embeddedOnly, reference";
@@ -112,11 +112,11 @@ impl Config {
     }
 }
 
-/// `{"path": "…"}`; an empty path is none.
+/// Reads `{"path": "…"}`. An empty path means no compiler.
 fn reference(value: &Value) -> Result<Option<PathBuf>, String> {
     match value.get("path").and_then(Value::as_str) {
         Some("") => Ok(None),
-        // A name would be looked for in the workspace by some systems.
+        // Some systems would search the workspace for a path that is not absolute.
         Some(path) if Path::new(path).is_absolute() => Ok(Some(path.into())),
         Some(_) => Err("`reference.path` must be an absolute path".to_owned()),
         None => Err("`reference` must be an object with a `path`".to_owned()),

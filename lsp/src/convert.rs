@@ -1,6 +1,6 @@
-//! Between analysis and protocol: offsets and positions, diagnostics, symbols.
+//! Conversion between the analysis and the protocol: offsets and positions, diagnostics, symbols.
 //!
-//! The only place besides [`document`](crate::document) that knows UTF-16.
+//! Apart from [`document`](crate::document), this is the only module that deals with UTF-16.
 
 use crate::document::Document;
 use ptx_analysis::ide;
@@ -8,7 +8,7 @@ use text_size::TextRange;
 use tower_lsp::lsp_types as lsp;
 use tower_lsp::lsp_types::Url;
 
-/// Where the pages of the lints are.
+/// The address of the folder with the pages of the lints.
 const PAGES: &str = "https://github.com/ptx-analyzer/ptx-analyzer/blob/main/analysis/docs/lints";
 
 /// The page of a lint, for clients that open links.
@@ -16,7 +16,7 @@ fn page(code: &str) -> Option<lsp::CodeDescription> {
     Some(lsp::CodeDescription { href: Url::parse(&format!("{PAGES}/{code}.md")).ok()? })
 }
 
-/// What the analysis says, in the positions of the document.
+/// Converts results of the analysis to positions of the document.
 impl Document {
     pub fn text_range(&self, range: lsp::Range) -> TextRange {
         let (start, end) = (self.offset(range.start), self.offset(range.end));
@@ -36,7 +36,7 @@ impl Document {
     }
 }
 
-/// A finding as the protocol has it. `range` gives positions; those of a document are [`Document::range`].
+/// A diagnostic in the protocol's form. `range` converts ranges to positions; for a document it is [`Document::range`].
 pub fn diagnostic(
     uri: &Url,
     d: &ide::Diagnostic,

@@ -1,7 +1,7 @@
-//! An open document: its text as the editor sees it, edited in place.
+//! An open document: a copy of the editor's text, which edits change in place.
 //!
-//! The rope lives here and nowhere else; analysis receives whole texts. Columns are counted in the encoding
-//! agreed with the client, lines end at `\n`, `\r\n` or `\r`, and a column past a line's end means the end, as the
+//! Only this module uses the rope; the analysis receives whole texts. Columns are counted in the encoding agreed with
+//! the client, and lines end at `\n`, `\r\n` or `\r`. A column past the end of a line means the end of the line, as the
 //! protocol says.
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use ropey::Rope;
 use text_size::{TextRange, TextSize};
 use tower_lsp::lsp_types::{Position, Range, TextDocumentContentChangeEvent};
 
-/// What a column counts.
+/// The unit in which columns are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Encoding {
     Utf8,
@@ -24,11 +24,11 @@ pub struct Document {
     rope: Rope,
     version: i32,
     encoding: Encoding,
-    /// The line of the last position that was asked for: most questions are about the same line as the one before.
+    /// The line of the last position that was asked for. Most requests are about the same line as the one before.
     last: Cell<Option<Line>>,
 }
 
-/// A line with its break; the last one has the end of the text too.
+/// A line with its line break. The last line includes the end of the text.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     number: u32,
@@ -50,12 +50,13 @@ impl Document {
         self.rope.to_string()
     }
 
-    /// Applies the changes of one notification, in order. A range outside the text is clamped to it.
+    /// Applies the changes of one notification, in order. Ranges are clamped to the text.
     pub fn apply(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
         self.apply_watched(version, changes, |_, _, _| ());
     }
 
-    /// As [`apply`](Self::apply); tells after each change the bytes that it removed and how many it put in their place.
+    /// As [`apply`](Self::apply), but calls `watch` after each change with the bytes that the change removed and the
+    /// number of bytes that it inserted.
     pub fn apply_watched(
         &mut self,
         version: i32,
@@ -77,7 +78,7 @@ impl Document {
         self.version = version;
     }
 
-    /// Gives the bytes that were there.
+    /// Returns the range of the replaced bytes.
     fn replace(&mut self, range: Range, text: &str) -> ops::Range<usize> {
         let (start, end) = (self.char_index(range.start), self.char_index(range.end));
         let (start, end) = (start.min(end), start.max(end));
@@ -95,7 +96,7 @@ impl Document {
         self.len() == 0
     }
 
-    /// The text between two bytes, without a character that goes beyond them.
+    /// The text between two bytes. A character that extends beyond the range is left out.
     pub fn part(&self, range: ops::Range<usize>) -> String {
         let (start, end) = (self.rope.byte_to_char(range.start), self.rope.byte_to_char(range.end));
         self.rope.slice(start..end).to_string()
@@ -105,7 +106,7 @@ impl Document {
         TextSize::new(self.rope.char_to_byte(self.char_index(position)) as u32)
     }
 
-    /// The position of a byte, without looking at the rest of the text.
+    /// The position of a byte. Reads only the line of the byte.
     pub fn position(&self, offset: TextSize) -> Position {
         let byte = usize::from(offset).min(self.rope.len_bytes());
         let known = self.last.get().filter(|line| (line.start..line.end).contains(&byte));
@@ -199,7 +200,7 @@ mod tests {
         check(Encoding::Utf8, "ab\r\rcd", (2, 0, 2, 1, ""), "ab\r\rd");
     }
 
-    /// The position of a byte, found by going through the text.
+    /// The position of a byte, found by scanning the text.
     fn position(text: &str, offset: usize, encoding: Encoding) -> Position {
         let before = &text[..offset];
         let is_break = |&(at, c): &(usize, char)| c == '\n' || c == '\r' && !text[at + 1..].starts_with('\n');
@@ -212,7 +213,7 @@ mod tests {
         Position::new(breaks.len() as u32, column as u32)
     }
 
-    /// Edits and answers must mean the same place by the same position.
+    /// Edits and answers must use the same positions for the same places.
     #[test]
     fn positions_and_offsets_are_inverse() {
         let mut random = fastrand::Rng::with_seed(7);
@@ -226,12 +227,13 @@ mod tests {
                 for &(at, place) in &places {
                     let offset = TextSize::new(at as u32);
                     assert_eq!(document.position(offset), place, "{text:?} {at} {encoding:?}");
-                    // Between the two bytes of one line break.
+                    // Between the two bytes of a line break.
                     if !(text[..at].ends_with('\r') && text[at..].starts_with('\n')) {
                         assert_eq!(document.offset(place), offset, "{text:?} {place:?} {encoding:?}");
                     }
                 }
-                // A column past the end of its line, or inside a character, is the end or the start of that.
+                // A column past the end of its line is the end of the line. A column inside a character is the start of
+                // the character.
                 for (line, column) in (0..9).flat_map(|line| (0..9).map(move |column| (line, column))) {
                     let is_before = |&&(at, place): &&(usize, Position)| {
                         let is_inside = text[..at].ends_with('\r') && text[at..].starts_with('\n');

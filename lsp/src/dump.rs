@@ -1,4 +1,4 @@
-//! `ptx-lsp dump`: what a stage makes of a file.
+//! `ptx-lsp dump`: prints the output of one stage of the analysis or compiler for a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,8 +21,8 @@ pub struct Arguments {
     /// Use this target instead of the target of the file.
     #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
-    /// Leave phases of the compiler out (-NAME, or -NAME#2 for the second run) or put them back (+NAME), after what
-    /// PTX_PHASE says; `all` for all that can be left out.
+    /// Disable compiler phases (-NAME, -NAME#2 for the second run, -all for all optional ones) or enable them again
+    /// (+NAME); applied after the environment variable PTX_PHASE.
     #[arg(
         long,
         value_name = "LIST",
@@ -35,7 +35,7 @@ pub struct Arguments {
     file: PathBuf,
 }
 
-/// Prints the stage. `failed` is the exit status where there is none.
+/// Prints the stage. `failed` is the exit status if the stage has no output.
 pub fn main(arguments: &Arguments, failed: u8) -> ExitCode {
     match run(arguments) {
         Ok(text) => terminal::print_and_exit("ptx-lsp dump", &text, failed),

@@ -1,4 +1,4 @@
-//! PTX in texts of other languages: what the analysis says of it, in terms of those texts.
+//! PTX embedded in other languages: converts the results of the analysis to the host text.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,23 @@ use ptx_analysis::{Database, SourceFile};
 use ptx_embed::{Document, Snippet};
 use text_size::{TextRange, TextSize};
 
-/// Errors that inline assembly can have only for want of what is around it: names that the host's compiler declares.
+/// Errors that the analysis may report in inline assembly only because it does not see the names that the host's
+/// compiler declares.
 const OUTSIDE: [&str; 4] = ["E0115", "E0204", "E0205", "E0207"];
 
-/// What a target or a version lacks. Without a target in the settings, any one may be meant.
+/// Findings about features that a target or PTX version lacks. Unless the settings name the target, the code may be
+/// meant for any target.
 const GATES: [&str; 6] = ["E0112", "E0401", "E0402", "E0405", "E0603", "W0521"];
 
-/// Warnings that hold whatever comes before and after inline assembly.
+/// Warnings that are right whatever code precedes and follows the inline assembly.
 const WARNINGS: [&str; 11] =
     ["W0501", "W0502", "W0503", "W0504", "W0506", "W0507", "W0509", "W0510", "W0521", "W0522", "W0524"];
 
-/// Names that another snippet of the same function may declare.
+/// Errors about names that another snippet of the same function may declare.
 const DECLARED: [&str; 2] = ["E0202", "E0203"];
 
-/// What is found in a snippet; ranges are relative to its start. `has_target`: the settings name the target.
+/// The findings in a snippet, with ranges relative to its start. `has_target` says whether the settings name the
+/// target.
 pub fn findings(db: &Database, file: SourceFile, document: &Document, has_target: bool) -> Vec<Diagnostic> {
     if document.is_opaque {
         return Vec::new();
@@ -36,14 +39,14 @@ fn is_meant(d: &Diagnostic, document: &Document, has_target: bool) -> bool {
     let code = d.code();
     let is_certain = !OUTSIDE.contains(&code) && (!code.starts_with('W') || WARNINGS.contains(&code));
     let is_gate = d.gate.is_some() || GATES.contains(&code);
-    // Functions for 32-bit hosts appear beside those for 64-bit ones.
+    // A file often has functions for 32-bit hosts next to those for 64-bit hosts.
     let is_narrow = code == "E0306" && document.text()[d.range].starts_with("cvta");
     let has_value = code == "W0507" && document.is_input(&document.text()[d.range]);
     let may_be_meant = !is_gate || has_target;
     is_certain && may_be_meant && !is_narrow && !has_value && !document.depends_on_unknown(d.range)
 }
 
-/// A finding in the host's terms. `None` if it is about what was put around the snippet.
+/// A finding converted to the host text. `None` if the finding is about the text that was added around the snippet.
 fn in_host(mut d: Diagnostic, document: &Document) -> Option<Diagnostic> {
     if let Some((expected, _)) = d.message.split_once(", found `")
         && ends_at(d.range, document)
@@ -66,15 +69,16 @@ fn in_host(mut d: Diagnostic, document: &Document) -> Option<Diagnostic> {
     Some(d)
 }
 
-/// Whether the snippet ends after a range, or before it: the next token is one of those that were put around it.
+/// Whether the snippet ends right after a range or before it: the next token belongs to the text that was added around
+/// the snippet.
 fn ends_at(range: TextRange, document: &Document) -> bool {
     let rest = &document.text()[range.start().into()..];
     let next = range.start() + TextSize::of(rest) - TextSize::of(rest.trim_start());
     !rest.trim_start().is_empty() && document.to_host(TextRange::at(next, TextSize::new(1))).is_none()
 }
 
-/// A text about a module with the lines of the host text in place of its own, which are those of `line` by offset. Lines
-/// that were put around the snippet have no number there.
+/// Replaces the line numbers of the module in a text with those of the host text. `line` gives the line of a host
+/// offset. Lines that were added around the snippet have no number in the host text.
 pub fn with_host_lines(text: &str, document: &Document, line: impl Fn(TextSize) -> u32) -> String {
     const WORD: &str = "line ";
     let lines: Vec<&str> = document.text().split_inclusive('\n').collect();
@@ -112,15 +116,16 @@ pub fn with_host_lines(text: &str, document: &Document, line: impl Fn(TextSize) 
     out + rest
 }
 
-/// An edit of the module as one of the host text, if it can be written there.
+/// An edit of the module as an edit of the host text. `None` if the host text cannot express it.
 pub fn edit_in_host(edit: &TextEdit, document: &Document) -> Option<TextEdit> {
     Some(TextEdit::new(document.to_host(edit.range)?, document.written(&edit.text)?))
 }
 
-/// What is found in all snippets of a text, in its own positions.
+/// The findings in all snippets of a text, at positions of the text.
 ///
-/// `found` has the findings of each snippet. Names that a snippet lacks and another one declares outside of braces are
-/// no errors. `guarded` says whether a place is compiled only for some targets, which are then not the chosen one.
+/// `found` holds the findings of each snippet. A name that a snippet uses without declaring is no error if another
+/// snippet declares it outside of braces. `guarded` says whether an offset is compiled only for some targets, perhaps
+/// not for the chosen one.
 pub fn all<'a>(
     snippets: &'a [Snippet],
     found: impl Iterator<Item = &'a [Diagnostic]> + Clone,
@@ -157,7 +162,7 @@ fn word_at(text: &str, at: TextSize) -> &str {
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Whether a place lies between an `#if` and its `#endif` that ask for the architecture.
+/// Whether an offset lies between an `#if` that tests the architecture and its `#endif`.
 pub fn is_guarded(text: &str, at: TextSize) -> bool {
     let mut depth = 0;
     for line in text[..at.into()].lines().rev() {
@@ -176,7 +181,7 @@ pub fn is_guarded(text: &str, at: TextSize) -> bool {
     false
 }
 
-/// A range of the host text in the module of a snippet.
+/// Converts a range of the host text to the module of a snippet.
 pub fn range_in_module(range: TextRange, snippet: &Snippet) -> Option<TextRange> {
     let inside = |offset: TextSize| snippet.document.to_module(offset.checked_sub(snippet.range.start())?);
     let (start, end) = (inside(range.start())?, inside(range.end())?);

@@ -1,16 +1,16 @@
-//! Messages out of a stream of bytes: headers, a blank line, a body of the declared length.
+//! Splits a stream of bytes into messages: headers, a blank line, a body of the declared length.
 //!
-//! A stream can't be asked to repeat itself, so a broken header must not end the session. Everything up to the next
-//! `Content-Length` that is one is skipped, with bounded memory, and reported once. JSON has no line breaks inside
-//! strings, so no text inside a skipped body can pass for a header.
+//! The server cannot ask the client to send a message again, so a broken header must not end the session. The reader
+//! skips everything up to the next valid `Content-Length` header, with bounded memory, and reports the fault once. JSON
+//! has no line breaks inside strings, so no text inside a skipped body can look like a header.
 
 use memchr::memchr;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// The longest body that is read. An open document is one message.
+/// The longest body that is read. An open document arrives in one message.
 pub const MAX_BODY: u64 = 256 << 20;
 
-/// The longest piece of a header line that is looked at. Of a longer line, its end.
+/// How many bytes of a header line are kept. Of a longer line, the last bytes are kept.
 const MAX_LINE: usize = 8 << 10;
 
 const CONTENT_LENGTH: &[u8] = b"content-length:";
@@ -18,19 +18,19 @@ const CONTENT_LENGTH: &[u8] = b"content-length:";
 #[derive(PartialEq, Eq, Debug)]
 pub enum Frame {
     Body(Vec<u8>),
-    /// Bytes that are not a message, and why. Everything up to the next message is skipped.
+    /// Bytes that are not a message, and the reason. The reader skips everything up to the next message.
     Malformed(String),
 }
 
 pub struct Frames<R> {
     input: BufReader<R>,
-    /// The end of the current line.
+    /// The last bytes of the current line.
     line: Vec<u8>,
-    /// What the headers read so far declare.
+    /// The length that the headers read so far declare.
     length: Option<u64>,
-    /// There were headers since the last message.
+    /// Whether headers were read since the last message.
     in_headers: bool,
-    /// The fault is reported; skipping to the next message.
+    /// The fault has been reported, and the reader is skipping to the next message.
     skipping: bool,
 }
 
@@ -39,7 +39,8 @@ enum Line {
     Length(u64),
     Header,
     Fault(String),
-    /// A header that follows something else in the same line, such as a body that is longer than declared.
+    /// A `Content-Length` header that follows other text on the same line, for example a body that is longer than
+    /// declared.
     LateLength(u64),
 }
 
@@ -49,14 +50,14 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Self { input, line: Vec::new(), length: None, in_headers: false, skipping: false }
     }
 
-    /// The next message or fault; `None` at the end of the stream.
+    /// The next message or fault. `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
             self.read_line().await?;
             let fault = match classify(&self.line) {
                 Line::Blank => match self.length.take() {
                     Some(length) => return self.body(length).await,
-                    // Some clients end bodies with a line break.
+                    // Some clients send a line break after the body.
                     None if !self.in_headers => continue,
                     None => "header without Content-Length".to_owned(),
                 },
@@ -145,7 +146,7 @@ fn is_header(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Bodies as text, faults in angle brackets.
+    /// Bodies as text, with faults in angle brackets.
     async fn frames(input: &[u8]) -> Vec<String> {
         let mut frames = Frames::new(input);
         let mut all = Vec::new();

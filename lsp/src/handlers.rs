@@ -1,4 +1,4 @@
-//! One file per request: a snapshot and the parameters in, the protocol's answer out.
+//! One module per request. Each handler takes a snapshot and the parameters, and returns the protocol's answer.
 
 pub mod call_hierarchy;
 pub mod code_action;

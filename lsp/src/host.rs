@@ -1,6 +1,6 @@
-//! An open document of another language: its snippets, each a file of the database.
+//! An open document of another language. Each of its snippets is a file of the database.
 //!
-//! The text itself is not in the database, so an edit outside of snippets writes nothing and cancels nothing.
+//! The host text itself is not in the database. So an edit outside of snippets changes no file and cancels no request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -13,31 +13,31 @@ use text_size::TextSize;
 use crate::document::Document;
 use crate::embedded;
 
-/// How many removed snippets a new one is compared with.
+/// With how many removed snippets a new one is compared.
 const NEAR: usize = 16;
 
-/// A snippet in the database.
+/// A snippet that is in the database.
 #[derive(Clone)]
 pub struct Part {
     pub file: SourceFile,
     module: Arc<Module>,
-    /// What is found in it, once it was looked for.
+    /// The findings of the snippet, once it has been checked.
     found: Arc<OnceLock<Box<[Diagnostic]>>>,
 }
 
-/// Kept with an open document.
+/// The part of an open document that only documents of other languages have.
 pub struct Host {
     language: Language,
-    /// Else there are no snippets.
+    /// Whether embedded PTX is analyzed. If not, there are no snippets.
     is_enabled: bool,
     scan: Arc<Scan>,
-    /// One for each snippet; `None` since an edit.
+    /// One entry for each snippet; `None` if an edit added the snippet and it is not in the database yet.
     parts: Arc<Vec<Option<Part>>>,
-    /// Of snippets that edits removed.
+    /// The parts of snippets that edits removed.
     loose: VecDeque<Part>,
 }
 
-/// The snippets of a version, for a worker.
+/// The snippets of one version of the document, for a worker.
 pub struct Embedded {
     pub document: Document,
     pub scan: Arc<Scan>,
@@ -52,7 +52,7 @@ impl Host {
         Self { language, is_enabled, scan: Arc::new(scan), parts: Arc::new(parts), loose: VecDeque::new() }
     }
 
-    /// Finds the snippets, or forgets them.
+    /// Finds the snippets of the document, or removes them.
     pub fn enable(&mut self, is_enabled: bool, document: &Document) {
         let text = if is_enabled { document.text() } else { String::new() };
         let new = Self::new(self.language, &text, is_enabled);
@@ -61,7 +61,7 @@ impl Host {
         self.loose.extend(old.parts.iter().flatten().cloned());
     }
 
-    /// Follows a change of the text. The database learns of it by [`commit`](Self::commit).
+    /// Updates the snippets after a change of the text. [`commit`](Self::commit) then updates the database.
     pub fn edit(&mut self, document: &Document, removed: std::ops::Range<usize>, inserted: usize) {
         if !self.is_enabled {
             return;
@@ -74,12 +74,13 @@ impl Host {
         }
     }
 
-    /// Whether snippets wait to be put into the database or taken out of it.
+    /// Whether snippets wait to be added to the database or removed from it.
     pub fn is_pending(&self) -> bool {
         !self.loose.is_empty() || self.parts.iter().any(Option::is_none)
     }
 
-    /// Puts new snippets into the database, in the place of old ones if there are any. What is left over is spare.
+    /// Adds new snippets to the database. They reuse the files of removed snippets; files that are left over go to
+    /// `spare`.
     pub fn commit(&mut self, db: &mut Database, spare: &mut Vec<SourceFile>) {
         if !self.is_pending() {
             return;
@@ -88,7 +89,7 @@ impl Host {
         let missing: Vec<usize> =
             self.parts.iter().enumerate().filter(|(_, p)| new(p)).map(|(i, _)| i).collect();
         let parts = Arc::make_mut(&mut self.parts);
-        // What was only moved comes back in the order that it went.
+        // Snippets that an edit only moved are removed and added in the same order.
         for &index in &missing {
             let module = &self.scan.snippets()[index].document;
             let same = self.loose.iter().take(NEAR).position(|part| part.module == *module);
@@ -111,19 +112,19 @@ impl Host {
         }
     }
 
-    /// Forgets what was found, which depends on settings.
+    /// Drops the findings, because they depend on the settings.
     pub fn forget(&mut self) {
         Arc::make_mut(&mut self.parts).iter_mut().flatten().for_each(|part| part.found = Arc::default());
     }
 
-    /// All files are gone, with their database.
+    /// Drops all files, because the database was replaced.
     pub fn forget_files(&mut self) {
         let count = self.parts.len();
         self.loose.clear();
         self.parts = Arc::new(vec![None; count]);
     }
 
-    /// The document is closed: all files are spare.
+    /// Closes the document. All of its files go to `spare`.
     pub fn close(mut self, db: &mut Database, spare: &mut Vec<SourceFile>) {
         let parts = std::mem::take(Arc::make_mut(&mut self.parts));
         for part in parts.into_iter().flatten().chain(self.loose) {
@@ -142,14 +143,14 @@ impl Host {
 pub struct Inside<'a> {
     pub file: SourceFile,
     pub module: &'a Module,
-    /// Where the snippet starts in the text.
+    /// The start of the snippet in the host text.
     pub start: TextSize,
-    /// In the module.
+    /// The place, as an offset in the module.
     pub offset: TextSize,
 }
 
 impl Embedded {
-    /// What is found in all snippets.
+    /// The findings in all snippets.
     pub fn findings(&self, db: &Database) -> Vec<Diagnostic> {
         let each = self.parts.iter().map(|part| match part {
             Some(part) => &**part
@@ -158,13 +159,13 @@ impl Embedded {
             None => &[],
         });
         let each: Vec<&[Diagnostic]> = each.collect();
-        // The text as a whole is needed only where a chosen target lacks something.
+        // The whole text is needed only if a snippet uses a feature that a chosen target lacks.
         let text = OnceLock::new();
         let guarded = |at| embedded::is_guarded(text.get_or_init(|| self.document.text()), at);
         embedded::all(self.scan.snippets(), each.iter().copied(), guarded)
     }
 
-    /// The snippet at an offset of the text, and the place in it.
+    /// The snippet at an offset of the host text, and the place in the snippet.
     pub fn inside(&self, offset: TextSize) -> Option<Inside<'_>> {
         let index = self.scan.at(offset)?;
         let snippet = &self.scan.snippets()[index];

@@ -1,4 +1,4 @@
-//! `ptx-lsp images`: what a cubin, a fatbin or a program holds, as documents for an editor.
+//! `ptx-lsp images`: the PTX and machine code in a cubin, a fatbin or a program, as documents for an editor.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,7 +42,7 @@ fn documents(path: &Path) -> Result<Vec<Value>, String> {
         };
         let text = image.content(&mut room).map_err(|error| error.to_string()).and_then(|content| {
             Ok(match image.kind {
-                // It may end as C strings do.
+                // The text may end with a zero byte, as C strings do.
                 ImageKind::Ptx => {
                     (image.sm, String::from_utf8_lossy(&content).trim_end_matches('\0').to_owned())
                 }
@@ -63,7 +63,7 @@ fn documents(path: &Path) -> Result<Vec<Value>, String> {
         });
     }
     match documents.is_empty() {
-        true => Err("the file holds no PTX and no machine code".to_owned()),
+        true => Err("the file contains neither PTX nor machine code".to_owned()),
         false => Ok(documents),
     }
 }
@@ -90,7 +90,7 @@ mod tests {
         assert!(documents(&ptx).is_err());
     }
 
-    /// A container with two texts for the same generation, one of which ends as C strings do.
+    /// A container with two texts for the same generation. One of them ends with a zero byte, as C strings do.
     #[test]
     fn texts_of_a_fatbin_are_documents() {
         let text = ".version 8.0\n.target sm_90\n.entry k() { ret; }\n";

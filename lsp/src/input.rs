@@ -1,28 +1,28 @@
-//! The texts that the programs read: how large they may be, and which files are not text.
+//! Reads the input texts of the programs. Rejects files that are too large or not text.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// MiB of the largest input, unless the user raises it.
+/// The size of the largest input in MiB, unless the user raises it.
 pub const LARGEST: u64 = 256;
-/// MiB of the largest that can be asked for: positions have 32 bits.
+/// The largest size that the user can choose, in MiB: positions have 32 bits.
 pub const MOST: u64 = 4095;
 
-/// A text and how to name it.
+/// A text and its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Input {
     pub name: String,
-    /// With every sequence that is not UTF-8 replaced.
+    /// The text. U+FFFD replaces every sequence that is not UTF-8.
     pub text: String,
-    /// The byte offset of the first such.
+    /// The byte offset of the first replaced sequence.
     pub replaced: Option<usize>,
 }
 
-/// Reads a file, or standard input for `-`, of at most so many MiB.
+/// Reads a file of at most `largest` MiB, or standard input for `-`.
 ///
 /// # Errors
-/// It cannot be read, is larger, or is not text. The message does not name it.
+/// The file cannot be read, is too large, or is not text. The message does not name the file.
 pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     if path.as_os_str() == "-" {
         return text("<stdin>".to_owned(), bounded(io::stdin().lock(), largest)?);
@@ -38,10 +38,10 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     text(path.display().to_string(), bounded(file, largest)?)
 }
 
-/// Reads a file of settings, which is small.
+/// Reads a settings file.
 ///
 /// # Errors
-/// It cannot be read, is larger than one MiB, or is not UTF-8. The message does not name it.
+/// The file cannot be read, is larger than one MiB, or is not UTF-8. The message does not name the file.
 pub fn settings(path: &Path) -> io::Result<String> {
     const MOST: u64 = 1 << 20;
     let file = File::open(path)?;
@@ -60,7 +60,7 @@ fn is_folder() -> io::Error {
     io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file")
 }
 
-/// Everything that a reader gives; devices may give bytes without end.
+/// Reads to the end, but no more than the limit: a device may never end.
 fn bounded(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
     let most = largest << 20;
     let mut bytes = Vec::new();
@@ -81,7 +81,7 @@ fn text(name: String, bytes: Vec<u8>) -> io::Result<Input> {
     Ok(Input { name, text, replaced })
 }
 
-/// The text, with every sequence that is not UTF-8 replaced, and the byte offset of the first such.
+/// The text, in which U+FFFD replaces every sequence that is not UTF-8, and the byte offset of the first such sequence.
 fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, None),
@@ -92,7 +92,8 @@ fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
     }
 }
 
-/// The kind of a file that is not text: by its first bytes, or because one in ten of its first characters is not text.
+/// What kind of file this is if it is not text. The first bytes tell, or more than one in ten of the first characters
+/// is not a text character.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const START: usize = 8192;
     match bytes {
@@ -103,12 +104,12 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
         _ => {}
     }
-    // A program that writes C strings may have ended them.
+    // The program that wrote the text may have written a zero byte at its end, as in C strings.
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let start = String::from_utf8_lossy(&bytes[..end.min(START)]);
     let is_none = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();
     let (none, all) = (start.chars().filter(is_none).count(), start.chars().count());
-    // A few bytes prove nothing; the checks report each of them.
+    // A few such bytes prove nothing; the checks report each of them.
     (none > 8 && 10 * none > all).then_some("a binary file")
 }
 
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(binary(&utf16), Some("a binary file"));
         let text = ".version 8.0 // \u{e4}\u{4e2d}\n".repeat(100);
         assert_eq!(binary(text.as_bytes()), None);
-        // Text with a few other bytes; a terminator.
+        // Text with a few other bytes, and with a terminating zero byte.
         assert_eq!(binary(b""), None);
         assert_eq!(binary(b".version \0 \xff 8.0"), None);
         assert_eq!(binary(format!("{text}{}", "\0".repeat(5000)).as_bytes()), None);

@@ -1,5 +1,5 @@
-//! How many requests are worked on at once: a few for each document, so that one whose questions are slow leaves
-//! workers to the others.
+//! Limits how many requests run at once, in total and for each document. So a document with slow requests leaves
+//! workers to the other documents.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tower_lsp::lsp_types::Url;
 
-/// Requests at work for one document. Several ask for the same compilation and wait for each other.
+/// Requests that may run at once for one document. Several of them need the same compilation and wait for each other.
 const EACH: usize = 6;
-/// Requests at work for all documents: fewer than the runtime has threads for them.
+/// Requests that may run at once for all documents: fewer than the runtime has threads for them.
 const ALL: usize = 128;
 
 pub struct Lanes {
@@ -18,12 +18,12 @@ pub struct Lanes {
     documents: Mutex<Documents>,
 }
 
-/// With the number of requests for each.
+/// The documents, each with its number of requests.
 type Documents = FxHashMap<Url, (Arc<Document>, usize)>;
 
 struct Document {
     lane: Semaphore,
-    /// Counts changes of the text.
+    /// Counts the changes of the text.
     changes: AtomicU64,
 }
 
@@ -34,15 +34,16 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Notes that a document changes: requests that came before it and still wait are about another text.
+    /// Records a change of a document. Earlier requests that still wait are cancelled, because they are about the old
+    /// text.
     pub fn changed(&self, uri: &Url) {
         if let Some((document, _)) = self.documents().get(uri) {
             document.changes.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Does `work` when it is its turn, and again when it gives nothing, because a write to another document stopped
-    /// it. `None` once the document itself has changed.
+    /// Runs `work` when its turn comes. Runs it again if it returns nothing, because a write to another document
+    /// cancelled it. Returns `None` once the document itself has changed.
     pub async fn run<T, F>(&self, uri: &Url, mut work: impl FnMut() -> F) -> Option<T>
     where
         F: Future<Output = Option<T>>,
@@ -64,12 +65,12 @@ impl Lanes {
     }
 }
 
-/// Nobody closes the semaphores, so this is a permit.
+/// Waits for a permit. The semaphores are never closed.
 async fn turn(semaphore: &Semaphore) -> Option<SemaphorePermit<'_>> {
     semaphore.acquire().await.ok()
 }
 
-/// A request for a document, at work or waiting.
+/// A request for a document, running or waiting.
 struct Member<'a> {
     lanes: &'a Lanes,
     uri: &'a Url,

@@ -1,16 +1,17 @@
-//! What was last said of the functions of a document while they were compiled, for the time in which they have errors.
+//! Keeps the last text about each compiled function, to show it while the function has errors.
 
 use std::sync::{Mutex, PoisonError};
 
 use ptx_analysis::ide::Standing;
 use rustc_hash::FxHashMap;
 
-/// Texts by function.
+/// Texts by function name.
 #[derive(Debug, Default)]
 pub struct LastGood(Mutex<FxHashMap<String, String>>);
 
 impl LastGood {
-    /// The text to show of a function: its own, or the last that stood for compiled code, marked as old.
+    /// The text to show about a function: its current text, or the last text about the compiled function, marked as
+    /// old.
     pub fn shown(&self, function: &str, text: String, standing: Standing) -> String {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match standing {
@@ -18,7 +19,7 @@ impl LastGood {
                 known.insert(function.to_owned(), text.clone());
                 text
             }
-            // The mark comes first: editors cut long hints.
+            // The mark comes first because editors cut long hints.
             Standing::Later => match known.get(function) {
                 Some(old) => format!("was: {old}"),
                 None => text,

@@ -1,4 +1,4 @@
-//! The language server, the checker and the compiler driver: the only package that knows the protocol, JSON,
+//! The language server, the checker and the compiler driver. Only this package deals with the protocol, JSON,
 //! terminals, files and time.
 
 pub mod check;
@@ -45,7 +45,8 @@ use std::process::ExitCode;
 /// Serves one client over standard input and output until it exits.
 pub fn serve_stdio() -> ExitCode {
     threads::prepare_for_server();
-    // The number is set so that the environment isn't asked. Real work is done by other threads.
+    // The number of threads is set here, so that the runtime does not read it from the environment. Other threads do
+    // the real work.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -54,7 +55,7 @@ pub fn serve_stdio() -> ExitCode {
         }
     };
     let ending = runtime.block_on(server::serve(tokio::io::stdin(), tokio::io::stdout()));
-    // tokio's standard input is a blocking thread that a plain return would wait for.
+    // A plain return would wait for the blocking thread in which tokio reads standard input.
     std::process::exit(match ending {
         transport::Ending::Orderly => 0,
         transport::Ending::Abrupt => 1,

@@ -1,4 +1,4 @@
-//! The disassembler and assembler as a command.
+//! The command `sass`: the disassembler and assembler.
 
 pub(crate) mod tool;
 
@@ -21,20 +21,20 @@ pub struct Arguments {
 }
 
 const LINES: &str = "Examples:
-  sass dis kernel.cubin                          what cuobjdump -sass prints
-  sass dis --control kernel.cubin > kernel.sass  for editing; then: sass asm < kernel.sass
-  sass dis --raw --arch sm_90 code.bin           instructions without a cubin around them
+  sass dis kernel.cubin                          print the same listing as cuobjdump -sass
+  sass dis --control kernel.cubin > kernel.sass  print an editable listing; then: sass asm < kernel.sass
+  sass dis --raw --arch sm_90 code.bin           disassemble instructions without a cubin
 
-`dis --control` prints lines OFFSET<TAB>TEXT with all that `asm` needs to make the same words:
+`dis --control` prints lines OFFSET<TAB>TEXT with all fields that `asm` needs to assemble the same words:
   B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
 waits for scoreboard 2; releases no scoreboard when it has read its operands, and scoreboard 0 when it has written its
-result; the warp may yield; the next instruction issues after 4 cycles. Braces hold fields that the text does not show.
+result; the warp may yield; the next instruction issues after 4 cycles. Fields that the text does not show are in braces.
 
 `asm` and `words` read standard input and print one line for each line. Empty lines and comments (`# …`) are copied. For an
 invalid line they print an empty line and a message, and the exit status is 1. A comment `# sm_90 NAME`, which --control
 prints before each function, gives the generation of the lines after it.
 
-Exit status: 0, or 1 if anything is wrong.";
+Exit status: 0 on success, 1 on any error.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -68,7 +68,7 @@ enum Command {
     },
 }
 
-/// How it prints; without any of these as `cuobjdump -sass`.
+/// The output formats. Without any of these options, the format of `cuobjdump -sass`.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Styles {
@@ -110,7 +110,7 @@ pub fn main() -> ExitCode {
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that has seen enough (`| head`) is not an error.
+        // A reader of the output that stops early (`| head`) is not an error.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             terminal::say(message);
@@ -123,7 +123,7 @@ fn generation(arch: &str) -> Result<Sm, String> {
     Sm::parse(arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
 }
 
-/// Reads a number of MiB as bytes.
+/// Parses a number of MiB. Returns bytes.
 fn mebibytes(number: &str) -> Result<u64, String> {
     let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20));
     bytes.ok_or_else(|| format!("'{number}' is not a number of MiB"))

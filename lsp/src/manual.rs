@@ -1,4 +1,4 @@
-//! Manual pages and shell completions of all programs, from the definitions of their arguments.
+//! Generates manual pages and shell completions of all programs from their clap definitions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub struct Arguments {
     folder: PathBuf,
 }
 
-/// The programs as clap knows them.
+/// The clap definitions of the programs.
 pub fn programs() -> [Command; 4] {
     [
         command::Arguments::command(),
@@ -27,7 +27,7 @@ pub fn programs() -> [Command; 4] {
     ]
 }
 
-/// Writes all files. `failed` is the exit status where one cannot be written.
+/// Writes all files. `failed` is the exit status if a file cannot be written.
 pub fn main(arguments: &Arguments, failed: u8) -> ExitCode {
     for (path, content) in files() {
         if let Err((path, error)) = write(&arguments.folder.join(path), &content) {
@@ -43,7 +43,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), (PathBuf, io::Error)> {
     made.and_then(|()| output::write(path, content)).map_err(|error| (path.to_owned(), error))
 }
 
-/// Every file with its path below the folder.
+/// The content of every file, with its path below the folder.
 fn files() -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for program in programs() {
@@ -62,7 +62,7 @@ fn files() -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// The page of a program, and of each of its subcommands.
+/// The manual pages of a program and of each of its subcommands.
 fn pages(mut program: Command, title: &str, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     program.build();
     for subcommand in program.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
@@ -70,7 +70,7 @@ fn pages(mut program: Command, title: &str, files: &mut Vec<(PathBuf, Vec<u8>)>)
     }
     let mut content = Vec::new();
     let page = clap_mangen::Man::new(program.disable_help_subcommand(true)).title(title.to_owned());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     if page.render(&mut content).is_ok() {
         files.push((format!("share/man/man1/{title}.1").into(), content));
     }

@@ -1,8 +1,8 @@
-//! One message of JSON-RPC out of its bytes, or the error that it is answered with.
+//! Parses one JSON-RPC message. For an invalid message, returns the error reply.
 //!
-//! Texts must arrive whatever they contain, or the server's copy of a document would be an old one. What Unicode
-//! doesn't allow in a text, half a surrogate pair for instance, becomes U+FFFD, which takes the same number of
-//! UTF-16 units and of bytes, so that positions stay right.
+//! The text of a document must always arrive, whatever it contains; otherwise the server's copy would be out of date.
+//! Anything that Unicode does not allow in a text, for instance half a surrogate pair, becomes U+FFFD. This replacement
+//! takes the same number of UTF-16 units and of bytes, so positions stay right.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub enum Message {
     Reply(Response),
 }
 
-/// The error reply to an invalid message. Its id may be one that the protocol doesn't have, such as 1.5.
+/// The error reply to an invalid message. The id may have a form that the protocol does not allow, such as 1.5.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
     jsonrpc: &'static str,
@@ -40,7 +40,7 @@ impl Refusal {
     }
 }
 
-/// The parts of a message, unread: how deep they nest doesn't matter yet.
+/// The parts of a message, not parsed yet. So their nesting depth does not matter here.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -57,15 +57,15 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// A null is a value here; only what is missing is `None`.
+/// Deserializes a field in which null is a value. Only a missing field is `None`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads a message.
+/// Parses a message.
 ///
 /// # Errors
-/// The reply to an invalid message; nothing where no reply is possible.
+/// The error reply to an invalid message. `None` if no reply is possible.
 pub fn parse(body: Vec<u8>) -> Result<Message, Option<Refusal>> {
     let text = text(body);
     if !text.trim_ascii_start().starts_with('{') {
@@ -139,13 +139,13 @@ fn reply(id: Id, parts: &Envelope<'_>) -> Result<Message, Option<Refusal>> {
     }
 }
 
-/// The bytes of a message as text.
+/// Converts the bytes of a message to text.
 fn text(mut body: Vec<u8>) -> String {
     replace_half_pairs(&mut body);
     String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Replaces escapes such as `\ud800` that are half a surrogate pair, and surrogates encoded as if they were
+/// Replaces escapes such as `\ud800` that are half a surrogate pair, and surrogates that are encoded as if they were
 /// characters.
 fn replace_half_pairs(body: &mut [u8]) {
     let mut at = 0;
@@ -172,7 +172,7 @@ fn replace_half_pairs(body: &mut [u8]) {
     }
 }
 
-/// The UTF-16 unit that a `\uXXXX` at the start stands for.
+/// The UTF-16 unit of a `\uXXXX` at the start.
 fn escaped_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)? as u16))

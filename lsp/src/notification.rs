@@ -1,5 +1,5 @@
-//! Document notifications, which the transport hands to the owner itself, in the order of messages: a handler of the
-//! service might be overtaken by a later edit.
+//! Document notifications. The transport passes them to the owner itself, in the order of the messages: if handlers
+//! passed them on, a later edit might overtake an earlier one.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn is_of_a_document(request: &Request) -> bool {
     )
 }
 
-/// The event of a document notification; `None` if its parameters are not what the protocol says.
+/// The event of a document notification. `None` if its parameters are invalid.
 pub fn event(request: Request, load: Load) -> Option<Event> {
     let (method, _, params) = request.into_parts();
     let event = read(&method, params.unwrap_or_default(), load);
@@ -31,7 +31,7 @@ pub fn event(request: Request, load: Load) -> Option<Event> {
     event
 }
 
-/// The language of a document that is not PTX but may hold some: by its name, or else by the name of its file.
+/// The language of a document that may hold embedded PTX, from the language's name or else from the file name.
 fn language(name: &str, uri: &Url) -> Option<Language> {
     let by_path = || Language::of_path(Path::new(uri.path()));
     if name == "ptx" { None } else { Language::of_editor(name).or_else(by_path) }

@@ -1,9 +1,9 @@
-//! What waits to be written to the client.
+//! The messages that wait to be written to the client.
 //!
-//! Putting something in never waits, so a client that does not read cannot stop a thread that holds a lock or a snapshot.
-//! Whoever is about to make more of it asks [`Outbox::room`] first: the reader before the next message, a request
-//! before its work. So a client that asks and doesn't read stops being heard until it reads, and memory is bounded
-//! by [`LIMIT`] and the answers under way.
+//! Adding a message never waits, so a client that does not read cannot block a thread that holds a lock or a snapshot.
+//! Instead, every task waits for [`Outbox::room`] before it starts work that leads to new messages: the reader before
+//! it reads the next message, and a request before its work. So the server stops listening to a client that sends
+//! requests without reading answers. Memory is bounded by [`LIMIT`] and the answers that are being computed.
 
 use crate::written::{Part, Written};
 use serde::Serialize;
@@ -12,14 +12,14 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::Id;
 
-/// Bytes that may wait before no more is asked for. Enough for the answers to thousands of hovers, since a simple
-/// client may write all its questions before it reads.
+/// The number of waiting bytes above which no new work starts. It has room for the answers to thousands of hovers,
+/// because a simple client may write all its requests before it reads.
 const LIMIT: usize = 32 << 20;
 
-/// A message in the parts that it was made of, so that a long one is not copied.
+/// A message as the parts that it was made of, so that a long message is not copied.
 type Parts = Vec<Part>;
 
-/// Bytes that are written at once. Each write to the client is handed to another thread.
+/// The number of bytes that are written at once. Each write runs on another thread.
 const CHUNK: usize = 64 << 10;
 
 #[derive(Clone)]
@@ -30,14 +30,14 @@ pub struct Outbox {
 
 #[derive(Clone, Copy)]
 struct State {
-    /// Bytes put in and not written yet.
+    /// The number of bytes that are not written yet.
     waiting: usize,
-    /// The client is gone: nothing will be written any more.
+    /// The client is gone, and nothing more will be written.
     broken: bool,
 }
 
 impl Outbox {
-    /// Starts a task that writes to `output` what is put in.
+    /// Starts a task that writes the messages to `output`.
     pub fn new(mut output: impl AsyncWrite + Unpin + Send + 'static) -> Self {
         let (messages, mut queue) = unbounded_channel::<Parts>();
         let state = watch::Sender::new(State { waiting: 0, broken: false });
@@ -55,7 +55,7 @@ impl Outbox {
         Self { messages, state }
     }
 
-    /// Puts a message in.
+    /// Adds a message.
     pub fn put(&self, message: &impl Serialize) {
         match serde_json::to_vec(message) {
             Ok(body) => self.put_parts(vec![Part::Own(body)]),
@@ -63,7 +63,7 @@ impl Outbox {
         }
     }
 
-    /// Puts the answer to a request in.
+    /// Adds the answer to a request.
     pub fn put_written(&self, id: &Id, answer: Written) {
         let head = r#"{"jsonrpc":"2.0","result":"#;
         let tail = match serde_json::to_string(id) {
@@ -79,16 +79,16 @@ impl Outbox {
     fn put_parts(&self, mut body: Parts) {
         body.insert(0, Part::Own(format!("Content-Length: {}\r\n\r\n", length(&body)).into_bytes()));
         self.state.send_modify(|state| state.waiting += length(&body));
-        // Without a receiver the client is gone, which `room` says.
+        // If the receiver is gone, so is the client. `room` reports this.
         let _ = self.messages.send(body);
     }
 
-    /// Waits until there is room for more. False if the client is gone.
+    /// Waits until there is room for new messages. Returns false if the client is gone.
     pub async fn room(&self) -> bool {
         self.until(|state| state.waiting < LIMIT).await
     }
 
-    /// Waits until everything is written. False if the client is gone.
+    /// Waits until everything is written. Returns false if the client is gone.
     pub async fn drained(&self) -> bool {
         self.until(|state| state.waiting == 0).await
     }

@@ -1,40 +1,40 @@
-//! Files that are whole or untouched.
+//! Writes output files completely or not at all.
 //!
-//! The content goes to a temporary file in the same folder, reaches the disk, and then takes the name. Who reads the
-//! name meanwhile sees the old content; a full disk leaves it as it was. Anything but a file (a pipe, a device, a
-//! descriptor that is open already) is written to as it is.
+//! The content goes to a temporary file in the same folder, is flushed to disk, and then replaces the file of that
+//! name. Until then, readers of the file see the old content; if the disk is full, the old file stays unchanged.
+//! Anything that is not a regular file (a pipe, a device, a descriptor that is open already) is written to directly.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Links that are followed before they are taken for a cycle, as Linux does.
+/// How many symbolic links are followed before the path counts as a cycle. Linux has the same limit.
 const MOST_LINKS: u32 = 40;
 
-/// What a path leads to.
+/// The target of a path.
 enum Place {
-    /// A file with this name, and what is known of the one that is there.
+    /// A regular file, existing or not, and the metadata of an existing one.
     File(PathBuf, Option<Metadata>),
-    /// Something that takes bytes and has no content of its own.
+    /// A pipe, a device or an open descriptor.
     Stream(PathBuf),
 }
 
-/// Writes a file, or to a pipe or device.
+/// Writes a file, a pipe or a device.
 ///
 /// # Errors
-/// It could not be written. The old content is there still, and no temporary file.
+/// The write failed. The old content is unchanged, and no temporary file is left.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     match place(path)? {
         Place::File(path, old) => replace(&path, old.as_ref(), content),
-        // Appending, because a descriptor may lead to a file that others have written to.
+        // Append mode, because the descriptor may refer to a file that other programs have written to.
         Place::Stream(path) => OpenOptions::new().append(true).open(path)?.write_all(content),
     }
 }
 
-/// Changes the content of a file.
+/// Replaces the content of a file.
 ///
 /// # Errors
-/// As for [`write()`], and if there is no file to change.
+/// As for [`write()`], and if the file does not exist.
 pub fn rewrite(path: &Path, content: &[u8]) -> io::Result<()> {
     match place(path)? {
         Place::File(path, Some(old)) => replace(&path, Some(&old), content),
@@ -54,7 +54,7 @@ fn place(path: &Path) -> io::Result<Place> {
     }
 }
 
-/// Where symbolic links lead, whether or not there is something.
+/// Follows symbolic links, even if the last target does not exist.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -67,28 +67,28 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// Whether a path names something that is open already, as `/dev/stdout` does in the end.
+/// Whether a path finally leads to an open descriptor, as `/dev/stdout` does.
 fn is_descriptor(path: &Path) -> bool {
     cfg!(unix) && (path.starts_with("/proc") || path.starts_with("/dev/fd"))
 }
 
 fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()> {
     if old.is_some() {
-        // What must not be written is not replaced either.
+        // A file without write permission must not be replaced either.
         OpenOptions::new().write(true).open(path)?;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The system's own words for a folder that is not there.
+    // If the folder does not exist, this gives the system's own error message.
     fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ptx-").suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As for every new file, less what the user's mask takes away.
+        // The permissions of every new file, which the user's umask then restricts.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // What is told names the temporary file, which is of no interest.
+    // The library's message would name the temporary file, which does not interest the user.
     let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.as_file_mut().write_all(content)?;
     if let Some(old) = old {
@@ -100,7 +100,8 @@ fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()
     Ok(())
 }
 
-/// Gives the file to the owner of the old one, where the system lets us. If root fixes a file of a user, the file stays the user's.
+/// Gives the file to the owner of the old one, if the system permits it. If root fixes a file of a user, the file still
+/// belongs to the user.
 #[cfg(unix)]
 fn keep_owner(file: &File, old: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -113,7 +114,7 @@ fn keep_owner(file: &File, old: &Metadata) {
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &Metadata) {}
 
-/// Brings the content to the disk; some file systems cannot be asked to.
+/// Flushes the content to disk. Some file systems do not support this.
 fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
@@ -201,7 +202,7 @@ mod tests {
             }
         }
 
-        /// A descriptor of a file that others have written to.
+        /// A descriptor of a file that other programs have written to.
         #[cfg(target_os = "linux")]
         #[test]
         fn what_is_open_already_keeps_its_content() {
@@ -214,7 +215,7 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"before behind");
         }
 
-        /// Meaningless for root, which permissions do not stop.
+        /// Not meaningful for root, whom permissions do not restrict.
         #[test]
         fn what_cannot_be_written_stays() {
             let folder = tempfile::tempdir().unwrap();
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Readers see one content or the other, whole, and nothing is left over.
+    /// Readers see either the whole old content or the whole new one, and no temporary file is left.
     #[test]
     fn a_hundred_writers_and_a_reader() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! The one thread that owns the database and the documents.
+//! The thread that owns the database and the documents. There is only one.
 //!
-//! Everything that changes state arrives here as an [`Event`], in order. Reading happens elsewhere: the owner
-//! clones the database, which is a snapshot, and hands it to a worker. Setting a text cancels what the workers
-//! are doing with older snapshots and waits until they let go, which is why this is a thread and no task.
-//! No async code ever holds a snapshot.
+//! Every change of state arrives here as an [`Event`], in order. Reads run elsewhere: the owner clones the database,
+//! which gives a snapshot, and passes the clone to a worker. Setting a text cancels the workers that hold older
+//! snapshots and blocks until they have dropped them, so the owner is a thread and not an async task. No async code
+//! ever holds a snapshot.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -32,20 +32,22 @@ use tokio::sync::oneshot;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
 
-/// How long typing must pause before functions are compiled in the background.
+/// How long the user must stop typing before functions are compiled in the background.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Documents checked or compiled at once unasked, so that thousands that are opened together leave room for what the
-/// user asks. A compilation uses all cores by itself; a second one keeps a long one from delaying short ones.
+/// The number of documents that background work checks or compiles at once. If thousands of documents are opened
+/// together, this leaves room for the user's requests. One compilation uses all cores by itself; a second one lets
+/// short compilations pass a long one.
 const AT_ONCE: usize = 2;
 
-/// The most statements of a function that is compiled unasked: about a second's work. Larger ones wait for a save.
+/// The size of the largest function, in statements, that is compiled in the background while the user types: about a
+/// second's work. Larger functions are compiled on save.
 const LIVE_LIMIT: u32 = 50_000;
 
-/// Closed documents whose files are kept for the next ones, besides two for each open document.
+/// How many files of closed documents are kept for reuse, besides two for each open document.
 const SPARE: usize = 32;
 
-/// Everything that reaches the owner.
+/// All events that the owner handles.
 pub enum Event {
     Initialize {
         config: Config,
@@ -58,7 +60,7 @@ pub enum Event {
         uri: Url,
         version: i32,
         text: String,
-        /// Of a document that is not PTX but may hold some.
+        /// The language, if the document is not PTX but may hold some.
         language: Option<Language>,
         load: Load,
     },
@@ -79,35 +81,35 @@ pub enum Event {
         job: ReadJob,
         token: Arc<OnceLock<CancellationToken>>,
     },
-    /// Asks for the open documents.
+    /// A request for the list of open documents.
     List {
         reply: oneshot::Sender<Vec<Url>>,
     },
-    /// The checks of a version are done.
+    /// The checks of a version have finished.
     Checked {
         uri: Url,
         version: i32,
         diagnostics: Arc<[ide::Diagnostic]>,
     },
-    /// As [`Checked`](Self::Checked), for a document of another language, in its own positions.
+    /// As [`Checked`](Self::Checked), for a document of another language, with its own positions.
     Found {
         uri: Url,
         version: i32,
         diagnostics: Vec<lsp::Diagnostic>,
     },
-    /// The user's reference compiler is done with a version.
+    /// The user's reference compiler has finished a version.
     Referred {
         uri: Url,
         version: i32,
         outcome: Result<Vec<reference::Function>, String>,
     },
-    /// All functions of a version are compiled, or could not be.
+    /// The compilation of all functions of a version has finished, with or without errors.
     Compiled {
         uri: Url,
         version: i32,
         diagnostics: Arc<[ide::Diagnostic]>,
     },
-    /// Functions of a version were compiled after an answer was given without them.
+    /// Functions of a version were compiled after an answer had been sent without them.
     Late {
         uri: Url,
         version: i32,
@@ -118,25 +120,25 @@ pub enum Event {
         version: i32,
         work: Work,
     },
-    /// Background work has ended, whatever came of it.
+    /// Background work has ended, for whatever reason.
     Ended {
         work: Work,
     },
     Shutdown,
 }
 
-/// What the owner starts by itself.
+/// The kinds of background work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     Check,
     Compile,
 }
 
-/// What the client can do, as far as it matters here.
+/// The client's capabilities that the owner needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientAbilities {
     pub encoding: Encoding,
-    /// The client asks for diagnostics; else they are sent.
+    /// The client requests diagnostics. Otherwise the server sends them unasked.
     pub pulls_diagnostics: bool,
     pub refreshes_diagnostics: bool,
     pub refreshes_inlay_hints: bool,
@@ -144,7 +146,7 @@ pub struct ClientAbilities {
     pub shows_progress: bool,
 }
 
-/// A consistent state of one file, for a worker.
+/// A consistent state of one document, for a worker.
 pub struct Snapshot {
     pub db: Database,
     pub file: SourceFile,
@@ -153,35 +155,35 @@ pub struct Snapshot {
     pub encoding: Encoding,
     document: Document,
     pub config: Arc<Config>,
-    /// What the last compilation of exactly this version found.
+    /// The findings of the last compilation, if it compiled exactly this version.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
     pub last_hints: Arc<LastGood>,
     pub last_lenses: Arc<LastGood>,
-    /// What the reference compiler made of a version.
+    /// The results of the reference compiler for a version.
     pub reference: Option<Referred>,
-    /// For questions that need machine code.
+    /// For requests that need machine code.
     pub patience: Patience,
-    /// Of a document of another language, whose `file` is empty.
+    /// The snippets, if the document is of another language. `file` is then empty.
     pub embedded: Option<Embedded>,
 }
 
 impl Snapshot {
-    /// The document, which knows positions.
+    /// The document, which converts positions.
     pub fn lines(&self) -> &Document {
         &self.document
     }
 
-    /// Which functions of `file` are compiled in at most `time`, by their places among its items.
+    /// Whether each of the functions `wanted`, indices of items of `file`, is compiled after at most `time`.
     pub fn compiled(&self, file: SourceFile, wanted: &[usize], time: Duration) -> Vec<bool> {
         self.patience.compiled(&self.db, file, wanted, time)
     }
 }
 
-/// A version, and what the reference compiler made of its functions.
+/// A version, and the functions as the reference compiler compiled them.
 pub type Referred = (i32, Arc<[reference::Function]>);
 
-/// A query of a handler; gets `None` for a document that is not open.
+/// The work of a handler. Its argument is `None` if the document is not open.
 pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
 
 struct Open {
@@ -189,26 +191,26 @@ struct Open {
     file: SourceFile,
     compiled: Option<(i32, Arc<[ide::Diagnostic]>)>,
     checked: Option<(i32, Arc<[ide::Diagnostic]>)>,
-    /// Compile this version when typing has paused until then.
+    /// The time at which to compile this version, if the user does not type until then.
     compile_at: Option<Instant>,
     compiling: Option<i32>,
-    /// The version waits to be checked.
+    /// The version is in the queue of checks.
     check_queued: bool,
     sent_tokens: Arc<semantic_tokens::Sent>,
     last_hints: Arc<LastGood>,
     last_lenses: Arc<LastGood>,
     /// See [`Patience::workers`].
     workers: Arc<()>,
-    /// The document is of another language, and its own file stays empty.
+    /// Set if the document is of another language. Its own file then stays empty.
     host: Option<Host>,
     reference: Option<Referred>,
-    /// The reference compiler at work for this document.
+    /// The running reference compiler of this document.
     referring: Option<Stop>,
-    /// The client was sent diagnostics that aren't none.
+    /// The diagnostics that the client was sent last were not empty.
     has_sent: bool,
 }
 
-/// Tells the owner that background work has ended, even by a panic.
+/// Notifies the owner when background work ends, even by a panic.
 struct EndOf {
     work: Work,
     events: Sender<Event>,
@@ -225,9 +227,9 @@ pub struct Owner {
     config: Arc<Config>,
     abilities: ClientAbilities,
     documents: FxHashMap<Url, Open>,
-    /// Files of closed documents, empty.
+    /// Empty files of closed documents, for reuse.
     spare: Vec<SourceFile>,
-    /// Documents that wait to be checked.
+    /// The queue of documents to be checked.
     to_check: VecDeque<Url>,
     checking: usize,
     compiling: usize,
@@ -255,7 +257,7 @@ impl Owner {
         }
     }
 
-    /// Handles events until shutdown or until every sender is gone.
+    /// Handles events until shutdown or until every sender is dropped.
     pub fn run(mut self, queue: Receiver<Event>) {
         loop {
             let event = match self.next_deadline() {
@@ -274,8 +276,8 @@ impl Owner {
         }
     }
 
-    /// Handles an event, and with a change all changes queued after it, so that a burst costs one write.
-    /// False at shutdown.
+    /// Handles an event. If it changes a document, handles all changes queued after it too, so that a burst of changes
+    /// costs one write to the database. Returns false at shutdown.
     fn handle_with_followers(&mut self, event: Event, queue: &Receiver<Event>) -> bool {
         let mut event = event;
         let mut changed: Vec<Url> = Vec::new();
@@ -322,7 +324,7 @@ impl Owner {
             Event::List { reply } => {
                 let mut all: Vec<Url> = self.documents.keys().cloned().collect();
                 all.sort();
-                // Whoever asked may be gone.
+                // The request may have been cancelled.
                 let _ = reply.send(all);
             }
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
@@ -367,7 +369,7 @@ impl Owner {
     fn open(&mut self, uri: Url, version: i32, text: &str, language: Option<Language>) {
         let document = Document::new(text, version, self.abilities.encoding);
         let mut host = language.map(|language| Host::new(language, text, self.config.embedded));
-        // Of a document of another language the database has only the snippets.
+        // For a document of another language, the database holds only the snippets.
         let own = || if language.is_some() { String::new() } else { document.text() };
         let file = match self.documents.remove(&uri) {
             Some(open) => {
@@ -410,7 +412,7 @@ impl Owner {
         self.schedule_compilation(&uri);
     }
 
-    /// Compiles everything, also functions that are too large to be compiled while the user types.
+    /// Compiles everything, including functions that are too large to be compiled while the user types.
     fn save(&mut self, uri: &Url) {
         let Some(open) = self.documents.get_mut(uri) else { return };
         if open.host.is_some() {
@@ -418,14 +420,14 @@ impl Owner {
         }
         if !open.file.compiles_all(&self.db) {
             self.db.set_compiles_all(open.file, true);
-            // What is being compiled of this version may lack large functions.
+            // A running compilation of this version may leave out large functions.
             open.compiling = None;
         }
         self.start_compilation(uri);
         self.start_reference(uri);
     }
 
-    /// Compiles a saved text by the reference compiler, if the user has one. One at work for an older text is stopped.
+    /// Compiles a saved text with the reference compiler, if the user has one. Stops a run for an older text.
     fn start_reference(&mut self, uri: &Url) {
         let Some(program) = self.config.reference.clone() else { return };
         let Some(open) = self.documents.get_mut(uri) else { return };
@@ -474,7 +476,7 @@ impl Owner {
         }
     }
 
-    /// Starts with an empty database. The old one keeps most of the memory that it ever needed.
+    /// Replaces the database with an empty one: a database keeps most of the memory that it ever used.
     fn renew_database(&mut self) {
         self.db = self.db.scratch();
         self.spare.clear();
@@ -489,7 +491,7 @@ impl Owner {
         self.restart();
     }
 
-    /// Applies changes to the rope. False for an unknown document or an old version.
+    /// Applies changes to the rope. Returns false for an unknown document or an outdated version.
     fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) -> bool {
         let Some(open) = self.documents.get_mut(uri) else {
             tracing::warn!("change for {uri} ignored: the document is not open");
@@ -510,7 +512,7 @@ impl Owner {
         true
     }
 
-    /// Makes edited texts the database's, and checks them.
+    /// Sets the edited texts in the database, and checks them.
     fn commit(&mut self, changed: &mut Vec<Url>) {
         for uri in changed.drain(..) {
             let Some(open) = self.documents.get_mut(&uri) else { continue };
@@ -628,7 +630,7 @@ impl Owner {
         }
     }
 
-    /// Starts again what was cancelled, unless a newer version has taken its place.
+    /// Restarts cancelled work, unless the document has a newer version.
     fn interrupted(&mut self, uri: &Url, version: i32, work: Work) {
         let Some(open) = self.documents.get_mut(uri) else { return };
         if work == Work::Compile && open.compiling == Some(version) {
@@ -651,7 +653,8 @@ impl Owner {
         }
     }
 
-    /// A document of another language that has nothing to be said of is left alone.
+    /// Publishes the findings of a document of another language. Sends nothing for a document that has no findings now
+    /// and had none before.
     fn found(&mut self, uri: Url, version: i32, diagnostics: Vec<lsp::Diagnostic>) {
         let Some(open) = self.documents.get_mut(&uri) else { return };
         let was_sent = std::mem::replace(&mut open.has_sent, !diagnostics.is_empty());
@@ -681,7 +684,7 @@ impl Owner {
         }
     }
 
-    /// Asks the client to fetch again what compilation may have changed.
+    /// Asks the client to fetch the hints, lenses and diagnostics that a compilation may have changed.
     fn refresh(&self) {
         let (client, abilities) = (self.client.clone(), self.abilities);
         self.runtime.spawn(async move {
@@ -697,7 +700,7 @@ impl Owner {
         });
     }
 
-    /// Sends what is known of the current version: the checks, and the compilation's findings if it is done.
+    /// Sends the findings of the current version: those of the checks, and those of the compilation if it has finished.
     fn publish(&self, uri: &Url) {
         let Some(snapshot) = self.snapshot(uri) else { return };
         let Some(open) = self.documents.get(uri) else { return };
@@ -724,7 +727,8 @@ impl Owner {
         }
     }
 
-    /// When the next compilation can start by itself; one that has to wait for others is started by their end.
+    /// The earliest time at which a compilation can start. `None` while as many compilations run as may run at once:
+    /// the end of one starts the next.
     fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.documents.values().filter_map(|open| open.compile_at);
         deadlines.min().filter(|_| self.compiling < AT_ONCE)
@@ -741,7 +745,7 @@ impl Owner {
         }
     }
 
-    /// Compiles every function of the current version. What is compiled already costs nothing.
+    /// Compiles every function of the current version. Functions that are compiled already cost nothing.
     fn start_compilation(&mut self, uri: &Url) {
         let enabled = self.config.compile;
         let Some(open) = self.documents.get_mut(uri) else { return };

@@ -1,5 +1,5 @@
-//! The process that started the server. When it is gone the server ends, even if something else still holds the
-//! streams open.
+//! Watches the process that started the server. When that process ends, the server ends too, even if another process
+//! still holds the streams open.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::sync::watch;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tells a [`Watch`] which process to look at.
+/// Sets the process that a [`Watch`] watches.
 pub struct Parent(watch::Sender<Option<i64>>);
 
 pub struct Watch(watch::Receiver<Option<i64>>);
 
-/// Nothing is watched until [`Parent::is`].
+/// No process is watched until [`Parent::is`] is called.
 pub fn parent() -> (Parent, Watch) {
     let (sender, receiver) = watch::channel(None);
     (Parent(sender), Watch(receiver))
@@ -25,7 +25,7 @@ impl Parent {
 }
 
 impl Watch {
-    /// Waits until the process is gone.
+    /// Waits until the process has ended.
     pub async fn gone(mut self) {
         let process = self.0.wait_for(Option::is_some).await.ok().and_then(|process| *process);
         let Some(process) = process else { return std::future::pending().await };
@@ -40,15 +40,15 @@ impl Watch {
 fn is_running(process: i64) -> bool {
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
-    // A number that no process can have says nothing.
+    // No process can have a number outside this range, so it is ignored.
     let Some(pid) = i32::try_from(process).ok().filter(|&raw| raw > 0).and_then(Pid::from_raw) else {
         return true;
     };
-    // Processes of other users answer with another error.
+    // For a process of another user, the error is a different one.
     test_kill_process(pid) != Err(Errno::SRCH)
 }
 
-/// Elsewhere the end of the streams must do.
+/// On other systems, the server ends only when the streams end.
 #[cfg(not(unix))]
 fn is_running(_: i64) -> bool {
     true

@@ -1,7 +1,8 @@
-//! How long an answer waits for functions to be compiled.
+//! Limits how long an answer waits for functions to be compiled.
 //!
-//! What is compiled already is found at once. The rest is compiled by a worker that goes on when the answer has been
-//! given without it; then the client is asked to fetch hints and lenses again, as far as it can.
+//! Functions that are compiled already are available at once. A worker compiles the others, and continues after the
+//! answer has been sent without them; then the server asks the client to fetch hints and lenses again, if the client
+//! supports this.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,44 +15,46 @@ use tower_lsp::lsp_types::Url;
 
 use crate::owner::{Event, Snapshot};
 
-/// For a hover, which the user waits for.
+/// The time limit for a hover, which the user waits for.
 pub const HOVER: Duration = Duration::from_millis(2);
-/// For hints and lenses, where the client keeps the old ones meanwhile: most functions are compiled in this time.
+/// The time limit for hints and lenses: most functions are compiled within it. The client keeps showing the old ones
+/// meanwhile.
 pub const HINTS: Duration = Duration::from_millis(50);
 
-/// Bytes of text that may be compiled in a millisecond: several times what is usual. It makes no sense to wait for more.
+/// How many bytes of text at most can be compiled in a millisecond: several times the usual number. If a function is
+/// too large for the time limit at this pace, the answer does not wait for it.
 const PACE: usize = 8 << 10;
 
-/// When a worker starts that the answer doesn't wait for.
+/// The delay before a worker starts that no answer waits for.
 const START: Duration = Duration::from_millis(20);
 
-/// Workers for one document. They compile the same functions, so more would wait for these.
+/// Workers for one document. They compile the same functions, so additional workers would only wait for these.
 const WORKERS: usize = 2;
-/// How often a worker has the client fetch what there is so far.
+/// How often a worker asks the client to fetch the results so far.
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// What questions about one version of a document need to have functions compiled while they wait.
+/// What requests about one version of a document need in order to wait for compiled functions.
 #[derive(Clone)]
 pub struct Patience {
     pub uri: Url,
     pub version: i32,
     pub events: Sender<Event>,
     pub runtime: Handle,
-    /// Shared with all questions about the document, and held by each worker.
+    /// Shared by all requests about the document; each worker holds a reference too.
     pub workers: Arc<()>,
-    /// Files of documents of other languages come and go with the pieces of PTX in them.
+    /// The document is of another language. Its files come and go with the snippets.
     pub is_embedded: bool,
-    /// Hints that lack something are asked for again.
+    /// The client can be asked to fetch hints again that were incomplete.
     pub refreshes_hints: bool,
     pub refreshes_lenses: bool,
 }
 
 impl Patience {
-    /// Which of the functions at `wanted`, places among the items of `file`, are compiled in at most `time`.
+    /// Whether each of the functions `wanted`, indices of items of `file`, is compiled after at most `time`.
     pub fn compiled(&self, db: &Database, file: SourceFile, wanted: &[usize], time: Duration) -> Vec<bool> {
         let mut ready: Vec<bool> = wanted.iter().map(|&index| is_ready(db, file, index)).collect();
         let missing: Vec<usize> = (0..wanted.len()).filter(|&at| !ready[at]).collect();
-        // The document and the question hold it too.
+        // The document and this request hold two references.
         if missing.is_empty() || Arc::strong_count(&self.workers) > WORKERS + 2 {
             return ready;
         }
@@ -70,15 +73,15 @@ impl Patience {
             if is_longer[at] {
                 break;
             }
-            // The worker is stopped when the text changes, which ends this too.
+            // A change of the text stops the worker, which also ends this loop.
             let Ok(at) = receiver.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
             ready[at] = true;
         }
         ready
     }
 
-    /// Starts the worker when the answer is out, which it would compete with. It takes a snapshot of its own then: one
-    /// that is held for so long would delay the next edit.
+    /// Starts the worker after the answer has been sent, so that it does not compete with the answer. The worker takes
+    /// its own snapshot then: a snapshot held since now would delay the next edit.
     fn compile_soon(&self, file: SourceFile, work: Vec<(usize, usize)>, done: Sender<usize>) {
         let patience = self.clone();
         self.runtime.spawn(async move {
@@ -95,7 +98,7 @@ impl Patience {
         });
     }
 
-    /// The worker: compiles functions, given with what is sent once each is compiled.
+    /// The worker: compiles the functions of `work`, and after each sends the value that is paired with it.
     fn compile(&self, db: Database, file: SourceFile, work: &[(usize, usize)], done: &Sender<usize>) {
         let mut last = Instant::now();
         let mut is_late = false;

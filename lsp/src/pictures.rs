@@ -1,7 +1,8 @@
-//! Pictures of a compiled function as SVG: registers along the code, occupancy, control flow, fragments. One page holds
-//! those of a function, for editors and browsers; one SVG all of a file, for pull requests.
+//! Pictures of a compiled function as SVG: registers along the code, occupancy, control flow, fragments. One HTML page
+//! shows the pictures of one function, for editors and browsers; one SVG shows those of a whole file, for pull
+//! requests.
 //!
-//! Colours are variables, so that the pictures fit light and dark themes; nothing in them is a script.
+//! Colours are CSS variables, so that the pictures fit light and dark themes. The pictures contain no scripts.
 
 mod canvas;
 mod flow;
@@ -16,22 +17,22 @@ use canvas::escape;
 pub use flow::{Described, blocks};
 use ptx_analysis::ide::{self, Portrait};
 
-/// One drawing: what is between the tags of the SVG, and its size.
+/// One picture: the content of the SVG element, and its size.
 pub struct Picture {
-    /// The text above it, which says what it shows.
+    /// The heading, which says what the picture shows.
     pub title: String,
     pub body: String,
     pub width: u32,
     pub height: u32,
 }
 
-/// Colours: of a light theme, of a dark one, and those of VS Code's theme, which names itself on the body.
+/// The colours of a light theme, of a dark theme, and of VS Code's theme, which the body of the page names.
 const LIGHT: &str = "--paper:#ffffff;--ink:#1f2328;--soft:#59636e;--grid:#d9dfe5;--box:#f3f6f9;--line:#0969da;\
 --area:#0969da2e;--hot:#cf222e;--mark:#9a6700;--loop:#8250df";
 const DARK: &str = "--paper:#14161b;--ink:#e6e9ee;--soft:#9aa4b2;--grid:#333a44;--box:#1d2229;--line:#58a6ff;\
 --area:#58a6ff33;--hot:#ff7b72;--mark:#e3b341;--loop:#bc8cff";
 
-/// The style of what the pictures are made of.
+/// The style sheet of the pictures.
 const STYLE: &str = "svg{font-family:system-ui,'DejaVu Sans',sans-serif;font-size:12px}\
 text{fill:var(--ink)}.soft{fill:var(--soft)}.small{font-size:10px}.bold{font-weight:600}\
 .halo{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\
@@ -52,7 +53,7 @@ fn pictures(portrait: &Portrait, link: Option<&str>) -> Vec<Picture> {
     all
 }
 
-/// One line under a function's name.
+/// The line under a function's name.
 fn summary(portrait: &Portrait) -> String {
     let resources = portrait.resources;
     let mut parts = vec![
@@ -73,8 +74,8 @@ fn summary(portrait: &Portrait) -> String {
     parts.join(" · ")
 }
 
-/// A page with the pictures of functions. It needs nothing else. `link` makes the blocks of the control flow links to their
-/// first lines: an address with `{line}` in place of the number.
+/// A self-contained page with the pictures of functions. `link` is an address with `{line}` in place of a line number;
+/// with it, the blocks of the control-flow graph link to their first lines.
 pub fn page(title: &str, portraits: &[Portrait], link: Option<&str>) -> String {
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     let _ = write!(
@@ -106,7 +107,7 @@ pub fn page(title: &str, portraits: &[Portrait], link: Option<&str>) -> String {
     out
 }
 
-/// A function's name as its source has it, and below it the one in the file.
+/// The demangled name of a function, and below it the name in the file.
 fn heading(function: &str) -> String {
     match ide::readable(function) {
         Some(readable) => {
@@ -122,7 +123,7 @@ pub fn apology(function: &str, why: &str) -> String {
     page(function, &[], None).replace("<body>\n", &start)
 }
 
-/// All pictures below each other in one SVG.
+/// All pictures in one SVG, one below the other.
 pub fn svg(portraits: &[Portrait]) -> String {
     const MARGIN: u32 = 20;
     let (mut inner, mut y, mut widest) = (String::new(), MARGIN, 400);
@@ -187,7 +188,7 @@ mod tests {
         }
         let page = page("k", &all, None);
         assert!(!page.contains("<script") && page.contains("Content-Security-Policy"));
-        for text in ["registers allocated", "today", "issue cycles", "lane 5"] {
+        for text in ["registers allocated", "current", "issue cycles", "lane 5"] {
             assert!(page.contains(text), "no {text}");
         }
         for number in ["NaN", "inf"] {
@@ -209,7 +210,7 @@ mod tests {
         assert!(text.contains("<title>B1: lines 14–17\nMOV "), "{text}");
         let found = described[1].text.as_str();
         assert!(found.starts_with("B1 ") && found.contains("lines 14–17 · "), "{found}");
-        // Threads yield, in a block of its own, before each further turn.
+        // Threads yield in a separate block before each further iteration.
         assert!(found.ends_with("loop depth 1 → B2, B4"), "{found}");
         assert!(!page("k", &all, None).contains("<a "));
         let body = text.find("<h1>").expect("a body")..text.find("</body>").expect("its end");
@@ -221,7 +222,7 @@ mod tests {
         assert_well_formed(&svg(&portraits()));
     }
 
-    /// Every tag that is opened is closed, in order.
+    /// Checks that every opened tag is closed, in order.
     fn assert_well_formed(text: &str) {
         let mut open = Vec::new();
         for piece in text.split('<').skip(1) {

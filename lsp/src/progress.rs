@@ -1,6 +1,7 @@
 //! A progress bar in the client.
 //!
-//! Creating one needs an answer from the client, so a task of its own waits for it; a reporter never does.
+//! The client must confirm a progress bar, so a separate task waits for the confirmation. Reporting progress never
+//! waits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +15,7 @@ use tower_lsp::lsp_types::{
 
 static NEXT_TOKEN: AtomicU32 = AtomicU32::new(1);
 
-/// Ends when dropped.
+/// Ends the progress bar when dropped.
 pub struct Progress(UnboundedSender<(usize, usize)>);
 
 impl Progress {
@@ -23,7 +24,7 @@ impl Progress {
         let token = NumberOrString::String(format!("ptx/{}", NEXT_TOKEN.fetch_add(1, Ordering::Relaxed)));
         let (client, title) = (client.clone(), title.to_owned());
         runtime.spawn(async move {
-            // A compilation that is over before its first report shows nothing.
+            // A compilation that ends before its first report shows no progress bar.
             let Some(mut step) = steps.recv().await else { return };
             let create = WorkDoneProgressCreateParams { token: token.clone() };
             if client.send_request::<request::WorkDoneProgressCreate>(create).await.is_err() {
@@ -33,7 +34,7 @@ impl Progress {
                 WorkDoneProgressBegin { title, cancellable: Some(false), message: None, percentage: Some(0) };
             send(&client, &token, WorkDoneProgress::Begin(begin)).await;
             loop {
-                // Only the newest report counts.
+                // Only the newest report matters.
                 while let Ok(newer) = steps.try_recv() {
                     step = newer;
                 }

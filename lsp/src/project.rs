@@ -1,4 +1,4 @@
-//! `ptx-check.toml`: what holds for all files below its folder, in the checker and in the server.
+//! `ptx-check.toml`: the settings of all files below its folder, for the checker and for the server.
 //!
 //! ```toml
 //! target = "sm_90"          # check for this target instead of each file's own
@@ -29,14 +29,14 @@ use tower_lsp::lsp_types::{
 /// The name of the file.
 pub const NAME: &str = "ptx-check.toml";
 
-/// What a project says of its files.
+/// The settings of a project.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Project {
     pub target: Option<Sm>,
     pub arch: Option<Sm>,
     pub compile_only: bool,
     pub fail_on: Option<Severity>,
-    /// In the order of the names.
+    /// The levels, in the order of the lints' names.
     pub levels: Vec<(&'static Lint, Severity)>,
 }
 
@@ -52,7 +52,7 @@ struct Written {
     lints: std::collections::BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
-/// The file that holds for a folder: the nearest one, in it or above it.
+/// The settings file of a folder: the nearest one, in the folder or above it.
 pub fn find(folder: &Path) -> Option<PathBuf> {
     // A relative path has no parents above the working directory.
     let folder = std::path::absolute(folder).ok()?;
@@ -60,7 +60,7 @@ pub fn find(folder: &Path) -> Option<PathBuf> {
 }
 
 impl Project {
-    /// Reads a file; the error names it, and the line.
+    /// Reads a settings file. The error names the file and the line.
     pub fn read(path: &Path) -> Result<Project, String> {
         match input::settings(path) {
             Ok(text) => Project::parse(&text).map_err(|error| format!("{}:{error}", path.display())),
@@ -71,7 +71,7 @@ impl Project {
         }
     }
 
-    /// The settings that hold for a folder; the defaults where there is no file.
+    /// The settings of a folder. The defaults if there is no settings file.
     pub fn of(folder: &Path) -> Result<Project, String> {
         find(folder).map_or_else(|| Ok(Project::default()), |file| Project::read(&file))
     }
@@ -107,16 +107,16 @@ impl Project {
     }
 }
 
-/// The file that an editor can change for its user.
+/// A settings file that the editor can change for the user.
 #[derive(Clone, Debug)]
 pub struct ProjectFile {
     path: PathBuf,
-    /// `None`: the client creates it.
+    /// The text; `None` if the file does not exist and the client would create it.
     text: Option<String>,
 }
 
 impl ProjectFile {
-    /// The file that holds for a folder, or the one to be made in it where the client `creates` files.
+    /// The settings file of a folder. If there is none and the client `creates` files, a new file in the folder.
     pub fn of(folder: &Path, creates: bool) -> Option<ProjectFile> {
         match find(folder) {
             Some(path) => {
@@ -127,7 +127,7 @@ impl ProjectFile {
         }
     }
 
-    /// The edit that sets the level of a lint to `allow`; `None` where the text is not of the form that it looks for.
+    /// The edit that sets the level of a lint to `allow`. `None` if the file has a form that the edit does not handle.
     pub fn allowing(&self, lint: &'static Lint) -> Option<WorkspaceEdit> {
         let uri = Url::from_file_path(&self.path).ok()?;
         let (position, new) = allowing(self.text.as_deref().unwrap_or_default(), lint)?;
@@ -147,7 +147,7 @@ impl ProjectFile {
     }
 }
 
-/// Where to insert which text. The result is read again: it must set the level and be free of errors.
+/// The position and the text of an insertion. The result is parsed again: it must set the level and have no errors.
 fn allowing(text: &str, lint: &'static Lint) -> Option<(Position, String)> {
     let line = format!("{} = \"allow\"\n", lint.name);
     let header = text.split_inclusive('\n').position(|line| line.trim() == "[lints]");
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(changed("compile-only = true"), Some(format!("0:19 \"\\n{section}")));
         assert_eq!(changed("[lints]"), Some(format!("0:7 \"\\n{line}")));
         assert_eq!(changed("\n[lints]\nW0511 = \"allow\"\n"), Some(format!("2:0 \"{line}")));
-        // It has a level already, the table is written in another way, or the file has errors.
+        // The lint has a level already, the table has another syntax, or the file has errors.
         assert_eq!(changed("[lints]\nunassigned-read = \"info\"\n"), None);
         assert_eq!(changed("lints = {}\n"), None);
         assert_eq!(changed("x = 1\n"), None);

@@ -1,7 +1,7 @@
-//! A reference compiler, if the user has one: what it makes of a document when that is saved, beside ours.
+//! The user's reference compiler, if there is one: compiles a document on each save, to show its results next to ours.
 //!
-//! Only the client names the program; nothing in a workspace does. It runs in an empty folder, for a limited time, and
-//! is killed when no request waits for it any longer.
+//! Only the client can name the program, not a file in the workspace. The program runs in an empty folder, for a
+//! limited time, and is killed when no request waits for it any longer.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,20 +16,20 @@ use ptx_isa::Sm;
 
 use crate::machine::tool::push_text;
 
-/// How long the program may take.
+/// The time limit of the program.
 const LIMIT: Duration = Duration::from_secs(120);
 const INTERVAL: Duration = Duration::from_millis(10);
-/// Bytes that are read of what it prints, and of the cubin.
+/// The largest numbers of bytes that are read of the program's output and of the cubin.
 const MOST_TEXT: u64 = 1 << 20;
 const MOST_CODE: u64 = 256 << 20;
-/// Bytes of its messages that a user is shown.
+/// The largest number of bytes of the program's messages that the user is shown.
 const SHOWN: usize = 2000;
 
-/// What a compiler made of a function.
+/// A function as the reference compiler compiled it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Function {
     pub name: String,
-    /// Where it says so.
+    /// The number of registers, if the program reports it.
     pub registers: Option<u32>,
     pub spill_bytes: u32,
     pub stack_bytes: u32,
@@ -39,9 +39,9 @@ pub struct Function {
 /// Machine code as text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Code {
-    /// Without padding.
+    /// The number of instructions without padding.
     pub instructions: usize,
-    /// A line each.
+    /// The instructions, one per line.
     pub text: String,
 }
 
@@ -61,10 +61,10 @@ impl Drop for Stop {
     }
 }
 
-/// Compiles a text. `None` if it was stopped.
+/// Compiles a text. Returns `None` if the program was stopped.
 ///
 /// # Errors
-/// The program cannot be started, fails or takes too long; with what it prints.
+/// The program cannot be started, fails or takes too long. The error includes the program's output.
 pub fn compile(
     program: &Path,
     text: &str,
@@ -84,7 +84,7 @@ pub fn compile(
     }
 }
 
-/// Runs the program to its end. False if it was stopped.
+/// Runs the program to its end. Returns false if it was stopped.
 fn run(
     program: &Path,
     folder: &Path,
@@ -118,12 +118,12 @@ fn run(
     }
 }
 
-/// Is ended when dropped.
+/// A running program. Dropping it kills the program.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -148,7 +148,7 @@ fn read(folder: &Path) -> io::Result<Vec<Function>> {
     Ok(functions)
 }
 
-/// What the program tells of functions with `-v`.
+/// The functions that the program reports with `-v`.
 fn told(log: &str) -> Vec<Function> {
     let mut functions: Vec<Function> = Vec::new();
     let before = |text: &str, unit: &str| -> Option<u32> {
@@ -178,7 +178,7 @@ fn told(log: &str) -> Vec<Function> {
 /// The machine code of each function of a cubin.
 ///
 /// # Errors
-/// It is not a cubin.
+/// The bytes are not a cubin.
 pub fn codes(bytes: &[u8]) -> Result<Vec<(String, Code)>, String> {
     let cubin = cubin::read(bytes).map_err(|error| error.to_string())?;
     let code = |function: &cubin::Function<'_>| {
@@ -194,7 +194,7 @@ pub fn codes(bytes: &[u8]) -> Result<Vec<(String, Code)>, String> {
                 code.text.push('\n');
             }
         }
-        // The branch to itself after the end is never executed.
+        // A branch to itself follows the end of the code and is never executed.
         let last = code.text.lines().next_back().unwrap_or_default();
         if last.starts_with("BRA ") {
             code.instructions -= 1;
@@ -232,7 +232,7 @@ mod tests {
         let run = |program: &str| compile(Path::new(program), "", sm, false, &go).expect("not stopped");
         assert!(run("/none").unwrap_err().starts_with("/none: "));
         assert!(run("/bin/false").unwrap_err().contains("exit status: 1"));
-        // It succeeds and writes nothing.
+        // The program succeeds and writes nothing.
         assert!(run("/bin/true").is_err());
         let stop = Stop::default();
         let flag = stop.flag();

@@ -1,17 +1,17 @@
-//! The findings of a document as an editor is sent them: a limited number.
+//! The findings of a document that are sent to the editor. Their number is limited.
 //!
-//! Every edit sends them all again, and a large file can be wrong on every line. Users fix the first findings first, and VS
-//! Code itself shows at most a thousand of a file. `ptx-check` lists all.
+//! Every edit sends all of them again, and a large file can have an error on every line. Users fix the first findings
+//! first, and VS Code itself shows at most a thousand per file. `ptx-check` lists all findings.
 
 use crate::document::Document;
 use ptx_analysis::ide::{self, Severity};
 use tower_lsp::lsp_types::{self as lsp, Url};
 
-/// Findings of a document that are sent. One note more says how many others there are.
+/// The largest number of findings that are sent for a document. A note at the end gives the number of the others.
 pub const MOST: usize = 500;
 
-/// The findings of some lists, each in text order, in the positions of the document. Where they are too many, the most
-/// severe are sent, and of these the first.
+/// The findings of several lists, each in text order, as diagnostics of the document. If there are too many, the most
+/// severe are sent, and of equal severity the first in the text.
 pub fn report(lines: &Document, uri: &Url, lists: &[&[ide::Diagnostic]]) -> Vec<lsp::Diagnostic> {
     let all = || lists.iter().copied().flatten().filter(|finding| finding.severity != Severity::Allow);
     if all().count() <= MOST {
@@ -53,7 +53,8 @@ mod tests {
     use ptx_analysis::check::lint;
     use text_size::TextRange;
 
-    /// Of a report on a text that is wrong at each place, as `codes` repeat themselves: the codes and the messages.
+    /// The codes and messages of a report on a text with an error at each place. The codes of the errors are those in
+    /// `codes`, repeated.
     fn reported(codes: &[&str], places: u32) -> Vec<(Option<String>, String)> {
         let finding = |place: u32| {
             let lint = lint(codes[place as usize % codes.len()]).unwrap();

@@ -1,4 +1,5 @@
-//! The protocol: each handler posts one event and waits for its answer. No handler computes anything.
+//! The protocol. Each handler posts one event to the owner and waits for its answer. Handlers compute nothing
+//! themselves.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -28,26 +29,26 @@ use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::*;
 use tower_lsp::{Client, LanguageServer, LspService};
 
-/// How long a client that is going may take to read what was written for it.
+/// How long the server waits at its end for the client to read the remaining messages.
 const DRAIN: Duration = Duration::from_secs(1);
 
 pub struct Backend {
     client: Client,
     events: Sender<Event>,
-    /// Taken when the owner starts, at `initialize`.
+    /// The queue of events. The owner takes it when it starts, at `initialize`.
     queue: Mutex<Option<Receiver<Event>>>,
     outbox: Outbox,
     lanes: Arc<Lanes>,
     settings: Arc<Settings>,
-    /// The client tells when files change, if it is asked to.
+    /// The client can be asked to report changed files.
     tells_about_files: AtomicBool,
     creates_files: AtomicBool,
     takes_snippets: AtomicBool,
-    /// Agreed with the client at `initialize`.
+    /// The encoding agreed with the client at `initialize`.
     encoding: OnceLock<Encoding>,
 }
 
-/// Serves one client over the given streams until it exits, disconnects or dies.
+/// Serves one client over the given streams until the client exits, disconnects or dies.
 pub async fn serve(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
@@ -85,8 +86,7 @@ pub async fn serve(
     ending
 }
 
-/// Cancels the work of a request whose handler is dropped, which is what the transport does on
-/// `$/cancelRequest`.
+/// Cancels the work of a request when its handler is dropped. The transport drops it on `$/cancelRequest`.
 struct CancelOnDrop(Arc<OnceLock<CancellationToken>>);
 
 impl Drop for CancelOnDrop {
@@ -98,8 +98,8 @@ impl Drop for CancelOnDrop {
 }
 
 impl Backend {
-    /// Runs `query` on a snapshot of the document. A document that is not open gives the default answer; a
-    /// change of it in between gives "content modified", upon which clients ask again.
+    /// Runs `query` on a snapshot of the document. Returns the default answer if the document is not open. If the
+    /// document changes in between, returns the error "content modified", after which clients ask again.
     async fn read<T: Default + Send + 'static>(
         &self,
         uri: Url,
@@ -109,7 +109,7 @@ impl Backend {
         self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
     }
 
-    /// As [`Self::read`], for an answer that may be long: it is written where it is computed.
+    /// As [`Self::read`], for an answer that may be long: the worker that computes the answer also serializes it.
     async fn write<R>(
         &self,
         uri: Url,
@@ -121,13 +121,13 @@ impl Backend {
         Ok(None)
     }
 
-    /// Runs `query` once; `None` if a write to some document stopped it.
+    /// Runs `query` once. Returns `None` if a write to any document cancelled it.
     async fn ask<T: Default + Send + 'static>(
         &self,
         uri: Url,
         query: impl FnOnce(&Snapshot) -> T + Send + 'static,
     ) -> Option<Result<T>> {
-        // Whether the client is there to read the answer doesn't matter for asking.
+        // If the client is gone, the request runs anyway.
         self.outbox.room().await;
         let (sender, receiver) = oneshot::channel();
         let token = Arc::new(OnceLock::new());
@@ -295,8 +295,9 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
-/// What is announced to a client of documents of other languages, which other servers serve too: nothing that would
-/// compete with those outside of snippets, and no command, which an editor has but once.
+/// The capabilities for a client with documents of other languages only, which other servers serve too. They contain no
+/// command, because an editor registers each command once, and nothing that would compete with those servers outside of
+/// snippets.
 fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
     let all = server_capabilities(client);
     ServerCapabilities {
@@ -317,7 +318,7 @@ fn embedded_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
-/// Whether the client is one of documents of other languages only.
+/// Whether the client has documents of other languages only.
 fn is_embedded_only(options: Option<&serde_json::Value>) -> bool {
     let options = options.map(|options| options.get("ptx").unwrap_or(options));
     options.and_then(|options| options.get("embeddedOnly")?.as_bool()) == Some(true)
@@ -328,7 +329,7 @@ fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
     files.is_some_and(|files| files.dynamic_registration == Some(true))
 }
 
-/// Whether the edits of the server may create files.
+/// Whether the server's edits may create files.
 fn creates_files(capabilities: &ClientCapabilities) -> bool {
     let edits = capabilities.workspace.as_ref().and_then(|w| w.workspace_edit.as_ref());
     edits.is_some_and(|edits| {
@@ -343,7 +344,7 @@ fn takes_snippets(capabilities: &ClientCapabilities) -> bool {
     item.is_some_and(|item| item.snippet_support == Some(true))
 }
 
-/// The folder that the client works in.
+/// The client's workspace folder.
 #[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
 fn root(params: &InitializeParams) -> Option<PathBuf> {
     let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());

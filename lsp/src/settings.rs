@@ -1,4 +1,4 @@
-//! The settings in force: those of the project's file, and over them those of the client. Both may change.
+//! The current settings: those of the project's file, overridden by those of the client. Both may change.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{MessageType, Registration};
 
-/// How often the project's file is looked at for a client that doesn't tell when files change.
+/// How often the project's file is checked for changes if the client does not report them.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 pub struct Settings {
     client: Client,
     events: Sender<Event>,
-    /// The folder that the client works in, known from `initialize` on.
+    /// The client's workspace folder, known after `initialize`.
     root: OnceLock<PathBuf>,
     given: Mutex<Value>,
 }
@@ -28,7 +28,7 @@ impl Settings {
         Self { client, events, root: OnceLock::new(), given: Mutex::default() }
     }
 
-    /// The settings of the project in `root` and of the client, at the start.
+    /// Sets the initial settings, from the project in `root` and from the client.
     pub async fn begin(&self, root: Option<PathBuf>, given: Option<Value>) -> Config {
         if let Some(root) = root {
             let _ = self.root.set(root);
@@ -37,17 +37,17 @@ impl Settings {
         self.read().await
     }
 
-    /// The folder that the client works in.
+    /// The client's workspace folder.
     pub fn root(&self) -> Option<PathBuf> {
         self.root.get().cloned()
     }
 
-    /// The project's file, or the one to be made in the client's folder if it `creates` files.
+    /// The project's file. If there is none and the client `creates` files, a new file in the client's folder.
     pub fn project_file(&self, creates: bool) -> Option<ProjectFile> {
         ProjectFile::of(self.root.get()?, creates)
     }
 
-    /// The client has other settings.
+    /// Takes new settings of the client.
     pub async fn change(&self, given: Value) {
         self.give(given);
         self.renew().await;
@@ -63,7 +63,7 @@ impl Settings {
         *self.given.lock().unwrap_or_else(PoisonError::into_inner) = given;
     }
 
-    /// What holds now. What is wrong with it is shown to the user.
+    /// The current settings. Errors in them are shown to the user.
     async fn read(&self) -> Config {
         let project = self.root.get().map_or_else(|| Ok(Project::default()), |root| Project::of(root));
         let project = match project {
@@ -82,8 +82,8 @@ impl Settings {
         config
     }
 
-    /// From now on follows the project's file, with the client's help if it `tells` about files. Asking it for that
-    /// takes a reply, so no handler may wait for this.
+    /// Watches the project's file from now on, with the client's help if the client `tells` about changed files. The
+    /// request to the client needs a reply, so no handler may wait for this function.
     pub async fn follow(self: Arc<Self>, tells: bool) {
         let Some(root) = self.root.get() else { return };
         if tells {
@@ -108,7 +108,7 @@ impl Settings {
     }
 }
 
-/// The project's file, and when it was changed.
+/// The path of the project's file, and the time of its last change.
 fn state(root: &Path) -> Option<(PathBuf, Option<SystemTime>, u64)> {
     let file = project::find(root)?;
     let data = file.metadata().ok()?;

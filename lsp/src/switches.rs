@@ -1,11 +1,11 @@
-//! Which optional parts of the compiler the programs for files leave out.
+//! The compiler phases that the command-line programs disable.
 
 use ptx_backend::Switches;
 
-/// Holds a list as [`Switches::parse`] reads it.
+/// A list of phases, in the syntax of [`Switches::parse`].
 const VARIABLE: &str = "PTX_PHASE";
 
-/// The choice of the environment, then that of a list.
+/// The phases chosen by the environment variable, then by `list`.
 pub(crate) fn chosen(list: &str) -> Result<Switches, String> {
     let own = std::env::var_os(VARIABLE).unwrap_or_default();
     let own = own.to_string_lossy();

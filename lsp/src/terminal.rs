@@ -1,26 +1,26 @@
-//! Standard output and standard error of the programs. Neither a closed pipe nor a full disk ends in a panic.
+//! Standard output and standard error of the programs. A closed pipe or a full disk does not cause a panic.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Prints a line for people on standard error. A closed stream is not an error.
+/// Prints a line on standard error. A closed stream is not an error.
 pub fn say(message: impl Display) {
-    // At once, so that the lines of several programs do not mix.
+    // One write for the whole line, so that the lines of several programs do not mix.
     let line = format!("{message}\n");
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
-/// Prints on standard output, to the last byte.
+/// Prints a whole text on standard output.
 ///
 /// # Errors
-/// It cannot be written. A reader that stops early (`| head`) is not an error.
+/// The text cannot be written. A reader that stops early (`| head`) is not an error.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The outcome of writing to a pipe that may have been closed by its reader.
+/// The result of writing to a pipe. A pipe closed by its reader is not an error.
 pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -28,7 +28,7 @@ pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Prints on standard output as the last act of a program, whose failure has a status of its own.
+/// Prints on standard output as the last act of a program. If this fails, the exit status is `failed`.
 pub fn print_and_exit(program: &str, text: &str, failed: u8) -> ExitCode {
     match print(text) {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,7 +39,7 @@ pub fn print_and_exit(program: &str, text: &str, failed: u8) -> ExitCode {
     }
 }
 
-/// What a program does whose arguments ask for help or are wrong.
+/// Ends a program whose arguments ask for help or are wrong.
 pub fn stop(program: &str, error: &clap::Error, failed: u8) -> ExitCode {
     if error.use_stderr() {
         let _ = error.print();

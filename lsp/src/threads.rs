@@ -3,21 +3,21 @@
 use std::sync::OnceLock;
 use std::thread;
 
-/// Makes the pool, once: a thread per core, or fewer if `RAYON_NUM_THREADS` says so. Left to itself the library starts
-/// as many as that says, which can take for ever.
+/// Creates the thread pool, once: one thread per core, or fewer if `RAYON_NUM_THREADS` says so. The library itself
+/// would start as many threads as the variable asks for, which can take very long.
 ///
-/// False if the system gives no threads: work then has to stay on the calling one.
+/// Returns false if the system provides no threads. The calling thread then has to do the work itself.
 pub fn prepare() -> bool {
     prepare_for(None)
 }
 
-/// The same for a server, whose pool compiles in the background: one core is left to the threads that answer.
+/// The same for a server, whose pool compiles in the background. One core is left to the threads that answer requests.
 pub fn prepare_for_server() -> bool {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     prepare_for(Some(cores.saturating_sub(1).max(1)))
 }
 
-/// The same with at most so many threads.
+/// The same with at most `most` threads.
 pub fn prepare_for(most: Option<usize>) -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
@@ -30,7 +30,7 @@ pub fn prepare_for(most: Option<usize>) -> bool {
     })
 }
 
-/// How many threads, of what the user asks for.
+/// The number of threads for the number that the user asked for.
 fn count(asked: Option<&str>, cores: usize) -> usize {
     let asked = asked.and_then(|text| text.trim().parse().ok()).filter(|&count: &usize| count > 0);
     asked.map_or(cores, |asked| asked.min(cores))

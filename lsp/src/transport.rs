@@ -1,9 +1,9 @@
-//! Reads messages, hands them on in order and writes the answers.
+//! Reads messages, dispatches them in order and writes the answers.
 //!
-//! Document notifications go straight to the owner. Every other call goes to the service, and is polled once before
-//! the next message is read, so that what it posts to the owner is posted in order too; it is finished by a task of
-//! its own. What the client sent and is not done with is counted as [`Load`]; above a limit nothing more is read.
-//! Nothing that is finished waits for the client to read or to send, so the server can't wait for itself.
+//! Document notifications go directly to the owner. Every other call goes to the service. The transport polls the call
+//! once before it reads the next message, so that the call posts its event to the owner in order too; then a separate
+//! task completes it. Messages that are not finished count as [`Load`]; above a limit the transport reads no more. No
+//! finished answer waits for the client to read or to send, so the server cannot deadlock with itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,22 +24,23 @@ use tower::Service;
 use tower_lsp::jsonrpc::{Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
 
-/// Kilobytes of messages that may be under way. One longer message is taken alone.
+/// The total size of the messages in progress, in KiB. A message longer than this is processed alone.
 const LIMIT: u32 = 64 << 10;
-/// What a message costs besides its bytes: the future that answers it.
+/// The cost of a message besides its bytes: the future that answers it.
 const OVERHEAD: usize = 4 << 10;
 
-/// How long requests under way may take after `exit`.
+/// How long requests in progress may take after `exit`.
 const AFTER_EXIT: Duration = Duration::from_millis(50);
-/// How long requests under way may take after the client closed the stream, which scripts do after their last one.
+/// How long requests in progress may take after the client has closed the stream. Scripts close it right after their
+/// last request.
 const AFTER_END: Duration = Duration::from_secs(10);
 
-/// The share of a message in what is under way; given back when dropped.
+/// The share of a message in the total size of the messages in progress. Dropping it returns the share.
 #[derive(Debug)]
 pub struct Load(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
 impl Load {
-    /// Waits until a message of this size may be under way.
+    /// Waits until there is room for a message of this size.
     async fn take(all: &Arc<Semaphore>, bytes: usize) -> Self {
         let share = u32::try_from((bytes + OVERHEAD) >> 10).unwrap_or(LIMIT).min(LIMIT);
         Load(all.clone().acquire_many_owned(share).await.expect("nobody closes the semaphore"))
@@ -49,7 +50,7 @@ impl Load {
 /// How a session ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// With `shutdown` before it.
+    /// The client sent `shutdown` first.
     Orderly,
     Abrupt,
 }
@@ -59,7 +60,7 @@ pub struct Transport<S> {
     pub outbox: Outbox,
     pub events: Sender<Event>,
     pub lanes: Arc<Lanes>,
-    /// Told about the process that the client names.
+    /// Receives the process that the client names.
     pub parent: Parent,
     load: Arc<Semaphore>,
     stage: Stage,
@@ -82,7 +83,7 @@ where
         Self { service, outbox, events, lanes, parent, load, stage: Stage::Uninitialized }
     }
 
-    /// Serves until `exit` or until a stream ends. Then what is under way has a little time.
+    /// Serves until `exit` or until a stream ends. Requests in progress then get a short time to finish.
     pub async fn run(mut self, input: impl AsyncRead + Unpin, socket: ClientSocket) -> Ending {
         let (mut calls, mut replies) = socket.split();
         let outbox = self.outbox.clone();
@@ -137,7 +138,7 @@ where
                 self.lanes.changed(uri);
             }
             if let Some(event) = event {
-                // The owner is gone only when the process ends.
+                // The owner ends only with the process.
                 let _ = self.events.send(event);
             }
             return;
@@ -153,7 +154,7 @@ where
         });
     }
 
-    /// Nothing is read until the client has its answer: what comes next may depend on it.
+    /// Answers `initialize` before the next message is read, because the meaning of the next message may depend on it.
     async fn initialize(&mut self, call: Request) {
         let process = call.params().and_then(|params| params.get("processId")?.as_i64());
         let answer = written::collect(self.service.call(call)).await;

@@ -1,12 +1,12 @@
-//! A document compiled otherwise: for another target, with another option, or with another text.
+//! Compiles a document with one change: for another target, with another option, or with another text.
 //!
-//! Such a compilation has a database of its own, so that nothing of the document's is compiled again afterwards.
+//! The changed document has its own database. So the original document's functions need no new compilation afterwards.
 
 use crate::owner::Snapshot;
 use ptx_analysis::{Database, SourceFile};
 use ptx_isa::Sm;
 
-/// What is different.
+/// The change.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     Text(&'a str),
@@ -15,7 +15,7 @@ pub enum Change<'a> {
     Registers(u32),
 }
 
-/// The file of a document in a database of its own, where one thing is different.
+/// The changed file, in its own database.
 pub fn variant(s: &Snapshot, change: Change<'_>) -> (Database, SourceFile) {
     let mut db = s.db.scratch();
     let mut text = s.file.text(&s.db).to_string();
@@ -24,7 +24,8 @@ pub fn variant(s: &Snapshot, change: Change<'_>) -> (Database, SourceFile) {
         Change::Level(level) => db.set_opt_level(level),
         Change::Registers(most) => db.set_max_registers(Some(most)),
         Change::Target(sm) => {
-            // Code for an older target runs on a newer one as it is; for an older one the text must do with less.
+            // A newer target runs the code of the text as it is; for an older target, the text may use only features of
+            // that target.
             let own = ptx_analysis::module::effective_target(&s.db, s.file);
             match own.is_some_and(|own| own.runs_on(sm).is_ok()) {
                 true => db.set_architecture(Some(sm)),

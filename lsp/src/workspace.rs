@@ -1,6 +1,6 @@
-//! The PTX files of the client's folder that are not open: the names that they declare.
+//! The names declared in the PTX files of the client's folder that are not open.
 //!
-//! They are read upon each request, within bounds, so that nothing has to follow their changes.
+//! The files are read for each request, within limits, so the server does not need to track their changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use ptx_analysis::ide::readable;
 use ptx_syntax::{ItemKind, split};
 use tower_lsp::lsp_types::{Location, SymbolInformation, SymbolKind, Url};
 
-/// Most entries of folders that are looked at, and most files that are read.
+/// The largest number of folder entries that are visited, and of files that are read.
 const ENTRIES: usize = 50_000;
 const FILES: usize = 1_000;
-/// MiB of the largest file that is read, and bytes of all.
+/// The size of the largest file that is read in MiB, and the total size in bytes.
 const LARGEST: u64 = 16;
 const BYTES: usize = 128 << 20;
 
-/// The functions and variables below a folder whose names are wanted, outside the files of `open`.
+/// The functions and variables below a folder whose names are wanted, except those in the files of `open`.
 pub fn symbols(
     folder: &Path,
     open: &[Url],
@@ -68,7 +68,7 @@ fn of_text(
     }
 }
 
-/// The PTX files below a folder, sorted. What cannot be read is left out, as are folders of build outputs.
+/// The PTX files below a folder, sorted. Unreadable entries are left out, and so are folders of build outputs.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![folder.to_owned()];
@@ -81,7 +81,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
                 found.sort();
                 return found;
             }
-            // Links are not followed: a cycle would never end.
+            // Links are not followed: a cycle of links would never end.
             let Ok(kind) = entry.file_type() else { continue };
             let is_hidden = name.to_string_lossy().starts_with('.');
             if kind.is_dir() && !is_hidden && name != "target" && name != "node_modules" {

@@ -1,8 +1,8 @@
-//! Answers that their handlers write as JSON.
+//! Answers that their handlers serialize to JSON themselves.
 //!
-//! tower-lsp makes a tree of each answer: 32 bytes for each number, of which the semantic tokens of a large document
-//! have millions. A handler of such an answer writes it as text and leaves it in the task that awaits the answer;
-//! tower-lsp sees a null in its place.
+//! tower-lsp makes a tree of each answer, with 32 bytes for each number, and the semantic tokens of a large document
+//! have millions of numbers. A handler of such an answer serializes it to text and leaves the text in the task that
+//! awaits the answer; tower-lsp sees null in its place.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ pub struct Written(Vec<Part>);
 /// A part of a message.
 pub enum Part {
     Own(Vec<u8>),
-    /// It is kept for the next answers too.
+    /// A part that is also kept for later answers.
     Shared(Arc<str>),
 }
 
@@ -32,14 +32,14 @@ impl Deref for Part {
 }
 
 impl From<String> for Written {
-    /// `json` is one value.
+    /// `json` must be one JSON value.
     fn from(json: String) -> Self {
         Self(vec![Part::Own(json.into_bytes())])
     }
 }
 
 impl From<Vec<Part>> for Written {
-    /// The parts are one value.
+    /// The parts must form one JSON value.
     fn from(parts: Vec<Part>) -> Self {
         Self(parts)
     }
@@ -63,7 +63,7 @@ pub fn write(answer: &impl Serialize) -> Option<Written> {
         .ok()
 }
 
-/// Writes an answer that is a list, and one value after the other.
+/// Serializes an answer that is a list, one value after the other.
 pub fn write_all(values: impl Iterator<Item: Serialize>) -> Option<Written> {
     let mut json = b"[".to_vec();
     for value in values {
@@ -78,13 +78,13 @@ pub fn write_all(values: impl Iterator<Item: Serialize>) -> Option<Written> {
     Some(Written(vec![Part::Own(json)]))
 }
 
-/// Leaves an answer for the task's [`collect`].
+/// Leaves an answer in the current task for [`collect`].
 pub fn leave(answer: Written) {
-    // Without such a task there is no client to write to.
+    // Outside such a task there is no client to write to.
     let _ = WRITTEN.try_with(|written| written.replace(Some(answer)));
 }
 
-/// Awaits the answer of a handler, and gives with it what the handler left.
+/// Awaits the answer of a handler. Returns with it the text that the handler left.
 pub async fn collect<T>(answer: impl Future<Output = T>) -> (T, Option<Written>) {
     let collected = async { (answer.await, WRITTEN.with(RefCell::take)) };
     WRITTEN.scope(RefCell::new(None), collected).await

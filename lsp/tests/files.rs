@@ -1,5 +1,5 @@
-//! Whatever a user's files and folders are, each program ends, says what is wrong in a line that names the file, and
-//! exits as documented.
+//! Whatever a user's files and folders are, each program terminates, reports the problem in a line that names the file,
+//! and exits with the documented status.
 #![cfg(unix)]
 
 mod shell;
@@ -25,7 +25,7 @@ fn fifo(path: &Path) {
     assert!(made.success(), "a pipe with a name");
 }
 
-/// Whether permissions stop this user.
+/// Whether permissions restrict this user.
 fn is_restricted(folder: &Path) -> bool {
     let path = folder.join("probe");
     fs::write(&path, "").expect("a file");
@@ -35,7 +35,7 @@ fn is_restricted(folder: &Path) -> bool {
     is_restricted
 }
 
-/// Each program on one file, with the status of its failure.
+/// Each program on one file, with its exit status for a failure.
 const PROGRAMS: [(&str, &[&str], i32); 4] = [
     (CHECK, &[], 2),
     (COMPILE, &["-arch=sm_80", "-o", "out.cubin"], 255),
@@ -52,7 +52,7 @@ fn what_cannot_be_read_is_named() {
     symlink("b.ptx", path.join("a.ptx")).expect("a link");
     symlink("a.ptx", path.join("b.ptx")).expect("a link");
     fs::create_dir(path.join("folder.ptx")).expect("a folder");
-    // A file without blocks on the disk.
+    // A sparse file, without blocks on the disk.
     File::create(path.join("huge.ptx")).and_then(|file| file.set_len(1 << 30)).expect("a file");
     let mut cases = vec![
         ("missing.ptx", "o such file"),
@@ -102,7 +102,7 @@ fn special_files_are_read() {
         assert_eq!(status, 0, "{program}: {text}");
         writer.join().expect("it is written");
     }
-    // Nothing but NUL bytes, and nothing at all, are texts without a module.
+    // A file of NUL bytes and an empty file are texts without a module.
     fs::write(path.join("nul.ptx"), [0; 100_000]).expect("a file");
     let nul_in_text = TEXT.replace("ret", "\0ret");
     fs::write(path.join("one.ptx"), nul_in_text).expect("a file");
@@ -129,7 +129,7 @@ fn folders_are_searched_whatever_is_in_them() {
     fifo(&path.join("deep/pipe.ptx"));
     let _socket = std::os::unix::net::UnixListener::bind(path.join("deep/socket.ptx")).expect("a socket");
     assert_eq!(run(CHECK, path, &["-q", "."]), (0, String::new()));
-    // The rest is checked, but the run did not read all that it should.
+    // The rest is checked, but the exit status shows that the run could not read everything.
     if is_restricted(path) {
         fs::create_dir(path.join("closed")).expect("a folder");
         fs::set_permissions(path.join("closed"), Permissions::from_mode(0o000)).expect("permissions");
@@ -159,7 +159,7 @@ fn files_may_go_while_they_are_read() {
         });
         for _ in 0..30 {
             let (status, text) = run(CHECK, path, &["."]);
-            // A file that is made may be found empty.
+            // A new file may be empty when it is found.
             let is_told = |line: &str| line.contains("./inner");
             assert!(matches!(status, 0..=2) && (status == 0 || text.lines().any(is_told)), "{status} {text}");
         }
@@ -219,12 +219,12 @@ fn outputs_leave_inputs_alone() {
         assert!(status == 255 && text.contains("is the input file"), "{status} {text}");
     }
     assert_eq!(fs::read_to_string(path.join("a.ptx")).expect("the text"), TEXT);
-    // The file gets a new content; its other name keeps the old one.
+    // The file gets the new content. Its other name keeps the old one.
     assert_eq!(run(COMPILE, path, &["-arch=sm_80", "a.ptx", "-o", "same.ptx"]), (0, String::new()));
     assert_eq!(fs::read_to_string(path.join("a.ptx")).expect("the text"), TEXT);
 }
 
-/// The server starts in a folder whose settings cannot be read.
+/// The server starts even if it cannot read the settings of its folder.
 #[test]
 fn the_server_starts_in_any_folder() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -258,7 +258,7 @@ fn the_server_starts_in_any_folder() {
         send(r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#);
         let mut output = server.stdout.take().expect("it is a pipe");
         let (mut text, mut part) = (String::new(), [0; 4096]);
-        // A server that is told to end says no more.
+        // After the server has been told to exit, it reports nothing more.
         while name == "huge" && !text.contains("larger than 1 MiB") {
             let count = output.read(&mut part).expect("what it says");
             assert!(count > 0, "{name}: {text}");

@@ -1,4 +1,4 @@
-//! The server as a process of its own.
+//! Tests the server as a separate process.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,7 +18,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 const SHUTDOWN: &str = r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#;
 const EXIT: &str = r#"{"jsonrpc":"2.0","method":"exit"}"#;
 
-/// The status after these messages; the stream stays open until then.
+/// The exit status after these messages. The stream stays open until then.
 fn status(command: &mut Command, messages: &[&str]) -> ExitStatus {
     let mut server = command.spawn().expect("it starts");
     let mut input = server.stdin.take().expect("it is a pipe");
@@ -97,7 +97,7 @@ impl Session {
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
     }
 
-    /// Kilobytes of memory.
+    /// The memory use in KiB.
     fn resident(&self) -> usize {
         let path = format!("/proc/{}/statm", self.server.id());
         let pages = std::fs::read_to_string(path).expect("it runs");
@@ -112,7 +112,7 @@ impl Drop for Session {
     }
 }
 
-/// Opens and closes a document many times, under one name and under many, and looks at the memory in between.
+/// Opens and closes a document many times, with the same name and with many names, and compares the memory use.
 #[test]
 fn closing_a_document_frees_it() {
     let mut session = Session::start();
@@ -136,7 +136,7 @@ fn closing_a_document_frees_it() {
             sizes.push(session.resident());
         }
     }
-    // The first rounds fill what is reused later.
+    // The first rounds allocate memory that is reused later.
     if let [_, _, early, .., late] = sizes[..] {
         assert!(late < early + 8192, "kilobytes after every 100 rounds: {sizes:?}");
     }

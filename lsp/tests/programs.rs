@@ -1,4 +1,4 @@
-//! `ptx-check`, `ptxc` and `ptx-lsp` as a shell starts them: statuses, messages, and the files that they leave.
+//! Runs `ptx-check`, `ptxc` and `ptx-lsp` as a shell does: exit statuses, messages, and output files.
 
 mod shell;
 
@@ -18,10 +18,10 @@ const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
 
 const HEADER: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
 const KERNEL: &str = ".visible .entry k(.param .u64 p)\n{\n\tret;\n}\n";
-/// `add.u32` reads a register of 64 bits.
+/// `add.u32` reads a 64-bit register.
 const WRONG: &str = ".visible .entry w(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nadd.u32 %r1, 1, %rd1;\nret;\n}\n";
 
-/// A folder with files of these texts.
+/// A folder with files that contain these texts.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -42,7 +42,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A comment cannot take a kernel out of a cubin.
+/// A suppression comment cannot remove a kernel from a cubin.
 #[test]
 fn no_output_lacks_a_function() {
     let hidden = WRONG.replace("%rd1;\nret", "%rd1; // ptx-ignore: E0303\nret");
@@ -58,7 +58,7 @@ fn no_output_lacks_a_function() {
     assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
 }
 
-/// Inline assembly, at its place in the file of the other language.
+/// Inline assembly is reported at its place in the file of the other language.
 #[test]
 fn files_of_other_languages_are_checked() {
     let cuda = "// π\n__device__ void f() {\n  asm(\"mov.u32 %0,\"\n      \" %r9;\" : \"=r\"(x));\n}\n";
@@ -77,7 +77,7 @@ fn files_of_other_languages_are_checked() {
     assert_eq!(run(CHECK, folder, &["--fix", "a.cu"]).0, 2);
 }
 
-/// An unsupported function does not keep the others from being checked and compiled.
+/// An unsupported function does not prevent the others from being checked and compiled.
 #[test]
 fn one_bad_function_among_many() {
     let kernel = |n: usize, body: &str| {
@@ -85,7 +85,7 @@ fn one_bad_function_among_many() {
             ".visible .entry k{n}(.param .u64 p)\n{{\n.reg .b32 %r<4>;\n.reg .b16 %h<4>;\n{body}\nret;\n}}\n"
         )
     };
-    // Valid for the checks, and not supported by the compiler.
+    // The checks accept this instruction, but the compiler does not support it.
     const REFUSED: &str = "fma.rz.bf16 %h0, %h1, %h2, %h3;";
     let text = |bad: &[(usize, &str)]| {
         let body = |n| bad.iter().find(|(at, _)| *at == n).map_or("mov.u32 %r1, 5;", |(_, body)| body);
@@ -147,7 +147,7 @@ fn entries_bring_what_they_call_and_nothing_else() {
         let (status, text) = compile(&["-e", entries, "a.ptx"]);
         assert!(status == 255 && text.contains(message), "{text}");
     }
-    // What is wrong in the text counts.
+    // Errors anywhere in the text count.
     assert_eq!(compile(&["-e", "k", "w.ptx"]).0, 255);
     assert_eq!(names(folder.path()), ["a.ptx", "w.ptx"]);
 }
@@ -227,7 +227,7 @@ fn stages_are_printed() {
     assert!(knob("DUMP").1.contains("Unknown knob 'DUMP'; the knobs are DUMPIR=STAGE and PHASE=-NAME,..."));
 }
 
-/// A product and a sum, which are one instruction.
+/// A product and a sum, which become one instruction.
 const SUM: &str = ".visible .entry s(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<4>;\nld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nmul.lo.u32 %r3, %r1, %r1;\nadd.u32 %r2, %r3, %r1;\nst.global.u32 [%rd1], %r2;\nret;\n}\n";
 
 #[test]
@@ -254,7 +254,7 @@ fn phases_are_left_out() {
     assert!(status == 0 && !shown.contains("entry"), "{shown}");
     let shown = without(COMPILE, Some("-OriFold"), &["-knob", "DUMPIR=OriFold", "a.ptx"]).1;
     assert!(!shown.contains("entry"), "{shown}");
-    let listed = "Unknown phase 'Fold'; those that can be left out are OriContractProducts, ";
+    let listed = "Unknown phase 'Fold'; the optional phases are OriContractProducts, ";
     let (status, text) = without(COMPILE, None, &["-knob", "PHASE=-Fold", "a.ptx"]);
     assert!(status == 255 && text.contains(listed), "{text}");
     for (program, failed) in [(COMPILE, 255), (SERVER, 2)] {
@@ -264,7 +264,7 @@ fn phases_are_left_out() {
         assert!(status == failed && text.contains("PTX_PHASE: ") && text.contains(listed), "{status} {text}");
     }
     let text = without(COMPILE, Some("-LateLegalization"), &["a.ptx"]).1;
-    assert!(text.contains("PTX_PHASE: Phase 'LateLegalization' cannot be left out"), "{text}");
+    assert!(text.contains("PTX_PHASE: Phase 'LateLegalization' cannot be disabled"), "{text}");
 }
 
 #[test]
@@ -281,7 +281,8 @@ fn inputs_that_are_no_text_give_one_message() {
             let arguments =
                 if program == SERVER { vec!["dump", "--stage", "tree", name] } else { vec![name] };
             let (status, text) = run(program, folder.path(), &arguments);
-            // Ours ends as ptxas does, and like it says of a missing file only that it could not be opened.
+            // Ours ends with the same status as ptxas. Like ptxas, it says of a missing file only that it could not be
+            // opened.
             let (lines, message) = match (program == COMPILE, name) {
                 (true, "none.ptx") => (2, "could not be opened"),
                 (true, _) => (2, message),
@@ -322,7 +323,7 @@ fn the_size_of_inputs_is_limited() {
     }
 }
 
-/// As many threads as the system has, whatever is asked for.
+/// There are at most as many threads as the system allows, whatever the option says.
 #[test]
 fn the_pool_is_bounded() {
     let folder = folder(&[("a.ptx", &module(&[KERNEL])), ("b.ptx", &module(&[KERNEL]))]);
@@ -335,7 +336,7 @@ fn the_pool_is_bounded() {
     }
 }
 
-/// Who reads sees a whole cubin at any moment, and nothing is left over.
+/// A reader sees a complete cubin at any moment, and no temporary file is left.
 #[test]
 fn a_hundred_compilers_and_one_output() {
     let other = KERNEL.replace("ret;", &"membar.sys;\n".repeat(100)).replace("\n}\n", "\nret;\n}\n");
@@ -361,7 +362,7 @@ fn a_hundred_compilers_and_one_output() {
     assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "x.cubin"]);
 }
 
-/// Several files and texts are one module; places are told in the input's own lines.
+/// Several files and texts form one module. Messages give the lines of each input.
 #[test]
 fn inputs_are_one_module() {
     let other = KERNEL.replace("entry k", "entry other");
@@ -505,7 +506,7 @@ fn objects_name_the_functions_of_the_driver_that_they_call() {
     assert!(has(b"\0__cuda_syscall_tex_grad_3d_v4_f32_f32\0") && has(b"\0#b32lb16b16b16|12p4r20sRx"));
 }
 
-/// nvlink refuses a kernel that is one in only some of the objects.
+/// nvlink rejects a name that is a kernel in only some of the objects.
 #[test]
 fn objects_say_that_what_they_launch_are_kernels() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n.extern .entry elsewhere(.param .u64 a);\n.extern .func called;\n\
@@ -521,7 +522,7 @@ fn objects_say_that_what_they_launch_are_kernels() {
         let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
         let [elsewhere, here, called] = ["elsewhere", "here", "called"].map(find);
         assert_eq!([elsewhere, here, called].map(|i| symbols[i].other), [0x10, 0x10, 0]);
-        // They have no prototypes, by which calls would reach them.
+        // The functions have no prototypes, which calls would need to reach them.
         let graph =
             elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("the call graph");
         let graph = elf.content(graph).expect("its bytes");
@@ -596,7 +597,7 @@ ptxc info    : Used ";
     assert!(compile(&["--fdevice-time-trace=none.json"]).1.contains("'none.json' could not be opened"));
 }
 
-/// Whoever calls it by another name is answered in that name.
+/// A program that was started by another name uses that name in its messages.
 #[cfg(unix)]
 #[test]
 fn messages_name_the_program_as_it_was_started() {
@@ -631,7 +632,7 @@ mod unix {
         let folder = folder(&[]);
         let name = OsStr::from_bytes(b"\xff.ptx");
         if fs::write(folder.path().join(name), module(&[KERNEL])).is_err() {
-            // A file system of names that are text.
+            // The file system only accepts names that are text.
             return;
         }
         let with = |program, arguments: &[&OsStr]| {
@@ -650,7 +651,7 @@ mod unix {
         assert_eq!(with(SERVER, &[OsStr::new("dump"), OsStr::new("--stage"), name, name]).0, 2);
     }
 
-    /// Both streams closed, of a reader that went away, or full.
+    /// Both output streams are closed, or their reader has gone away, or they are full.
     #[test]
     fn streams_that_take_nothing_are_no_panic() {
         let folder = folder(&[("a.ptx", &module(&[KERNEL])), ("w.ptx", &module(&[WRONG]))]);
@@ -745,7 +746,7 @@ mod unix {
         assert_eq!(fs::read_to_string(&file).expect("the text"), right);
         assert_eq!(fs::metadata(&file).expect("the file").mode() & 0o777, 0o600);
         assert_eq!(names(folder.path()), ["a.ptx", "link.ptx"]);
-        // What cannot be replaced is left alone.
+        // A file that cannot be replaced is left unchanged.
         let mut child = command(CHECK, folder.path(), &["--fix", "/dev/stdin"]);
         fs::write(&file, &wrong).expect("the file");
         child.stdin(File::options().read(true).write(true).open(&file).expect("the file"));
@@ -757,7 +758,7 @@ mod unix {
     }
 }
 
-/// Code is laid out in place, and files that are laid out pass.
+/// Code is formatted in place, and formatted files pass the check.
 #[test]
 fn code_is_laid_out() {
     let text = "// a\n.version 8.0\n.target   sm_80\n.entry k() {\n  ret ;\n}\n";
@@ -774,7 +775,7 @@ fn code_is_laid_out() {
     assert!(status == 2 && message.contains("cannot be used with"), "{message}");
 }
 
-/// A text that comes through a pipe is compiled.
+/// A text from a pipe is compiled.
 #[test]
 fn standard_input_is_compiled() {
     let folder = folder(&[]);

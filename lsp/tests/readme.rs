@@ -1,4 +1,4 @@
-//! What the README shows is what the programs print.
+//! The output that the README shows must be that of the programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn the_listing_is_what_the_command_prints() {
     let output = checker.args(arguments.split(' ')).current_dir(root).output().expect("it runs");
     assert!(output.status.success());
     let printed = String::from_utf8(output.stdout).expect("text");
-    // Lines are left out at each ellipsis, and after the last.
+    // The README omits lines at each ellipsis and after the last line.
     let mut left = printed.as_str();
     for part in shown.split("…\n") {
         let at = left.find(part).unwrap_or_else(|| panic!("README shows\n{part}\nbut printed is\n{printed}"));
@@ -27,7 +27,7 @@ fn the_listing_is_what_the_command_prints() {
     assert!(shown.lines().count() > 3, "{shown}");
 }
 
-/// Pictures that any browser shows alike: `tests/editors/run` takes them of the editors' screens.
+/// Pictures that look the same in all browsers. `tests/editors/run` takes the screenshots of the editors.
 #[test]
 fn the_pictures_are_there() {
     let pictures: Vec<&str> = README

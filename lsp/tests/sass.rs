@@ -1,4 +1,4 @@
-//! What the command prints.
+//! The output of the command `sass`.
 
 #[path = "../../backend/files/tests/files/mod.rs"]
 mod files;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Output, errors and exit status of the command, with an input.
+/// The output, the errors and the exit status of the command for an input.
 fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sass"))
         .args(args)
@@ -21,7 +21,7 @@ fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
         .spawn()
         .expect("the command starts");
     let (mut stdin, input) = (child.stdin.take().expect("a pipe"), input.to_owned());
-    // It answers while it is still being told.
+    // The command prints answers while its input is still being written.
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().expect("the command ends");
     let _ = writer.join();
@@ -29,7 +29,7 @@ fn run(args: &[&str], input: &[u8]) -> (String, String, i32) {
     (text(output.stdout), text(output.stderr), output.status.code().expect("an exit status"))
 }
 
-/// A file that goes away.
+/// A file that is deleted when dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -216,7 +216,7 @@ zz\tEXIT
     .assert_eq(&out);
     expect![[r#"
         line 6: column 6: expected .EF, .EL, .LU, .EU, .NA, .LTC64B, .LTC128B, .LTC256B, .U8, .S8, .U16, .S16, .64, .128, .CONSTANT.PRIVATE, .CONSTANT.CTA, .CONSTANT.CTA.PRIVATE, .CONSTANT, .STRONG.SM, .STRONG.GPU.PRIVATE, .STRONG.GPU, .MMIO.GPU, .CONSTANT.SM, .STRONG.SYS, .CONSTANT.SM.PRIVATE, .MMIO.SYS, .CONSTANT.VC, .CONSTANT.VC.PRIVATE, .CONSTANT.GPU or a blank here
-        line 7: column 9: there is no register of this number
+        line 7: column 9: register number out of range
         line 8: column 1: unknown mnemonic
         line 9: column 12: expected ',' here
         line 10: 'zz' is not an offset
@@ -230,7 +230,7 @@ zz\tEXIT
     );
 }
 
-/// The words of lines `0xLOW 0xHIGH`.
+/// The bytes of lines `0xLOW 0xHIGH`.
 fn words(lines: &str) -> Vec<u8> {
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     let halves = lines.flat_map(|line| line.split(' '));
@@ -308,7 +308,7 @@ fn tells_its_usage_and_version() {
     assert_eq!(errors, "");
 }
 
-/// Few bytes stand for many, in two images.
+/// Two images in which a few bytes expand to many.
 #[test]
 fn unpacks_no_more_than_it_is_allowed() {
     let bomb = Temporary::new("bomb", &[files::zeros(768 << 10), files::zeros(512 << 10)].concat());
@@ -319,12 +319,12 @@ fn unpacks_no_more_than_it_is_allowed() {
         errors.lines().map(error).collect::<Vec<String>>()
     };
     let zeros = "not a 64-bit little-endian ELF file for the GPU";
-    let refused = "unpacks to 524288 bytes, and 262144 are left of the limit; raise it with --unpack-limit";
+    let refused =
+        "unpacks to 524288 bytes, but only 262144 bytes are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&["--unpack-limit", "1", bomb.path()]), [zeros, refused]);
     assert_eq!(errors(&[bomb.path()]), [zeros, zeros]);
     let large = Temporary::new("large", &files::zeros(257 << 20));
-    let refused =
-        "unpacks to 269484032 bytes, and 268435456 are left of the limit; raise it with --unpack-limit";
+    let refused = "unpacks to 269484032 bytes, but only 268435456 bytes are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&[large.path()]), [refused]);
 }
 
@@ -350,7 +350,7 @@ mod unix {
         assert_eq!(output.status.code(), Some(1));
     }
 
-    /// Output that cannot be written is an error, and no panic.
+    /// If output cannot be written, the command reports an error and does not panic.
     #[test]
     fn output_that_is_not_taken() {
         let file = Temporary::new("not-taken", &files::container());

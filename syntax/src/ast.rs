@@ -1,7 +1,7 @@
-//! Typed views of the tree.
+//! Typed views of the syntax tree.
 //!
-//! A view is a node of a certain kind and nothing else; every accessor looks at the tree, and every part may be
-//! missing, because the text may be wrong.
+//! A view is a node of a certain kind, without further data. Accessors look at the tree, and each returns an option
+//! because the text may be wrong.
 
 mod declaration;
 mod directive;
@@ -41,7 +41,7 @@ pub trait AstNode: Sized {
     fn cast(node: SyntaxNode) -> Option<Self>;
     fn syntax(&self) -> &SyntaxNode;
 
-    /// The range of the node, blanks in front excluded.
+    /// The range of the node without preceding blanks.
     fn range(&self) -> TextRange {
         significant_range(self.syntax())
     }
@@ -63,7 +63,7 @@ pub fn significant_range(node: &SyntaxNode) -> TextRange {
     TextRange::new(start, end.max(start))
 }
 
-/// Declares views of node kinds, and sums of views.
+/// Declares views of node kinds, and enums of views.
 macro_rules! ast_node {
     ($($(#[$meta:meta])* $name:ident = $kind:ident;)*) => {$(
         $(#[$meta])*
@@ -116,7 +116,7 @@ pub(crate) use {ast_enum, ast_node};
 ast_node! {
     SourceFile = SOURCE_FILE;
     Name = NAME;
-    /// Tokens the grammar has no place for.
+    /// Tokens that the grammar does not allow at their place.
     Error = ERROR;
 }
 
@@ -149,7 +149,7 @@ impl Name {
         first_significant(&self.0)
     }
 
-    /// The name as written; all parts of a section name.
+    /// The name as written. For a section name, all of its parts.
     pub fn text(&self) -> String {
         tokens(&self.0)
             .filter(|token| !token.kind().is_trivia())
@@ -180,7 +180,7 @@ pub(crate) fn first_significant(node: &SyntaxNode) -> Option<SyntaxToken> {
     tokens(node).find(|token| !token.kind().is_trivia())
 }
 
-/// The suffixes and directives that are tokens of `node` itself.
+/// The suffixes and directives that are direct tokens of `node`.
 pub(crate) fn words(node: &SyntaxNode) -> impl Iterator<Item = SyntaxToken> + use<> {
     tokens(node).filter(|token| token.kind() == SyntaxKind::DOT_WORD)
 }

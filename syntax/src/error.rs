@@ -4,22 +4,22 @@ use std::borrow::Cow;
 
 use text_size::TextRange;
 
-/// Stable identity of a class of syntax errors.
+/// The stable code of a class of syntax errors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ErrorCode {
     /// A character that PTX does not use.
     BadCharacter,
     /// A comment or string that is not closed.
     Unterminated,
-    /// A number that is not one: bad digits, or too many of them.
+    /// A malformed number: bad digits, or too many of them.
     BadNumber,
-    /// The grammar wants another token here.
+    /// The grammar expects another token here.
     Unexpected,
     /// A `;` is missing.
     MissingSemicolon,
-    /// A bracket without its partner.
+    /// An unbalanced bracket.
     Unbalanced,
-    /// Nesting, errors or parser steps beyond the limit.
+    /// A limit on nesting, errors or parser steps is exceeded.
     Limit,
 }
 
@@ -38,7 +38,7 @@ impl ErrorCode {
     }
 }
 
-/// Something wrong with the text. The range is relative to the text that was parsed.
+/// An error in the text. The range is relative to the parsed text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SyntaxError {
     pub code: ErrorCode,
@@ -47,11 +47,11 @@ pub struct SyntaxError {
     pub remedy: Option<Remedy>,
 }
 
-/// What would mend the text, told by the range of its error.
+/// A change of the text that fixes an error. It refers to the range of the error.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Remedy {
-    /// This is missing after what precedes the range.
+    /// Insert this text after the token before the range.
     Insert(&'static str),
-    /// This belongs in place of the range; nothing, where the range is too much.
+    /// Replace the range with this text. If the text is empty, delete the range.
     Replace(Cow<'static, str>),
 }

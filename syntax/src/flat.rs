@@ -1,8 +1,8 @@
-//! The tree as the parser writes it: nodes and tokens in one list, each node followed by what is in it.
+//! The tree as the parser writes it: a flat list of nodes and tokens, in which each node is followed by its contents.
 //!
-//! There is one grammar, and all that read PTX read this list. [`crate::tree`] makes a lossless tree of it, for
-//! editors. The walk over an item reads it in place: it takes three words an element, blanks and comments are not in
-//! it, and its memory serves one text after the other.
+//! All readers of PTX use this list, so there is only one grammar. [`crate::tree`] makes a lossless tree from it for
+//! editors. The walk over an item reads the list directly: an element takes three words, blanks and comments are not in
+//! the list, and its memory is reused for one text after the other.
 
 use rowan::NodeOrToken;
 use text_size::{TextRange, TextSize};
@@ -14,7 +14,7 @@ use crate::{SyntaxError, SyntaxKind, grammar, lexer, validate};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Significant {
     pub(crate) kind: SyntaxKind,
-    /// A line break lies between the token before and this one.
+    /// There is a line break between the previous token and this one.
     pub(crate) line_start: bool,
     pub(crate) start: u32,
     pub(crate) len: u32,
@@ -29,33 +29,33 @@ impl Significant {
 /// A node or a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Element {
-    /// [`SyntaxKind::EOF`] for a node that was given up: what is in it belongs to its parent.
+    /// [`SyntaxKind::EOF`] for an abandoned node, whose contents belong to its parent.
     pub(crate) kind: SyntaxKind,
-    /// Index of the first token in it, or of the next one if it is empty.
+    /// The index of its first token. If the node is empty, the index of the next token.
     pub(crate) token: u32,
-    /// Index of the element after it and all that is in it.
+    /// The index of the element after this one and its contents.
     pub(crate) next: u32,
 }
 
-/// The tree of an item or of statements, and what is wrong with the text.
+/// The tree of an item or of statements, and the errors in the text.
 #[derive(Debug, Default)]
 pub struct FlatTree {
     pub(crate) tokens: Vec<Significant>,
     pub(crate) elements: Vec<Element>,
     /// In text order.
     pub errors: Vec<SyntaxError>,
-    /// Of the text.
+    /// The length of the text.
     pub(crate) length: u32,
 }
 
 impl FlatTree {
-    /// Parses the text of an item. The root is the node of the item; text after it is an `ERROR` in it.
+    /// Parses the text of an item. The root is the item's node. Any text after the item becomes an `ERROR` node in it.
     pub fn parse(&mut self, text: &str) {
         self.read(text, false, grammar::item);
     }
 
-    /// Parses the text of a function as if its body were empty. False if the heading has errors: then the rest of the
-    /// text may decide what it means.
+    /// Parses the text of a function as if its body were empty. Returns false if the heading has errors, because its
+    /// meaning may then depend on the rest of the text.
     pub fn parse_heading(&mut self, text: &str) -> bool {
         self.read(text, true, grammar::item);
         self.errors.is_empty()
@@ -65,7 +65,7 @@ impl FlatTree {
         self.read(text, false, grammar::statements);
     }
 
-    /// How many nodes and tokens it has room for.
+    /// The number of nodes and tokens for which memory is allocated.
     pub fn capacity(&self) -> usize {
         self.elements.capacity()
     }
@@ -82,14 +82,14 @@ impl FlatTree {
         validate::merge(lexed, &mut self.errors);
     }
 
-    /// The node of all. There is one as soon as something has been parsed.
+    /// The root node. It exists once something has been parsed.
     pub fn root(&self) -> Node<'_> {
         Node { tree: self, index: 0 }
     }
 
-    /// All tokens in text order, each with the kind of the node that it is directly in.
+    /// All tokens in text order, each with the kind of its parent node.
     pub fn tokens(&self) -> impl Iterator<Item = (Token, SyntaxKind)> {
-        // The nodes around the element, and where each ends.
+        // The nodes that contain the element, and the end of each.
         let mut open: Vec<(SyntaxKind, u32)> = Vec::new();
         (0..).zip(&self.elements).filter_map(move |(index, element)| {
             while open.last().is_some_and(|&(_, end)| end == index) {
@@ -132,7 +132,7 @@ impl<'t> Node<'t> {
         self.element().kind
     }
 
-    /// From its first token to its last one. That of the root is all of the text.
+    /// The range from the node's first token to its last one. The range of the root is the whole text.
     pub fn text_range(self) -> TextRange {
         match self.index {
             0 => TextRange::up_to(TextSize::new(self.tree.length)),
@@ -140,13 +140,13 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The nodes and tokens directly in it.
+    /// The nodes and tokens that are direct children.
     #[inline]
     pub fn elements(self) -> Elements<'t> {
         Elements { tree: self.tree, at: self.index + 1, end: self.element().next }
     }
 
-    /// The nodes directly in it.
+    /// The nodes that are direct children.
     #[inline]
     pub fn children(self) -> impl Iterator<Item = Node<'t>> + Clone {
         self.elements().filter_map(NodeOrToken::into_node)
@@ -160,17 +160,17 @@ impl<'t> Node<'t> {
         self.children().last()
     }
 
-    /// The first node of a kind directly in it.
+    /// The first direct child that is a node of this kind.
     pub fn child(self, kind: SyntaxKind) -> Option<Node<'t>> {
         self.children().find(|child| child.kind() == kind)
     }
 
-    /// The tokens directly in it.
+    /// The tokens that are direct children.
     pub fn own_tokens(self) -> impl Iterator<Item = Token> {
         self.elements().filter_map(NodeOrToken::into_token)
     }
 
-    /// The tokens of a kind directly in it.
+    /// The tokens of this kind that are direct children.
     pub fn tokens(self, kind: SyntaxKind) -> impl Iterator<Item = TextRange> {
         self.own_tokens().filter(move |token| token.kind == kind).map(|token| token.range)
     }
@@ -182,14 +182,14 @@ impl std::fmt::Debug for Node<'_> {
     }
 }
 
-/// A token in its place.
+/// A token and its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
     pub kind: SyntaxKind,
     pub range: TextRange,
 }
 
-/// The nodes and tokens directly in a node, in text order.
+/// The nodes and tokens that are direct children of a node, in text order.
 #[derive(Clone)]
 pub struct Elements<'t> {
     tree: &'t FlatTree,

@@ -1,4 +1,4 @@
-//! Properties that hold for every input, as plain functions for a fuzzer.
+//! Properties that hold for every input, as functions for a fuzzer.
 
 use crate::flat::{FlatTree, Node};
 use text_size::TextRange;
@@ -9,7 +9,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The tokens cover the text, each with at least one byte.
+/// The tokens cover the text, and none is empty.
 pub fn check_lex(bytes: &[u8]) {
     let text = text_of(bytes);
     let mut end = 0;
@@ -21,7 +21,7 @@ pub fn check_lex(bytes: &[u8]) {
     assert_eq!(end, text.len());
 }
 
-/// The items cover the text, in order, with their names inside.
+/// The items cover the text in order, and contain their names.
 pub fn check_split(bytes: &[u8]) {
     let text = text_of(bytes);
     let mut end = 0;
@@ -38,7 +38,7 @@ pub fn check_split(bytes: &[u8]) {
     assert_eq!(end, text.len());
 }
 
-/// After a change the items are those of the new text, whether they are cut anew or kept.
+/// After a change, splitting again gives the items of the new text, whether items are recomputed or kept.
 pub fn check_split_again(bytes: &[u8]) {
     let text = text_of(bytes);
     let mut random =
@@ -75,8 +75,8 @@ fn check_change(before: &str, after: &str, same_before: usize, same_after: usize
     assert_eq!(all, new, "{before:?} became {after:?}");
 }
 
-/// The tree of a file has the text of the file, its errors lie in it in order, and each item parses alone to the
-/// same tree.
+/// The tree of a file has the text of the file; the errors are sorted and lie within the text; and each item on its own
+/// parses to the same tree.
 pub fn check_parse(bytes: &[u8]) {
     let text = text_of(bytes);
     let file = parse_file(&text);
@@ -93,7 +93,7 @@ pub fn check_parse(bytes: &[u8]) {
     }
 }
 
-/// Any text, whole items or not, can be given to the parser of items.
+/// The item parser accepts any text, whether or not it is one item.
 pub fn check_parse_item(bytes: &[u8]) {
     let text = text_of(bytes);
     let item = parse_item(&text);
@@ -105,14 +105,14 @@ pub fn check_parse_item(bytes: &[u8]) {
     check_flat(tree.root(), &item.syntax());
 }
 
-/// Both trees have the same nodes and tokens in the same places, but for blanks and comments.
+/// Checks that both trees have the same nodes and tokens in the same places, except blanks and comments.
 fn check_flat(flat: Node<'_>, node: &SyntaxNode) {
     assert_eq!(flat.kind(), node.kind());
     let is_apart = |element: &crate::SyntaxElement| {
         let is_rest = |token: crate::SyntaxToken| {
             token.kind() == SyntaxKind::SKIPPED && token.text_range().end() == node.text_range().end()
         };
-        // What a parser that gave up has left is in the lossless tree alone.
+        // If the parser gave up, only the lossless tree contains the rest of the text.
         let first = element.as_node().and_then(SyntaxNode::first_token);
         element.kind().is_trivia() || node.parent().is_none() && first.is_some_and(is_rest)
     };

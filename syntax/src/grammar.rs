@@ -1,4 +1,4 @@
-//! The PTX grammar, as functions over the parser: one file per group of constructs.
+//! The PTX grammar, as functions that call the parser. There is one module per group of constructs.
 
 mod declaration;
 mod directive;
@@ -13,7 +13,7 @@ pub use declaration::type_of_c;
 use crate::SyntaxKind::*;
 use crate::parser::Parser;
 
-/// One top-level item; whatever is left of the text after it becomes an error in it.
+/// Parses one top-level item. Any text after it becomes an error in it.
 pub(crate) fn item(p: &mut Parser<'_>) {
     let marker = p.start();
     let kind = match p.current() {
@@ -56,7 +56,7 @@ pub(crate) fn item(p: &mut Parser<'_>) {
     marker.complete(p, kind);
 }
 
-/// Statements up to the end of the text, as the contents of a block without braces.
+/// Parses statements up to the end of the text, like the contents of a block without braces.
 pub(crate) fn statements(p: &mut Parser<'_>) {
     let marker = p.start();
     while !p.at(EOF) {

@@ -11,7 +11,7 @@ macro_rules! kinds {
         const ALL: &[SyntaxKind] = &[$(SyntaxKind::$name,)*];
 
         impl SyntaxKind {
-            /// The only text a token of this kind can have.
+            /// The only text that a token of this kind can have.
             pub const fn fixed_text(self) -> Option<&'static str> {
                 match self {
                     $($(SyntaxKind::$name => Some($text),)?)*
@@ -23,7 +23,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// What a parser sees after the last token. Never in a tree.
+    /// What the parser sees after the last token. It is never part of a tree.
     EOF,
 
     // Trivia.
@@ -81,17 +81,17 @@ kinds! {
     PIPE = "|",
     PIPE2 = "||",
     CARET = "^",
-    /// Bytes that no PTX token contains: a run of non-ASCII text, or one control or stray character.
+    /// Bytes that no PTX token contains: a run of non-ASCII characters, or a single control or invalid character.
     BAD_CHAR,
-    /// Many tokens in one piece, with the blanks between them, which the grammar has no place for. The lexer never
-    /// makes one.
+    /// Many tokens that the grammar does not allow, joined to one token with the blanks between them. The lexer never
+    /// makes this kind.
     SKIPPED,
 
     // Items.
     SOURCE_FILE,
     /// Blanks and comments after the last item.
     TRIVIA,
-    /// Tokens the grammar has no place for.
+    /// Tokens that the grammar does not allow at their place.
     ERROR,
     VERSION_DIRECTIVE,
     TARGET_DIRECTIVE,
@@ -197,12 +197,12 @@ impl SyntaxKind {
         matches!(self, SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT)
     }
 
-    /// Whether it is that of a node; the others are those of tokens.
+    /// Whether the kind is that of a node. The others are kinds of tokens.
     pub(crate) const fn is_node(self) -> bool {
         self as u16 >= SyntaxKind::SOURCE_FILE as u16
     }
 
-    /// A number in a tree that this crate did not build is an `ERROR`.
+    /// An unknown number, from a tree that this crate did not build, gives `ERROR`.
     pub(crate) fn from_raw(raw: u16) -> SyntaxKind {
         ALL.get(usize::from(raw)).copied().unwrap_or(SyntaxKind::ERROR)
     }

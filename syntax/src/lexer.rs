@@ -1,8 +1,9 @@
-//! Text to tokens. Total and lossless: the lengths of the tokens add up to the length of the text.
+//! Splits text into tokens. The lexer accepts any text and loses nothing: the lengths of the tokens add up to the
+//! length of the text.
 //!
-//! A suffix or directive is one token with its dot and its `::` parts (`.global`, `.L2::128B`); a mnemonic is a
-//! plain name. A number is everything that starts like one, so that `12ab` is one bad number and not two tokens, and
-//! the one that has a name.
+//! A suffix or directive is a single token with its dot and its `::` parts (`.global`, `.L2::128B`). A mnemonic is an
+//! ordinary name. A number token contains everything that follows its first digit without a break, so `12ab` is one
+//! malformed number and not two tokens. `WARP_SZ` is a number too.
 
 use text_size::TextSize;
 
@@ -12,7 +13,7 @@ use crate::flat::Significant;
 use crate::scan;
 use crate::validate::Faults;
 
-/// A token; its start is the sum of the lengths before it.
+/// A token. It starts at the sum of the lengths before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
     pub kind: SyntaxKind,
@@ -20,19 +21,19 @@ pub struct Token {
     pub len: u32,
 }
 
-/// Cuts `text` into tokens. Texts of 4 GiB and more are out of the range of positions and yield no tokens.
+/// Splits `text` into tokens. A text of 4 GiB or more exceeds the range of positions and yields no tokens.
 pub fn lex(text: &str) -> Vec<Token> {
     let mut all = Vec::with_capacity(text.len() / 3 + 1);
     all.extend(tokens(text));
     all
 }
 
-/// As [`lex`], one after the other.
+/// As [`lex`], but as an iterator.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token> {
     let bytes = text.as_bytes();
     let end = if u32::try_from(bytes.len()).is_ok() { bytes.len() } else { 0 };
     let mut pos = 0;
-    // Only blanks since the last line break: a `#` here opens a preprocessor line.
+    // True if there are only blanks since the last line break. A `#` here begins a preprocessor line.
     let mut line_start = true;
     std::iter::from_fn(move || {
         if pos >= end {
@@ -49,8 +50,8 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token> {
     })
 }
 
-/// Adds the tokens of `text` that are neither blanks nor comments. Those of a heading end with the first brace, which
-/// is closed at once.
+/// Adds the tokens of `text` except blanks and comments. With `is_heading`, the tokens end with the first brace and a
+/// closing brace.
 pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Significant>) -> Faults {
     let bytes = text.as_bytes();
     let mut faults = Faults::default();
@@ -58,7 +59,7 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
         return faults;
     }
     let mut pos = 0;
-    // `#` may come here; and the next token is the first of its line.
+    // Whether `#` may begin a preprocessor line here, and whether the next token is the first of its line.
     let (mut opens_hash_line, mut line_start) = (true, true);
     while let Some(&byte) = bytes.get(pos) {
         if scan::is_blank(byte) {
@@ -72,7 +73,7 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
         opens_hash_line = false;
         faults.check(kind, text, pos, end);
         if kind.is_trivia() {
-            // A line comment ends before its line break, which belongs to the blanks after it.
+            // A line comment ends before its line break, which belongs to the following blanks.
             line_start |= kind != LINE_COMMENT && bytes[pos..end].contains(&b'\n');
             pos = end;
             continue;
@@ -88,8 +89,8 @@ pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Signifi
     faults
 }
 
-/// Where the first token begins that is neither blank nor comment and is at `at` or after it, or the end. A token
-/// begins at `at`.
+/// The start of the first token at or after `at` that is neither blank nor comment, or the end of the text. `at` must
+/// be the start of a token.
 pub fn next_token(text: &str, at: TextSize) -> TextSize {
     let bytes = text.as_bytes();
     let mut pos = usize::from(at);
@@ -109,7 +110,7 @@ pub fn next_token(text: &str, at: TextSize) -> TextSize {
     TextSize::new(pos as u32)
 }
 
-/// The kind and end of the token at `pos`.
+/// The kind and the end of the token at `pos`.
 pub(crate) fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
     let next = bytes.get(pos + 1).copied().unwrap_or(0);
     let one = |kind| (kind, pos + 1);
@@ -167,7 +168,7 @@ pub(crate) fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, 
         b'/' => one(SLASH),
         b'%' => one(PERCENT),
         byte if byte >= 0x80 => {
-            // Whole characters, since the text is UTF-8 and their bytes are all beyond ASCII.
+            // Ends at a character boundary: in UTF-8, all bytes of these characters are outside of ASCII.
             let end = bytes[pos..].iter().position(|byte| *byte < 0x80).map_or(bytes.len(), |at| pos + at);
             (BAD_CHAR, end)
         }
@@ -175,13 +176,13 @@ pub(crate) fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, 
     }
 }
 
-/// A string that is not closed ends before the carriage return of its line.
+/// The end of a string token. An unclosed string ends before the carriage return of its line.
 fn string_token_end(bytes: &[u8], pos: usize) -> usize {
     let (end, closed) = scan::string_end(bytes, pos);
     if !closed && end > pos + 1 && bytes[end - 1] == b'\r' { end - 1 } else { end }
 }
 
-/// A number that starts with a digit. Whether its digits are good is decided with its value.
+/// Reads a number that starts with a digit. Its digits are checked later, with its value.
 fn number(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     if bytes[pos] == b'0' {
         match bytes.get(pos + 1) {
@@ -192,7 +193,7 @@ fn number(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     }
     let digits = digits_end(bytes, pos);
     if bytes.get(digits) == Some(&b'.') {
-        // `1.5` and `1.`, but not the register range or label that `1..` or `1.x` would be.
+        // `1.5` and `1.` are numbers, but in `1..` and `1.x` the dot belongs to a register range or a label.
         let fraction = digits_end(bytes, digits + 1);
         let end = exponent_end(bytes, fraction);
         return (FLOAT, scan::word_end(bytes, end));
@@ -204,7 +205,8 @@ fn number(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     (INT, scan::word_end(bytes, digits))
 }
 
-/// `.word`, with its `::word` parts and the second number of a ratio; `.5` where no word goes before; else a lone dot.
+/// Reads `.word` with its `::word` parts and the second number of a ratio; `.5` if no word precedes it; otherwise a
+/// single dot.
 fn dot(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     let mut end = scan::word_end(bytes, pos + 1);
     if end == pos + 1 {
@@ -238,7 +240,7 @@ fn digits_end(bytes: &[u8], mut pos: usize) -> usize {
     pos
 }
 
-/// After `e-5` at `pos`, or `pos` where there is no exponent.
+/// The end of an exponent such as `e-5` at `pos`, or `pos` if there is none.
 fn exponent_end(bytes: &[u8], pos: usize) -> usize {
     if !matches!(bytes.get(pos), Some(b'e' | b'E')) {
         return pos;

@@ -1,11 +1,11 @@
 //! Lossless syntax trees for PTX.
 //!
-//! `text -> lex -> parse -> green tree`, with typed views (`ast`) on top. Nothing here fails: every byte of every
-//! input is in the tree, and what is wrong with it is in the list of errors. A file is first cut into top-level
-//! items (`split`), and each item is parsed on its own, so an edit costs one item.
+//! `text -> lex -> parse -> green tree`, with typed views (`ast`) on top. No step fails: every byte of the input is in
+//! the tree, and errors are in a separate list. A file is first split into top-level items (`split`). Each item is
+//! parsed on its own, so an edit requires parsing only one item again.
 //!
-//! The grammar accepts instructions by shape (`name.suffix… operand, operand;`) whether or not the name exists;
-//! which suffixes and operands are legal is a question for the instruction table.
+//! The grammar accepts instructions by their shape (`name.suffix… operand, operand;`) whether or not the name exists.
+//! The instruction table decides which suffixes and operands are legal.
 
 pub mod ast;
 mod error;

@@ -1,7 +1,8 @@
-//! The cursor that the grammar works with: look-ahead, markers, errors and limits.
+//! The parser that the grammar calls: look-ahead, markers, errors and limits.
 //!
-//! The parser sees tokens without trivia and writes a [`FlatTree`]. It always ends: nesting is bounded by `MAX_NESTING`,
-//! and a grammar that looks too often without consuming anything is told that the text has ended.
+//! The parser sees tokens without blanks and comments, and writes a [`FlatTree`]. It always ends: nesting is limited by
+//! `MAX_NESTING`, and if the grammar looks ahead too often without consuming a token, the parser reports the end of the
+//! text.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,37 +12,38 @@ use text_size::{TextRange, TextSize};
 use crate::flat::{Element, FlatTree};
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind};
 
-/// Brackets and blocks may be nested this deep. Real code stays below twenty.
+/// The nesting limit of brackets and blocks. Real code has fewer than twenty levels.
 pub(crate) const MAX_NESTING: u32 = 200;
 
-/// More errors than this in one item are of no use.
+/// The largest number of errors reported for one item. More would not help the user.
 const MAX_ERRORS: usize = 200;
 
-/// An item with more faults than this, reported or not, is no PTX: the parser is told that its text has ended.
+/// An item with more faults than this, reported or not, is not PTX. The parser then reports the end of the text to the
+/// grammar.
 const MAX_FAULTS: usize = 10_000;
 
-/// Wrong tokens in a row that the tree keeps one by one. After that they are one token, so that the tree of text
-/// which is no PTX stays small.
+/// How many consecutive wrong tokens the tree keeps individually. Further ones are joined to one token, so that the
+/// tree of a text that is not PTX stays small.
 const MAX_ERROR_TOKENS: usize = 1_000;
 
-/// Looks without a step forward before the parser gives up.
+/// How many times the grammar may look at a token without consuming one before the parser gives up.
 const MAX_LOOKS: u32 = 10_000;
 
 pub(crate) struct Parser<'t> {
     text: &'t str,
     tree: FlatTree,
     pos: usize,
-    /// Errors found, reported or not.
+    /// The number of errors found, reported or not.
     faults: usize,
     nesting: u32,
-    /// Operators above each other on the longest path of the current expression. A chain such as `1+1+1` is as
-    /// deep as it is long without being nested.
+    /// The number of operators on the longest path of the current expression's tree. The tree of a chain such as
+    /// `1+1+1` is as deep as the chain is long, although nothing is nested.
     height: u32,
     looks: Cell<u32>,
 }
 
 impl<'t> Parser<'t> {
-    /// `tree` has the tokens of the text and nothing else.
+    /// `tree` must hold the tokens of the text and nothing else.
     pub(crate) fn new(text: &'t str, tree: FlatTree) -> Parser<'t> {
         Parser { text, tree, pos: 0, faults: 0, nesting: 0, height: 0, looks: Cell::new(0) }
     }
@@ -92,7 +94,7 @@ impl<'t> Parser<'t> {
         self.tree.tokens.get(self.pos + n).is_some_and(|token| token.line_start)
     }
 
-    /// Whether nothing, not even a blank, lies between the token before and the current one.
+    /// Whether the current token follows the previous one directly, without a blank.
     pub(crate) fn is_joint(&self) -> bool {
         self.nth_is_joint(0)
     }
@@ -105,7 +107,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The range of the current token; empty at the end of the last token when there is none.
+    /// The range of the current token. If there is none, the empty range at the end of the last token.
     pub(crate) fn current_range(&self) -> TextRange {
         match self.tree.tokens.get(self.pos) {
             Some(token) => token.range(),
@@ -113,7 +115,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The token before the current one.
+    /// The kind of the token before the current one.
     pub(crate) fn previous(&self) -> SyntaxKind {
         let before = self.pos.checked_sub(1).and_then(|before| self.tree.tokens.get(before));
         before.map_or(SyntaxKind::EOF, |token| token.kind)
@@ -144,7 +146,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Consumes `kind` or reports that it is missing.
+    /// Consumes a token of this kind, or reports that it is missing.
     pub(crate) fn expect(&mut self, kind: SyntaxKind) -> bool {
         let found = self.eat(kind);
         if !found {
@@ -153,7 +155,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Takes the current token into an `ERROR` node.
+    /// Puts the current token into an `ERROR` node.
     pub(crate) fn bump_as_error(&mut self) {
         let marker = self.start();
         self.bump();
@@ -162,7 +164,7 @@ impl<'t> Parser<'t> {
 
     // Nesting.
 
-    /// Enters a bracket, unless that would be too deep. Pairs with `leave`.
+    /// Enters a bracket, unless it is nested too deeply. Each call needs a call of `leave`.
     pub(crate) fn enter(&mut self) -> bool {
         if self.nesting >= MAX_NESTING {
             self.error_at(
@@ -180,7 +182,7 @@ impl<'t> Parser<'t> {
         self.nesting -= 1;
     }
 
-    /// Parses an expression that starts a tree of its own.
+    /// Parses an expression that is the root of its own tree.
     pub(crate) fn with_own_height<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::take(&mut self.height);
         let result = parse(self);
@@ -188,14 +190,14 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Parses the right side of an operator, which is one level above both its sides.
+    /// Parses the right side of an operator. The operator is one level above both sides.
     pub(crate) fn grow<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
         let result = self.with_own_height(parse);
         self.height += 1;
         result
     }
 
-    /// Whether one more operator fits above what is parsed of the expression; an error if not.
+    /// Whether the current expression may have another operator above it. Reports an error if not.
     pub(crate) fn may_grow(&mut self) -> bool {
         let fits = self.height < MAX_NESTING;
         if !fits {
@@ -213,7 +215,8 @@ impl<'t> Parser<'t> {
         self.error_at(ErrorCode::Unexpected, self.place(), format!("expected {what}, found {found}"));
     }
 
-    /// The current token. What is missing at the end of a line or of the text is missing after the last token.
+    /// The place of an error at the current token. If a token is missing at the end of a line or of the text, the place
+    /// is after the last token.
     fn place(&self) -> TextRange {
         if self.at_line_start() || self.nth(0) == SyntaxKind::EOF {
             TextRange::empty(self.previous_end())
@@ -244,7 +247,7 @@ impl<'t> Parser<'t> {
         if self.faults > MAX_FAULTS {
             self.tree.tokens.truncate(self.pos);
         }
-        // A second complaint about the same place is an echo of the first.
+        // A second error at the same place usually follows from the first.
         if self.tree.errors.last().is_some_and(|last| last.range == range)
             || self.tree.errors.len() > MAX_ERRORS
         {
@@ -258,28 +261,28 @@ impl<'t> Parser<'t> {
         self.tree.errors.push(SyntaxError { code, range, message: message.into(), remedy: None });
     }
 
-    /// Says what mends the error at `range`, which was just reported.
+    /// Sets the fix of the error at `range`, which was reported last.
     pub(crate) fn mend(&mut self, range: TextRange, remedy: Remedy) {
         if let Some(error) = self.tree.errors.last_mut().filter(|error| error.range == range) {
             error.remedy.get_or_insert(remedy);
         }
     }
 
-    /// Reports that `what` was expected in place of the current token, `missing` for example.
+    /// Reports that `what` was expected instead of the current token. `missing` is an example of the missing text.
     pub(crate) fn error_missing(&mut self, what: &str, missing: &'static str) {
         let range = self.place();
         self.error_expected(what);
         self.mend(range, Remedy::Insert(missing));
     }
 
-    /// Reports `message` at the current token, in whose place `text` belongs.
+    /// Reports `message` at the current token, which `text` should replace.
     pub(crate) fn error_instead(&mut self, message: impl Into<Cow<'static, str>>, text: &'static str) {
         let range = self.current_range();
         self.error_here(message);
         self.mend(range, Remedy::Replace(text.into()));
     }
 
-    /// The current token as a message shows it.
+    /// The current token as messages show it.
     pub(crate) fn found(&self) -> String {
         const MAX_SHOWN: usize = 32;
         let text = self.current_text();
@@ -301,7 +304,7 @@ impl<'t> Parser<'t> {
         Marker { element: self.tree.elements.len() - 1 }
     }
 
-    /// Adds an element that has nothing in it yet.
+    /// Adds an element without contents.
     #[inline]
     fn push(&mut self, kind: SyntaxKind) {
         let next = self.tree.elements.len() as u32 + 1;
@@ -309,7 +312,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A node that is open. Left alone, it becomes part of its parent.
+/// An open node. If it is abandoned, its contents become part of its parent.
 pub(crate) struct Marker {
     element: usize,
 }
@@ -333,7 +336,7 @@ impl Marker {
     }
 }
 
-/// A node that is closed.
+/// A completed node.
 #[derive(Clone, Copy)]
 pub(crate) struct CompletedMarker {
     element: usize,
@@ -345,10 +348,10 @@ impl CompletedMarker {
         self.kind
     }
 
-    /// Opens a node that will be the parent of this one, which is the last that was closed.
+    /// Opens a node that becomes the parent of this one. This one must be the last completed node.
     pub(crate) fn precede(self, p: &mut Parser<'_>) -> Marker {
         let elements = &mut p.tree.elements;
-        // Operands are small, and `MAX_NESTING` bounds how often one is moved.
+        // This moves the node's elements. Operands are small, and `MAX_NESTING` limits how often one is moved.
         let first = elements[self.element];
         elements[self.element..].iter_mut().for_each(|element| element.next += 1);
         elements.insert(self.element, Element { kind: SyntaxKind::EOF, ..first });

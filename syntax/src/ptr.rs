@@ -1,4 +1,4 @@
-//! Pointers to nodes that outlive a cursor: a kind and a range, relative to the item.
+//! Pointers to nodes that do not keep the tree alive: a kind and a range, relative to the item.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use text_size::TextRange;
 use crate::ast::AstNode;
 use crate::{SyntaxKind, SyntaxNode};
 
-/// Where a node is in its item.
+/// The place of a node in its item.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SyntaxNodePtr {
     pub kind: SyntaxKind,
@@ -19,7 +19,7 @@ impl SyntaxNodePtr {
         SyntaxNodePtr { kind: node.kind(), range: node.text_range() }
     }
 
-    /// The node in the tree under `root`; none if the tree is of another text.
+    /// The node in the tree under `root`. `None` if the tree is that of another text.
     pub fn to_node(&self, root: &SyntaxNode) -> Option<SyntaxNode> {
         let range = self.range;
         let mut node = root.clone();
@@ -32,7 +32,7 @@ impl SyntaxNodePtr {
     }
 }
 
-/// A pointer to a node of known type.
+/// A pointer to a node with a typed view.
 #[derive(Debug)]
 pub struct AstPtr<N> {
     raw: SyntaxNodePtr,

@@ -1,22 +1,22 @@
-//! Extents of comments, strings and preprocessor lines.
+//! Finds the ends of comments, strings and preprocessor lines.
 //!
-//! Shared by the lexer and the splitter, so that both see the same braces.
+//! The lexer and the splitter share these functions, so both find the same braces.
 
-/// Where the first line break at or after `pos` is, or the end.
+/// The position of the first line break at or after `pos`, or the end of the text.
 pub(crate) fn line_end(bytes: &[u8], pos: usize) -> usize {
     memchr::memchr(b'\n', &bytes[pos..]).map_or(bytes.len(), |at| pos + at)
 }
 
-/// The next of some bytes in a text, for a reader that only goes forward: each byte is searched once, however often
-/// the reader asks.
+/// The next occurrence of certain bytes, for a reader that only moves forward. Each byte is searched only once, however
+/// often the reader asks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Next {
-    /// The last answer.
+    /// The result of the last search.
     at: Option<usize>,
 }
 
 impl Next {
-    /// The first position at or after `pos` that `find` gives for the rest of the text, or the end of the text.
+    /// The first position at or after `pos` that `find` returns for the rest of the text, or the end of the text.
     pub fn at_or_after(&mut self, bytes: &[u8], pos: usize, find: fn(&[u8]) -> Option<usize>) -> usize {
         match self.at {
             Some(at) if at >= pos => at,
@@ -29,10 +29,11 @@ impl Next {
     }
 }
 
-/// The first `.` or `#` with which a line begins and that may begin an item: no item begins with `.g` to `.s` in a body,
-/// as most directives there do. It may also appear after several blanks in a line.
+/// The first `.` or `#` that may begin an item at the start of a line. It skips words from `.g` to `.s`, because no
+/// item inside braces begins with one, but most directives there do. The result may also follow several blanks in the
+/// middle of a line.
 ///
-/// There are few of them and many lines, so the bytes are looked at in blocks, as vectors.
+/// Such bytes are rare and lines are many, so the function examines blocks of bytes with vector instructions.
 pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 32;
     if let [b'\n', b'.' | b'#', ..] = bytes {
@@ -55,7 +56,7 @@ pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
     Some(at + found + 2)
 }
 
-/// The end of the block comment that opens at `pos`, and whether it is closed.
+/// The end of the block comment that begins at `pos`, and whether it is closed.
 pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     let mut at = pos + 2;
     while let Some(star) = bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'*')) {
@@ -67,8 +68,8 @@ pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// The end of the string whose quote is at `pos`, and whether it is closed. A string does not cross a line, and
-/// no quote appears in it.
+/// The end of the string whose quote is at `pos`, and whether it is closed. A string ends on its line and contains no
+/// quote.
 pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     let mut at = pos + 1;
     while let Some(&byte) = bytes.get(at) {
@@ -81,7 +82,7 @@ pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// The end of the preprocessor line at `pos`, with the lines a trailing `\` adds to it.
+/// The end of the preprocessor line at `pos`, including continuation lines after a trailing `\`.
 pub(crate) fn hash_line_end(bytes: &[u8], pos: usize) -> usize {
     let mut at = pos;
     loop {
@@ -94,7 +95,7 @@ pub(crate) fn hash_line_end(bytes: &[u8], pos: usize) -> usize {
     }
 }
 
-/// A byte that continues a name or suffix.
+/// Whether a byte can continue a name or suffix.
 pub const fn is_word(byte: u8) -> bool {
     WORD[byte as usize]
 }
@@ -109,7 +110,7 @@ const WORD: [bool; 256] = {
     table
 };
 
-/// Bytes that are looked at together.
+/// The number of bytes that are examined together.
 const BLOCK: usize = 16;
 
 /// The first position at or after `pos` that does not continue a word.
@@ -122,10 +123,10 @@ pub fn word_end(bytes: &[u8], pos: usize) -> usize {
     }
 }
 
-/// Names of templates go on for lines.
+/// The same for long words: the mangled names of templates can be thousands of bytes long.
 #[inline(never)]
 fn long_word_end(bytes: &[u8], mut pos: usize) -> usize {
-    // Without a table, so that a block is a vector.
+    // Without a table, so that the compiler can use vector instructions.
     let is_word_here = |byte: u8| {
         let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
         is_letter | (byte.wrapping_sub(b'0') < 10) | (byte == b'_') | (byte == b'$')
@@ -139,7 +140,8 @@ fn long_word_end(bytes: &[u8], mut pos: usize) -> usize {
     pos + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len())
 }
 
-/// After the names, numbers and directives of parameters that are in the same line as `pos`, but for blanks.
+/// The end of the parameters' names, numbers and directives that are on the same line as `pos`, without trailing
+/// blanks.
 pub(crate) fn parameters_end(bytes: &[u8], pos: usize) -> usize {
     let is_mark = |&byte: &u8| matches!(byte, b'\n' | b'/' | b'"' | b'(' | b')' | b'{' | b'}' | b';');
     let rest = &bytes[pos..];

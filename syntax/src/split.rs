@@ -1,24 +1,24 @@
-//! Cuts a file into top-level items in one scan, without tokens.
+//! Splits a file into top-level items in one scan, without tokens.
 //!
-//! An item is a header directive, a declaration up to its `;`, a function up to its closing brace, a section, or
-//! text that belongs nowhere. Blanks and comments belong to the item after them. The ranges cover the text exactly
-//! and in order.
+//! An item is a header directive, a declaration up to its `;`, a function up to its closing brace, a section, or text
+//! that belongs to no item. Blanks and comments belong to the following item. The ranges of the items cover the text in
+//! order, without gaps.
 //!
-//! The splitter decides only where items end; the parser of an item trusts nothing but the text it is given. Where
-//! braces do not balance, the next line that can only start a function or module-level declaration ends the item.
+//! The splitter decides only where items end; the item parser makes no assumptions about its text. If braces are
+//! unbalanced, the item ends at the next line that can only start a function or a module-level declaration.
 
 use memchr::{memchr2, memchr3};
 use text_size::{TextRange, TextSize};
 
 use crate::scan::{self, Next};
 
-/// What the first words of an item say it is.
+/// The kind of an item, according to its first words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ItemKind {
     Version,
     Target,
     AddressSize,
-    /// A declaration in any state space, or one without any.
+    /// A declaration in any state space, or without one.
     Variable,
     Entry,
     /// A device function.
@@ -30,14 +30,14 @@ pub enum ItemKind {
     Alias,
     /// `@@DWARF …`
     Dwarf,
-    /// Text that starts like no item.
+    /// Text that starts no item.
     Stray,
     /// Blanks and comments at the end of the file.
     Trivia,
 }
 
 impl ItemKind {
-    /// Whether it is a kernel or a device function, declared or defined.
+    /// Whether the item is a kernel or a device function, declared or defined.
     pub const fn is_function(self) -> bool {
         matches!(self, Self::Entry | Self::Func)
     }
@@ -46,34 +46,34 @@ impl ItemKind {
 /// A top-level item of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RawItem {
-    /// Where it is, with the blanks and comments before it.
+    /// The range of the item, including the blanks and comments before it.
     pub range: TextRange,
     pub kind: ItemKind,
-    /// Where its name is, in the file.
+    /// The range of its name in the file.
     pub name: Option<TextRange>,
-    /// It ends with its closing brace. How the text up to there is cut does not depend on the text after it, and how that
-    /// is cut does not depend on the text up to there.
+    /// Whether the item ends with its closing brace. If so, the text before this place and the text after it are split
+    /// independently.
     pub is_closed: bool,
 }
 
-/// Cuts `text` into items. Texts of 4 GiB and more are out of the range of positions and yield none.
+/// Splits `text` into items. A text of 4 GiB or more exceeds the range of positions and yields none.
 pub fn split(text: &str) -> Vec<RawItem> {
     split_again(text, &[], 0, 0).items
 }
 
-/// How a text is cut after a change.
+/// The items after a change of the text.
 #[derive(Debug)]
 pub struct Again {
-    /// How many of the old items are as they were before the change.
+    /// How many items at the start are unchanged.
     pub kept_before: usize,
-    /// The items after those.
+    /// The new items after these.
     pub items: Vec<RawItem>,
-    /// How many of the old items follow these, as they were but for their places.
+    /// How many old items follow the new ones, unchanged except for their positions.
     pub kept_after: usize,
 }
 
-/// Cuts `text` into items, of which some are known: it was cut into the items `old`, before its bytes other than
-/// the first `same_before` and the last `same_after` were replaced.
+/// Splits `text` into items again after a change. The items before the change were `old`. The change replaced all bytes
+/// except the first `same_before` and the last `same_after`.
 pub fn split_again(text: &str, old: &[RawItem], same_before: usize, same_after: usize) -> Again {
     let mut again = Again { kept_before: 0, items: Vec::new(), kept_after: 0 };
     if u32::try_from(text.len()).is_err() {
@@ -88,7 +88,7 @@ pub fn split_again(text: &str, old: &[RawItem], same_before: usize, same_after: 
     while splitter.pos < text.len() {
         let start = splitter.pos;
         let (kind, name) = splitter.item();
-        // Every path through `item` consumes something; this keeps a mistake there from becoming a hang.
+        // `item` always consumes something. If it did not because of a bug, this prevents an endless loop.
         if splitter.pos == start {
             splitter.pos = text.len();
         }
@@ -106,7 +106,7 @@ pub fn split_again(text: &str, old: &[RawItem], same_before: usize, same_after: 
     again
 }
 
-/// The line break before `pos`, if only blanks are between.
+/// The line break before `pos`, if there are only blanks between them.
 fn line_break_before(bytes: &[u8], pos: usize) -> Option<usize> {
     let before = bytes[..pos].iter().rposition(|&byte| byte == b'\n' || !scan::is_blank(byte))?;
     (bytes[before] == b'\n').then_some(before)
@@ -116,7 +116,7 @@ fn range(start: usize, end: usize) -> TextRange {
     TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
 }
 
-/// Words that cannot occur inside a function: at the start of a line they end whatever came before.
+/// Words that cannot occur inside a function. At the start of a line, they end the current item.
 fn is_hard_start(word: &[u8]) -> bool {
     matches!(
         word,
@@ -131,20 +131,21 @@ fn is_hard_start(word: &[u8]) -> bool {
     )
 }
 
-/// Words that start another item when the present one, outside all braces, already has its name.
+/// Words that start a new item if the current item already has its name and no brace is open.
 fn is_soft_start(word: &[u8]) -> bool {
     is_hard_start(word)
         || is_space(word)
         || matches!(word, b".common" | b".file" | b".loc" | b".section" | b".alias" | b".pragma")
 }
 
-/// Words that start another item after stray text, which may be the rest of a function body.
+/// Words that start a new item after stray text, which may be the rest of a function body.
 fn is_start_after_stray(word: &[u8]) -> bool {
     is_hard_start(word)
         || matches!(word, b".common" | b".global" | b".const" | b".file" | b".section" | b".alias")
 }
 
-/// State spaces whose declarations begin most function bodies. In the line after a header without `{` they are in its body.
+/// State spaces whose declarations begin most function bodies. After a header without `{`, a line with one of them
+/// belongs to the body.
 pub(crate) fn starts_body(word: &[u8]) -> bool {
     matches!(word, b".reg" | b".local" | b".shared" | b".param")
 }
@@ -176,13 +177,13 @@ struct Splitter<'a> {
     next_end: Next,
     /// The next brace.
     next_mark: Next,
-    /// The next line that may begin an item, or that a preprocessor left.
+    /// The next line that may begin an item, or that is a preprocessor line.
     next_start: Next,
-    /// The next quote or slash, which may begin what hides braces.
+    /// The next quote or slash, which may begin a string or comment that contains braces.
     next_hidden: Next,
-    /// Up to here no `}` closes a body whose `{` is missing.
+    /// Up to this position, no `}` closes a body whose `{` is missing.
     unclosed_to: usize,
-    /// The item ended with its closing brace.
+    /// The item ends with its closing brace.
     is_closed: bool,
 }
 
@@ -234,10 +235,10 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// A directive whose operands end with its line, unless the line ends in a comma or holds no operand yet.
+    /// A directive that ends with its line, unless the line ends in a comma or has no operand yet.
     fn line_item(&mut self, kind: ItemKind) -> Item {
         self.pos += self.word_at(self.pos).len();
-        // The last byte that is neither blank nor comment.
+        // The position of the last byte that is neither blank nor comment.
         let mut last = 0;
         loop {
             let end = self.pos;
@@ -249,7 +250,7 @@ impl<'a> Splitter<'a> {
             let wants_more = last == b',' || last == 0;
             let starts_item =
                 byte == b'.' && self.bytes.get(self.pos + 1).is_some_and(u8::is_ascii_alphabetic);
-            // Nothing else begins with these.
+            // Only operands of `.file` begin with these.
             let continues = kind == ItemKind::File && matches!(byte, b'"' | b',');
             if (broken && !wants_more && !continues) || starts_item || matches!(byte, b'{' | b'}' | b'@') {
                 self.pos = end;
@@ -269,11 +270,11 @@ impl<'a> Splitter<'a> {
         (kind, None)
     }
 
-    /// A declaration, function or section: up to its `;` or closing brace.
+    /// A declaration, function or section, up to its `;` or closing brace.
     fn declaration(&mut self, mut kind: ItemKind) -> Item {
         let mut name = None;
         let mut parens = 0usize;
-        // A `.pragma` in a function header has a `;` of its own.
+        // A `.pragma` in a function header has its own `;`.
         let mut in_pragma = false;
         let mut first = true;
         loop {
@@ -336,7 +337,7 @@ impl<'a> Splitter<'a> {
                     }
                 }
                 b'}' if parens == 0 => {
-                    // A brace that nothing opened: the item ends before it, and it is stray.
+                    // A closing brace without an opening one. The item ends before it, and the brace is stray.
                     self.pos = end;
                     break;
                 }
@@ -366,11 +367,11 @@ impl<'a> Splitter<'a> {
         (kind, name)
     }
 
-    /// Skips the body of a function whose `{` is missing. False, without a step, if the text up to the next item does
-    /// not close one.
+    /// Skips the body of a function whose `{` is missing. Returns false and does not move if no `}` comes before the
+    /// next item.
     fn unopened_body(&mut self) -> bool {
         let start = self.pos;
-        // Text is searched once, so that the time stays linear.
+        // The text is searched only once, so that the time stays linear.
         if start < self.unclosed_to {
             return false;
         }
@@ -384,10 +385,10 @@ impl<'a> Splitter<'a> {
         closed
     }
 
-    /// To after the `}` that closes the outermost of `depth` open braces, or of the one at the current position; false if
-    /// a line that must start an item comes first.
+    /// Moves past the `}` that closes all of the `depth` open braces; if `depth` is 0, past the one that closes the
+    /// brace at the current position. Returns false if a line that must start an item comes first.
     ///
-    /// This is where nearly all bytes of a file go by.
+    /// This loop skips nearly all bytes of a file.
     fn braces(&mut self, mut depth: usize) -> bool {
         let bytes = self.bytes;
         let mut pos = self.pos;
@@ -433,9 +434,9 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Whether the word at `pos` can only mean that a closing brace is missing.
+    /// Whether the word at `pos` shows that a closing brace is missing.
     fn is_item_start_in_braces(&mut self, pos: usize) -> bool {
-        // Cheap refusal first: nearly every line of debug sections starts with a directive.
+        // A fast check first: nearly every line of a debug section starts with a directive.
         if !matches!(self.bytes.get(pos + 1), Some(b'v' | b'e' | b'f' | b'w' | b't' | b'a')) {
             return false;
         }
@@ -443,7 +444,7 @@ impl<'a> Splitter<'a> {
         if !is_hard_start(word) {
             return false;
         }
-        // A function may be declared in a block, though not defined.
+        // A block may declare a function, but must not define one.
         let end = self.next_end.at_or_after(self.bytes, pos, |rest| memchr3(b';', b'{', b'}', rest));
         let mut words =
             self.bytes[pos..end].split(|byte| scan::is_blank(*byte)).filter(|word| !word.is_empty());
@@ -452,7 +453,7 @@ impl<'a> Splitter<'a> {
         !is_func || self.bytes.get(end) != Some(&b';')
     }
 
-    /// Text that starts no item, up to the next line that does.
+    /// Skips text that starts no item, up to the next line that does.
     fn stray(&mut self) {
         loop {
             let end = self.pos;
@@ -476,7 +477,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Skips blanks, comments and preprocessor lines; true if a line break was among them.
+    /// Skips blanks, comments and preprocessor lines. Returns true if they contain a line break.
     fn skip_trivia(&mut self, mut line_start: bool) -> bool {
         let mut broken = false;
         while let Some(&byte) = self.bytes.get(self.pos) {
@@ -509,13 +510,13 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// The `.word` at `pos`, which holds a dot.
+    /// The `.word` at `pos`, including its dot.
     fn word_at(&self, pos: usize) -> &[u8] {
         &self.bytes[pos..scan::word_end(self.bytes, pos + 1)]
     }
 }
 
-/// After the comment at `pos`, or after the slash where there is none.
+/// The end of the comment at `pos`. If there is none, the position after the slash.
 fn comment_end(bytes: &[u8], pos: usize) -> usize {
     match bytes.get(pos + 1) {
         Some(b'/') => scan::line_end(bytes, pos),
@@ -539,7 +540,7 @@ mod tests {
         expected.assert_eq(&out);
     }
 
-    /// Only the function that was changed is cut again.
+    /// Only the changed function is split again.
     #[test]
     fn change_in_a_function() {
         let before = ".version 9.0\n.func f() { }\n.func g() { ret; }\n.global .u32 x;\n.func h() { }\n";
@@ -547,7 +548,7 @@ mod tests {
         let at = before.find("ret").unwrap();
         let again = split_again(&after, &split(before), at, before.len() - at - 3);
         assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 1, 3));
-        // Without its closing brace it takes the declaration with it.
+        // Without its closing brace, the function includes the declaration after it.
         let after = before.replace("ret; }", "ret; ");
         let again = split_again(&after, &split(before), at + 5, before.len() - at - 6);
         assert_eq!((again.kept_before, again.items.len(), again.kept_after), (2, 2, 1));

@@ -1,6 +1,6 @@
-//! Whole trees against files, and the properties of `fuzz` on small inputs.
+//! Compares whole trees with files, and checks the properties of `fuzz` on small inputs.
 //!
-//! `test_data/{lexer,parser}/{ok,err}/*.ptx` each have their dump beside them; `UPDATE_EXPECT=1` writes it.
+//! Each `test_data/{lexer,parser}/{ok,err}/*.ptx` has its dump next to it. `UPDATE_EXPECT=1` writes the dumps.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -64,7 +64,7 @@ fn parser() {
     }
 }
 
-/// Every prefix and every suffix of a file is a text like any other.
+/// Every prefix and every suffix of a file satisfies the properties.
 #[test]
 fn truncation() {
     for (_, text) in inputs("parser/ok").into_iter().chain(inputs("parser/err")) {
@@ -75,7 +75,7 @@ fn truncation() {
     }
 }
 
-/// Deleting, doubling or replacing any one token.
+/// Deletes, duplicates or replaces any one token.
 #[test]
 fn token_edits() {
     for (_, text) in inputs("parser/ok") {
@@ -94,7 +94,7 @@ fn token_edits() {
     }
 }
 
-/// Words of the language in any order: much closer to programs than random bytes.
+/// Words of the language in random order, which are much closer to programs than random bytes.
 const WORDS: &[&str] = &[
     ".visible",
     ".extern",
@@ -172,7 +172,7 @@ proptest::proptest! {
     }
 }
 
-/// Depth costs an error, not the stack.
+/// Deep nesting causes an error, not a stack overflow.
 #[test]
 fn nesting() {
     for open in ["{", "[", "(", "-", "!", "(.s64)", "{[", "1(", "a[", "a(", "a?", "{\n.reg .u32 x;", "1+("] {
@@ -189,7 +189,7 @@ fn nesting() {
     assert_eq!(parse.errors[0].message, "nesting exceeds 200 levels");
 }
 
-/// An edit outside an item leaves its tree alone; an error in one item leaves the others alone.
+/// An edit outside an item leaves the item's tree unchanged, and an error in one item does not affect the others.
 #[test]
 fn items_are_independent() {
     let good = ".func g() {\n\tret;\n}\n";
@@ -214,14 +214,14 @@ fn items_are_independent() {
     }
 }
 
-/// Text that is no PTX costs a small tree, however long it is.
+/// A text that is not PTX gives a small tree, however long it is.
 #[test]
 fn soup_is_kept_in_one_piece() {
     let nodes = |text: &str| {
         fuzz::check_parse_item(text.as_bytes());
         parse_item(text).syntax().descendants_with_tokens().count()
     };
-    // More faults than the parser looks at, and a single one before very many tokens.
+    // More faults than the parser handles; and a single fault before very many tokens.
     for (open, piece, close) in [
         (".func f() {", "; ", "}"),
         (".func f() {", ")(,+ ", "}"),

@@ -1,4 +1,4 @@
-//! Flat trees to green trees, with the blanks and comments. The only file that names rowan's builders.
+//! Converts flat trees to green trees, adding blanks and comments. This is the only module that uses rowan's builders.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use text_size::TextSize;
 use crate::flat::FlatTree;
 use crate::{ErrorCode, SyntaxError, SyntaxKind, lexer, split};
 
-/// The language of our trees, for rowan.
+/// The language type for rowan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PtxLanguage {}
 
@@ -28,7 +28,7 @@ pub type SyntaxNode = rowan::SyntaxNode<PtxLanguage>;
 pub type SyntaxToken = rowan::SyntaxToken<PtxLanguage>;
 pub type SyntaxElement = rowan::SyntaxElement<PtxLanguage>;
 
-/// A tree and what is wrong with its text, in text order.
+/// A tree, and the errors of its text in text order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parse {
     pub green: GreenNode,
@@ -36,35 +36,36 @@ pub struct Parse {
 }
 
 impl Parse {
-    /// A cursor at the root.
+    /// The root of the tree.
     pub fn syntax(&self) -> SyntaxNode {
         SyntaxNode::new_root(self.green.clone())
     }
 }
 
-/// Parses the text of one item. The root is the node of the item; text after the item is an `ERROR` in it.
+/// Parses the text of one item. The root is the item's node. Any text after the item becomes an `ERROR` node in it.
 pub fn parse_item(text: &str) -> Parse {
     parse_with(text, FlatTree::parse, &mut NodeCache::default())
 }
 
-/// Parses statements of a text one by one. Their trees share equal parts.
+/// Parses statements one by one. Their trees share equal parts.
 #[derive(Default, Debug)]
 pub struct StatementParser {
     cache: NodeCache,
-    /// Blanks, one at first and twice as many each time.
+    /// Trees that consist of blanks. The first has one blank, and each of the others has twice as many as the one
+    /// before.
     blanks: Vec<NodeOrToken<GreenNode, GreenToken>>,
 }
 
 impl StatementParser {
-    /// Parses statements that appear at `offset` of a text. The root is a `BLOCK` without braces that has blanks for
-    /// what is before them, so ranges are those of the whole text.
+    /// Parses statements that are at `offset` of a text. The root is a `BLOCK` without braces. It starts with as many
+    /// blanks as there are bytes before the statements, so that ranges are those of the whole text.
     pub fn parse(&mut self, statements: &str, offset: TextSize) -> Parse {
         let Parse { green, mut errors } = parse_with(statements, FlatTree::parse_statements, &mut self.cache);
         errors.iter_mut().for_each(|error| error.range += offset);
         Parse { green: green.splice_children(0..0, self.blanks(offset.into())), errors }
     }
 
-    /// So many blanks, in as many pieces as the number has ones.
+    /// Exactly `count` blanks, as one tree for each bit that is set in `count`.
     fn blanks(&mut self, count: u32) -> Vec<NodeOrToken<GreenNode, GreenToken>> {
         let powers = 0..u32::BITS - count.leading_zeros();
         for _ in self.blanks.len()..powers.len() {
@@ -88,7 +89,7 @@ fn parse_with(text: &str, parse: fn(&mut FlatTree, &str), cache: &mut NodeCache)
     Parse { green: builder.finish(), errors: tree.errors }
 }
 
-/// Parses a whole file: a `SOURCE_FILE` of the items that `split` finds, each as `parse_item` gives it.
+/// Parses a whole file. The root is a `SOURCE_FILE` with the items that `split` finds, each parsed by `parse_item`.
 pub fn parse_file(text: &str) -> Parse {
     let mut cache = NodeCache::default();
     let mut builder = GreenNodeBuilder::with_cache(&mut cache);
@@ -111,7 +112,7 @@ pub fn parse_file(text: &str) -> Parse {
 /// Adds the tree of a text to `builder`.
 fn build(text: &str, tree: &FlatTree, builder: &mut GreenNodeBuilder<'_>) {
     let mut sink = Sink { text, pos: 0, line_start: true, builder };
-    // Where the open nodes end.
+    // The ends of the open nodes.
     let mut open: Vec<u32> = Vec::new();
     for (index, element) in (0..).zip(&tree.elements) {
         while open.last() == Some(&index) {
@@ -136,17 +137,17 @@ fn build(text: &str, tree: &FlatTree, builder: &mut GreenNodeBuilder<'_>) {
     sink.builder.finish_node();
 }
 
-/// Hands tokens to the builder in order.
+/// Passes tokens to the builder in order.
 struct Sink<'a, 'cache> {
     text: &'a str,
     pos: usize,
-    /// Only blanks since the last line break.
+    /// There are only blanks since the last line break.
     line_start: bool,
     builder: &'a mut GreenNodeBuilder<'cache>,
 }
 
 impl Sink<'_, '_> {
-    /// The blanks and comments before the next token.
+    /// Adds the blanks and comments before the next token.
     fn trivia(&mut self) {
         while self.pos < self.text.len()
             && let (kind, end) = self.next()
@@ -159,7 +160,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// What a parser that gave up has left, as an error.
+    /// Adds the text that the parser has left if it gave up, as an error.
     fn rest(&mut self) {
         self.trivia();
         if self.pos < self.text.len() {

@@ -1,21 +1,21 @@
-//! What is wrong with single tokens: bad characters, open comments and strings, bad numbers.
+//! Errors in single tokens: bad characters, unclosed comments and strings, malformed numbers.
 
 use text_size::{TextRange, TextSize};
 
 use crate::ast::literal;
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind, scan};
 
-/// How the parser's error about a number in the place of a name ends.
+/// The end of the parser's message about a number in the place of a name.
 pub(crate) const DIGIT_FIRST: &str = "a name cannot begin with a digit";
 
-/// More bad tokens than this in one item are of no use.
+/// The largest number of bad tokens reported for one item. More would not help the user.
 const MAX_ERRORS: usize = 200;
 
-/// What is wrong with the tokens of a text.
+/// The errors in the tokens of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     errors: Vec<SyntaxError>,
-    /// The text ends in a comment that is not closed.
+    /// The text ends in an unclosed comment.
     ends_in_open_comment: bool,
 }
 
@@ -54,19 +54,20 @@ impl Faults {
     }
 }
 
-/// Adds what is wrong with the tokens to the errors of the parser.
+/// Merges the errors of the tokens into those of the parser.
 pub(crate) fn merge(faults: Faults, errors: &mut Vec<SyntaxError>) {
     if faults.ends_in_open_comment {
-        // What is missing after it is in it.
+        // The closing brackets that seem to be missing are inside the comment.
         errors.retain(|error| error.code != ErrorCode::Unbalanced);
     }
     for fault in faults.errors {
-        // The parser may have wondered about the same token; the reason is here. What follows an open string is in it.
+        // If the parser reported an error for the same token, this error gives the reason. If a string is unclosed, it
+        // contains the text that the parser missed after it.
         let is_open = fault.code == ErrorCode::Unterminated;
         let is_echo = |range: TextRange| {
             range == fault.range || is_open && range == TextRange::empty(fault.range.end())
         };
-        // The digits of what should be a name do not matter.
+        // If a number should have been a name, its digits do not matter.
         let is_name =
             |error: &SyntaxError| error.range == fault.range && error.message.ends_with(DIGIT_FIRST);
         if fault.code == ErrorCode::BadNumber && errors.iter().any(is_name) {
@@ -104,15 +105,15 @@ fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'s
     }
 }
 
-/// What a token should have been.
+/// The text that a bad token should have been.
 fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
     match kind {
-        // `1.0f` of C.
+        // The C literal `1.0f`.
         SyntaxKind::FLOAT => {
             let digits = text.strip_suffix(['f', 'F', 'l', 'L'])?;
             literal::float(digits).is_ok().then(|| Remedy::Replace(digits.to_owned().into()))
         }
-        // The assembly of other machines, or of Python.
+        // A comment in Python or in the assembly of another machine.
         SyntaxKind::HASH_LINE if text.starts_with("# ") => {
             Some(Remedy::Replace(format!("//{}", &text[1..]).into()))
         }
@@ -124,7 +125,7 @@ fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
             };
             Some(Remedy::Replace(new.into()))
         }
-        // What editors and web pages make of a minus sign and of quotes.
+        // Characters that editors and web pages substitute for a minus sign and for quotes.
         SyntaxKind::BAD_CHAR => match text {
             "\u{2010}" | "\u{2011}" | "\u{2012}" | "\u{2013}" | "\u{2014}" | "\u{2212}" => {
                 Some(Remedy::Replace("-".into()))
@@ -136,7 +137,8 @@ fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
     }
 }
 
-/// Line markers say where text comes from; every other directive is for a preprocessor that has not run.
+/// Checks a `#` line. Line markers say where the text comes from; any other directive was meant for a preprocessor that
+/// has not run.
 fn hash_line(text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
     if is_line_marker(&text[1..]) {
         return None;

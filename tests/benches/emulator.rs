@@ -1,4 +1,4 @@
-//! How many instructions of threads the emulators execute in a second.
+//! The number of thread instructions that the emulator and the interpreter execute per second.
 
 use conformance::case::{Argument, Case, Compare, input, interpret};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -7,7 +7,7 @@ use ptx_isa::Sm;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// A product of two matrices of 64 by 64.
+/// A product of two 64×64 matrices.
 fn product() -> Case {
     const SIDE: usize = 64;
     let numbers = || {

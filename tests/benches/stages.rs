@@ -1,6 +1,6 @@
-//! How fast each stage is, on the kernels of `tests/kernels` repeated to a megabyte.
+//! The speed of each stage, for the kernels of `tests/kernels` repeated to a megabyte.
 //!
-//! `cargo bench -p conformance`; throughput is in bytes of PTX, or in instructions for the machine code.
+//! `cargo bench -p conformance`. Throughput is in bytes of PTX, or in instructions for machine code.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ptx_analysis::{Database, ide};
@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// About a megabyte of functions with names of their own.
+/// About a megabyte of functions with different names.
 fn module() -> String {
     let bodies = [
         include_str!("../kernels/mandelbrot.ptx"),
@@ -50,7 +50,7 @@ fn check(c: &mut Criterion) {
         })
     });
     group.bench_function("refuse", |b| {
-        // What `ptx-check` does with a file whose last line is wrong.
+        // What `ptx-check` does with a file that has an error in its last line.
         let wrong = ".entry last() {\n.reg .b32 %r<2>; .reg .f32 %f1;\nadd.s32 %r1, %r1, %f1;\n}\n";
         let text = format!("{text}{wrong}");
         b.iter(|| {
@@ -92,7 +92,7 @@ fn compile(c: &mut Criterion) {
     group.finish();
 }
 
-/// The words of a function: a mix of ordinary instructions.
+/// The words of a function with a mix of ordinary instructions.
 fn words() -> Vec<u128> {
     let db = Database::default();
     let file = db.add_file(include_str!("../kernels/matmul.ptx"));

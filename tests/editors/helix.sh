@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a third editor shows that knows nothing of PTX but the name of the server: Helix, in a terminal.
+# Tests Helix in a terminal. Its configuration only names the server; Helix has no other support for PTX.
 #
 #   HELIX=hx SERVER=target/release/ptx-lsp tests/editors/helix.sh
 set -euo pipefail
@@ -45,7 +45,7 @@ shows() { # WHAT TEXT: waits until the screen has the text
   exit 1
 }
 shows diagnostic 'unknown instruction'
-# The mended word.
+# The corrected word.
 keys l r m
 shows 'mended line' 'fma.rn.f32'
 keys g g

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the editors' tests run in, once, into target/editors: Neovim and Helix from Debian's packages; Node and code-server,
-# which is VS Code with a server of its own, from PyPI and npm; and from npm what drives them. Chromium comes with the
+# Installs the editors for the tests into target/editors, once: Neovim and Helix from Debian's packages, Node from PyPI,
+# and code-server (VS Code that runs as a web server) and the drivers of the tests from npm. Chromium must come from the
 # system's packages. Prints the variables that the tests read.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/tests/editors
 folder=$PWD/target/editors
 mkdir -p "$folder"
-# Neovim and Helix come from a suite that moves, so their versions are printed instead of chosen.
+# Neovim and Helix come from a Debian suite whose versions change, so the script prints their versions.
 suite=forky
 
 installed() { [ "$(cat "$folder/$1/installed" 2>/dev/null)" = "$2" ]; }
@@ -25,7 +25,7 @@ need chromium chromium fonts-dejavu-core fonts-liberation
 need tmux tmux
 need patchelf patchelf
 
-# A program of a later Debian, unpacked below a folder. It runs with its own loader and libraries.
+# Unpacks a program of a later Debian release into a folder. The program runs with its own loader and libraries.
 suite() { # FOLDER PACKAGE PROGRAM
   if installed "$1" "$suite"; then return; fi
   rm -rf "${folder:?}/$1"

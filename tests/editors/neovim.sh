@@ -23,7 +23,7 @@ LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
 
-# PTX in another language, and machine code in a file.
+# PTX inside another language, and machine code in a file.
 cat >"$work/kernel.cu" <<'CUDA'
 __device__ unsigned f(unsigned long long x)
 {
@@ -35,25 +35,25 @@ CUDA
 "$(dirname "$SERVER")/ptxc" -arch=sm_80 -o "$work/kernel.cubin" "$work/saxpy.ptx"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/embedded.lua"
 
-# The colours without a server are those with it.
+# The colours without a server are the same as with it.
 FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \
   "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colours.lua"
 
-# Without a server the user is told what to do, and files are coloured.
+# Without a server, the user gets advice, and files are still coloured.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
   +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
   +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
 for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done
-# The folder on the runtime path is enough for colours.
+# For colours, it is enough that the folder is on the runtime path.
 plain=$("$nvim" --headless --clean --cmd "set runtimepath^=$root/editors/neovim" saxpy.ptx \
   +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1)
 [ "$plain" = ptxMnemonic ] || { echo "FAIL without setup: $plain"; exit 1; }
 echo "Neovim $("$nvim" --version | head -1): ok"
 [ -n "${CAPTURE:-}" ] || exit 0
 
-# The whole page would hide the kernel.
+# Limit the height of the hover page, which would otherwise hide the kernel.
 echo "vim.keymap.set('n', 'K', function() vim.lsp.buf.hover({ max_height = 17 }) end)" >>"$work/init.lua"
 cat >>"$work/saxpy.ptx" <<'PTX'
 

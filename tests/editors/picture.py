@@ -11,7 +11,7 @@ BASE = ["#07080d", "#ffc0b9", "#b3f6c0", "#fce094", "#a6dbff", "#ffcaff", "#8cf8
 
 
 def colour(codes):
-    """The colour after a 38 or 48; takes its codes from the list."""
+    """Returns the colour that follows a code 38 or 48, and removes its codes from the list."""
     if codes.pop(0) == 2:
         return "#%02x%02x%02x" % (codes.pop(0), codes.pop(0), codes.pop(0))
     n = codes.pop(0)
@@ -22,7 +22,7 @@ def colour(codes):
 
 
 def runs(line, style):
-    """Pieces of a line with their styles; `style` lives on."""
+    """Yields the pieces of a line with their styles. `style` is kept for the next line."""
     for escape_codes, text in re.findall(r"\x1b\[([\d;:]*)m|([^\x1b]+)", line):
         if text:
             yield text, dict(style)
@@ -64,7 +64,7 @@ def main():
             x, length = 8 + column * WIDTH, len(text) * WIDTH
             if paper != PAPER:
                 print(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{HEIGHT}" fill="{paper}"/>')
-            # Browsers draw several blanks as one, so each piece without them has its own place.
+            # Browsers draw several blanks as one, so text between them gets its own position.
             for piece in re.finditer(r"[^ ]+(?: [^ ]+)*", text):
                 extra = ' font-weight="bold"' if "bold" in s else ""
                 extra += ' font-style="italic"' if "italic" in s else ""

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A language server that is another one, and writes down what the client sends to it.
+"""A proxy for a language server that records the messages of the client.
 
   export RECORDED=$PWD/target/release/ptx-lsp RECORD=$PWD/tests/recorded
   SERVER=$PWD/tests/editors/record.py tests/editors/neovim.sh
   node tests/editors/vscode/run.mjs EXTENSION.vsix EXTENSION.vsix tests/editors/record.py completion
 
-One file per session, one JSON object per line: {"send": MESSAGE} for each request and notification of the client, and
-{"reply": ID} where the answer to one of its requests was passed on. tests/tests/e2e/recorded.rs replays the files. Work
-folders become /project, and the client's replies to the server are left out. What needs the process of the server, such as
-ending it, fails with this one.
+Each session gets one file with one JSON object per line: {"send": MESSAGE} for each request and notification of the
+client, and {"reply": ID} when the server's answer to a request was passed on. tests/tests/e2e/recorded.rs replays the
+files. Paths of work folders are replaced by /project, and the client's replies to the server are left out. Tests that
+need the server's own process, for example to end it, fail with this proxy.
 """
 import json
 import os

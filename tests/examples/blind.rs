@@ -1,9 +1,9 @@
 //! Launches kernels without a description: `blind [--target NN] [--only TEXT] FILE…`.
 //!
-//! A parameter that addresses are computed from points to a buffer; all buffers hold numbers of one kind, and each kind is
-//! tried. Other parameters are small numbers. If the interpreter of PTX runs the launch to its end without a finding, the
-//! code of every level must leave the same contents in memory, apart from the rounding of floats. Prints each kernel that
-//! differs, how many ran, and why others did not.
+//! A parameter from which addresses are computed points to a buffer. All buffers hold numbers of the same kind, and
+//! each kind is tried. Other parameters are small numbers. If the PTX interpreter completes the launch without a fault,
+//! the code of every level must leave the same contents in memory, apart from rounding differences. Prints each kernel
+//! that differs, the number of kernels that ran, and the reasons why others did not.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
@@ -17,7 +17,7 @@ use ptx_emu::machine::Kernel;
 use ptx_isa::{FormId, Sm};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What buffers hold.
+/// The kind of numbers in buffers.
 #[derive(Clone, Copy, Debug)]
 enum Numbers {
     Words,
@@ -30,9 +30,9 @@ enum Numbers {
 const NUMBERS: [Numbers; 5] =
     [Numbers::Words, Numbers::Longs, Numbers::Floats, Numbers::Doubles, Numbers::Halves];
 
-/// Bytes of a buffer; pointers lead to its middle.
+/// The size of a buffer in bytes. Pointers refer to its middle.
 const BUFFER: usize = 1 << 17;
-/// What parameters are that are no addresses.
+/// The value of parameters that are not addresses.
 const NUMBER: u32 = 40;
 const STEPS: u64 = 400_000;
 const DYNAMIC_SHARED: u32 = 32 << 10;
@@ -69,7 +69,7 @@ fn instrs(func: &Function) -> impl Iterator<Item = &Instr> {
     })
 }
 
-/// The registers that addresses are computed of.
+/// The registers from which addresses are computed.
 fn addresses(func: &Function) -> BTreeSet<RegId> {
     let mut addresses = BTreeSet::new();
     let mut offsets = BTreeSet::new();
@@ -119,7 +119,7 @@ fn addresses(func: &Function) -> BTreeSet<RegId> {
     }
 }
 
-/// Parameters, and bytes into them, that hold addresses.
+/// Parameters, and offsets in them, that hold addresses.
 fn pointers(func: &Function) -> BTreeSet<(u32, i64)> {
     let addresses = addresses(func);
     let mut pointers = BTreeSet::new();
@@ -139,7 +139,7 @@ fn pointers(func: &Function) -> BTreeSet<(u32, i64)> {
     pointers
 }
 
-/// Memory before the launch, and the launch.
+/// The memory before the launch, and the launch.
 fn prepare(input: &Input, ptx: &str, numbers: Numbers) -> Result<Prepared, String> {
     let func = &input.function;
     let pointers = pointers(func);
@@ -178,7 +178,7 @@ fn prepare(input: &Input, ptx: &str, numbers: Numbers) -> Result<Prepared, Strin
     Ok(prepared)
 }
 
-/// Whether two words are the same but for rounding: as words, floats, halves or parts of doubles.
+/// Whether two words are equal except for rounding: as words, floats, halves or parts of doubles.
 fn alike(a: &[u8], b: &[u8]) -> bool {
     let near = |x: f64, y: f64, part: f64| {
         x.is_nan() && y.is_nan() || x == y || (x - y).abs() <= part * x.abs().max(y.abs()).max(1.0)
@@ -244,7 +244,7 @@ fn main() {
     reasons.iter().take(40).for_each(|(why, count)| println!("{count} did not: {why}"));
 }
 
-/// Launches that ran to their end, and what differed.
+/// The number of launches that completed, and the differences.
 fn launch(input: &Input, ptx: &str, targets: &[u16]) -> Result<(usize, Vec<String>), String> {
     let (mut count, mut wrong, mut why) = (0, Vec::new(), String::new());
     let mut codes = Vec::new();
@@ -279,7 +279,7 @@ fn launch(input: &Input, ptx: &str, targets: &[u16]) -> Result<(usize, Vec<Strin
 
 type Code = (String, Sm, ptx_backend::join::Joined);
 
-/// The code of all targets and levels, without contraction, so that roundings are the interpreter's.
+/// The code for all targets and levels, without contraction, so that it rounds as the interpreter does.
 fn compile(input: &Input, targets: &[u16], wrong: &mut Vec<String>) -> Vec<Code> {
     let own = input.env.target;
     let mut all = Vec::new();

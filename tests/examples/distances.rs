@@ -1,8 +1,10 @@
-//! Where our latencies are shorter than any distance that the vendor's compiler leaves: `distances CUBINS…`.
+//! Finds latencies in our tables that are shorter than every distance in code of NVIDIA's compiler:
+//! `distances CUBINS…`.
 //!
-//! For every kind of producer and every instruction that reads its result, the shortest distance in straight-line code,
-//! how often it occurs, and what the tables say. Pairs whose shortest distance is longer than the table's are listed: often
-//! they are never tight in these cubins, sometimes the table is wrong.
+//! For every kind of producer and every instruction that reads its result, it finds the shortest distance in
+//! straight-line code, the number of its occurrences, and the distance in the tables. It lists pairs whose shortest
+//! distance is longer than the table's. Often these cubins have no tight case of such a pair; sometimes the table is
+//! wrong.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
@@ -11,13 +13,13 @@ use sass::latency::{self, UNKNOWN};
 use sass::{Inst, RegFile, RegUse, Sm};
 use std::collections::BTreeMap;
 
-/// Issue cycles back to which producers are looked for.
+/// The number of issue cycles within which producers are searched.
 const FAR: u32 = 40;
 
-/// Producer, consumer, file and role.
+/// Producer, consumer, register file and role.
 type Pair = (u8, String, String, String);
 
-/// The shortest distance, how often, the tables' distance, and an example.
+/// The shortest distance, the number of occurrences, the tables' distance, and an example.
 type Seen = (u32, usize, u8, String);
 
 fn main() {
@@ -47,7 +49,7 @@ fn main() {
     }
 }
 
-/// Takes the pairs of straight-line code: branches in and out end it.
+/// Finds the pairs in straight-line code, which ends at branches and branch targets.
 fn walk(sm: Sm, code: &[Option<Inst>], pairs: &mut BTreeMap<Pair, Seen>) {
     let targets: Vec<u64> = code
         .iter()
@@ -89,7 +91,7 @@ fn walk(sm: Sm, code: &[Option<Inst>], pairs: &mut BTreeMap<Pair, Seen>) {
     }
 }
 
-/// The last instruction that uses a register of `of` in such a way: when it issued, and with which operand.
+/// The last instruction that uses a register of `of` in the given way: the time of its issue, and the operand.
 fn last<'i, U: Iterator<Item = RegUse>>(
     recent: &[(u32, &'i Inst)],
     uses: impl Fn(&'i Inst) -> U,
@@ -101,7 +103,7 @@ fn last<'i, U: Iterator<Item = RegUse>>(
         .find_map(|&(when, inst)| Some((when, inst, uses(inst).find(|used| used.overlaps(of))?)))
 }
 
-/// Counts a pair whose second instruction issued so many cycles after the first.
+/// Counts a pair whose second instruction issued the given number of cycles after the first.
 fn note(
     pairs: &mut BTreeMap<Pair, Seen>,
     sm: Sm,

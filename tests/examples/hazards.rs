@@ -1,7 +1,7 @@
-//! Runs the hazard checker over cubins, ours or the vendor's: `cargo run --example hazards FILES…`.
+//! Runs the hazard checker on cubins, ours or NVIDIA's: `cargo run --example hazards FILES…`.
 //!
-//! Prints, for each generation, how many functions are free of findings, and the findings of the others
-//! (up to `--show N` of each kind). Not part of the tests: it needs cubins.
+//! Prints, for each generation, the number of functions without findings, and the findings in the others (up to
+//! `--show N` of each kind). It is not a test, because it needs cubins.
 
 use object::{Object, ObjectSection};
 use ptx_backend::hazard::{self, Hazard};

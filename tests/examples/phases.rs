@@ -1,13 +1,13 @@
-//! What the optional parts of the compiler buy, and whether code is right without each of them.
+//! Measures the benefit of each optional compiler phase, and checks that the code is correct without it.
 //!
 //! - `phases kernels [TEXT [TARGET…]]`: described kernels whose names contain a text, for these targets (as `90`);
 //! - `phases programs FIRST COUNT`: random programs, by seed;
 //! - `phases files FILE…`: PTX files, which are compiled only.
 //!
-//! Each is compiled without each run of a phase, without all runs of it, and without each step. Kernels and programs run
-//! in the emulator, and those that leave in memory what the interpreter does not are listed. A row of the table has by
-//! how much each figure grows without the part, in the geometric mean: above zero is what the part buys. With `PTX_PHASE`
-//! in the environment the only row is that of its list.
+//! Each is compiled without each run of a phase, without all runs of it, and without each step. Kernels and programs
+//! run in the emulator, and those that leave a different memory than the interpreter are listed. A row of the table
+//! shows by how much each figure grows without the phase, as a geometric mean; a number above zero is the benefit of
+//! the phase. With `PTX_PHASE` in the environment, the only row is that of its list.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
@@ -24,23 +24,23 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Those without others: one of each generation.
+/// The default targets: one of each generation.
 const TARGETS: [u16; 5] = [75, 80, 90, 100, 120];
 
-/// What is compared, in the order of the columns.
+/// The compared figures, in the order of the columns.
 const FIGURES: [&str; 5] = ["cycles", "issued", "instructions", "registers", "CPU time"];
 
-/// Where the time is among them.
+/// The index of the time among the figures.
 const TIME: usize = 4;
 
-/// Of one function compiled in one way. What was not measured is zero.
+/// The figures of one function compiled in one way. Figures that were not measured are zero.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     compared: [f64; FIGURES.len()],
     spilled: u32,
 }
 
-/// What comes of leaving out one part.
+/// The effect of disabling one part.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     functions: u32,
@@ -49,7 +49,7 @@ struct Sum {
     spilled: i64,
 }
 
-/// What is left out, one after the other: that list, or each part, by its name.
+/// The parts to disable, one after the other, with their names: those in the list, or every part.
 fn parts(list: Option<String>) -> Result<Vec<(String, Switches)>, String> {
     if let Some(list) = list {
         return Switches::parse(&list).map(|switches| vec![(list, switches)]);
@@ -70,7 +70,7 @@ impl Table {
         Table { sums: Mutex::new(vec![Sum::default(); parts.len()]), parts }
     }
 
-    /// Notes a function with everything and without a part.
+    /// Records the figures of a function with everything enabled and without a part.
     fn add(&self, part: usize, with: Figures, without: Figures) {
         let sum = &mut self.sums.lock().expect("no worker panics")[part];
         sum.functions += 1;
@@ -98,7 +98,7 @@ impl Table {
     }
 }
 
-/// Does the work for each of so many things, on all cores.
+/// Runs `work` for each number below `count`, on all cores.
 fn for_each(count: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn static_figures(code: &CompiledFunction, cpu: f64) -> Figures {
     }
 }
 
-/// Compiles a case in all ways for all targets, and runs what differs. Says what goes wrong.
+/// Compiles a case in all ways for all targets, and runs the results that differ. Reports failures.
 fn measure(name: &str, case: &Case, targets: &[u16], table: &Table) {
     let input = match case::input(&case.ptx, &case.kernel) {
         Ok(input) => input,
@@ -145,7 +145,7 @@ fn measure(name: &str, case: &Case, targets: &[u16], table: &Table) {
         let mut figures = |part: &str, switches: Switches| {
             let code = match case::compile_with(&input, Options { switches, ..Options::new(sm) }) {
                 Ok(code) => code,
-                // What the target has not is no matter of its phases.
+                // An instruction that the target lacks has nothing to do with its phases.
                 Err(_) if switches == Switches::ALL_ON => return None,
                 Err(error) => {
                     println!("{name} {sm} without {part}: not compiled: {error}");
@@ -181,7 +181,7 @@ fn measure(name: &str, case: &Case, targets: &[u16], table: &Table) {
     }
 }
 
-/// Compiles the functions of a file for its own target in all ways.
+/// Compiles the functions of a file in all ways, for the file's own target.
 fn compile_file(path: &str, table: &Table) {
     let Ok(text) = std::fs::read_to_string(path) else { return println!("{path}: cannot be read") };
     let mut db = Database::default();
@@ -218,7 +218,7 @@ fn compile_file(path: &str, table: &Table) {
     }
 }
 
-/// Seconds of this thread on a processor, where the system tells.
+/// The CPU time of this thread in seconds, if the system reports it.
 fn cpu_time() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).map_or(0.0, |time| time * 1e-9)

@@ -1,8 +1,8 @@
-//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink | --print]`, with seeds
-//! from the first on, each for one target.
+//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink | --print]`. It uses all
+//! seeds from FIRST on, each for one target.
 //!
-//! Prints how many agree by target and level, and each that does not, on request made small. `--print` shows the
-//! first program and runs nothing.
+//! Prints the number of agreements by target and level, and each failure; `--shrink` shrinks the failures. `--print`
+//! prints the first program and runs nothing.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
@@ -13,7 +13,7 @@ use ptx_isa::Sm;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Seeds take them in turns.
+/// The seeds use these targets in rotation.
 const TARGETS: [u16; 6] = [75, 80, 86, 90, 100, 120];
 const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
@@ -25,7 +25,7 @@ fn interpret(case: &Case) -> Result<Interpreted, String> {
     Ok((input, interpreted))
 }
 
-/// How a case fails at a target and level; `None` if it does not, or is no program that ends.
+/// How a case fails at a target and level. `None` if it does not fail, or is not a program that terminates.
 fn failure(case: &Case, target: u16, level: u8) -> Option<String> {
     let (input, interpreted) = interpret(case).ok()?;
     describe(case::check(&input, &interpreted, Sm::new(target), level))
@@ -49,7 +49,7 @@ fn failures(case: &Case, target: u16) -> Result<Vec<(Setting, Option<String>)>, 
     let mut known: Vec<(Box<[u128]>, Option<String>)> = Vec::new();
     for level in LEVELS {
         let how = match case::compile(&input, Sm::new(target), level) {
-            // What only later targets have, as the module's own.
+            // The module needs features that only later targets have.
             Err(_) if input.env.target.number > target => continue,
             Err(error) if ["before sm_", "on this target"].iter().any(|s| error.to_string().contains(s)) => {
                 continue;
@@ -113,7 +113,7 @@ fn main() {
     println!("seeds {first}..{seed}");
 }
 
-/// Prints a smaller case that fails alike.
+/// Prints a smaller case with the same failure.
 fn shrink(case: &Case, target: u16, level: u8, how: &str) {
     let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
     let small = program::shrink(case, |case| {

@@ -2,8 +2,9 @@
 //!
 //!     cargo run -p conformance --example scaling -- target/release/ptxc backend/docs/compile-time.svg
 //!
-//! Prints microseconds per instruction, by kind of function and number of PTX instructions. The time is that of the whole
-//! process, user and system, as Linux counts it for children: short runs are repeated until the count says something.
+//! Prints microseconds per instruction, by kind of function and number of PTX instructions. The time is the user and
+//! system time of the whole process, as Linux reports it for children. Short runs are repeated until the time is long
+//! enough to be measured.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::{env, fs, io};
 
 const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
 
-/// Makes the PTX of about so many instructions.
+/// Generates PTX with about this many instructions.
 type Make = fn(usize) -> String;
 
 const KINDS: [(&str, &str, Make); 5] = [
@@ -23,9 +24,9 @@ const KINDS: [(&str, &str, Make); 5] = [
     ("many kernels of 50", "#a463f2", kernels),
 ];
 
-/// The count of a process's time is in units of this many seconds.
+/// The unit of a process's CPU time in seconds.
 const TICK: f64 = 0.01;
-/// Runs are repeated until they took so many seconds.
+/// Runs are repeated until they have taken this many seconds.
 const ENOUGH: f64 = 0.5;
 
 fn main() -> ExitCode {
@@ -74,10 +75,10 @@ fn measure(compiler: &Path) -> io::Result<Vec<Vec<f64>>> {
     Ok(lines)
 }
 
-/// Seconds that ended child processes took.
+/// The CPU time of ended child processes in seconds.
 fn children() -> io::Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name may have blanks; it ends with the last parenthesis, which the third field follows.
+    // The name may contain blanks. It ends with the last parenthesis, which the third field follows.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Ok(ticks as f64 * TICK)
@@ -142,7 +143,7 @@ fn kernel(name: &str, registers: usize, body: &str) -> String {
     )
 }
 
-/// Each instruction reads the two before it.
+/// Each instruction reads the results of the two before it.
 fn sums(count: usize) -> String {
     let mut body = "ld.global.u32 %r0, [%d1];\nld.global.u32 %r1, [%d1+4];\n".to_owned();
     for i in 2..count + 2 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Lists random statements of the instruction table that NVIDIA's assembler takes and ptxc refuses.
+"""Lists random statements of the instruction table that ptxas accepts and ptxc refuses.
 
   draw.py [--arch sm_90a …] [--seed 1] [--most 50] [--grep TEXT] [--varied]
 
-For each target: kernels of one statement each (syntax/isa/examples/draw.rs). Those that ptxas takes must be compiled by
-ptxc, except what EXCEPTIONS lists, and NVIDIA's disassembler must read the code. What is refused is grouped by reason.
---varied draws operands and surroundings too that few programs have. PTXAS, PTXC and PTX_DRAW
-(the example, built) name the programs (`eval "$(tests/oracle/install.sh)"` sets the first)."""
+For each target, the script draws kernels of one statement each (syntax/isa/examples/draw.rs). ptxc must compile every
+kernel that ptxas accepts, except those in EXCEPTIONS, and NVIDIA's disassembler must read the code. Refused kernels are
+grouped by reason. --varied also draws operands and contexts that are rare in programs. PTXAS, PTXC and PTX_DRAW (the
+compiled example) name the programs; `eval "$(tests/oracle/install.sh)"` sets PTXAS."""
 import argparse
 import collections
 import os
@@ -49,13 +49,13 @@ EXCEPTIONS = [
     (r"^cp\.reduce\.async\.bulk\.tensor.*scatter4", "ptxas makes a plain store of it"),
     (r"^(mov|clusterlaunchcontrol\.query_cancel\S*)\.b128 .*%x\d+\+", "ptxas adds the register's own words and the stack pointer"),
 ]
-# Kernels of a module that a compiler sees at once.
+# The number of kernels in one module.
 TOGETHER = 400
 NUMBER = re.compile(r"\bk(\d+)\b")
 
 
 def draw(arch, seed, most, varied):
-    """The text before the kernels, and the kernels by number."""
+    """Returns the text before the kernels, and the kernels by number."""
     kind = "varied" if varied else "plain"
     text = subprocess.run([*DRAW, arch, str(seed), str(most), kind], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     head, *kernels = re.split(r"^(?=\.visible \.entry)", text, flags=re.M)
@@ -67,7 +67,7 @@ def statement(kernel):
 
 
 def compile_with(tool, arch, head, kernels, folder, extra=()):
-    """None where the tool takes all, else the messages by number; None stands for those that name no line."""
+    """Returns None if the tool accepts all kernels, else its messages by kernel number, or by None if they name no line."""
     source, output = folder / "drawn.ptx", folder / "drawn.cubin"
     output.unlink(missing_ok=True)
     line, starts = head.count("\n") + 1, {}
@@ -100,7 +100,7 @@ def compile_with(tool, arch, head, kernels, folder, extra=()):
 
 
 def judge(tool, arch, head, kernels, folder, extra=()):
-    """The numbers that the tool takes, and what it says of the others."""
+    """Returns the numbers of the kernels that the tool accepts, and its messages about the others."""
     messages = compile_with(tool, arch, head, kernels, folder, extra)
     if messages is None:
         return set(kernels), {}
@@ -121,7 +121,7 @@ def judge(tool, arch, head, kernels, folder, extra=()):
 
 
 def unread(arch, head, kernels, taken, folder):
-    """What NVIDIA's disassembler says of our code, by number."""
+    """Returns the errors of NVIDIA's disassembler about our code, by kernel number."""
     if not taken:
         return {}
     messages = compile_with(PTXC, arch, head, {number: kernels[number] for number in taken}, folder)
@@ -134,7 +134,7 @@ def unread(arch, head, kernels, taken, folder):
 
 
 def exception(text):
-    """Why a statement is one of the exceptions."""
+    """The reason why a statement is an exception, or None if it is not."""
     text = re.sub(r"^@!?%\w+ ", "", text)
     return next((why for pattern, why in EXCEPTIONS if re.search(pattern, text)), None)
 

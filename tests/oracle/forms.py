@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares words of every form of the table, on every generation, with NVIDIA's disassembler.
+"""Compares the texts of instruction words of every form in the table, on every generation, with NVIDIA's disassembler.
 
   forms.py [--arch sm_90] [--count 12] [--grep NAME]     texts that differ, and forms that NVIDIA never accepts
   forms.py --record                                      a word of each form that has no recorded instruction
 
 Recorded words go to backend/sass/tests/recorded/made_sm_N.txt, one for each form, with the text of NVIDIA's
-disassembler. cargo run -p sass --example coverage lists the forms without one."""
+disassembler. `cargo run -p sass --example coverage` lists the forms without a recorded word."""
 import argparse
 import collections
 import pathlib
@@ -67,7 +67,7 @@ def reads_back(sass, sm, sample):
 
 
 def record(options):
-    """Of each form that no recorded instruction has, the first word that NVIDIA accepts with our text."""
+    """Records, for each form without a recorded instruction, the first word for which NVIDIA prints the same text as we do."""
     unseen = subprocess.run([*BUILD, "coverage"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     unseen = {tuple(line.split("\t")) for line in unseen.splitlines()}
     lines, files = {}, collections.defaultdict(list)
@@ -75,7 +75,7 @@ def record(options):
         if form not in unseen or form in lines:
             continue
         good = (sample for sample in texts if sample[1] is not None and sample[1] == sample[2])
-        # Tests want the text to tell the whole word.
+        # The tests require that the text determines the whole word.
         good = next((sample for sample in good if reads_back(options.sass, sm, sample)), None)
         if good:
             word, text, _, address = good

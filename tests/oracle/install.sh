@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs NVIDIA's public command-line tools from their PyPI packages into target/oracle and prints where they are:
 #   eval "$(tests/oracle/install.sh)"
-# They serve to compare with; nothing of them becomes part of the product, and no unit test needs them.
+# They serve for comparison only: no part of them enters the product, and no unit test needs them.
 set -euo pipefail
 folder=$(cd "$(dirname "$0")/../.." && pwd)/target/oracle
 assembler=13.0.88
@@ -25,5 +25,5 @@ for tool in ptxas nvdisasm cuobjdump; do
   chmod +x "$path"
   echo "export ${tool^^}='$path'"
 done
-# cuobjdump looks for nvdisasm beside it or on the path.
+# cuobjdump looks for nvdisasm in its own folder and on the PATH.
 echo "export PATH='$(dirname "$(find_tool nvdisasm)")':\"\$PATH\""

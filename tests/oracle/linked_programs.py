@@ -1,30 +1,30 @@
 """Random programs of two modules whose functions call each other, for linking.py.
 
-Parameters and results are of any size and alignment, in registers and on the stack. Functions call those of lower numbers
-by name and by address, under conditions and in loops, with words and predicates in use across the call, and have local
-memory, some of it of dynamic size, to which they pass pointers. One of them calls itself. Some say how many registers and
-barriers they preserve."""
+Parameters and results have any size and alignment, in registers and on the stack. Functions call functions with lower
+numbers by name and by address, under conditions and in loops, with words and predicates live across the call. They have
+local memory, some of it with dynamic size, and pass pointers to it. One function calls itself. Some functions declare how
+many registers and barriers they preserve."""
 import random
 import re
 
 HEADER = ".version 9.0\n.target sm_80\n.address_size 64\n"
-# ptxas refuses narrower ones in functions of other modules.
+# ptxas refuses narrower types in functions of other modules.
 SCALARS = {"b32": 4, "f32": 4, "s64": 8, "f64": 8}
 THREADS = 64
 WORDS = 16
 POINTED = 32
-"""Bytes of the local memory that a pointer parameter names."""
+"""The size in bytes of the local memory that a pointer parameter points to."""
 
 
 def text_for(target, text):
-    """A module for a target; sm_75 has no directives for preserved registers."""
+    """Adapts a module to a target: sm_75 has no directives for preserved registers."""
     if target == "sm_75":
         text = re.sub(r" \.abi_preserve(_control)? \d+", "", text.replace(".target sm_80", ".target sm_75"))
     return text
 
 
 class Parameter:
-    """A scalar, or an array of bytes that is passed by value."""
+    """A parameter: a scalar, or an array of bytes that is passed by value."""
 
     def __init__(self, name, rng, most=72):
         self.name = name
@@ -40,7 +40,7 @@ class Parameter:
         return f".param .{self.kind} {name}" if self.kind else f".param .align {self.align} .b8 {name}[{self.size}]"
 
     def pieces(self):
-        """Offsets and sizes that cover it, each aligned."""
+        """Yields the offsets and sizes of aligned pieces that cover the parameter."""
         at = 0
         while at < self.size:
             size = min(8, self.align)
@@ -64,7 +64,7 @@ class Signature:
             ])
 
     def fits(self):
-        """Whether the parameters fit into R4 to R15 one after the other, and the result."""
+        """Whether the consecutive parameters fit into R4 to R15, and the result does too."""
         words = 4  # The depth and the place.
         for parameter in self.parameters:
             words = -(-words // max(1, parameter.align // 4)) * max(1, parameter.align // 4) + -(-parameter.size // 4)
@@ -81,7 +81,7 @@ class Signature:
 
 
 class Function:
-    """A function, or the kernel, being written."""
+    """Writes a function or the kernel."""
 
     def __init__(self, rng, number, signatures, others):
         self.rng, self.number, self.signatures, self.others = rng, number, signatures, others
@@ -121,7 +121,7 @@ class Function:
             ]))
 
     def call(self, callee, depth):
-        """A call; what it returns goes into words."""
+        """Writes a call and stores its results in words."""
         signature = self.signatures[callee]
         self.line("{")
         given = ["depth_", "place_"] + [p.name + "_" for p in signature.parameters]
@@ -250,10 +250,10 @@ class Function:
         return f"{self.linkage} .func {signature.prototype(f'f{self.number}')}" + "\n{\n" + "\n".join(self.text) + "\n}\n"
 
     def read(self, parameter):
-        """Mixes a parameter into the words, by name, by address or by an index that varies."""
+        """Mixes a parameter into the words. Reads it by name, by address or by a variable index."""
         how = self.rng.random()
         if how < 0.15 and parameter.size >= 4:
-            # A byte by an index that differs between threads.
+            # Reads one byte; its index differs between threads.
             self.line(f"and.b32 %t0, %r0, 3;\n\tcvt.u64.u32 %d1, %t0;\n\tmov.u64 %d2, {parameter.name};\n\tadd.u64 %d1, %d1, %d2;\n\tld.param.u8 %t1, [%d1];")
             self.line(f"xor.b32 {self.word()}, {self.word()}, %t1;")
         for at, size in parameter.pieces():
@@ -267,7 +267,7 @@ class Function:
 
 
 def modules(seed):
-    """The two modules, both as one, and the launch."""
+    """Returns both modules, the module that combines them, and the launch."""
     rng = random.Random(seed)
     count = rng.randint(2, 6)
     signatures = [Signature(rng) for _ in range(count)]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Links objects of ptxc and of ptxas with nvlink, each as caller and as callee, and runs the results.
+"""Links objects of ptxc and ptxas with nvlink, with either compiler's object as caller and as callee, and runs the results.
 
   linking.py [--targets sm_75,sm_90] [--programs COUNT [--first SEED] [--keep FOLDER]]
 
-The two modules in `linking`, and those of random programs, are compiled separately by either compiler and linked in all four
-ways. The emulator must leave in memory what the interpreter does with both modules as one. The exit status tells whether it
-does."""
+Each compiler compiles each of the two modules separately: the modules in `linking` and those of random programs. nvlink
+links the objects in all four combinations. The emulator must leave the same memory as the interpreter, which runs both
+modules as one. The exit status is 0 if it does."""
 import argparse
 import os
 import pathlib
@@ -24,7 +24,7 @@ HEADER = re.compile(r"^\.(version|target|address_size|extern)\b.*$", re.M)
 
 
 def whole():
-    """Both modules as one: functions before who names them, kernels last."""
+    """Combines both modules: functions precede their users, and kernels come last."""
     caller, callee = ((HERE / name).read_text() for name in ("caller.ptx", "callee.ptx"))
     header = "\n".join(line for line in caller.splitlines() if re.match(r"\.(version|target|address_size)", line))
     before, kernel = re.split(r"(?=^\.visible \.entry)", HEADER.sub("", caller), maxsplit=1, flags=re.M)
@@ -37,7 +37,7 @@ def run(*command):
 
 
 class Linker:
-    """Compiles two modules by either compiler, links them in all four ways and runs the results."""
+    """Compiles two modules with both compilers, links them in all four combinations and runs the results."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -61,7 +61,7 @@ class Linker:
                     self.wrong.append(f"{how}: nvlink: {said}")
                     continue
                 _, said = run(BUILT / "oracle", "--run", program, cases, "--target", target, "--cubin", cubin)
-                # What our code does as a whole program is judged too, once.
+                # Also check our code as a whole program, once.
                 expected = r"compiled: +agrees\s+cubin: +agrees" if caller == callee == "ptxc" else r"cubin: +agrees"
                 if not re.search(expected, said):
                     self.wrong.append(f"{how}: {said[-400:]}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares listings: what `cuobjdump -sass` and `sass dis` print of cubins, and what `sass asm` makes of the lines.
+"""Compares the listings of cubins that `cuobjdump -sass` and `sass dis` print, and assembles their lines with `sass asm`.
 
   listings.py [--targets sm_75,sm_90] [--most 20] PATHS...     PTX files, cubins, or folders of them
 
-PTX files are compiled with ptxas for each target that takes them, at most so many per target. For each target: the share
-of instructions whose text is the same, and the share that assembles back to the same word but for the control word,
-from the lines of a function in their order. The exit status tells whether both are at least 99.9 %."""
+ptxas compiles the PTX files for each target that accepts them, at most --most files per target. For each target, the
+script prints the share of instructions whose text is the same, and the share that `sass asm` assembles from the lines of
+a function to the same word, ignoring the control word. The exit status is 0 if both shares are at least 99.9 %."""
 import argparse
 import collections
 import os
@@ -22,7 +22,7 @@ TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_120"
 
 
 def cubins(paths, targets, most, folder):
-    """The cubins among the files, and those that ptxas makes of the others."""
+    """Yields the cubins among the files, and the cubins that ptxas compiles from the PTX files."""
     files = []
     for path in map(pathlib.Path, paths):
         files += sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -30,7 +30,7 @@ def cubins(paths, targets, most, folder):
     sources = [file for file in files if file.suffix == ".ptx"]
     for target in targets:
         made = 0
-        # Spread over the files rather than the first of them.
+        # Take files from the whole list instead of only the first ones.
         for file in sources[:: max(1, len(sources) // (2 * most))]:
             out = pathlib.Path(folder) / f"{file.stem}.{target}.cubin"
             done = subprocess.run([PTXAS, f"-arch={target}", "-o", out, file], capture_output=True)
@@ -43,7 +43,7 @@ def cubins(paths, targets, most, folder):
 
 
 def assembled(sass, arch, lines):
-    """The word of each line OFFSET, TEXT; None where it is refused."""
+    """The word for each line (OFFSET, TEXT), or None for a line that is refused."""
     text = "".join(f"{address:x}\t{text}\n" for address, text in lines)
     answer = subprocess.run([*sass.split(), "asm", "--arch", arch], input=text, capture_output=True, text=True)
     for line in answer.stdout.splitlines():

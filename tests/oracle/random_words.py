@@ -4,8 +4,8 @@
   random_words.py [--arch sm_90] [--count 20000] [--sass target/release/sass]
 
 A tenth of the words are uniformly random. The others are recorded instructions (backend/sass/tests/recorded) with some
-bits flipped or some adjacent bits replaced. All generations are walked unless one is named. The exit status tells
-whether each generation reaches its floor, which holds for the words of the default count and seed."""
+bits flipped or some adjacent bits replaced. Without --arch, the script checks all generations. The exit status is 0 if
+each generation reaches its floor. The floors apply to the default count and seed."""
 import argparse
 import collections
 import pathlib
@@ -16,9 +16,10 @@ import vendor
 import walk
 
 RECORDED = pathlib.Path(__file__).parents[2] / "backend/sass/tests/recorded"
-# Shares that were reached, in percent of the default words: of the texts that both accept, those that are the same, and
-# of the texts that NVIDIA accepts, those that we have too. A change that lowers one breaks something; one that raises
-# it raises its floor. They are less 0.05 and 0.15, since new recorded words make other draws.
+# The minimum shares in percent, for the default words: identical texts among the words that both disassemblers accept,
+# and words that we accept among the words that NVIDIA accepts. A change that lowers a share below its floor breaks
+# something; a change that raises a share should raise its floor. The floors are 0.05 and 0.15 below the measured shares,
+# because new recorded words change the random draw.
 FLOORS = {
     75: (99.92, 98.14),
     80: (99.92, 98.76),
@@ -33,14 +34,14 @@ FLOORS = {
     120: (99.90, 99.09),
     121: (99.92, 98.98),
 }
-# So many recorded words are enough to vary.
+# The number of recorded words that is enough as a basis for variations.
 MANY = 500
-# The control word is legal on every instruction, so that what varies is the instruction.
+# Only bits of the instruction are flipped. The control word is one that is legal on every instruction.
 FLIPPED = [bit for bit in range(12, 105)]
 
 
 def bases(sm):
-    """The recorded words of a generation and of those before it, back to the first that has many."""
+    """The recorded words of a generation and, until there are enough, of the generations before it."""
     files = {int(path.stem.split("_")[1]): path for path in RECORDED.glob("sm_*.txt")}
     found = []
     for number in sorted((number for number in files if number <= sm), reverse=True):

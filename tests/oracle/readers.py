@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Whether the tools that read cubins read ours without complaint, and print the figures that `ptxc -v` prints.
+"""Checks that NVIDIA's tools and readelf read our cubins without complaints and print the same figures as `ptxc -v`.
 
   readers.py [--target sm_NN] FILE-OR-FOLDER…
 
-Each text is compiled for its own target, with the options of its first line (`// ptxas-opts: …`), and read by cuobjdump, nvdisasm
-and readelf. What a tool also says of ptxas's cubin is no complaint. The exit status tells whether there is none."""
+ptxc compiles each file for the target that it names, with the options in its first line (`// ptxas-opts: …`). cuobjdump,
+nvdisasm and readelf read the cubin. A message that a tool also prints for ptxas's cubin is not a complaint. The exit
+status is 0 if there are no complaints."""
 import argparse
 import collections
 import os
@@ -25,7 +26,7 @@ READERS = {
     "readelf -a": ["readelf", "-aW"],
 }
 COMPLAINT = re.compile(r"warning|error|fatal|cannot|invalid|corrupt|truncated", re.I)
-# What cuobjdump -res-usage says of ptxas's own cubins too, where a kernel has a texture for a parameter.
+# cuobjdump -res-usage prints this for ptxas's own cubins too, if a kernel has a texture parameter.
 OF_THE_TOOL = "Internal error: elf section not found"
 OLDEST = 75
 RESERVED = 1024
@@ -45,15 +46,15 @@ def own_target(text):
 
 
 def complaints(tool, cubin):
-    """What a tool says beside what it reads, without places and names of files."""
+    """The warnings and errors of a tool, without numbers and file names."""
     status, out, err = run(*tool, cubin)
-    # Names of programs have these words too; readelf and nvdisasm complain on their second stream.
+    # Search only standard error, where readelf and nvdisasm report problems: symbols can contain these words too.
     lines = {re.sub(r"\d+|0x[0-9a-f]+", "N", line.replace(str(cubin), "FILE")) for line in err.splitlines() if COMPLAINT.search(line)}
     return lines | ({f"status {status}"} if status else set()), out
 
 
 def printed(verbose):
-    """By kernel: registers, stack, shared memory and bank 0, as `-v` prints them."""
+    """The registers, stack, shared memory and bank 0 of each kernel, as `-v` prints them."""
     figures = {}
     name = None
     for line in verbose.splitlines():
@@ -61,14 +62,14 @@ def printed(verbose):
             name = found[1]
         elif found := re.search(r"Used (\d+) registers", line):
             number = lambda what: int(m[1]) if (m := re.search(rf"(\d+) bytes {re.escape(what)}", line)) else 0
-            # Without the ABI it is local memory, which our code has on the stack all the same.
+            # Without the ABI, `-v` prints local memory instead of a stack. Our code keeps it on the stack anyway.
             stack = number("cumulative stack size") or number("lmem")
             figures[name] = (int(found[1]), stack, number("smem"), number("cmem[0]"))
     return figures
 
 
 def used(report):
-    """By function, what cuobjdump prints."""
+    """The figures that cuobjdump prints for each function."""
     found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)(.*)", report)
     bank = lambda rest: int(m[1]) if (m := re.search(r"CONSTANT\[0\]:(\d+)", rest)) else 0
     return {name: (*map(int, numbers), bank(rest)) for name, *numbers, rest in found}
@@ -99,7 +100,7 @@ def read(path, target, folder, wrong):
             for kernel, (registers, stack, shared, bank) in printed(said).items():
                 wanted = (registers, stack, shared, bank)
                 got = figures.get(kernel)
-                # From sm_90 on cuobjdump counts what the system keeps, in kernels that use any.
+                # From sm_90 on, cuobjdump adds the memory that the system reserves, in kernels that use shared memory.
                 kept = got is not None and got[2] - shared in (0, RESERVED)
                 if not kept or got[:2] != wanted[:2] or bank and got[3] != bank:
                     wrong[f"{name}: other figures than -v"].append(f"{path.name} {kernel}: {got}, -v {wanted}")

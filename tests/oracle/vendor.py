@@ -12,10 +12,10 @@ NVDISASM = os.environ.get("NVDISASM", "nvdisasm")
 CUOBJDUMP = os.environ.get("CUOBJDUMP", "cuobjdump")
 SASS = os.environ.get("SASS", str(pathlib.Path(__file__).parents[2] / "target/release/sass"))
 GENERATIONS = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
-# The generations with an accelerated variant, which accepts all that the plain one does.
+# The generations with an architecture-specific variant, which accepts everything that the base target accepts.
 ACCELERATED = [90, 100, 103, 110, 120, 121]
 INST_BYTES = 16
-# A control word that every instruction may have: one cycle, no scoreboards.
+# A control word that is legal on every instruction: a stall count of one cycle, and no scoreboards.
 PLAIN_CONTROL = 0x7F1 << 105
 CONTROL_MASK = (1 << 21) - 1 << 105
 NOP = 0x7918 | PLAIN_CONTROL
@@ -25,7 +25,7 @@ ADDRESS_OF_ERROR = re.compile(r"at address 0x([0-9a-f]+)")
 
 
 def generation(arch):
-    """The number in `sm_90a`, `SM90`, `90`."""
+    """The generation's number in a name such as `sm_90a`, `SM90` or `90`."""
     return int(re.search(r"\d+", arch)[0])
 
 
@@ -47,18 +47,18 @@ def _with_file(words, command):
         return subprocess.run([*command, file.name], capture_output=True, text=True)
 
 
-# What NVIDIA's disassembler puts in the place of a value that does not exist.
+# NVIDIA's disassembler prints this for a field value that does not exist.
 NO_VALUE = re.compile(r"INVALID\d|\?\?\?")
 
 
 def vendor_texts(arch, words):
-    """NVIDIA's text of each word at its index times 16, None where it refuses the word or a value in it."""
+    """NVIDIA's text of each word, or None if it refuses the word or a value in it. Word i has the address 16 * i."""
     sm = generation(arch)
     target = f"SM{sm}" + "a" * (sm in ACCELERATED)
 
     def run(words, base=0):
         words, refused = list(words), set()
-        # All refused words are named in one answer, which then holds nothing else. One error may hide another.
+        # If there are refused words, the answer names only these. One error may hide another.
         while True:
             answer = _with_file(words, [NVDISASM, "-raw", "-b", target, "-base", hex(base)])
             if answer.returncode == 0:
@@ -75,7 +75,7 @@ def vendor_texts(arch, words):
         return [None if index in refused else known(texts.get(index)) for index in range(len(words))]
 
     def apart(words, base, refused):
-        """Some word is not refused but stops the disassembler: finds it by halves."""
+        """Finds, by bisection, a word that makes the disassembler fail without refusing it."""
         if len(words) == 1:
             return [None]
         middle = len(words) // 2
@@ -86,7 +86,7 @@ def vendor_texts(arch, words):
 
 
 def our_texts(arch, words, sass=SASS):
-    """Our text of each word at its index times 16, None where we refuse it."""
+    """Our text of each word, or None if we refuse it. Word i has the address 16 * i."""
     command = [*sass.split(), "dis", "--raw", "--arch", f"sm_{generation(arch)}"]
 
     def run(words):
@@ -105,7 +105,7 @@ LISTING_HIGH = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/")
 
 
 def listing(path):
-    """The instructions of a cubin as `cuobjdump -sass` has them: (arch, address, word, text)."""
+    """The instructions of a cubin as `cuobjdump -sass` prints them: (arch, address, word, text)."""
     answer = subprocess.run([CUOBJDUMP, "-sass", path], capture_output=True, text=True)
     arch, low = None, None
     for line in answer.stdout.splitlines():
@@ -119,7 +119,7 @@ def listing(path):
 
 
 def kind(text):
-    """A text without its numbers, so that like instructions are alike."""
+    """The text without its numbers, so that similar instructions compare equal."""
     text = re.sub(r"^@!?U?P\w+ ", "", text)
     text = re.sub(r"\.reuse", "", text)
     text = re.sub(r"\b(U?[RPB]|SB)\d+\b", r"\1", text)

@@ -3,13 +3,13 @@
 
   walk.py --arch sm_90 WORD                        what each bit and each field of the word does
   walk.py --arch sm_90 WORD --field 84:3           the texts of all values of one field (LOW:WIDTH, or LOW:WIDTH+LOW:WIDTH)
-  walk.py --arch sm_90 WORD --compare              the variations of the word that we print otherwise than NVIDIA
-  walk.py --arch sm_90 --from FILE.cubin --compare the same for one word of each kind in a cubin (--grep NAME: of some)
+  walk.py --arch sm_90 WORD --compare              the variations of the word that we and NVIDIA print differently
+  walk.py --arch sm_90 --from FILE.cubin --compare the same for one word of each kind in a cubin (--grep NAME: only these)
 
-WORD is 128 bits in hexadecimal, the high half first, as 0x000fe20000000f000000000800028202; the control word of it is
-replaced by a plain one. The comparison varies every bit, every pair of bits, every window of adjacent bits and random
-combinations of values that NVIDIA accepts. "we refuse": a value that the row lacks. "NVIDIA refuses": a value that it
-should not have. SASS or the argument of --compare names our program, which is target/release/sass."""
+WORD has 128 bits in hexadecimal, the high half first, such as 0x000fe20000000f000000000800028202. The script replaces its
+control word by a plain one. The comparison varies every bit, every pair of bits, every window of adjacent bits and random
+combinations of values that NVIDIA accepts. "we refuse" means that the row lacks a value, and "NVIDIA refuses" that it has
+a wrong one. SASS or the argument of --compare names our program; the default is target/release/sass."""
 import argparse
 import collections
 import random
@@ -20,13 +20,13 @@ import vendor
 
 TOKEN = re.compile(r"\.[A-Za-z_]\w*|[A-Za-z_]\w*|[-+]?0x[0-9a-f]+|[-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?|\S")
 OPCODE_BITS = range(0, 12)
-# The guard and what lies between the opcode and the control word.
+# The guard and all bits between the opcode and the control word.
 WALKED = [bit for bit in range(12, 105)] + [126, 127]
 FIELD_BITS = 8
 
 
 class Texts:
-    """NVIDIA's texts of words, with the distance in the place of an address that follows the position."""
+    """NVIDIA's texts of words. An address that depends on the position is replaced by its distance."""
 
     def __init__(self, arch, base):
         self.arch = arch
@@ -52,7 +52,7 @@ class Texts:
 
 
 def changes(base, text):
-    """What changed between two texts, in short."""
+    """A short description of the changes between two texts."""
     if text is None:
         return "refused"
     if base == text:
@@ -85,7 +85,7 @@ def show_field(texts, base, pieces, limit=1024):
 
 
 def fields(flips):
-    """Runs of adjacent bits to enumerate: modifiers and whatever is refused alone."""
+    """Runs of adjacent bits to enumerate: modifiers, and bits whose change alone makes the word illegal."""
     run = []
     for bit in [*WALKED, None]:
         effect = flips.get(bit)
@@ -104,7 +104,7 @@ def walk(arch, base):
     print(f"{base:032x}  {texts.still(texts.base, 0)}")
     start = texts.still(texts.base, 0)
     bits = [*OPCODE_BITS, *WALKED]
-    # The word itself comes first, so that its text is at the address that `start` has.
+    # `start` is the text of the unchanged word at address 0.
     answers = texts.get([base ^ (1 << bit) for bit in bits])
     flips = {bit: changes(start, text) for bit, text in zip(bits, answers)}
     for bit in bits:
@@ -114,7 +114,7 @@ def walk(arch, base):
 
 
 def variations(arch, base, combinations):
-    """Words that differ from the base in a bit, in two, in a window, or in many places at once."""
+    """Words that differ from the base in one bit, in two bits, in a window of bits, or in several places."""
     words = {base}
     words |= {base ^ (1 << bit) for bit in [*OPCODE_BITS, *WALKED]}
     walked = [bit for bit in WALKED if bit >= 12]
@@ -142,7 +142,7 @@ def difference(theirs, ours):
 
 
 def compare(arch, base, sass, combinations, verbose):
-    """Prints the words whose texts differ, grouped by how."""
+    """Prints the words whose texts differ, grouped by the kind of difference."""
     words = variations(arch, base, combinations)
     theirs, ours = vendor.vendor_texts(arch, words), vendor.our_texts(arch, words, sass)
     text = next((text for word, text in zip(words, theirs) if word == base), None)
@@ -151,7 +151,7 @@ def compare(arch, base, sass, combinations, verbose):
     accepted = sum(text is not None for text in theirs)
     for word, one, other in zip(words, theirs, ours):
         if one != other:
-            # What the refused words have in common says more than their texts.
+            # For refused words, group by the change from the base: it says more than the text.
             key = difference(one, other)
             if key == "we refuse":
                 key += f": {changes(vendor.kind(text or ''), vendor.kind(one))}"

@@ -1,12 +1,13 @@
-//! Lists that are kept in the repository, and rewritten with `PTX_BLESS=1`.
+//! Lists in the repository that `PTX_BLESS=1` rewrites.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Compares pairs of a name and a target with the lines of `tests/expected/FILE.txt`, each a name with its targets.
+/// Compares pairs of a name and a target with the lines of `tests/expected/FILE.txt`. Each line has a name and its
+/// targets.
 ///
 /// # Errors
-/// Names what is new and what is gone.
+/// The new pairs, and the pairs that are no longer found.
 pub fn compare(file: &str, found: impl IntoIterator<Item = (String, String)>) -> Result<(), String> {
     let mut targets: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, target) in found {

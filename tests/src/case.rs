@@ -1,4 +1,4 @@
-//! Kernels to run and what to compare: the interpreter of PTX against the emulator of machine code.
+//! Kernels with their launches and the comparison of results: the PTX interpreter against the emulator of machine code.
 
 use ptx_analysis::Database;
 use ptx_analysis::compile::functions;
@@ -28,17 +28,18 @@ pub enum Argument {
     F32(f32),
     F64(f64),
     Buffer(Vec<u8>, Compare),
-    /// A buffer of so many bytes that hold nothing before the kernel writes them.
+    /// A buffer of this many bytes that counts as not written until the kernel writes it.
     Unwritten(usize, Compare),
-    /// The address of so many bytes into a buffer.
+    /// An address in a buffer, with its offset.
     Into(Box<Argument>, u64),
-    /// The handle of a texture or a surface, and what it holds.
+    /// The handle of a texture or a surface, and its contents.
     Texture(Texture, Vec<u8>),
     /// The bytes of a number or a structure.
     Bytes(Vec<u8>),
-    /// The address of a tensor map of the buffer before. A GPU's maps are encoded otherwise.
+    /// The address of a tensor map of the previous buffer. On a GPU, maps have a different encoding.
     Tensor(TensorMap),
-    /// A tensor map and its tensor, a buffer. A parameter of as many bytes is the map, another one its address.
+    /// A tensor map, and its tensor, which is a buffer. If the parameter has the size of a map, the map is passed;
+    /// otherwise its address.
     TensorOf(TensorMap, Box<Argument>),
 }
 
@@ -46,18 +47,18 @@ pub enum Argument {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compare {
     Exact,
-    /// Equal, both NaN, or within so many units in the last place or so much of one.
+    /// Equal, both NaN, or within the given number of units in the last place or the given absolute difference.
     F32 {
         ulps: u32,
         absolute: f32,
     },
-    /// Equal or both NaN, or within so many units in the last place.
+    /// Equal, both NaN, or within the given number of units in the last place.
     F64 {
         ulps: u64,
     },
-    /// May hold anything.
+    /// Not compared.
     Ignored,
-    /// Halves: equal or both NaN, or within so many units in the last place.
+    /// Halves: equal, both NaN, or within the given number of units in the last place.
     F16 {
         ulps: u32,
     },
@@ -72,7 +73,7 @@ impl Compare {
     pub const HALF: Compare = Compare::F16 { ulps: 0 };
     pub const BFLOAT: Compare = Compare::Bf16 { ulps: 0 };
 
-    /// The first bytes that differ more than they may.
+    /// The offset of the first difference that is too large.
     fn difference(self, a: &[u8], b: &[u8]) -> Option<usize> {
         let unit = match self {
             Compare::Ignored => return None,
@@ -126,21 +127,21 @@ impl Compare {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub ptx: String,
-    /// The kernel's name; empty: the first one.
+    /// The kernel's name. If it is empty, the first kernel.
     pub kernel: String,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub dynamic_shared: u32,
     pub arguments: Vec<Argument>,
-    /// Reading what was never written and races are no faults.
+    /// Reading uninitialized memory and data races are no faults.
     pub unchecked: bool,
     /// All blocks run at once.
     pub together: bool,
-    /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
+    /// Targets without the case: ptxas's code is wrong, or the emulator does not execute something that it needs.
     pub except: Vec<u32>,
-    /// The texture, sampler and surface variables of the module: their names and contents.
+    /// The module's texture, sampler and surface variables: their names and contents.
     pub bound: Vec<(String, Texture, Vec<u8>)>,
-    /// Instructions of warps after which a run is given up, where it is not the usual number.
+    /// The limit of warp instructions, if it differs from the usual one.
     pub steps: Option<u64>,
 }
 
@@ -162,7 +163,7 @@ impl Case {
     }
 }
 
-/// A module and one of its kernels as the compiler takes them.
+/// A module and one of its kernels, as the compiler takes them.
 #[derive(Clone)]
 pub struct Input {
     pub env: Arc<Env>,
@@ -173,15 +174,15 @@ pub struct Input {
 /// A module as the compiler takes it.
 pub struct Module {
     pub env: Arc<Env>,
-    /// Every function with a body, and where its statements start.
+    /// Every function with a body, and the starts of its statements.
     pub functions: Vec<(Arc<Function>, Vec<usize>)>,
     aliases: Vec<(String, String)>,
-    /// What was found in it.
+    /// The findings in the module.
     messages: Vec<String>,
 }
 
 impl Module {
-    /// The body of a function that is inlined where that is worth it.
+    /// The body of a function that is inlined where this is profitable.
     fn body(&self, index: u32) -> Option<&Function> {
         let name = &self.env.functions.get(index as usize)?.name;
         let mut functions = self.functions.iter().map(|(function, _)| &**function);
@@ -198,7 +199,7 @@ impl Input {
         }
     }
 
-    /// The line of the text where a statement starts, from one.
+    /// The line of the text on which a statement starts, counted from one.
     fn line(&self, ptx: &str, fault: &Fault) -> Option<usize> {
         let name = fault.function.as_ref().unwrap_or(&self.function.name);
         let (_, statements) = self.module.functions.iter().find(|(function, _)| function.name == *name)?;
@@ -208,7 +209,7 @@ impl Input {
     /// Runs the kernel in the interpreter.
     ///
     /// # Errors
-    /// What the program does wrong, and in which line of the text.
+    /// The mistake of the program, with the line of the text.
     pub fn interpret(&self, ptx: &str, launch: &Launch, device: &mut Device) -> Result<Work, String> {
         ptx_emu::ptx::run(&self.module(), &self.function, launch, device).map_err(|fault| {
             let line = self.line(ptx, &fault).map_or(String::new(), |line| format!("line {line}: "));
@@ -262,10 +263,10 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     }))
 }
 
-/// A kernel of a module by its name; empty: the first one.
+/// The kernel of a module with a name. If the name is empty, the first kernel.
 ///
 /// # Errors
-/// What was found in the module, if there is no such kernel.
+/// The findings in the module, if there is no such kernel.
 pub fn kernel_of(module: &Arc<Module>, kernel: &str) -> Result<Input, String> {
     let mut kernels = module.functions.iter().map(|(function, _)| function).filter(|f| f.entry);
     let found = kernels.find(|f| kernel.is_empty() || f.name == kernel).cloned();
@@ -287,20 +288,20 @@ pub struct Prepared {
 /// A parameter that is the address of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer {
-    /// Where it is among the parameters.
+    /// The offset among the parameters.
     pub offset: usize,
     pub address: u64,
-    /// Bytes from the buffer's start to what the parameter points to.
+    /// The offset in the buffer that the parameter points to.
     pub into: u64,
 }
 
 /// A parameter that is a tensor map, or the address of one.
 #[derive(Clone, Debug)]
 pub struct Mapped {
-    /// Where it is among the parameters.
+    /// The offset among the parameters.
     pub offset: usize,
     pub by_value: bool,
-    /// With the address of its tensor.
+    /// The map with the address of its tensor.
     pub map: TensorMap,
 }
 
@@ -376,7 +377,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     Ok(Prepared { device, launch, buffers, pointers, maps })
 }
 
-/// Adds a tensor map to the parameters, or its address where that is what one of so many bytes takes.
+/// Adds a tensor map to the parameters: by value if the parameter has the size of a map, otherwise its address.
 fn pass(map: TensorMap, size: u32, params: &mut Vec<u8>, device: &mut Device) -> Mapped {
     let (offset, by_value) = (params.len(), size as usize == tensormap::BYTES);
     if by_value {
@@ -387,19 +388,19 @@ fn pass(map: TensorMap, size: u32, params: &mut Vec<u8>, device: &mut Device) ->
     Mapped { offset, by_value, map }
 }
 
-/// How an execution of machine code ended that should have agreed with the interpreter.
+/// The outcome of an execution of machine code that should agree with the interpreter.
 #[derive(Debug)]
 pub enum Outcome {
     Agrees,
-    /// The compiler has no code for it.
+    /// The compiler cannot compile the kernel.
     NotCompiled(CodegenError),
     Differs(String),
 }
 
-/// Compiles a kernel for a target at a level, with the functions of its module if it calls any.
+/// Compiles a kernel for a target at an optimization level, with the functions of its module if it calls any.
 ///
 /// # Errors
-/// The compiler's.
+/// Those of the compiler.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
     compile_with(input, Options { opt_level: level, ..Options::new(sm) })
 }
@@ -407,7 +408,7 @@ pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError>
 /// As [`compile`], with all options.
 ///
 /// # Errors
-/// The compiler's.
+/// Those of the compiler.
 pub fn compile_with(input: &Input, options: Options) -> Result<Joined, CodegenError> {
     let sm = options.sm;
     let mut taken = BTreeSet::default();
@@ -434,13 +435,13 @@ struct Compiler<'a> {
     module: &'a Module,
     options: Options,
     env: Env,
-    /// Functions that may be called by their addresses.
+    /// Functions whose addresses are taken.
     taken: BTreeSet<u32>,
     done: Vec<(Arc<Function>, CompiledFunction)>,
 }
 
 impl Compiler<'_> {
-    /// Compiles a function with others in its calls' place, and if that fails as it is.
+    /// Compiles a function with its calls inlined; if that fails, without inlining.
     fn function(&mut self, function: &Function) -> Result<CompiledFunction, CodegenError> {
         let inlines = self.options.opt_level > 0 && self.options.switches.takes(Step::InlineFunctions);
         let bodies = |index| self.module.body(index);
@@ -475,7 +476,7 @@ impl Compiler<'_> {
         compile(&self.env, function, &self.options, &mut Session::default())
     }
 
-    /// Compiles a function that is called, once.
+    /// Compiles a called function, once.
     fn callee(&mut self, function: &Arc<Function>) -> Result<Option<Known>, CodegenError> {
         if let Some((_, code)) = self.done.iter().find(|(known, _)| Arc::ptr_eq(known, function)) {
             return Ok(code.known);
@@ -486,7 +487,7 @@ impl Compiler<'_> {
         Ok(known)
     }
 
-    /// Whether all that calls a function is known, and none of it is called by the function itself.
+    /// Whether all callers of a function are known, and the function calls none of them.
     fn is_private(&self, index: u32) -> bool {
         let name = &self.env.functions[index as usize].name;
         self.options.opt_level > 0
@@ -496,7 +497,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The state of memory that the interpreter leaves.
+/// Runs the interpreter. Returns the state of memory afterwards.
 pub fn interpret(case: &Case, input: &Input) -> Result<(Prepared, Device), String> {
     let prepared = prepare(case, input)?;
     let mut device = prepared.device.clone();
@@ -504,12 +505,12 @@ pub fn interpret(case: &Case, input: &Input) -> Result<(Prepared, Device), Strin
     Ok((prepared, device))
 }
 
-/// Runs machine code and compares what it leaves in memory.
+/// Runs machine code and compares the state of memory afterwards.
 pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result<(), String> {
     same(prepared, expected, &execute(prepared, kernel)?)
 }
 
-/// The state of memory that machine code leaves.
+/// Runs machine code. Returns the state of memory afterwards.
 pub fn execute(prepared: &Prepared, kernel: &Kernel) -> Result<Device, String> {
     let mut device = prepared.device.clone();
     let run: Result<_, Fault> = machine::run(kernel, &prepared.launch, &mut device);
@@ -517,7 +518,7 @@ pub fn execute(prepared: &Prepared, kernel: &Kernel) -> Result<Device, String> {
     Ok(device)
 }
 
-/// Compares what two executions printed and left in memory.
+/// Compares the output and the state of memory of two executions.
 pub fn same(prepared: &Prepared, expected: &Device, device: &Device) -> Result<(), String> {
     let printed = |device: &Device| {
         let mut output = device.output.clone();
@@ -575,14 +576,14 @@ pub fn listing(kernel: &Kernel) -> String {
     text
 }
 
-/// What the levels, and the generations of targets, make of a case: the differences, and what was not compiled.
+/// Checks a case at all levels and for all generations of targets. Returns the differences, and what was not compiled.
 pub fn differences(case: &Case) -> Result<(Vec<String>, Vec<String>), String> {
     let input = input(&case.ptx, &case.kernel)?;
     let interpreted = interpret(case, &input)?;
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
     let levels = [80, 90].into_iter().flat_map(|number| [0, 1, 3].map(|level| (number, level)));
     let generations = [75, 89, 100, 120].map(|number| (number, 3));
-    // Modules are for their target and newer ones.
+    // A module can be compiled for its own target and newer ones.
     let own = input.env.target.number;
     for (number, level) in levels.chain(generations).filter(|(number, _)| *number >= own) {
         let sm = Sm::new(number);

@@ -1,6 +1,6 @@
 //! Launches of kernels as text: `NAME.cases` beside `NAME.ptx`.
 //!
-//! Lines of words; `#` starts a comment. A case begins with `case NAME` and takes what follows:
+//! Lines of words; `#` starts a comment. A case begins with `case NAME`. The following lines may be in a case:
 //!
 //! ```text
 //! case sum of an array
@@ -25,15 +25,17 @@
 //! bind NAME f32x4 8x2 small 2      # the same for a variable of the module; a sampler is a texture of which nothing is read
 //! ```
 //!
-//! A map is passed by its address, or by value where the parameter has its 128 bytes.
+//! A map is passed by its address, or by value if the parameter has its 128 bytes.
 //!
-//! A texture may have `layers COUNT`, `normalized` coordinates, `float` (its integers are read as fractions), and behind
-//! its ends what `wrap`, `mirror` or `zero` say instead of the nearest element.
+//! A texture may have `layers COUNT`, `normalized` coordinates, and `float` (its integers are read as fractions). For
+//! coordinates out of bounds, `wrap`, `mirror` or `zero` replaces the nearest element.
 //!
-//! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (these again and again), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
-//! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with), `file PATH` (the
-//! bytes of a file, in the machine's order) and `unwritten` (a buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
-//! `near ULPS ABSOLUTE` (of doubles and halves ULPS alone counts) or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
+//! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (repeated), `random SEED`,
+//! `below LIMIT SEED` (whole numbers), `small SEED` (multiples of 1/256 between -4 and 4), `edges SEED` (values that
+//! are difficult for instructions), `file PATH` (the bytes of a file, in the machine's byte order) and `unwritten` (a
+//! buffer that a kernel must not read before it writes it). A comparison is `exact` (all floating-point NaNs are
+//! equal), `near ULPS ABSOLUTE` (for doubles and halves, only ULPS counts) or `ignored`. Buffers hold `u8` to `u64`,
+//! `f16`, `bf16`, `f32` and `f64`.
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
@@ -41,7 +43,7 @@ use ptx_emu::tensormap::{Image, TensorMap};
 use ptx_emu::texture::{Border, Channel, Texture};
 use std::path::Path;
 
-/// A case and what it is called.
+/// A case and its name.
 #[derive(Clone, Debug)]
 pub struct Described {
     pub name: String,
@@ -51,7 +53,7 @@ pub struct Described {
 /// The cases of every description in a folder, in the order of the files' names.
 ///
 /// # Errors
-/// The file, the line and what is wrong with it.
+/// The file, the line and the mistake.
 pub fn folder(path: &Path) -> Result<Vec<Described>, String> {
     let entries = std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -69,10 +71,10 @@ pub fn folder(path: &Path) -> Result<Vec<Described>, String> {
     Ok(cases)
 }
 
-/// The cases that a text describes, of kernels of a module.
+/// The cases that a text describes, with kernels of a module.
 ///
 /// # Errors
-/// The line and what is wrong with it.
+/// The line and the mistake.
 pub fn parse(stem: &str, ptx: &str, text: &str) -> Result<Vec<Described>, String> {
     let mut cases: Vec<(String, Vec<String>, Case)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -189,7 +191,7 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// The numbers of a word with `x` between them.
+/// The numbers of a word, separated by `x`.
 fn extents<T: std::str::FromStr>(words: &[&str], at: usize) -> Option<Vec<T>> {
     words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
 }
@@ -206,7 +208,7 @@ fn images(words: &[&str]) -> Option<TensorMap> {
     TensorMap::images(words.first()?, &extents(words, 1)?, channels, Image { corners, pixels }, swizzle)
 }
 
-/// A texture or a surface, and what it holds.
+/// A texture or a surface, and its contents.
 fn texture(words: &[&str]) -> Option<(Texture, Vec<u8>)> {
     let (element, channels) = words.first()?.split_once('x').unwrap_or((words[0], "1"));
     let mut extent = [1; 3];
@@ -260,7 +262,7 @@ fn size(ty: &str) -> Option<usize> {
     })
 }
 
-/// So many numbers of a type, and the words after the description of them.
+/// `count` numbers of a type, and the words after their description.
 fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>, &'a [&'a str])> {
     let size = size(ty)?;
     let number = |at: usize| words.get(at)?.parse::<u64>().ok();
@@ -315,7 +317,7 @@ fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>
     Some((bytes, &words[used..]))
 }
 
-/// The half that is nearest to a number which one can hold.
+/// The half nearest to a number in the range of halves.
 fn half(value: f32) -> u16 {
     ptx_emu::float::F32.convert(
         value.to_bits().into(),

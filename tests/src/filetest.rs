@@ -1,4 +1,4 @@
-//! File tests: textual input, a command, and the output that was blessed.
+//! File tests: textual input, a command, and the expected output.
 //!
 //! ```text
 //! // What the test shows.
@@ -12,18 +12,18 @@
 //! // expect: …
 //! ```
 //!
-//! The input is textual Ori (`.ori`) or PTX (`.ptx`): a module without its header, or only the statements of a kernel,
-//! which finds registers `%p` (predicates), `%h` (16 bits), `%r` (32), `%f` (float), `%d` (64) and `%e` (double), 32 of
-//! each, the parameters `p`, `q` (64 bits) and `n` (32), and those of the variables
-//! `shared`, `local` and `global`, of 256 bytes, that it names.
+//! The input is textual Ori (`.ori`) or PTX (`.ptx`). PTX is a module without its header, or only the statements of a
+//! kernel. The statements may use the registers `%p` (predicates), `%h` (16 bits), `%r` (32), `%f` (float), `%d` (64)
+//! and `%e` (double), 32 of each; the parameters `p`, `q` (64 bits) and `n` (32); and the variables `shared`, `local`
+//! and `global`, of 256 bytes each.
 //!
 //! - `test cat` prints Ori that was parsed; `test verify` lists what the verifier finds, or `ok`.
 //! - `test phase A B` runs the named phases on Ori in order, verifies the result and prints it.
 //! - `test lower` prints the Ori that is built of PTX.
-//! - `test alloc`, `test mach` and `test sched` print what register allocation, emission and scheduling make of Ori that
-//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level; with
-//!   `errors-at-exit` threads wait for errors before they end.
-//! - `test shown` prints where the registers of PTX are in its machine code without optimization, by bytes.
+//! - `test alloc`, `test mach` and `test sched` print the result of register allocation, emission and scheduling, for
+//!   Ori in the form that the stage expects, or for PTX. A number is the largest number of registers of a thread; `O0`
+//!   to `O3` is the optimization level; with `errors-at-exit`, threads wait for errors before they exit.
+//! - `test shown` prints the places of the registers of PTX in unoptimized machine code, by bytes.
 //! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`
 //!   (`~STATEMENT` for loads and stores of spilled values), and prints what the order checker finds, or `ok`.
 //!
@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 const EXPECT: &str = "// expect:";
 
-/// A file taken apart.
+/// The parts of a test file.
 struct Test<'a> {
     command: &'a str,
     sm: Sm,
@@ -124,9 +124,9 @@ fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String>
     Ok(text::print(&func))
 }
 
-/// The function after a stage of the compiler. What the compiler refuses later is printed after it.
+/// The function after a stage of the compiler. If a later stage rejects it, the error is printed after it.
 fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String, String> {
-    /// Of a thread, without a limit of its own.
+    /// The largest number of registers of a thread, without an explicit limit.
     const MOST_REGISTERS: u32 = 255;
     let mut options = Options::new(test.sm);
     for argument in arguments.split_whitespace() {
@@ -158,7 +158,7 @@ fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String,
     Ok(session.dumps.into_iter().chain(refusal).collect())
 }
 
-/// The instructions, each after the registers of PTX that are in registers before it.
+/// The instructions. Each follows the registers of PTX that are in machine registers before it.
 fn shown(test: &Test<'_>) -> Result<String, String> {
     let options = Options { opt_level: 0, shows_registers: true, ..Options::new(test.sm) };
     let input = case::input(&module(&test.body, test.sm), "")?;
@@ -182,7 +182,7 @@ fn is_ori(body: &str) -> bool {
     body.lines().any(|line| line.starts_with("func \"") || line.starts_with("entry \""))
 }
 
-/// A module of PTX: that of the test, or a kernel of its statements.
+/// A module of PTX: the test's own module, or a kernel with its statements.
 fn module(body: &str, sm: Sm) -> String {
     let header = format!(".version 9.0\n.target {sm}\n.address_size 64\n");
     if body.contains(".entry") {
@@ -236,7 +236,7 @@ fn verified(func: &Function, stage: Stage) -> Result<(), String> {
     })
 }
 
-/// Runs the test in `path`; the difference, or what kept it from running.
+/// Runs the test in `path`. Returns the difference, or the reason why it could not run.
 fn check(path: &Path) -> Result<(), String> {
     let content = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let test = parse(&content)?;
@@ -272,7 +272,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs every file under `folder`; one text per failure.
+/// Runs every file in `folder`. Returns one text per failure.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -1,9 +1,8 @@
-//! Random programs and edits against properties that hold for every input.
+//! Random programs and edits, checked against properties that hold for every input.
 //!
-//! A [`Case`] is a text and edits of it; a [`Property`] panics where it does not hold. Programs come from
-//! [`Seeds`], real or of the repository, by mutations that keep most of them sound, so that what is mutated
-//! reaches every stage. `cargo test` replays a few cases; the binary `fuzz` runs for as long as it is told and
-//! makes what it finds small.
+//! A [`Case`] is a text and edits of it. A [`Property`] panics if it does not hold. Programs come from [`Seeds`], which
+//! are real programs or those of the repository. Mutations keep most programs valid, so that they reach every stage.
+//! `cargo test` replays a few cases. The binary `fuzz` runs for a given time and shrinks its findings.
 
 mod generate;
 mod property;
@@ -18,13 +17,13 @@ use ptx_isa::Sm;
 /// One input of a property.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// A text, and what each edit makes of the one before. Never empty.
+    /// The texts: the first one, and the result of each edit. Never empty.
     pub texts: Vec<String>,
     /// Compile for this target instead of the text's own.
     pub target: Option<Sm>,
 }
 
-/// What a property says about a case: nothing, or the message of its panic.
+/// Checks a property on a case. Returns the message of its panic, if it panics.
 pub fn outcome(property: &Property, case: &Case) -> Result<(), String> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (property.check)(case)));
     result.map_err(|payload| {
@@ -52,7 +51,7 @@ mod tests {
         }
     }
 
-    /// What was found once, as small as it got.
+    /// Earlier findings in their smallest form.
     #[test]
     fn findings_stay_fixed() {
         let registers =

@@ -1,6 +1,7 @@
-//! Colours without a server: grammars of PTX and of machine code for VS Code and Neovim, made from the tables.
+//! Syntax highlighting without a server: generates the grammars of PTX and of machine code for VS Code and Neovim from
+//! the tables.
 //!
-//! The tests compare the files below `editors` with what is made here; `PTX_BLESS=1` writes them.
+//! The tests compare the files in `editors` with the generated ones. `PTX_BLESS=1` writes them.
 
 mod ptx;
 mod sass_code;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// An alternative of words, the longest first so that none hides another.
+/// A regular expression that matches any of the words. The longest words come first, so that no word hides another.
 fn any<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: BTreeSet<&str> = words.into_iter().collect();
     let mut words: Vec<&str> = words.into_iter().collect();
@@ -17,7 +18,7 @@ fn any<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.join("|")
 }
 
-/// The same in Vim's regular expressions.
+/// The same as a Vim regular expression.
 fn any_in_vim<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     any(words).replace('|', "\\|")
 }

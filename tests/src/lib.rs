@@ -1,4 +1,4 @@
-//! Tests across packages, and the tools they need. Nothing here is part of the product.
+//! Tests that involve several packages, and the tools that they need. Nothing in this package is part of the product.
 
 pub mod blessed;
 pub mod case;

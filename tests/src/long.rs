@@ -1,8 +1,8 @@
-//! Long functions of one shape each: what takes a compiler more than linear time.
+//! Long functions with a regular shape, for finding compile times that are not linear.
 //!
 //! `cargo bench -p conformance --bench long` shows the time per instruction; the test here counts checkpoints.
 
-/// Programs of about so many instructions.
+/// A program of about `size` instructions.
 pub struct Shape {
     pub name: &'static str,
     pub program: fn(usize) -> String,
@@ -10,7 +10,7 @@ pub struct Shape {
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// `%rd2` points to memory, `%r1` is a parameter, `%r2` differs by thread, `%r3` is zero.
+/// `%rd2` points to memory, `%r1` is a parameter, `%r2` differs between threads, `%r3` is zero.
 const START: &str = "ld.param.u64 %rd1, [out];\ncvta.to.global.u64 %rd2, %rd1;\nld.param.u32 %r1, [n];
     mov.u32 %r2, %tid.x;\nmov.u32 %r3, 0;\n";
 
@@ -229,7 +229,7 @@ mod tests {
     use ptx_isa::Sm;
     use std::cell::Cell;
 
-    /// How often the compiler comes to a checkpoint, which it does for every block or so that it works on.
+    /// The number of checkpoints that the compiler passes. It passes one for about every block that it works on.
     fn checkpoints(shape: &Shape, size: usize) -> usize {
         let input = input(&(shape.program)(size), "f").unwrap_or_else(|e| panic!("{}: {e}", shape.name));
         let count = Cell::new(0);

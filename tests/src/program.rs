@@ -1,5 +1,5 @@
-//! Random kernels that end: typed registers, nested conditions, switches and loops, jumps forwards, memory of the
-//! thread's own, numbers that stay finite.
+//! Random kernels that terminate: typed registers, nested conditions, switches and loops, forward jumps, memory of each
+//! thread, and numbers that stay finite.
 
 mod block;
 mod counted;
@@ -13,48 +13,48 @@ use crate::sweep::{Random, widens};
 use std::fmt::Write;
 
 const THREADS: usize = 64;
-/// More instructions than the warps of a program execute.
+/// More instructions than the warps of any program execute.
 const MOST_STEPS: u64 = 1_000_000;
-/// Bytes of a thread's part of each buffer and array.
+/// The size of a thread's part of each buffer and array, in bytes.
 const PART: usize = 128;
-/// Bytes of a thread's part of what copies are to fill.
+/// The size of a thread's part of the destination of copies, in bytes.
 const STAGE: usize = 48;
-/// Variables of each class.
+/// The number of variables of each class.
 const WORDS: u64 = 8;
 const DOUBLES: u64 = 4;
 const HALVES: u64 = 3;
 const PREDICATES: u64 = 4;
-/// Words that are computed from each other and what all threads share alone.
+/// The number of words that are computed only from each other and from values that all threads share.
 const SHARED_WORDS: u64 = 3;
-/// Words of the constant bank.
+/// The number of words in the constant bank.
 const CONSTANTS: u64 = 16;
-/// What the first target lacks, as statements name it.
+/// Parts of statements that the first target lacks.
 const LATER: [&str; 9] =
     ["redux", "cp.async", "mma.", "bf16", "relu", "x2.f32", "min.f16", "max.f16", "max.NaN"];
 /// The mask of all threads.
 const ALL: &str = "%all";
 
-/// A program being written.
+/// A program under construction.
 struct Writer {
     random: Random,
     text: String,
     labels: usize,
-    /// Counters and masks used by the program's structure; statements do not write them.
+    /// The number of counters and masks that the program's structure uses. Statements do not write them.
     own: usize,
-    /// Labels still to come: of conditions' ends and of loops' ends.
+    /// Labels that are still to be defined: the ends of conditions and of loops.
     ahead: Vec<String>,
-    /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
+    /// Threads may jump out of their structure. If so, operations of several threads name the threads that arrive.
     jumps: bool,
-    /// Whether the program is for the first target too, without what came later.
+    /// The program is for the first target too, without later features.
     early: bool,
-    /// Whether threads may enter loops in the middle, meet in different turns of a loop, and jump through tables.
+    /// Threads may enter loops in the middle, meet in different iterations of a loop, and jump through tables.
     ragged: bool,
     statements: usize,
-    /// Functions that may be called: whether threads may end in each.
+    /// The functions that may be called: for each, whether threads may exit in it.
     functions: Vec<bool>,
-    /// A function is being written, not the kernel.
+    /// The code is that of a function, not of the kernel.
     callee: bool,
-    /// Some threads may have ended.
+    /// Some threads may have exited.
     ended: bool,
 }
 
@@ -63,9 +63,9 @@ pub fn case(seed: u64) -> Case {
     write(seed, true)
 }
 
-/// The case of a seed without loops that threads enter in the middle or meet in at different turns: ptxas counts trips in
-/// registers that the warp shares, even where threads come at different times. Nor has it jump tables: in loops with them
-/// ptxas takes a predicate that an earlier turn wrote for false.
+/// The case of a seed, without loops that threads enter in the middle or in which threads meet in different iterations:
+/// ptxas counts iterations in registers that the warp shares, even if threads arrive at different times. It has no jump
+/// tables either: in loops with jump tables, ptxas treats a predicate that an earlier iteration wrote as false.
 pub fn case_of_plain_loops(seed: u64) -> Case {
     write(seed, false)
 }
@@ -163,10 +163,10 @@ fn write(seed: u64, ragged: bool) -> Case {
     )
 }
 
-/// A case with as few lines as still fail, found by taking away runs of lines, long ones first.
+/// Removes runs of lines from a case, long runs first, as long as it still fails.
 pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let mut best = case.clone();
-    // What comes first gives registers and memory their values.
+    // The first lines give registers and memory their values.
     let first = best.ptx.lines().take_while(|line| !line.starts_with("setp.")).count();
     let mut size = best.ptx.lines().count().saturating_sub(first).div_ceil(2);
     while size > 0 {
@@ -177,7 +177,7 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
                 break;
             }
             let rest = [&lines[..at], &lines[lines.len().min(at + size)..]].concat().concat();
-            // Loops that lost their ends are given up soon.
+            // A loop that has lost its end must reach the limit soon.
             let candidate = Case { ptx: rest, steps: Some(MOST_STEPS), ..best.clone() };
             if fails(&candidate) {
                 best = candidate;
@@ -208,7 +208,7 @@ impl Writer {
         }
     }
 
-    /// Declarations of what the statements name.
+    /// Declarations of the names that the statements use.
     fn registers(&self) -> String {
         format!(
             ".reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local, %source;\n\
@@ -238,7 +238,7 @@ impl Writer {
         format!("%p{}", self.random.below(PREDICATES))
     }
 
-    /// A register of so many bits, or a number.
+    /// A register of `bits` bits, or a number.
     fn operand(&mut self, bits: u32) -> String {
         if self.random.below(4) == 0 {
             let number = self.random.next() as i64 >> self.random.below(64);
@@ -262,8 +262,8 @@ impl Writer {
         }
     }
 
-    /// The position and the length of a field. Where they are constants and lead past the end, ptxas does not do
-    /// what the manual says.
+    /// The position and the length of a field. If they are constants and the field extends past the end, ptxas does not
+    /// follow the manual.
     fn field(&mut self, bits: u32) -> (u64, u64) {
         let at = self.random.below(bits.into());
         (at, self.random.below(u64::from(bits) - at + 1))
@@ -274,7 +274,7 @@ impl Writer {
         format!("L{}", self.labels)
     }
 
-    /// A register of the structure's own.
+    /// A new register for the program's structure.
     fn own(&mut self) -> String {
         self.own += 1;
         format!("%own{}", self.own - 1)
@@ -304,7 +304,7 @@ impl Writer {
         }
     }
 
-    /// One statement; `mask` is the register with the threads that run it, where they are known.
+    /// Adds a statement. `mask` is the register with the threads that execute it, if they are known.
     fn statement(&mut self, depth: usize, mask: Option<&str>) {
         let start = self.text.len();
         self.any_statement(depth, mask);
@@ -401,7 +401,7 @@ impl Writer {
             self.line(&format!("{otherwise}:"));
         } else {
             let jump = self.pick(&["bra", "bra.uni"]);
-            // `.uni` is a promise that all that run here jump together, which they do.
+            // `.uni` promises that all active threads jump together, which is true here.
             self.line(&format!("{jump} {end};\n{otherwise}:"));
             self.block(depth + 1, masks.as_ref().map(|masks| &*masks.2));
         }
@@ -409,7 +409,7 @@ impl Writer {
         self.line(&format!("{end}:"));
     }
 
-    /// A jump through a table; who comes to which entry is known to none.
+    /// Adds a jump through a table. Which threads reach which entry is unknown.
     fn switch(&mut self, depth: usize) {
         let (table, end) = (self.label(), self.label());
         let entries: Vec<String> = (0..2 + self.random.below(3)).map(|_| self.label()).collect();
@@ -424,7 +424,7 @@ impl Writer {
         for entry in entries {
             self.line(&format!("{entry}:"));
             self.block(depth + 1, None);
-            // Some fall through into the next.
+            // Some entries fall through into the next.
             if self.random.below(3) > 0 {
                 self.line(&format!("bra {end};"));
             }
@@ -437,7 +437,7 @@ impl Writer {
         format!("%u{}", self.random.below(SHARED_WORDS))
     }
 
-    /// Arithmetic on what all threads share, where they do not part.
+    /// Adds arithmetic on values that all threads share, where threads do not diverge.
     fn shared_word(&mut self) {
         let (d, a, b) = (self.shared(), self.shared(), self.shared());
         let number = self.random.below(64);
@@ -455,7 +455,7 @@ impl Writer {
         self.line(&text);
     }
 
-    /// Single precision on numbers below two.
+    /// Adds single-precision arithmetic on numbers below two.
     fn floats(&mut self) {
         let (d, a, b, c, p) = (self.word(), self.word(), self.operand(32), self.word(), self.predicate());
         self.line(&format!("and.b32 %t0, {a}, 0xbfffffff;\nand.b32 %t1, {b}, 0xbfffffff;"));
@@ -476,7 +476,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Double precision on numbers below two.
+    /// Adds double-precision arithmetic on numbers below two.
     fn doubles(&mut self) {
         let (d, a, b, p) = (self.double(), self.double(), self.operand(64), self.predicate());
         self.line(&format!("and.b64 %w0, {a}, 0xbfffffffffffffff;\nand.b64 %w1, {b}, 0xbfffffffffffffff;"));
@@ -490,7 +490,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Pairs of half precision numbers below two.
+    /// Adds arithmetic on pairs of halves below two.
     fn halves(&mut self) {
         let (d, a, b) = (self.word(), self.word(), self.operand(32));
         self.line(&format!("and.b32 %t0, {a}, 0xbbffbbff;\nand.b32 %t1, {b}, 0xbbffbbff;"));
@@ -502,7 +502,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Loads of what no thread writes.
+    /// Adds loads of data that no thread writes.
     fn read_only(&mut self) {
         let (a, b, index) = (self.random.below(WORDS), 1 + self.random.below(WORDS - 1), self.word());
         let b = (a + b) % WORDS;
@@ -520,7 +520,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Division by what is no zero and, where there are signs, is positive.
+    /// Adds a division by a number that is not zero and, in signed divisions, positive.
     fn division(&mut self) {
         let op = self.pick(&["div", "rem"]);
         let sign = self.pick(&["s", "u"]);
@@ -547,7 +547,7 @@ impl Writer {
             let trips = 1 + self.random.below(4);
             self.line(&format!("mov.b32 {count}, {trips};"));
         }
-        // All threads go round together where the trips are known.
+        // If the number of iterations is known, all threads iterate together.
         let together = mask.filter(|mask| !varies && *mask == ALL && self.random.below(2) == 0);
         let inside = mask.filter(|_| together.is_none()).map(|mask| {
             let inside = self.own();
@@ -565,7 +565,7 @@ impl Writer {
         self.line(&format!("@%q bra {head};\n{end}:"));
     }
 
-    /// A loop that some threads enter in its middle.
+    /// Adds a loop that some threads enter in the middle.
     fn two_entries(&mut self, depth: usize) {
         let (head, middle, end, count) = (self.label(), self.label(), self.label(), self.own());
         let predicate = self.predicate();
@@ -581,7 +581,7 @@ impl Writer {
         ));
     }
 
-    /// A loop that threads leave by ending, at its middle.
+    /// Adds a loop in whose middle threads exit.
     fn left_inside(&mut self) {
         let (head, next, count, sum) = (self.label(), self.label(), self.own(), self.own());
         let trips = self.word();
@@ -595,7 +595,7 @@ impl Writer {
         self.line(&format!("add.u32 {b}, {b}, {sum};\nbra {head};"));
     }
 
-    /// An operation of the threads of a mask; where that is all threads, perhaps one of the block.
+    /// Adds an operation of the threads in a mask. If that is all threads, it may be an operation of the block.
     fn several_threads(&mut self, mask: &str) {
         self.operation_of_several(mask, if mask == ALL { 8 } else { 7 });
     }
@@ -614,7 +614,8 @@ impl Writer {
             }
             1 => self.line(&format!("vote.sync.ballot.b32 {d}, !{p}, {mask};")),
             2 => {
-                // A lane outside the mask gives nothing certain: threads read their own value or a vote's.
+                // A lane outside the mask provides an undefined value, so threads read their own value or that of a
+                // lane found by a vote.
                 self.line(&format!("shfl.sync.idx.b32 %t0, {a}, %me, 31, {mask};\nmov.b32 {d}, %t0;"));
             }
             3 => self.line(&format!("match.any.sync.b32 {d}, {a}, {mask};")),
@@ -731,7 +732,7 @@ impl Writer {
                 values.push(if values.contains(&value) { "_".into() } else { value });
             }
         }
-        // Outputs written here follow the registers' final values.
+        // The outputs written here follow the final values of the registers.
         let (low, high) = if space == "global" || space == "generic" { (80, PART) } else { (0, PART) };
         let slots = (high - low) / size;
         let at = low + self.random.below(slots as u64) as usize * size;

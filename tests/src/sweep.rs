@@ -1,4 +1,4 @@
-//! One small kernel for each form of an instruction: operands from buffers, the results to a buffer.
+//! One small kernel for each form of an instruction. Operands come from buffers, and results go to a buffer.
 
 mod forms;
 mod matrix;
@@ -12,13 +12,13 @@ use ptx_isa::{Opcode, ScalarType, Sm};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Threads of a sweep's launch; each takes its own operands.
+/// The number of threads of a launch. Each thread has its own operands.
 const THREADS: usize = 256;
 
 /// The names of the source operands in a kernel's text.
 const OPERANDS: [&str; 6] = ["a", "b", "c", "e", "f", "g"];
 
-/// A sequence of numbers that is the same everywhere.
+/// A reproducible sequence of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// Values of a type that instructions have trouble with, and random ones.
+/// A value of a type: one that is difficult for instructions, or a random one.
 pub fn value(ty: &str, random: &mut Random) -> u64 {
     let bits = width(ty);
     let pick = |values: &[u64], random: &mut Random| values[random.below(values.len() as u64) as usize];
@@ -128,21 +128,21 @@ pub fn value(ty: &str, random: &mut Random) -> u64 {
     }
 }
 
-/// Whether an integer type is another one or a wider one with all its values, so that conversions take no `.sat`.
+/// Whether an integer type includes all values of another one, so that conversions to it accept no `.sat`.
 pub fn widens(to: &str, from: &str) -> bool {
     to == from || width(to) > width(from) && (from.starts_with('u') || to.starts_with('s'))
 }
 
-/// Bits of a type's memory.
+/// The size of a type in memory, in bits.
 fn width(ty: &str) -> u32 {
     match ScalarType::parse(ty) {
         Some(ty) if ty != ScalarType::Pred => ty.bits(),
-        // Predicates, and what is no type but a choice of values.
+        // Predicates, and names that select values instead of a type.
         _ => 32,
     }
 }
 
-/// The register class of a type, and how its memory is loaded.
+/// The register class of a type, and the instruction that loads it.
 fn register(ty: &str) -> &'static str {
     match width(ty) {
         8 | 16 => "b16",
@@ -151,12 +151,12 @@ fn register(ty: &str) -> &'static str {
     }
 }
 
-/// Whether a value must lie in a register of eight bits: conversions from and to `.bf16` take no wider ones.
+/// Whether a value must be in an eight-bit register. Conversions from and to `.bf16` accept no wider ones.
 fn is_byte(text: &str, ty: &str) -> bool {
     forms::is_byte_pair(ty) || matches!(ty, "u8" | "s8") && text.contains(".bf16")
 }
 
-/// The kernel of one instruction. `{d}`, `{a}`, `{b}` and so on in the text stand for its operands.
+/// The kernel of one instruction. In the text, `{d}`, `{a}`, `{b}` and so on stand for its operands.
 ///
 /// A result is a type, `pred`, two predicates (`preds`), or a register and a predicate (`b32|pred`).
 pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
@@ -211,7 +211,7 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
     )
 }
 
-/// The least target that has all instructions of a text.
+/// The lowest target that has all instructions of a text.
 pub fn target(text: &str) -> Sm {
     let targets = text.split(';').filter_map(opcode).filter_map(|opcode| forms::target(&opcode));
     targets.max_by_key(|sm| (sm.feature, sm.number)).unwrap_or(Sm::new(75))
@@ -228,7 +228,7 @@ fn opcode(statement: &str) -> Option<Opcode> {
     ptx_isa::resolve(words.next()?, &words.collect::<Vec<&str>>()).ok()
 }
 
-/// The case of one instruction over edge and random values.
+/// The case of one instruction with edge values and random values.
 pub fn case(text: &str, result: &str, sources: &[&str], compare: Compare) -> Case {
     let mut random =
         Random::new(text.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31) + u64::from(byte)));
@@ -241,7 +241,7 @@ pub fn case(text: &str, result: &str, sources: &[&str], compare: Compare) -> Cas
     Case::new(kernel(text, result, sources), 1, THREADS as u32, arguments)
 }
 
-/// Every form of every instruction that has a kernel of its own.
+/// All forms of instructions that have a kernel of their own.
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     let exact = Compare::Exact;
@@ -389,7 +389,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(matrix::all());
     cases.extend(wmma::all());
     cases.extend(moves::all());
-    // Those for one target follow each other, so that they share modules.
+    // Cases for the same target are adjacent, so that they share modules.
     cases.sort_by_key(|case| target(&statement(case)));
     cases
 }
@@ -525,7 +525,7 @@ fn floats(cases: &mut Vec<Case>) {
     }
 }
 
-/// The statement that a case is about.
+/// The statement that a case tests.
 pub fn statement(case: &Case) -> String {
     let whole_warp =
         matrix::statement(case).or_else(|| wmma::statement(case)).or_else(|| moves::statement(case));

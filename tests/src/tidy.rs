@@ -1,4 +1,4 @@
-//! Rules about the source tree itself: which package may know which, and how files look.
+//! Rules about the source tree: the dependencies between packages and modules, and the format of files.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
 }
 
-/// Edges between our packages. Any other is a design change.
+/// The allowed dependencies between our packages. Any other dependency is a change of the design.
 const EDGES: &[(&str, &[&str])] = &[
     ("ptx-isa", &[]),
     ("ptx-syntax", &["ptx-isa"]),
@@ -26,7 +26,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ptx-check-hook", &["ptx-analyzer"]),
 ];
 
-/// Each of these has one home; `object` has two, since the compiler writes files and does not read them.
+/// External packages, each with the only package of ours that may use it. `object` has two users, because the compiler
+/// only writes files.
 const HOMES: &[(&str, &str)] = &[
     ("rowan", "ptx-syntax"),
     ("salsa", "ptx-analysis"),
@@ -41,17 +42,18 @@ const HOMES: &[(&str, &str)] = &[
     ("tempfile", "ptx-analyzer"),
 ];
 
-/// The modules of the analysis from the lowest floor up. Each uses those before it and its own parts, and no other.
+/// The modules of the analysis in layers, from the lowest up. Each module may use modules of lower layers, earlier
+/// modules of its own layer, and its submodules.
 const FLOORS: &[&[&str]] = &[
     // The text and its items.
     &["text", "pieces", "readable", "diagnostic", "syntax_errors", "at_work", "db", "items"],
-    // What items declare, and the module that they make.
+    // The declarations of items, and the module that they form.
     &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
     // Names in a function, and their ranges.
     &["scope", "source_map"],
-    // What can be said of a function: control flow and values, then the checks.
+    // The properties of a function: control flow and values, then the checks.
     &["flow", "check"],
-    // The walk over an item, which hands each instruction and each body to the checks.
+    // The walk over an item, which passes each instruction and each body to the checks.
     &["lower"],
     // The file as a whole.
     &["reach", "callees", "convention", "locate", "findings"],
@@ -59,13 +61,13 @@ const FLOORS: &[&[&str]] = &[
     &["ide", "dump"],
 ];
 
-/// The same of the emulator of machine code; its root has what all of them share.
+/// The same for the emulator of machine code. Its root contains what all modules share.
 const MACHINE_FLOORS: &[&[&str]] = &[
-    // An instruction, taken apart.
+    // A decoded instruction.
     &["compute", "operand", "address", "facts", "step"],
-    // What the machine writes down.
+    // What the emulator records.
     &["record", "registers"],
-    // What instructions do, each kind by itself.
+    // The effects of instructions, with a module for each kind.
     &["alu", "memory", "matrix", "texture", "tensor", "warpgroup", "bulk", "barrier", "hazard"],
     // Functions of the driver.
     &["system"],
@@ -74,7 +76,7 @@ const MACHINE_FLOORS: &[&[&str]] = &[
     &["decode"],
 ];
 
-/// The tests may use everything.
+/// The package with the tests, which may use everything.
 const TESTS: &str = "conformance";
 
 fn metadata() -> Value {
@@ -139,7 +141,7 @@ fn given_packages_have_one_home() {
     }
 }
 
-/// The modules that code names after a path such as `crate::`, by themselves or in braces.
+/// The modules that code names after a path such as `crate::`, either alone or in braces.
 fn named_modules<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item = &'a str> {
     let is_boundary = |c: char| !(c == '_' || c == ':' || c.is_ascii_alphanumeric());
     let starts = code
@@ -158,7 +160,7 @@ fn named_modules<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item = &'a s
     })
 }
 
-/// Checks that the modules of a folder use only those before them in `floors`.
+/// Checks that the modules of a folder use only modules before them in `floors`.
 fn check_floors(folder: &str, floors: &[&[&str]], path_of: impl Fn(&Path) -> &'static [&'static str]) {
     let order: Vec<&str> = floors.concat();
     let floor = |module: &str| order.iter().position(|&name| name == module);
@@ -226,7 +228,7 @@ fn every_module_says_what_it_is() {
     }
 }
 
-/// Lines of code before the tests. Tables are data and may be as long as the facts are many.
+/// The limit on the lines of code before the tests of a file. Tables are data and have no limit.
 const MOST_LINES: usize = 1000;
 
 #[test]
@@ -241,7 +243,7 @@ fn files_are_one_idea_long() {
 
 #[test]
 fn nothing_is_left_to_do_silently() {
-    // Written in parts so that this file does not find itself.
+    // Written in parts, so that this file does not match itself.
     let stubs = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[", "ignore")];
     for path in sources("rs") {
         let text = std::fs::read_to_string(&path).expect("a text file");
@@ -251,13 +253,13 @@ fn nothing_is_left_to_do_silently() {
     }
 }
 
-/// Whether code compares something that is named like an SM with a number.
+/// Whether code compares a value with the name of an SM to a number.
 fn compares_sm(line: &str) -> bool {
     let is_sm = |left: &str| {
         let name = left.trim_end().rsplit(|c: char| !(c.is_alphanumeric() || "._".contains(c))).next();
         name.is_some_and(|n| n.split('.').any(|part| part == "sm") || n.ends_with("target.number"))
     };
-    // A constant is a number by another name.
+    // A named constant counts as a number.
     let is_number =
         |right: &str| right.trim_start().starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
     let compared = ["<=", ">=", "==", "!=", " < ", " > "].iter().any(|operator| {
@@ -267,7 +269,7 @@ fn compares_sm(line: &str) -> bool {
     compared || line.contains("contains(&sm)") || line.contains("match sm.number")
 }
 
-/// Code before a file's tests.
+/// The code before a file's tests.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|l| *l != "#[cfg(test)]").filter(|l| !l.trim_start().starts_with("//"))
 }

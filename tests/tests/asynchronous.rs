@@ -1,8 +1,8 @@
-//! What the interpreter finds wrong with programs whose copies and products go on beside the threads.
+//! Faults that the interpreter finds in programs with asynchronous copies and products.
 
 use conformance::case::{Argument, Case, Compare, input, interpret};
 
-/// Runs a kernel for sm_90a with a buffer `a` of 4 KiB of numbers. The answer is what is wrong; empty if nothing is.
+/// Runs a kernel for sm_90a with a buffer `a` of 4 KiB of numbers. Returns the fault; empty if there is none.
 fn found(block: u32, body: &str) -> String {
     let head = ".version 8.6\n.target sm_90a\n.address_size 64\n\
          .visible .entry k(.param .u64 a)\n{\n\

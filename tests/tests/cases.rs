@@ -1,4 +1,4 @@
-//! The described kernels: compiled code leaves in memory what the interpreter does.
+//! The described kernels: compiled code must leave the same memory as the interpreter.
 
 use conformance::blessed;
 use conformance::case::differences;

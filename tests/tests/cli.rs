@@ -1,4 +1,4 @@
-//! `ptx-check` as a shell sees it, and texts that no compiler would write.
+//! Runs `ptx-check` as a shell does, and with texts that no compiler would write.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const KERNEL: &str = include_str!("../../examples/saxpy.ptx");
 
-/// Binaries of another package lie beside the folder of this test. `None` where they were not built.
+/// The binaries of the other package are next to the folder of this test. `None` if they have not been built.
 fn checker() -> Option<PathBuf> {
     let test = std::env::current_exe().ok()?;
     let path = test.parent()?.parent()?.join(format!("ptx-check{}", std::env::consts::EXE_SUFFIX));
@@ -21,7 +21,7 @@ fn run(checker: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut command = Command::new(checker);
     let pipes = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().expect("the checker starts");
-    // A checker that refuses its arguments does not read.
+    // A checker that rejects its arguments does not read its input.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     child.wait_with_output().expect("the checker ends")
 }
@@ -98,7 +98,7 @@ fn folders_are_searched_and_code_is_printed() {
     assert!(printed.contains("registers") && printed.contains("occupancy"), "{printed}");
 }
 
-/// The codes of what is found.
+/// The codes of the findings.
 #[test]
 fn fixes_are_made_once() {
     let Some(checker) = checker() else { return };
@@ -114,7 +114,7 @@ fn fixes_are_made_once() {
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), KERNEL);
     assert_eq!(text(&run(&checker, &["--fix", "-q", name], b"").stderr), "");
     std::fs::remove_dir_all(&folder).expect("the folder goes");
-    // A pipe gets the text.
+    // With a pipe, the fixed text goes to standard output.
     assert_eq!(text(&run(&checker, &["--fix", "-"], wrong.as_bytes()).stdout), KERNEL);
 }
 
@@ -171,7 +171,7 @@ fn codes(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn files_without_a_module_say_what_is_missing() {
-    // As the vendor's assembler stops there: `.target` is required after a `.version`.
+    // ptxas stops there: `.target` is required after `.version`.
     assert_eq!(codes(""), ["E0104"]);
     assert_eq!(codes("// nothing\n"), ["E0104"]);
     let start = KERNEL.find(".target").expect("a target");
@@ -204,7 +204,7 @@ fn bytes_that_are_no_text_are_errors() {
     assert!(!codes(&"\0".repeat(10_000)).is_empty());
 }
 
-/// Depth and length of a text cost no stack, and time in proportion.
+/// Deeply nested or long texts do not overflow the stack, and take time in proportion to their length.
 #[test]
 fn deep_and_long_texts_are_checked_in_time() {
     let module = |body: &str| {
@@ -237,7 +237,7 @@ fn deep_and_long_texts_are_checked_in_time() {
     }
 }
 
-/// A folder's files of other languages are checked on request, and what is found has places in those files.
+/// On request, a folder's files of other languages are checked. Findings have places in those files.
 #[test]
 fn folders_of_other_languages_are_searched_on_request() {
     let Some(checker) = checker() else { return };

@@ -1,4 +1,5 @@
-//! Cubins as they are written: their kernels, linked with what they call, do what the interpreter does.
+//! Cubins as written to files: their kernels, linked with the functions that they call, must give the interpreter's
+//! results.
 
 use conformance::case::{self, agrees};
 use conformance::description;
@@ -9,10 +10,10 @@ use ptx_emu::cubin;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Files with functions, their addresses, and calls of the driver's.
+/// Files with functions, addresses of functions, and calls of driver functions.
 const FILES: [&str; 5] = ["calls", "functions", "inlined", "printing", "virtual_calls"];
 
-/// A stack of variable size is not compiled yet.
+/// Stacks of variable size are not supported yet.
 fn is_wanted(name: &str) -> bool {
     let file = name.split(':').next().unwrap_or(name);
     FILES.contains(&file) && !name.contains("arrays on the stack")
@@ -54,7 +55,7 @@ fn cubins_of_files_with_functions_run() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the attributes of a kernel say of its matrix instructions and of the system's shared memory, as ptxas has it.
+/// The attributes of a kernel about its matrix instructions and about the system's shared memory, as in ptxas.
 #[test]
 fn kernels_say_which_matrix_instructions_they_have() {
     const SPARSE: &str = "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3, %r4}, \
@@ -79,7 +80,8 @@ fn kernels_say_which_matrix_instructions_they_have() {
     }
 }
 
-/// In objects the address of a kernel is that of its descriptor, which launches take; and from sm_90 on a function's is unified.
+/// In objects, the address of a kernel is that of its descriptor, which launches use. From sm_90 on, the address of a
+/// function is unified.
 #[test]
 fn objects_name_kernels_by_their_descriptors() {
     const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\

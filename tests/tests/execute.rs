@@ -1,4 +1,4 @@
-//! Compiled code does what the interpreter does.
+//! Compiled code must give the interpreter's results.
 
 use conformance::blessed;
 use conformance::case::differences;
@@ -24,7 +24,7 @@ fn every_instruction_computes_what_the_manual_says() {
     blessed::compare("instructions_not_compiled", missing).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The instruction's name and the target of `sm_80 -O0: why`.
+/// The name of the instruction, and the target in `sm_80 -O0: why`.
 fn without_reason(statement: &str, why: &str) -> (String, String) {
     let word = |text: &str| text.split_whitespace().next().unwrap_or(text).to_owned();
     (word(statement), word(why))

@@ -1,4 +1,4 @@
-//! Whole kernels: compiled code leaves in memory what the interpreter does.
+//! Whole kernels: compiled code must leave the same memory as the interpreter.
 
 use conformance::case::{Argument, Case, Compare, differences};
 use conformance::sweep::Random;
@@ -160,7 +160,7 @@ fn eight_small_elements() {
             "sm_80",
             &format!("ld.global.v8.{ty} {{{all}}}, [%d0+16];\n{each}st.global.v8.{ty} [%d1], {{{all}}};"),
         ));
-        // What the registers hold beside the element shows how it was extended.
+        // The other bits of the registers show how the element was extended.
         if class == "r" {
             let stores =
                 (0..8).map(|i| format!("st.global.b32 [%d1+{}], %r{i};\n", 4 * i)).collect::<String>();

@@ -1,5 +1,6 @@
-//! Code is right without any one of the compiler's optional parts. `cargo run --release --example phases` tries all of
-//! them on every kernel; here each kernel does without some.
+//! Code must be correct if any one of the compiler's optional phases is disabled.
+//! `cargo run --release --example phases` tries all of them on every kernel; this test tries some of them on each
+//! kernel.
 
 use conformance::case::{self, Case};
 use conformance::{description, program};
@@ -9,11 +10,11 @@ use ptx_isa::Sm;
 use std::path::Path;
 
 const TARGETS: [u16; 5] = [75, 80, 90, 100, 120];
-/// One of so many kernels is tried.
+/// One in this many kernels is tried.
 const KERNELS: usize = 8;
 const PROGRAMS: u64 = 20;
 
-/// How the kernel fails without a part. What one cannot compile with everything is no matter of the part.
+/// How the kernel fails without a part. Code that cannot be compiled with all parts is not counted.
 fn failure(case: &Case, sm: u16, switches: Switches) -> Option<String> {
     let input = case::input(&case.ptx, &case.kernel).ok()?;
     let sm = Sm { number: sm, feature: input.env.target.feature };

@@ -1,4 +1,4 @@
-//! Random kernels: compiled code of every level leaves in memory what the interpreter does.
+//! Random kernels: compiled code of every level must leave the same memory as the interpreter.
 
 use conformance::case::differences;
 use conformance::program;

@@ -1,9 +1,9 @@
-//! What the interpreter finds wrong with a running program, and that it finds nothing where nothing is.
+//! Faults that the interpreter finds in running programs, and programs without faults, in which it must find none.
 
 use conformance::case::{Argument, Case, Compare, input, interpret};
 
-/// Runs a kernel of so many blocks and threads: `a` is a buffer of 4 KiB with numbers, `b` one with nothing in it.
-/// The answer is what is wrong, with its line in the body; empty if nothing is.
+/// Runs a kernel with the given numbers of blocks and threads. `a` is a buffer of 4 KiB with numbers; `b` is a buffer
+/// that has not been written. Returns the fault with its line in the body; empty if there is none.
 fn found(grid: u32, block: u32, body: &str) -> String {
     const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
          .visible .entry k(.param .u64 a, .param .u64 b)\n{\n\
@@ -20,7 +20,7 @@ fn found(grid: u32, block: u32, body: &str) -> String {
     let rest = text.strip_prefix("interpreter: line ").unwrap_or_else(|| panic!("no line: {text}"));
     let (line, what) = rest.split_once(": ").unwrap_or_else(|| panic!("no text: {text}"));
     let line = line.parse::<usize>().expect("a number") - HEAD.matches('\n').count();
-    // The statement's number tells no more than the line.
+    // The number of the statement adds nothing to the line.
     let what = what.split_once(": ").map_or(what, |(_, what)| what);
     format!("{line}: {what}")
 }
@@ -105,7 +105,7 @@ fn races_in_a_block() {
     };
     finds(1, 64, &exchange("bar.sync 0;"), "");
     finds(1, 64, "st.shared.u32 [tile], 7;", "");
-    // The second warp writes first what the first has read.
+    // The second warp writes data that the first one has read.
     finds(
         1,
         64,
@@ -142,7 +142,7 @@ fn races_between_blocks() {
         &later(""),
         "5: race: warp 0 of block 1 reads global memory at 0x1000010000 that warp 0 of block 0 uses",
     );
-    // A barrier is the block's own.
+    // A barrier synchronizes only its own block.
     assert!(found(2, 1, &later("bar.sync 0;")).contains("race"));
     finds(2, 1, &later("fence.acq_rel.gpu;"), "");
     finds(2, 1, &later("atom.global.add.u32 %r3, [%d0+8], 1;"), "");
@@ -152,7 +152,7 @@ fn races_between_blocks() {
 #[test]
 fn barriers_that_never_open() {
     finds(1, 64, "bar.sync 0;\nbarrier.sync 1, 64;", "");
-    // Threads that are over do not count.
+    // Exited threads do not count.
     finds(1, 64, "setp.lt.u32 %p1, %me, 32;\n@%p1 bra OVER;\nbar.sync 0;\nOVER:", "");
     finds(
         1,
@@ -176,7 +176,7 @@ fn threads_of_a_warp_that_wait_for_each_other() {
         )
     };
     finds(1, 32, &parted("bar.warp.sync 0xffff0000;", "bar.warp.sync 0xffff;"), "");
-    // Threads with one mask may wait at different places of one instruction.
+    // Threads with the same mask may wait at different places of the same instruction.
     finds(1, 32, &parted("bar.warp.sync -1;", "bar.warp.sync -1;"), "");
     let ballot = "vote.sync.ballot.b32 %r1, %p1, -1;";
     finds(1, 32, &parted(ballot, ballot), "");
@@ -192,7 +192,7 @@ fn threads_of_a_warp_that_wait_for_each_other() {
         &parted("shfl.sync.idx.b32 %r1, %me, 0, 31, -1;", "vote.sync.ballot.b32 %r1, %p1, -1;"),
         "6: deadlock: threads 0xffff of warp 0 wait at vote, threads 0xffff0000 of warp 0 wait at shfl",
     );
-    // What a thread waits for is over when it has exited.
+    // A thread that has exited counts as arrived.
     finds(1, 32, &parted("bar.warp.sync -1;", "ret;"), "");
     finds(
         1,

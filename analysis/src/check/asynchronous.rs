@@ -1,7 +1,7 @@
-//! Copies, barrier objects and products that go on while the thread does something else.
+//! Checks of asynchronous operations: copies, mbarrier objects and `wgmma` products.
 //!
-//! One pass over a body collects the instructions that take part; most bodies have none. A missing one is reported only
-//! in kernels without calls, where no other function can have it.
+//! One pass over a body collects the instructions that take part; most bodies have none. A missing instruction is
+//! reported only in kernels without calls, because no other function can contain it.
 
 mod barrier_objects;
 mod copies;
@@ -19,7 +19,7 @@ use super::Body;
 use crate::diagnostic::Findings;
 use crate::flow::{Flow, Instr, Order, Site};
 
-/// What an instruction does for something asynchronous.
+/// The role of an instruction in asynchronous operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// `cp.async` of up to 16 bytes.
@@ -29,17 +29,17 @@ enum Kind {
     CopyWait,
     /// Waits for all copies, committed or not: `cp.async.wait_all`, `cp.async.mbarrier.arrive`.
     CopyWaitAll,
-    /// A bulk copy that a group waits for; it reads shared memory.
+    /// A bulk copy that belongs to a bulk async-group; it reads shared memory.
     BulkOfGroup,
     BulkCommit,
     BulkWait,
-    /// Completes bytes of a barrier object.
+    /// Completes bytes of an mbarrier object.
     CompletesBytes,
     ExpectsBytes,
     BarrierInit,
     BarrierArrive,
     BarrierWait,
-    /// Makes what generic accesses wrote to shared memory visible to asynchronous ones.
+    /// Makes writes of the generic proxy to shared memory visible to the async proxy.
     ProxyFence,
     ProductFence,
     /// `wgmma.mma_async`
@@ -57,7 +57,7 @@ impl Kind {
             .filter(|_| instr.opcode.form != FormId::FenceProxy || !instr.opcode.has(Mod::Alias))
     }
 
-    /// What instructions of a form may do.
+    /// The roles that instructions of a form may have.
     fn of_form(form: FormId) -> Option<Self> {
         use FormId as F;
         Some(match form {
@@ -94,7 +94,7 @@ struct Inventory<'b, 'a> {
     body: &'b Body<'a>,
     flow: &'b Flow<'a>,
     sites: Vec<(Kind, Site<'a>)>,
-    /// Nothing that takes part can appear elsewhere: a kernel without calls.
+    /// The body is a kernel without calls, so no instruction that takes part is elsewhere.
     is_whole: bool,
 }
 

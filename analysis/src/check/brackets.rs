@@ -1,4 +1,4 @@
-//! Brackets with several parts: tensors by their maps, and places in the memory of another GPU.
+//! Brackets with several parts: tensors with their maps, and addresses in the memory of another GPU.
 
 use ptx_backend::input::Operand;
 use ptx_isa::{Expected, ExpectedType, Mod, Part, ScalarType, TypeKind};
@@ -9,7 +9,7 @@ use super::spaces::tensor_map;
 use super::{Context, Statement, lints};
 use crate::diagnostic::Diagnostic;
 
-/// `[map, …, {coordinates}]` or `[endpoint, …, offset]`, of whose parts in the middle the table tells.
+/// Checks `[map, …, {coordinates}]` or `[endpoint, …, offset]`; the table describes the parts in the middle.
 pub(super) fn check(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -27,7 +27,7 @@ pub(super) fn check(
             head
         }
         _ if is_tensor => return Some(no_tensor(range)),
-        // The offset is a register as it is.
+        // The offset is a register without an addend.
         [head @ .., Operand::Reg(_)] if !is_sum(ctx.slice(range).trim_end_matches(']')) => head,
         _ => return Some(wrong(row, range)),
     };
@@ -80,7 +80,7 @@ fn fits(ctx: &Context<'_>, part: &Operand, expected: Part, dimensions: usize) ->
     }
 }
 
-/// Whether an element is a register of such a type, or a constant.
+/// Whether an element is a constant, or a register for whose type `fits` is true.
 fn each(ctx: &Context<'_>, element: &Operand, fits: impl Fn(ScalarType) -> bool) -> bool {
     match element {
         Operand::Reg(register) => fits(ctx.register_type(*register)),
@@ -88,7 +88,7 @@ fn each(ctx: &Context<'_>, element: &Operand, fits: impl Fn(ScalarType) -> bool)
     }
 }
 
-/// The dimensions of a tensor that a modifier names.
+/// The number of tensor dimensions that a modifier names.
 fn dimensions(modifier: Mod) -> Option<usize> {
     Some(match modifier {
         Mod::D1d => 1,

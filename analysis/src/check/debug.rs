@@ -22,14 +22,14 @@ declare_lint! {
     pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.1.0"
 }
 
-/// Labels in sections came with this version.
+/// The version that introduced labels in sections.
 const LABELS: Gate = Gate::since(7, 0, 10);
-/// Differences of labels came with this one.
+/// The version that introduced differences of labels.
 const DIFFERENCES: Gate = Gate::since(7, 5, 10);
 
-/// Labels with an offset came with this version.
+/// The version that introduced labels with an offset.
 const OFFSETS: Gate = Gate::since(3, 2, 10);
-/// Times and sizes of files came with this version.
+/// The version that introduced times and sizes of files.
 const FILE_TIMES: Gate = Gate::since(3, 2, 10);
 
 /// Checks a `FILE_DIRECTIVE`.
@@ -49,14 +49,13 @@ pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings
     }
 }
 
-/// The positions that the `.loc` directives of a body have named so far.
+/// The locations that the `.loc` directives of a body have named so far.
 #[derive(Default)]
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);
 
 impl Positions {
-    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section, if that is not the
-    /// name of a section itself. `is_known` tells
-    /// whether something before the body names a position.
+    /// Checks a `LOC_DIRECTIVE`. Returns the label of its `function_name`, which may be in any section, unless it is
+    /// the name of a section. `is_known` tells whether an earlier part of the file names a location.
     pub(crate) fn check(
         &mut self,
         node: Node<'_>,
@@ -74,13 +73,13 @@ impl Positions {
                 let message = "an inlined location requires `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
-                // Only what follows tells that the second clause is missing.
+                // The following token shows that the second clause is missing.
                 let is_all = is_function && count == 1;
                 out.push(if is_all { diagnostic.reported_at(range.end()) } else { diagnostic });
                 return None;
             }
             if is_function {
-                // Alone, or with bytes after it.
+                // A label alone, or with an offset.
                 let sum = clause.child(SyntaxKind::BINARY_EXPR).unwrap_or(clause);
                 let name = sum.child(SyntaxKind::NAME_REF).map(Node::text_range);
                 label = name.filter(|&name| !text[name].starts_with('.'));
@@ -124,7 +123,7 @@ pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr
     labels
 }
 
-/// The items that first name positions in `.loc` directives, by their numbers in the file.
+/// For each location in `.loc` directives of the file, the first item that names it, by its numbers.
 #[salsa::tracked]
 pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 3], u32> {
     let mut first = FxHashMap::default();
@@ -166,7 +165,7 @@ pub(crate) fn section(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findi
 fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     let Some(place) = node.tokens(SyntaxKind::DOT_WORD).next() else { return };
     let word = &text[place];
-    // Values of 64 bits wrap, and those of 32 may be written signed or unsigned and longer than they are.
+    // 64-bit values wrap. 32-bit values may be written as signed or unsigned numbers, and longer than 32 bits.
     let limits = match word {
         ".b8" => Some((i128::from(i8::MIN), i128::from(u8::MAX))),
         ".b16" => Some((i128::from(i16::MIN), i128::from(u16::MAX))),
@@ -188,7 +187,7 @@ fn data(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
                 let message = format!("{number} does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
             }
-            // Alone in its line, a zero has no sign.
+            // A zero that is the only value of its directive has no sign.
             Some(Value::Number(0)) if value.starts_with('-') && is_alone && word != ".b64" => {
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, format!("-0 does not fit in `{word}`")));
             }
@@ -218,7 +217,7 @@ enum Value {
     Number(i128),
     /// A label or a section.
     Label,
-    /// One of them plus a number.
+    /// A label or a section plus a number.
     Offset,
     Difference,
 }
@@ -248,7 +247,7 @@ impl Value {
     }
 }
 
-/// An integer with digits; numbers have no names here.
+/// An integer literal; numbers cannot have names here.
 fn number(node: Node<'_>, text: &str) -> Option<i128> {
     let written = &text[node.text_range()];
     let is_literal = node.kind() == SyntaxKind::LITERAL && written != literal::WARP_SIZE;

@@ -1,7 +1,7 @@
-//! What a declaration of a variable, a register or a parameter may combine.
+//! Which properties the declaration of a variable, a register or a parameter may combine.
 //!
-//! Everything here depends on the declaration alone and on where it appears; names and other declarations are
-//! for [`crate::module`] and the walk.
+//! These checks depend only on the declaration and its position. [`crate::module`] and the walk check names and other
+//! declarations.
 
 use ptx_backend::input::Linkage;
 use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
@@ -34,7 +34,7 @@ declare_lint! {
     pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.1.0"
 }
 
-/// Where a declaration appears.
+/// The position of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
     Module,
@@ -63,13 +63,13 @@ impl Site {
     }
 }
 
-/// Types that only instructions have, as `.e4m3x2`.
+/// Types that only instructions have, such as `.e4m3x2`.
 const fn is_instruction_type(ty: ScalarType) -> bool {
     use ScalarType as T;
     matches!(ty, T::E4m3 | T::E5m2) || matches!(ty.kind(), TypeKind::Packed) && !matches!(ty, T::F16x2)
 }
 
-/// One declared name with its head.
+/// One declared name with the head of its declaration.
 struct Declared<'a> {
     site: Site,
     head: &'a Head,
@@ -77,7 +77,7 @@ struct Declared<'a> {
     name: TextRange,
     text: &'a str,
     is_array: bool,
-    /// Its first dimension is open or zero.
+    /// The first dimension is open or zero.
     is_incomplete: bool,
 }
 
@@ -86,7 +86,7 @@ impl Declared<'_> {
         self.head.ty.kind() == TypeKind::Opaque
     }
 
-    /// Neither an array nor a vector.
+    /// Whether it is neither an array nor a vector.
     fn is_scalar(&self) -> bool {
         !self.is_array && self.head.lanes == 1
     }
@@ -100,7 +100,7 @@ impl Declared<'_> {
     }
 }
 
-/// Everything that is wrong with a declaration.
+/// Reports all errors of a declaration.
 pub(crate) fn check(
     site: Site,
     head: &Head,
@@ -115,7 +115,7 @@ pub(crate) fn check(
         return;
     }
     words(site, head, gates, out);
-    // Vectors of these types, and arrays of 128 bits, are taken everywhere.
+    // Vectors of these types, and arrays of 128 bits, are accepted everywhere.
     let is_scalar = declarators.iter().any(|d| d.dimensions.is_empty());
     if head.lanes == 1 && (is_scalar || head.ty == ScalarType::F16x2) {
         type_gate(head, gates, out);
@@ -143,7 +143,7 @@ pub(crate) fn check(
     }
 }
 
-/// The words of the head, whatever is declared.
+/// Checks the words of the head, independently of the declared names.
 fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
     let words = &head.words;
     let mut gate = |gate: Gate, word: &str, range: Option<TextRange>| {
@@ -197,7 +197,7 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
     }
 }
 
-/// Types that came later than the language.
+/// Checks types that were introduced after PTX ISA 1.0.
 fn type_gate(head: &Head, gates: &Gates, out: &mut Findings) {
     let (gate, word) = match head.ty {
         ScalarType::B128 => (Gate::since(8, 3, 70), ".b128"),
@@ -207,14 +207,14 @@ fn type_gate(head: &Head, gates: &Gates, out: &mut Findings) {
     out.extend(head.words.ty.and_then(|range| gates.check(&gate, word, range, "")));
 }
 
-/// The version from which registers and `.local` variables belong to functions.
+/// The version from which on registers and `.local` variables must be declared in functions.
 const CALLING_CONVENTION: PtxVersion = PtxVersion::new(3, 0);
 
-/// The type: what it can be made of, and where a value of it can be kept.
+/// Checks the type: its possible elements, and where its values can be stored.
 fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     let head = d.head;
     let ty = head.ty.text();
-    // Arrays of them are taken for bytes where nothing looks into them.
+    // Arrays of these types are accepted as bytes where no instruction accesses the elements.
     let is_shared = d.site == Site::Module && head.space == Space::Shared && !d.is_incomplete;
     let is_bytes =
         d.is_array && (matches!(d.site, Site::Function | Site::Result) || is_shared) || d.site.is_prototype();
@@ -267,7 +267,7 @@ fn opaque_in_body(ty: ScalarType) -> String {
     format!("`.{}` must be declared at module scope or as a kernel parameter", ty.text())
 }
 
-/// A declaration in a body that names nothing.
+/// Reports a declaration in a body without names.
 pub(crate) fn unnamed(node: Node<'_>, text: &str, out: &mut Findings) {
     for word in node.tokens(SyntaxKind::DOT_WORD) {
         let ty = text[word].strip_prefix('.').and_then(ScalarType::parse);
@@ -277,7 +277,7 @@ pub(crate) fn unnamed(node: Node<'_>, text: &str, out: &mut Findings) {
     }
 }
 
-/// Textures, samplers and surfaces.
+/// Checks textures, samplers and surfaces.
 fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     if !d.is_opaque() {
         return;
@@ -301,7 +301,7 @@ fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     }
 }
 
-/// Variables and registers of modules and bodies.
+/// Checks variables and registers of modules and bodies.
 fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     let head = d.head;
     let is_extern = head.linkage == Linkage::Extern;
@@ -351,10 +351,10 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     }
 }
 
-/// Alignments that the calling convention knows end here.
+/// The largest alignment that the calling convention supports.
 const MAX_PARAMETER_ALIGNMENT: u32 = 128;
 
-/// Parameters and results.
+/// Checks parameters and results.
 fn parameter(d: &Declared<'_>, out: &mut Findings) {
     let head = d.head;
     let name = d.name();
@@ -407,7 +407,7 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
     }
 }
 
-/// What the parameters of a list say about each other.
+/// Checks the parameters of a list together.
 pub(crate) fn check_list(site: Site, parameters: &[Parameter<'_>], gates: &Gates, out: &mut Findings) {
     let is_open = |d: &Declarator<'_>| matches!(d.dimensions.first(), Some(None | Some(0)));
     let says_something = match site.is_result() {

@@ -18,12 +18,12 @@ declare_lint! {
     pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 
-/// Registers that a callee can promise to keep: those below are the caller's to save.
+/// The number of registers that a callee can promise to preserve; the caller must save the lower ones.
 const MAX_PRESERVED: u32 = 239;
-/// Predicates and barrier registers that a callee can promise to keep.
+/// The number of predicates and barrier registers that a callee can promise to preserve.
 const MAX_PRESERVED_CONTROL: u32 = 11;
 
-/// The most arguments of a directive and whether it belongs to kernels, by name.
+/// By name of a directive: the maximum number of arguments, and whether it applies only to kernels.
 fn shape(word: &str) -> Option<(usize, bool)> {
     Some(match word {
         ".maxntid" | ".reqntid" | ".reqnctapercluster" => (3, true),
@@ -35,7 +35,7 @@ fn shape(word: &str) -> Option<(usize, bool)> {
     })
 }
 
-/// Checks the directives of a function or a prototype. Most of what is wrong with them together is found out at `end`.
+/// Checks the directives of a function or a prototype. Errors in their combination are mostly reported at `end`.
 pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextSize, out: &mut Findings) {
     let (is_entry, has_body) = (heading.is_entry(text), heading.body.is_some());
     for &list in &heading.attributes {
@@ -95,7 +95,7 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
     }
 }
 
-/// Ways of declaring a function that came later than functions.
+/// Checks forms of function declarations that were introduced after functions.
 fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text: &str, out: &mut Findings) {
     for &range in &heading.words {
         match &text[range] {
@@ -151,7 +151,7 @@ fn values(found: &FunctionDirective<'_>, gates: &Gates, out: &mut Findings) {
     }
 }
 
-/// More blocks than a multiprocessor holds at once.
+/// Reports a request for more CTAs than a multiprocessor can hold.
 fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     let (Some(wanted), Some(block)) = (find(".minnctapersm"), find(".maxntid").or(find(".reqntid"))) else {
@@ -175,7 +175,7 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     }
 }
 
-/// Directives that exclude or need each other.
+/// Checks directives that exclude or require each other.
 fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
@@ -190,7 +190,7 @@ fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
         }
     }
     if let Some(found) = find(".blocksareclusters") {
-        // A cluster of no blocks counts for nothing.
+        // A cluster without CTAs does not count.
         let has = |word: &str| find(word).is_some_and(|found| found.value(0) != Some(0));
         let missing: Vec<&str> =
             [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| !has(word)).collect();

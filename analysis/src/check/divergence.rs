@@ -1,6 +1,6 @@
-//! Instructions of a whole warp where only some of its lanes come.
+//! Finds instructions of a whole warp that only some of its lanes reach.
 //!
-//! Only what constants prove is reported: conditions on `%laneid`, on `%tid.x` in blocks that are at least a warp
+//! Only cases that constants prove are reported: conditions on `%laneid`, on `%tid.x` in CTAs that are at least a warp
 //! wide, and on the elected thread.
 
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
     let graph = flow.graph();
     let mut masked = Vec::new();
-    // Lanes that come to some place of an instruction: threads with the same mask may be at several.
+    // The lanes that reach an instruction at any position: threads with the same mask may be at several positions.
     let mut present: FxHashMap<(Opcode, u32), u32> = FxHashMap::default();
     for block in graph.reached_blocks() {
         for instr in flow.landmarks(block) {
@@ -99,10 +99,10 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
     });
 }
 
-/// How many branches above a block are looked at before it is taken to be below one.
+/// The number of branches above a block that are examined; if there are more, the block counts as divergent.
 const ABOVE: usize = 64;
 
-/// Whether a block is below a branch whose sides meet only after it: a cheap look before the analyses.
+/// Whether a block is below a branch whose arms meet only after the block: a cheap test before the analyses.
 fn may_be_parted(flow: &Flow<'_>, block: BlockId) -> bool {
     let mut above = block;
     for _ in 0..ABOVE {
@@ -131,7 +131,7 @@ fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnos
 /// An instruction with a constant member mask.
 struct Masked {
     mask: u32,
-    /// Lanes of the mask that cannot execute it.
+    /// The lanes of the mask that cannot execute it.
     absent: u32,
     split: Option<Split>,
     is_guarded: bool,
@@ -192,7 +192,7 @@ fn lanes(mask: u32) -> String {
     text
 }
 
-/// The last operand of a statement; all of it where the text is unusual.
+/// The range of the last operand of a statement; if the text is unusual, the whole statement.
 fn last_operand(text: &str, statement: TextRange) -> TextRange {
     let all = text[statement].trim_end_matches(';').trim_end();
     match all.rfind([',', ' ', '\t', '\n']) {
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(within("setp.ge.u32 %p1, %r2, 16;"), 1);
         assert_eq!(within("and.b32 %r4, %r2, 31; setp.ne.s32 %p1, %r4, 0;"), 1);
         assert_eq!(within("elect.sync _|%p1, 0xffffffff;"), 1);
-        // Whole warps.
+        // The condition is the same in the whole warp.
         assert_eq!(within("setp.ge.u32 %p1, %r2, 64;"), 0);
         assert_eq!(within("shr.u32 %r4, %r1, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
         assert_eq!(within("shr.u32 %r4, %r2, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(varying("ld.param.u32 %r3, [input]; setp.ge.u32 %p1, %r3, 7;"), 0);
         let by_address = "cvt.u64.u32 %rd2, %r2; ld.global.u32 %r3, [%rd2]; setp.ge.u32 %p1, %r3, 7;";
         assert_eq!(varying(&format!("{load} {by_address}")), 1);
-        // The same in a warp: votes, and whole warps.
+        // The same in a warp: votes, and conditions on whole warps.
         assert_eq!(varying("vote.sync.any.pred %p2, %p3, -1; not.pred %p1, %p2;"), 0);
         assert_eq!(varying("and.b32 %r3, %r2, -32; setp.ne.s32 %p1, %r3, 0;"), 0);
         let signed =

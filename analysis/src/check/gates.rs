@@ -1,4 +1,4 @@
-//! Language versions and targets that instructions need.
+//! The versions and targets that instructions require.
 
 use ptx_backend::input::Operand;
 use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetSet};
@@ -9,10 +9,10 @@ use crate::diagnostic::{Diagnostic, Findings};
 pub(crate) use crate::externals::TARGET_GATE;
 use crate::module::VERSION_GATE;
 
-/// Lengths of 32 bits; those with a sign have always been taken.
+/// The version for unsigned 32-bit lengths; signed ones have always been accepted.
 const SHORT_LENGTH: Gate = Gate::since(9, 0, 100);
 
-/// A variable plus an offset is such a number too.
+/// Whether an operand is an unsigned 32-bit register. A variable plus an offset counts too.
 fn is_unsigned_word(ctx: &Context<'_>, operand: Option<&Operand>) -> bool {
     match operand {
         Some(Operand::Reg(register)) => ctx.register_type(*register) == ScalarType::U32,
@@ -64,7 +64,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             let what = format!("an unsigned 32-bit register as operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&SHORT_LENGTH, what, range));
         }
-        // A vector of them, or one.
+        // A vector of registers, or a single one.
         let register = match operand {
             Some(Operand::Vector(elements)) => elements.first(),
             operand => operand.as_ref(),
@@ -75,24 +75,24 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// What the module offers.
+/// The version and targets of the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gates {
     pub version: PtxVersion,
-    /// The file's own target, or the one asked for instead.
+    /// The target of the file, or the one that the options select instead.
     pub target: Sm,
-    /// What code is made for: the architecture asked for, or the target.
+    /// The architecture that code is generated for: the one that the options select, or the target.
     pub architecture: Sm,
-    /// Neither is missing or unreadable, so that gates mean something.
+    /// Both version and target are known, so gates can be checked.
     pub enabled: bool,
 }
 
-/// The target of a set that is to be preferred for a module of this target: the next higher one.
+/// The preferred target of a set for a module of this target: the next higher one.
 pub(crate) fn nearest(targets: TargetSet, sm: Sm) -> Option<Sm> {
     targets.iter().find(|&other| other >= sm).or_else(|| targets.iter().next())
 }
 
-/// The vendor's assembler makes no code for targets below, so it looks at them less closely.
+/// ptxas generates no code for older targets, so it checks them less strictly.
 const OLDEST_COMPILED: u16 = 75;
 
 impl Gates {
@@ -104,7 +104,7 @@ impl Gates {
         !self.enabled || gate.check(self.version, self.target).is_ok()
     }
 
-    /// What is missing for the word at `range`.
+    /// Reports what the module lacks for the word at `range`.
     pub fn check(&self, gate: &Gate, word: &str, range: TextRange, mnemonic: &str) -> Option<Diagnostic> {
         if self.is_open(gate) {
             return None;

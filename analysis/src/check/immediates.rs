@@ -1,4 +1,4 @@
-//! Constants where an instruction reads a value: their kind and their range.
+//! Constants as operands: their kind and their range.
 
 use ptx_backend::input::Operand;
 use ptx_isa::{Class, Expected, ExpectedType, FormId, Role, ScalarType, TypeKind, Values};
@@ -52,23 +52,23 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// Whether the vectors of an instruction are parts of matrices.
+/// Whether the vectors of an instruction are fragments of matrices.
 fn is_matrix(statement: &Statement<'_>) -> bool {
     matches!(statement.form.mnemonic(), "mma" | "wmma" | "wgmma" | "stmatrix" | "tcgen05")
 }
 
-/// Whether the assembler reads the one element in braces as it reads a scalar.
+/// Whether ptxas reads a single element in braces like a scalar.
 fn is_scalar(statement: &Statement<'_>, elements: &[Operand]) -> bool {
     statement.form.mnemonic() == "wmma" && elements.len() == 1
 }
 
-/// Whether an operand is a factor of bytes, which constants alone cannot be.
+/// Whether an operand is a factor of bytes, which cannot consist only of constants.
 fn is_number_factor(statement: &Statement<'_>, row: &Expected) -> bool {
     let is_factor = is_matrix(statement) && matches!(row.name, "a" | "b");
     is_factor && matches!(row.ty, ExpectedType::Integer(_)) && statement.form.id != FormId::WmmaMmaInt4
 }
 
-/// A constant that cannot be an element beside registers.
+/// Reports a constant that cannot be an element of a vector with registers.
 fn beside_registers(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -82,7 +82,7 @@ fn beside_registers(
     let form = statement.form;
     let is_number = is_number_factor(statement, row)
         && (elements.iter().all(is_constant) || form.mnemonic() == "wmma" && row.name == "b");
-    // The first element has the type of the vector.
+    // The first element determines the type of the vector.
     let is_untyped = row.ty == ExpectedType::Typed(ScalarType::F16x2)
         && matches!(form.mnemonic(), "atom" | "red" | "multimem")
         && is_constant(&elements[0]);
@@ -96,7 +96,7 @@ fn beside_registers(
         let message = "expected a register, found a constant";
         return Some(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
     }
-    // Numbers with a point have 64 bits, unlike the registers.
+    // Floating-point constants have 64 bits, unlike the registers.
     let is_stored = form.mnemonic() == "tcgen05" || form.id == FormId::WmmaStore;
     let is_double = elements.iter().any(|element| matches!(element, Operand::F64(_)));
     let is_wide = row.ty == ExpectedType::Typed(ScalarType::F64);
@@ -105,14 +105,14 @@ fn beside_registers(
         .flatten()
 }
 
-/// The type of the constants in a part of a matrix, whatever vectors of its type take elsewhere.
+/// The type of the constants in a fragment of a matrix, independently of other vectors of its type.
 fn matrix_type(ty: ExpectedType, elements: &[Operand]) -> ExpectedType {
     match (ty, elements.first()) {
-        // Integers are signed, which no packed factor is.
+        // Integers are signed, and no packed factor is signed.
         (ExpectedType::Typed(ScalarType::B32) | ExpectedType::Word, Some(Operand::Int(_))) => {
             ExpectedType::Typed(ScalarType::F16x2)
         }
-        // Numbers with a point have 64 bits.
+        // Floating-point constants have 64 bits.
         (ExpectedType::Typed(ScalarType::F32), Some(Operand::F64(_))) => ExpectedType::Typed(ScalarType::B32),
         _ => ty,
     }
@@ -122,7 +122,7 @@ fn is_constant(operand: &Operand) -> bool {
     matches!(operand, Operand::Int(_) | Operand::F32(_) | Operand::F64(_))
 }
 
-/// Untyped operands take the bits of a float of their width.
+/// Checks the kind of a constant. Untyped operands accept the bits of a float of their width.
 fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) -> Option<Diagnostic> {
     let is_float = matches!(ty, ExpectedType::Typed(ty) if matches!(ty, ScalarType::F32 | ScalarType::F64));
     let (fits, ty) = match ty {
@@ -166,7 +166,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
                 format!("integer constants are not converted; write `{value}.0` or the bits of the float");
             let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
             let digits = written.strip_prefix('-').unwrap_or(written);
-            // A zero in front makes it octal.
+            // A leading zero makes it octal.
             let is_decimal =
                 digits == "0" || !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
             if is_float && is_decimal && !written.is_empty() {
@@ -204,7 +204,7 @@ fn value(
             constant_of(statement, name).is_none_or(|most| (0..=counted(most)).contains(&counted(*value)))
         }
         (Operand::Int(value), values) => values.contains(counted(*value)),
-        // The bits of a float of 32 bits pass where no constant is meant to.
+        // The bits of a 32-bit float are accepted where no constant is intended.
         (Operand::F64(_), Values::Of([])) => row.ty != ExpectedType::Word,
         (Operand::F32(bits), Values::Fraction) => is_fraction(f64::from(f32::from_bits(*bits))),
         (Operand::F64(bits), Values::Fraction) => is_fraction(f64::from_bits(*bits)),
@@ -234,7 +234,7 @@ fn value(
     })
 }
 
-/// An element of a vector of constants.
+/// Checks an element of a vector of constants.
 fn field(row: &Expected, element: &Operand, values: Values, range: TextRange) -> Option<Diagnostic> {
     let message = match element {
         Operand::Reg(_) => return None,
@@ -251,7 +251,7 @@ fn is_fraction(value: f64) -> bool {
     value > 0.0 && value <= 1.0
 }
 
-/// The constant that another operand of the statement is.
+/// The value of another operand of the statement, if it is a constant.
 fn constant_of(statement: &Statement<'_>, name: &str) -> Option<i64> {
     let index = statement.rows?.iter().position(|row| row.name == name)?;
     match statement.operands.get(index)? {

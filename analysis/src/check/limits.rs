@@ -1,4 +1,4 @@
-//! How much memory the parameters of a kernel may use.
+//! The maximum size of the parameters of a kernel.
 
 use ptx_isa::{Gate, PtxVersion};
 use text_size::TextRange;
@@ -8,18 +8,18 @@ use super::lints::HARDWARE_LIMIT;
 use crate::diagnostic::Diagnostic;
 use crate::heading::Parameter;
 
-/// Bytes of parameters that every kernel may have.
+/// The number of parameter bytes that every version allows.
 const PARAMETERS: u64 = 4352;
-/// Bytes of parameters from PTX ISA 8.1 on.
+/// The number of parameter bytes from PTX ISA 8.1 on.
 const MORE_PARAMETERS: u64 = 32764;
-/// A piece of memory: bytes and alignment.
+/// A piece of memory: size and alignment in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
     pub bytes: u64,
     pub align: u32,
 }
 
-/// Bytes of the parameters of a kernel, in their order.
+/// The number of bytes of a kernel's parameters in their order.
 pub(crate) fn parameter_bytes(parameters: &[Parameter<'_>]) -> u64 {
     parameters.iter().fold(0u64, |end, parameter| {
         let start = end.checked_next_multiple_of(u64::from(parameter.shape.align)).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
+//! The list of all lints, and the findings of the walk itself: unknown names and instructions.
 
 use text_size::TextRange;
 
@@ -65,7 +65,7 @@ declare_lint! {
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
 declare_lint! {
-    /// The compiler waits for `wgmma` products before this statement, which uses registers of products in flight.
+    /// The compiler waits for `wgmma` products before this statement, because it accesses their registers.
     pub PRODUCT_WAIT = "I0605" "product-wait", Information, since "0.1.0"
 }
 
@@ -151,7 +151,7 @@ pub static LINTS: &[&Lint] = &[
     &PRODUCT_WAIT,
 ];
 
-/// Finds a lint by code or name.
+/// Finds a lint by its code or name.
 pub fn lint(name: &str) -> Option<&'static Lint> {
     LINTS.iter().copied().find(|lint| lint.code == name || lint.name == name)
 }
@@ -162,7 +162,7 @@ pub fn near(name: &str) -> Option<&'static str> {
     ptx_isa::suggestions(name, names).into_iter().next()
 }
 
-/// Reads a level that a user sets: a code or name, and `allow`, `info`, `warning` or `error`.
+/// Reads the level of a lint in a setting: a code or name, and `allow`, `info`, `warning` or `error`.
 ///
 /// # Errors
 /// There is no such lint or level, or the lint is an error, which has no lower level.
@@ -188,7 +188,7 @@ pub fn setting(name: &str, level: &str) -> Result<(&'static Lint, Severity), Str
     Ok((lint, level))
 }
 
-/// What an undefined name should have been.
+/// The kind of name that is expected where an undefined name appears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expected {
     Register,
@@ -196,7 +196,7 @@ pub enum Expected {
     Symbol,
 }
 
-/// The lint of names that should have been something.
+/// The lint for an undefined name of this kind.
 pub(crate) fn lint_of(expected: Expected) -> &'static Lint {
     match expected {
         Expected::Register => &UNDEFINED_REGISTER,
@@ -205,7 +205,7 @@ pub(crate) fn lint_of(expected: Expected) -> &'static Lint {
     }
 }
 
-/// A name that nothing declares, with the nearest of the names that could appear there.
+/// Reports an undeclared name, with the most similar name that could appear there.
 pub fn undefined(
     name: &str,
     range: TextRange,
@@ -225,7 +225,8 @@ pub fn undefined(
     }
 }
 
-/// The name most like `name`: same length or nearly, and at most one in four characters different.
+/// The name most similar to `name`: of the same or almost the same length, with at most one in four characters
+/// different.
 fn nearest(name: &str, candidates: impl Iterator<Item = String>) -> Option<String> {
     let limit = (1 + name.len() / 5).min(name.len().saturating_sub(1));
     candidates
@@ -236,7 +237,7 @@ fn nearest(name: &str, candidates: impl Iterator<Item = String>) -> Option<Strin
         .map(|(_, candidate)| candidate)
 }
 
-/// Characters left between the common start and the common end.
+/// The number of characters between the common start and the common end.
 fn difference(a: &str, b: &str) -> usize {
     let start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let rest = a.len().min(b.len()) - start;

@@ -1,5 +1,4 @@
-//! Accesses to variables: how they are aligned, whether they stay inside, and which ones keep a variable in local
-//! memory.
+//! Accesses to variables: alignment, bounds, and indices that keep a variable in local memory.
 
 use std::cell::OnceCell;
 
@@ -33,7 +32,7 @@ declare_lint! {
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
     let naming = || flow.accesses().naming().iter().filter_map(|&src| flow.instruction(src));
-    // Registers need no look where nothing takes the address of a variable.
+    // If no instruction takes the address of a variable, registers need not be examined.
     let takes_addresses = naming().any(takes_address);
     let all = takes_addresses.then(|| flow.code().instructions(0..flow.code().len()));
     let some = (!takes_addresses).then(naming);
@@ -75,7 +74,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
 }
 
-/// Whether a register gets the address of a variable here.
+/// Whether the instruction writes the address of a variable to a register.
 fn takes_address(instr: Instr<'_>) -> bool {
     use FormId as F;
     let is_variable = |operand: &Operand| matches!(operand, Operand::Symbol(symbol, _) if !matches!(symbol, Symbol::Function(_)));
@@ -83,7 +82,7 @@ fn takes_address(instr: Instr<'_>) -> bool {
         && instr.operands.iter().skip(1).any(is_variable)
 }
 
-/// How many bytes must divide the addresses among the operands of an instruction.
+/// The alignment in bytes that an instruction requires of each of its address operands.
 fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
     use FormId as F;
     let opcode = instr.opcode;
@@ -97,7 +96,7 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
             Some(Operand::Int(size @ (4 | 8 | 16))) => [*size as u32; 4],
             _ => return None,
         },
-        // Both ends, then the barrier object.
+        // Source and destination, then the mbarrier object.
         F::CpAsyncBulkLoad | F::CpAsyncBulkCluster => [16, 16, 1, 8],
         F::CpAsyncBulkStore | F::CpReduceAsyncBulkStore => [16, 16, 1, 1],
         F::MbarrierInit | F::MbarrierInval | F::MbarrierExpectTx | F::MbarrierCompleteTx => [8; 4],
@@ -107,8 +106,9 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
     })
 }
 
-/// How many of the bytes that an instruction loads are used. Compilers load four elements of a variable of three that is
-/// aligned to four: they discard the last or never read its register. A load of which nothing is read counts as a whole.
+/// The number of loaded bytes that are used. Compilers load four elements of a three-element variable that is aligned
+/// to four elements: they discard the last element, or never read its register. If none of the elements is read, the
+/// whole load counts.
 fn used(names: &Names<'_, '_>, instr: Instr<'_>, bytes: u32) -> u32 {
     let is_load = matches!(instr.opcode.form, FormId::Ld | FormId::Ldu);
     let Some(Operand::Vector(elements)) = instr.operands.first().filter(|_| is_load) else { return bytes };
@@ -123,18 +123,18 @@ fn used(names: &Names<'_, '_>, instr: Instr<'_>, bytes: u32) -> u32 {
     }
 }
 
-/// An access to so many bytes at an offset in a variable.
+/// An access of a number of bytes at an offset in a variable.
 struct MemoryAccess<'a> {
     place: &'a VariableFacts,
     offset: i64,
     bytes: u32,
-    /// The bytes up to the last that is used.
+    /// The number of bytes up to the last one that is used.
     used: u32,
 }
 
 impl MemoryAccess<'_> {
     fn is_misaligned(&self) -> bool {
-        // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
+        // The address of the variable is only known to be a multiple of its alignment.
         let known = self.bytes.min(self.place.align);
         known != 0 && self.offset.rem_euclid(i64::from(known)) != 0
     }
@@ -144,7 +144,7 @@ impl MemoryAccess<'_> {
         size != 0 && (self.offset < 0 || end as u64 > size)
     }
 
-    /// Reports what is wrong with the access, which the variable `name` is read or written by at `range`.
+    /// Reports errors of the access to variable `name`, which is accessed at `range`.
     fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
         let Self { place, offset, bytes, .. } = *self;
         if self.is_misaligned() {
@@ -165,7 +165,7 @@ impl MemoryAccess<'_> {
     }
 }
 
-/// The names of variables and the registers that are read, looked up when the first is asked for.
+/// The names of variables and the registers that are read, collected on first use.
 struct Names<'b, 'a> {
     body: &'b Body<'a>,
     ranges: OnceCell<FxHashMap<Symbol, TextRange>>,
@@ -198,14 +198,14 @@ impl<'a> Names<'_, 'a> {
     }
 }
 
-/// What is in the brackets before the offset.
+/// The part of an address in brackets before the offset.
 fn base(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, address: &Address) -> TextRange {
     let entity = match address.base {
         AddressBase::Reg(register) => Some(Entity::Register(register)),
         AddressBase::Symbol(symbol) => Some(Entity::Symbol(symbol)),
         AddressBase::Absolute => None,
     };
-    // After the guard and the results there may be the same register.
+    // The same register may also appear in the guard and the destinations.
     let names = flow.names(instr.src);
     let found = names.iter().rfind(|occurrence| Some(occurrence.entity) == entity);
     found.map(|occurrence| occurrence.range).or_else(|| body.name(instr)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The number of operands and the class of each.
+//! The number of operands, and the class of each operand.
 
 use ptx_backend::input;
 use ptx_isa::{Class, Expected, ExpectedType, FormId, Mod, Role, ScalarType, Signature, TypeKind};
@@ -37,7 +37,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         if let Some(operand) = operand {
             class(ctx, statement, row, operand, range, out);
             match operand {
-                // A texture's result may be a vector with a predicate.
+                // The destination of a texture instruction may be a vector with a predicate.
                 input::Operand::Pair(pair) => {
                     let vectors = Class::SPECIAL;
                     let of = |part: &_| {
@@ -46,7 +46,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                     destinations(&elements(&pair.0), of(&pair.0), range, out);
                     destinations(&[&pair.1], Class::NONE, range, out);
                 }
-                // The assembler takes special registers there.
+                // ptxas accepts special registers there.
                 input::Operand::Vector(_) if row.role == Role::Destination => {
                     let specials = if is_rewritten(statement) { Class::NONE } else { Class::SPECIAL };
                     destinations(&elements(operand), specials, range, out);
@@ -67,7 +67,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// Operands that are something else, or nothing, where one is written that may be left out.
+/// Checks operands that must have a certain form, or be absent, if an optional operand is present.
 fn beside(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let (Some((other, class)), Some(operand)) = (row.beside, operand)
@@ -87,7 +87,7 @@ fn beside(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected], out:
     }
 }
 
-/// Whether the assembler writes other instructions for this one, whose vectors are of registers alone.
+/// Whether ptxas replaces this instruction by others, whose vectors may only contain registers.
 fn is_rewritten(statement: &Statement<'_>) -> bool {
     use FormId as F;
     match statement.form.id {
@@ -97,7 +97,7 @@ fn is_rewritten(statement: &Statement<'_>) -> bool {
     }
 }
 
-/// The elements of a vector; anything else by itself.
+/// The elements of a vector; any other operand by itself.
 fn elements(operand: &input::Operand) -> SmallVec<[&input::Operand; 8]> {
     match operand {
         input::Operand::Vector(elements) => elements.iter().collect(),
@@ -105,10 +105,10 @@ fn elements(operand: &input::Operand) -> SmallVec<[&input::Operand; 8]> {
     }
 }
 
-/// What is expected of each written operand. `None` when their number is wrong.
+/// Finds the row of the signature for each written operand. `None` if their number is wrong.
 ///
-/// An optional operand is taken for present when what is written there can be it, so that `call f, (x)` and
-/// `call (r), f` are told apart; when that leaves operands over, by count alone.
+/// An optional operand counts as present if the written operand fits it. This distinguishes `call f, (x)` from
+/// `call (r), f`. If operands are left over in this way, only their number decides.
 pub fn bind<'s>(
     signature: &'s Signature,
     operands: &[Option<input::Operand>],
@@ -121,7 +121,7 @@ pub fn bind<'s>(
     assign(signature, operands, spare, Some(registers)).or_else(|| assign(signature, operands, spare, None))
 }
 
-/// What is expected of the operands of one instruction.
+/// The rows of the operands of one instruction.
 pub(crate) type Rows<'s> = SmallVec<[&'s Expected; 8]>;
 
 fn assign<'s>(
@@ -136,7 +136,7 @@ fn assign<'s>(
             bound.push(row);
         } else if spare > 0 {
             let operand = operands.get(bound.len()).and_then(Option::as_ref);
-            // A float alone is rather the scalar that may come later than all of a vector of integers.
+            // A single float is more likely the later scalar than all of a vector of integers.
             let is_later = spare == 1
                 && row.class.intersects(Class::VECTOR)
                 && operand.is_some_and(|operand| is_float(operand, registers))
@@ -155,7 +155,7 @@ fn assign<'s>(
     (spare == 0).then_some(bound)
 }
 
-/// Whether the operand is a float by itself.
+/// Whether the operand is a single float.
 fn is_float(operand: &input::Operand, registers: Option<&[RegisterName]>) -> bool {
     match operand {
         input::Operand::F32(_) | input::Operand::F64(_) => true,
@@ -166,7 +166,7 @@ fn is_float(operand: &input::Operand, registers: Option<&[RegisterName]>) -> boo
     }
 }
 
-/// The first two operands in each other's place, as those of `st` and `ld` easily are.
+/// Reports exchanged first and second operands, a common mistake in `st` and `ld`.
 fn exchanged(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected]) -> Option<Diagnostic> {
     let ([first, second, ..], [Some(one), Some(other), ..]) = (rows, statement.operands) else { return None };
     let takes = |row: &Expected, operand| row.class.intersects(classes(operand));
@@ -217,7 +217,7 @@ fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
 }
 
-/// Says which operand is missing or too much, where that can be told.
+/// Reports which operand is missing or superfluous, if that can be determined.
 fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnostic) -> Diagnostic {
     let required: SmallVec<[&Expected; 8]> =
         statement.signature.operands.iter().filter(|row| !row.optional).collect();
@@ -244,7 +244,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
         };
         return diagnostic.fix(title, TextRange::empty(at), format!("{comma}{text}"));
     }
-    // `red` with a result.
+    // `red` with a destination.
     if let ("red", [Some(input::Operand::Reg(_)), rest @ ..], [result, next, ..]) =
         (statement.form.mnemonic(), written, statement.ranges)
         && rest.len() == required.len()
@@ -260,7 +260,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
     diagnostic
 }
 
-/// What the instruction is called: `cp.async.bulk` rather than `cp`.
+/// The name of the instruction in messages: `cp.async.bulk` rather than `cp`.
 pub(super) fn title(ctx: &Context<'_>, statement: &Statement<'_>) -> String {
     let mnemonic = statement.form.mnemonic();
     let words: SmallVec<[&str; 8]> =
@@ -269,7 +269,7 @@ pub(super) fn title(ctx: &Context<'_>, statement: &Statement<'_>) -> String {
     words[..count].iter().fold(mnemonic.to_owned(), |title, word| title + "." + word)
 }
 
-/// A factor in shared memory comes with its order, one in registers has none.
+/// Checks the transposition operand: a factor in shared memory has one, a factor in registers does not.
 fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
     let is_trans = |row: &Expected| row.name == "imm-trans-a";
     if statement.signature.operands.iter().any(is_trans) {
@@ -286,7 +286,7 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
     }
 }
 
-/// A copy says how much it reads, or whether it reads at all, not both.
+/// Checks that a copy does not have both a source size and a predicate that ignores the source.
 fn ignored_source(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
     let position = |name| rows.iter().position(|row| row.name == name);
     if let (Some(_), Some(ignored)) = (position("src-size"), position("ignore-src")) {
@@ -355,13 +355,13 @@ fn class(
     });
 }
 
-/// `%tid`, which stands for its components.
+/// Whether the operand is a special register such as `%tid`, which stands for its components.
 fn is_special_vector(operand: &input::Operand) -> bool {
     matches!(operand, input::Operand::Vector(elements)
         if matches!(elements.first(), Some(input::Operand::Special(_))))
 }
 
-/// Whether the name of a function, or a variable's plus an offset, stands for a number.
+/// Whether the name of a function, or a variable plus an offset, is used as a number.
 fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
     let input::Operand::Symbol(symbol, _) = operand else { return false };
     if !row.class.intersects(Class::IMMEDIATE) || !row.class.intersects(Class::REGISTER) {
@@ -380,7 +380,8 @@ fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
     }
 }
 
-/// Whether the operand is `table[3]`, which plain loads and stores take for the address in brackets.
+/// Whether the operand is an array element such as `table[3]`, which plain loads and stores accept as an address in
+/// brackets.
 fn is_element(statement: &Statement<'_>, row: &Expected, operand: &input::Operand, text: &str) -> bool {
     use FormId as F;
     matches!(statement.form.id, F::Ld | F::Ldu | F::St | F::MultimemRed)
@@ -389,13 +390,13 @@ fn is_element(statement: &Statement<'_>, row: &Expected, operand: &input::Operan
         && text.ends_with(']')
 }
 
-/// Whether the name of a variable is written with an offset, which makes it a number, rather than by itself or
-/// with an index.
+/// Whether a variable is written with an offset, and therefore is a number. It is not a number if it is written alone
+/// or with an index.
 pub(super) fn is_sum(operand: &str) -> bool {
     !operand.ends_with(']') && operand.contains('+')
 }
 
-/// Whether the assembler writes other instructions for this one, in which only plain names can appear.
+/// Whether ptxas replaces this instruction by others, in which only plain names can appear.
 pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Expected) -> bool {
     use FormId as F;
     let (form, opcode) = (statement.form, &statement.opcode);
@@ -413,14 +414,14 @@ pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Ex
             F::MmaSpInt8 => opcode.has(Mod::Sp) && ctx.gates.target.number >= 100,
             F::StAsyncRelease | F::RedAsyncRelease => opcode.ty(0).is_some_and(|ty| ty.bits() != 16),
             F::CreatepolicyRange | F::CreatepolicyFractional | F::Stackrestore => true,
-            // Not so the descriptors.
+            // This does not apply to the descriptors.
             F::Tcgen05Mma | F::Tcgen05MmaBlockScale | F::Tcgen05MmaWs => row.ty == ExpectedType::Integer(32),
             _ => false,
         },
     }
 }
 
-/// The classes of an operand, registers told apart by their type.
+/// The classes of an operand; registers are distinguished by their type.
 fn exact(operand: &input::Operand, registers: &[RegisterName]) -> Class {
     match operand {
         input::Operand::Reg(register) => match registers.get(register.0 as usize) {
@@ -431,8 +432,8 @@ fn exact(operand: &input::Operand, registers: &[RegisterName]) -> Class {
     }
 }
 
-/// The classes that an operand can pass for. Whether a register is a predicate is a question of its type; see
-/// the type check.
+/// The classes that an operand is accepted for. Whether a register is a predicate depends on its type; the type check
+/// decides.
 fn classes(operand: &input::Operand) -> Class {
     use input::Operand as O;
     let register = Class::REGISTER.or(Class::PREDICATE);
@@ -458,7 +459,7 @@ fn classes(operand: &input::Operand) -> Class {
     }
 }
 
-/// Both halves of `d|p` and all elements of a vector are written.
+/// Checks that both parts of `d|p` and all elements of a vector can be written.
 fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &mut Findings) {
     let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(more);
     let is_wrong = |part: &&&input::Operand| {
@@ -471,7 +472,7 @@ fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &
     }
 }
 
-/// `_` discards a result, so it cannot be a source; a vector must have another element.
+/// Checks `_`: it discards a result, so it cannot be a source, and a vector must have another element.
 fn sink(
     statement: &Statement<'_>,
     row: &Expected,
@@ -488,9 +489,9 @@ fn sink(
         },
         _ => return,
     };
-    // What packs 32 bits leaves those of a `_` undefined.
+    // For an instruction that packs 32 bits, the bits of `_` are undefined.
     let packs = row.class.intersects(Class::SYMBOL) && row.ty == ExpectedType::Typed(ScalarType::B32);
-    // Stores of 256 bits leave the place of a `_` as it was.
+    // Stores of 256 bits do not write the element of `_`.
     let bits = statement.opcode.ty(0).map_or(0, |ty| ty.bits() * elements.len() as u32);
     let stores = statement.form.id == FormId::St && bits == 256;
     let loads = matches!(statement.form.id, FormId::WmmaLoad | FormId::WmmaLoadC);
@@ -532,7 +533,7 @@ fn name(operand: &input::Operand) -> &'static str {
     }
 }
 
-/// What an operand may be, in words.
+/// The description of a class in messages.
 pub fn describe(class: Class) -> String {
     let names = [
         (Class::REGISTER, "a register"),

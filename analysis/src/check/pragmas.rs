@@ -1,4 +1,4 @@
-//! `.pragma`: which strings mean something, where, and with which argument.
+//! `.pragma`: the known strings, their positions and their arguments.
 
 use ptx_isa::{PRAGMAS, PragmaArgument as Argument};
 use ptx_syntax::SyntaxKind;
@@ -19,7 +19,7 @@ declare_lint! {
     pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.1.0"
 }
 
-/// Where a pragma appears.
+/// The position of a pragma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
     Module,
@@ -45,7 +45,7 @@ pub(crate) fn check(node: Node<'_>, site: Site, gates: &Gates, text: &str, out: 
 }
 
 fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Findings) {
-    // Blanks around the words are read in functions alone.
+    // Only in functions may there be blanks around the words.
     let words = content.trim_start();
     let (name, argument) = match words.split_once(' ') {
         _ if site == Site::Module => (content, ""),
@@ -53,7 +53,7 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
         None => (words, ""),
     };
     if name == "abi_param_reg" {
-        // Not documented; in bodies it is refused.
+        // It is not documented, and rejected in bodies.
         if site == Site::KernelBody {
             out.push(Diagnostic::new(&BAD_PRAGMA, range, format!("pragma `{name}` must precede the body")));
         }
@@ -89,7 +89,7 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
         Argument::Ignored => {}
         Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => {}
         Argument::Count => report(format!("pragma `{name}` takes a positive integer{}", found(argument))),
-        // Nothing looks at the statements of a device function that is not compiled on its own.
+        // ptxas does not check the statements of a device function that is not compiled separately.
         Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
         Argument::Mask if digits(argument).is_some() => {}
         Argument::Mask => report(format!("pragma `{name}` takes a byte mask{}", found(argument))),
@@ -101,7 +101,7 @@ fn found(argument: &str) -> String {
     if argument.is_empty() { String::new() } else { format!(", found `{argument}`") }
 }
 
-/// The digits of an integer as C writes it, of whatever size.
+/// The digits of an integer in C syntax, of any size.
 fn digits(text: &str) -> Option<&str> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let (digits, base) = match text.as_bytes() {

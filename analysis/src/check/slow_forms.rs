@@ -1,4 +1,4 @@
-//! Forms that work and that the language advises against: other ones do the same faster.
+//! Forms that work, but for which the manual recommends a faster form.
 
 use ptx_isa::{Mod, TargetSet};
 
@@ -11,7 +11,7 @@ declare_lint! {
     pub(super) SLOW_FORM = "W0521" "slow-form", Information, since "0.1.0"
 }
 
-/// Targets whose copies reach several blocks of a cluster at once.
+/// Targets on which a copy can reach several CTAs of a cluster at full speed.
 const MULTICAST: TargetSet = TargetSet::arch(90).or(TargetSet::family(100)).or(TargetSet::family(110));
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {

@@ -1,4 +1,5 @@
-//! Addresses: what is in brackets, and whether the variable that is named lies where the instruction looks.
+//! Addresses: the operands in brackets, and whether a named variable is in the state space that the instruction
+//! accesses.
 
 use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
 use ptx_isa::{
@@ -19,7 +20,7 @@ declare_lint! {
     pub(super) STATE_SPACE = "E0308" "state-space", Error, since "0.1.0"
 }
 
-/// Tensor memory, where an operand may be something else than an address too.
+/// Tensor memory, where an operand may also be something other than an address.
 const TENSOR: Target = Target {
     base: Base {
         window: Window::Tensor,
@@ -103,7 +104,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// Offers the state space of the variable in place of the one that the instruction names.
+/// Offers to replace the state space of the instruction by that of the variable.
 fn respaced(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -135,8 +136,8 @@ fn respaced(
     diagnostic.fix(format!("change to `{word}`"), statement.suffixes[index], word)
 }
 
-/// Results of a function may only be written, and its parameters only read. A variable with the name of one counts as
-/// that one.
+/// Checks that results of a function are only written, and its parameters only read. A variable with the name of a
+/// parameter or result counts as that one.
 fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRange) -> Option<Diagnostic> {
     let AddressBase::Symbol(symbol) = address.base else { return None };
     let hides = || ctx.variables.get(&symbol).and_then(|place| place.hides);
@@ -155,8 +156,8 @@ fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRan
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
-/// `[a].unified`: a load through a pointer to unified memory. The assembler takes it for the second operand of
-/// anything that has nothing to do with a space, or with `.global` first.
+/// Checks `[a].unified`: a load through a pointer to unified memory. In instructions that do not depend on a state
+/// space, or have `.global` first, ptxas reads `.unified` as the second operand.
 fn unified(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -173,8 +174,8 @@ fn unified(
         .then(|| Diagnostic::new(&lints::BAD_MODIFIER, range, message))
 }
 
-/// `[%clock]`: the assembler takes a special register for an address, whatever it is good for, where it does not ask
-/// what the address is or copies it first.
+/// Checks `[%clock]`: ptxas accepts any special register as an address where it does not check the address or first
+/// copies it.
 fn special_base(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -264,12 +265,12 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
     }
 }
 
-/// Whether brackets with several parts are a place in memory; otherwise they are a texture.
+/// Whether brackets with several parts are an address in memory; otherwise they are a texture.
 fn is_place(statement: &Statement<'_>) -> bool {
     matches!(statement.form.mnemonic(), "cp" | "applypriority" | "fabric" | "createpolicy")
 }
 
-/// The map in `[map, {coordinates}]`: a variable in global memory, or in a register.
+/// Checks the map in `[map, {coordinates}]`: a variable in global memory, or an address in a register.
 pub(super) fn tensor_map(
     ctx: &Context<'_>,
     map: &Operand,
@@ -298,8 +299,8 @@ pub(super) fn tensor_map(
     }
 }
 
-/// Whether the assembler copies the addresses of an instruction to registers of their size first, as for copies
-/// to clusters on targets without them, and always for `multimem.red`.
+/// Whether ptxas first copies the addresses of an instruction to registers of their size, for example for copies to
+/// clusters on targets without clusters, and always for `multimem.red`.
 fn is_moved(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
     match statement.form.id {
         FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad => {
@@ -339,7 +340,7 @@ fn writes(statement: &Statement<'_>) -> bool {
     statement.form.facts.has(Facts::WRITES) && !statement.form.facts.has(Facts::READS)
 }
 
-/// A function reads its own parameters only.
+/// Checks that a function reads only its own parameters.
 fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let Symbol::Param(_) = symbol else { return None };
     let message =
@@ -347,7 +348,7 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
-/// What a call takes or gives has no address where the call is made.
+/// Arguments and results of a call have no address in the caller.
 fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let is_argument = matches!(symbol, Symbol::Local(_))
         && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param);
@@ -356,7 +357,8 @@ fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagn
     is_argument.then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
-/// The name of a variable as a value: wide enough for its address, and of a type that addresses have.
+/// Checks the name of a variable as a value: the type must be wide enough for its address, and be a type that addresses
+/// have.
 fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let name = ctx.slice(range);
     let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));

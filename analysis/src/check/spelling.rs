@@ -1,7 +1,7 @@
-//! Instruction names that have no row: what is wrong with them, and the names that were meant.
+//! Instruction names without a row in the table: their errors, and the names that were probably meant.
 //!
-//! A name is offered when it makes an instruction of the table out of the statement, best one with which nothing
-//! else is wrong, its operands and what the module offers included.
+//! A name is offered as a fix if it turns the statement into an instruction of the table, preferably one without other
+//! errors in its operands, version and target.
 
 use ptx_isa::{Form, Opcode, ResolveError, ScalarType, TypeKind};
 use text_size::TextRange;
@@ -10,18 +10,18 @@ use super::lints::{BAD_MODIFIER, MISSING_MODIFIER, NOT_CHECKED, UNKNOWN_INSTRUCT
 use super::types;
 use crate::diagnostic::{Applicability, Diagnostic, Lint, TextEdit};
 
-/// What is said of such names.
+/// The lints for such names.
 pub(crate) const LINTS: [&Lint; 3] = [&UNKNOWN_INSTRUCTION, &BAD_MODIFIER, &MISSING_MODIFIER];
 
-/// A dotted name as it is written.
+/// A dotted instruction name as written.
 struct Name<'t> {
     text: &'t str,
-    /// All of it.
+    /// The range of the whole name.
     range: TextRange,
     mnemonic: TextRange,
-    /// With their dots.
+    /// The suffixes with their dots.
     suffixes: &'t [TextRange],
-    /// Whether nothing is wrong with the instruction when it is that of an opcode.
+    /// Whether the instruction with a given opcode has no errors.
     is_right: &'t dyn Fn(&Opcode) -> bool,
 }
 
@@ -30,14 +30,14 @@ impl<'t> Name<'t> {
         &self.text[self.mnemonic]
     }
 
-    /// What the instruction is called: the mnemonic, and the suffixes that are not modifiers.
+    /// The name of the instruction in messages: the mnemonic, and the suffixes that are not modifiers.
     fn title(&self) -> String {
         let words = self.words();
         let count = ptx_isa::title(self.word(), &words);
         words[..count].iter().fold(self.word().to_owned(), |title, word| title + "." + word)
     }
 
-    /// The place of a suffix, the whole name where there is none.
+    /// The range of a suffix; the whole name if there is no suffix.
     fn suffix(&self, index: usize) -> TextRange {
         self.suffixes.get(index).copied().unwrap_or(self.range)
     }
@@ -51,7 +51,7 @@ impl<'t> Name<'t> {
         self.suffixes.iter().map(|&suffix| &self.text[suffix][1..]).collect()
     }
 
-    /// What becomes of the instruction once `edit` has changed the suffixes of its name.
+    /// The outcome for the instruction after `edit` has changed the suffixes of its name.
     fn outcome(&self, edit: impl FnOnce(&mut Vec<&'t str>)) -> Outcome {
         let mut words = self.words();
         edit(&mut words);
@@ -66,7 +66,7 @@ impl<'t> Name<'t> {
         }
     }
 
-    /// Offers to leave a suffix out, where the rest is right.
+    /// Offers to remove a suffix, if the rest is valid.
     fn without(&self, diagnostic: Diagnostic, index: usize) -> Diagnostic {
         match self.outcome(|words| _ = words.remove(index)) {
             Outcome::Right => {
@@ -76,7 +76,7 @@ impl<'t> Name<'t> {
         }
     }
 
-    /// The name with each word in lower case that is unknown as it is written, where an instruction has such a name.
+    /// Reports a name with words in upper case, if an instruction with the same words in lower case exists.
     fn lower_case(&self) -> Option<Diagnostic> {
         let lower =
             |word: &str, is_known: bool| if is_known { word.to_owned() } else { word.to_ascii_lowercase() };
@@ -101,7 +101,7 @@ impl<'t> Name<'t> {
         Some(diagnostic.remedy(title, edits, outcome.applicability()))
     }
 
-    /// Offers words like the one at `index` among `candidates`.
+    /// Offers words that are similar to the one at `index`, from `candidates`.
     fn instead(
         &self,
         diagnostic: Diagnostic,
@@ -121,7 +121,7 @@ impl<'t> Name<'t> {
         suggest(diagnostic, self.suffix(index), ".", near, spelling, outcome)
     }
 
-    /// Offers to add one of the words that the name lacks.
+    /// Offers to add one of the missing words.
     fn with(&self, diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
         // Some appear right after the mnemonic.
         let ends = [(self.range.end(), self.suffixes.len()), (self.mnemonic.end(), 0)];
@@ -136,8 +136,8 @@ impl<'t> Name<'t> {
         })
     }
 
-    /// Offers one word in place of another, where that alone makes the instruction right: `.rni` for `.rn`, a shape of
-    /// a matrix for another.
+    /// Offers to replace one word by another, if that alone makes the instruction valid: `.rni` for `.rn`, or another
+    /// shape of a matrix.
     fn exchanged(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         let words = self.words();
         let fits = |index: usize, new: &'static str| {
@@ -159,7 +159,7 @@ impl<'t> Name<'t> {
         diagnostic
     }
 
-    /// The suffixes in the order of a row, where that makes an instruction of the name.
+    /// The suffixes in the order of a row, if they then form an instruction.
     fn reordered(&self, form: &Form) -> Option<(String, Applicability)> {
         let place = |word: &str| match ptx_isa::Suffix::parse(word) {
             Some(ptx_isa::Suffix::Mod(m)) => form.groups.iter().position(|group| group.contains(m)),
@@ -172,7 +172,7 @@ impl<'t> Name<'t> {
     }
 }
 
-/// Modifiers that mean the same in different instructions: the one that does not appear here, and the one that does.
+/// Modifiers with the same meaning in different instructions: the one that is not valid here, and the one that is.
 const SYNONYMS: &[(&str, &str)] = &[
     ("gpu", "gl"),
     ("gl", "gpu"),
@@ -183,7 +183,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("rp", "rpi"),
 ];
 
-/// Names of instructions in other assembly languages, and their names in PTX.
+/// Instruction names of other assembly languages, with their names in PTX.
 const FOREIGN: &[(&str, &str)] = &[
     ("__syncthreads", "bar.sync 0"),
     ("__syncwarp", "bar.warp.sync 0xffffffff"),
@@ -211,12 +211,12 @@ const FOREIGN: &[(&str, &str)] = &[
     ("atomic", "atom"),
 ];
 
-/// What a changed name makes of an instruction.
+/// The result of a changed name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The name is invalid.
     Nothing,
-    /// Something else is wrong with it.
+    /// The name is valid, but the instruction has another error.
     Instruction,
     Right,
 }
@@ -230,17 +230,17 @@ impl Outcome {
     }
 }
 
-/// What kind of word a suggestion replaces.
+/// The kind of word that a suggestion replaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// No word of the language.
+    /// A word that does not exist in PTX.
     Misspelt,
-    /// A word that appears elsewhere.
+    /// A word that is valid in other instructions.
     Known,
 }
 
-/// A dotted name that has no row. `is_right` says of an opcode whether nothing would be wrong with the instruction if
-/// it were named so.
+/// Reports a dotted name without a row. `is_right` tells whether the instruction would have no errors with a given
+/// opcode.
 pub(crate) fn unresolved(
     text: &str,
     range: TextRange,
@@ -369,7 +369,7 @@ fn rest(name: &Name<'_>, index: usize) -> String {
     others.fold(name.word().to_owned(), |rest, (_, &suffix)| rest + &name.text[suffix])
 }
 
-/// Most words that a message names instead of listing them below.
+/// The maximum number of words that a message itself lists; longer lists are in a note.
 const NAMED: usize = 6;
 
 /// `.hi`, `.lo` or `.wide`
@@ -382,7 +382,7 @@ fn one_of(expected: &[&'static str]) -> Option<String> {
     }
 }
 
-/// Most alternatives that a message lists.
+/// The maximum number of alternatives that a message lists.
 const LISTED: usize = 12;
 
 fn alternatives(diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
@@ -394,11 +394,11 @@ fn alternatives(diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic
     }
 }
 
-/// Most words that are offered in place of a wrong one.
+/// The maximum number of words that are offered in place of a wrong one.
 const SUGGESTED: usize = 3;
 
-/// Offers the nearest words that make a right instruction of the name. For a misspelt word a single one is what was
-/// meant; when there is none, all that make an instruction are offered.
+/// Offers the most similar words that make the instruction valid. For a misspelled word, a single similar word is taken
+/// as the intended one. If there is none, all words that form an instruction are offered.
 fn suggest(
     diagnostic: Diagnostic,
     range: TextRange,
@@ -424,10 +424,10 @@ fn suggest(
         .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}")))
 }
 
-/// Modifiers that say how wide or how many the operands are.
+/// Modifiers for the width or the number of operands.
 const RELATED: &[&[&str]] = &[&["lo", "wide"], &["v2", "v4", "v8"], &["x1", "x2", "x4"]];
 
-/// Offers another type of the instruction, where that is all that is wrong with it; says whether there is one.
+/// Offers another type for the instruction, if the type is its only error. Returns whether there is one.
 pub(crate) fn retyped(
     text: &str,
     mnemonic: &str,
@@ -469,7 +469,7 @@ pub(crate) fn retyped(
     offered > 0
 }
 
-/// Whether an instruction with one type may have been meant with another one. Untyped bits may be anything.
+/// Whether one type may have been written by mistake for the other. Untyped bits are similar to every type.
 fn is_alike(one: ScalarType, other: ScalarType) -> bool {
     let is_packed = |ty: ScalarType| ty.kind() == TypeKind::Packed;
     let is_untyped = |ty: ScalarType| ty.kind() == TypeKind::Bits;

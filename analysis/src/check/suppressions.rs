@@ -1,8 +1,8 @@
-//! `// ptx-ignore: W0501, unused-label -- the reason`: comments that hide findings of lints.
+//! `// ptx-ignore: W0501, unused-label -- the reason`: comments that suppress lints.
 //!
-//! A comment hides what begins on its line; alone on its line, also what begins on the next line that is not such a
-//! comment. It names lints by code or name, between commas or blanks. Errors are never hidden: code is made only of
-//! programs without them.
+//! A comment suppresses findings that begin on its line. If it is alone on its line, it also suppresses findings on the
+//! next line that is not such a comment. It lists lints by code or name, separated by commas or blanks. Errors are
+//! never suppressed, because code is generated only for programs without errors.
 
 use memchr::memmem;
 use ptx_syntax::SyntaxKind;
@@ -23,10 +23,10 @@ declare_lint! {
 /// A comment, in file offsets.
 struct Comment {
     range: TextRange,
-    /// What it names, in the comment's order.
+    /// The names in the comment, in order.
     names: Vec<TextRange>,
     lints: Vec<&'static Lint>,
-    /// From the start of its line to the end of the last line that it holds for.
+    /// From the start of its line to the end of the last line to which it applies.
     reach: TextRange,
 }
 
@@ -34,7 +34,8 @@ struct Comment {
 pub(crate) struct Suppressions(Vec<Comment>);
 
 impl Suppressions {
-    /// Finds the comments. An open file remembers whether it has any, so the text of one without is not searched.
+    /// Finds the comments. For an open file it is recorded whether it has any, so that a text without comments is not
+    /// searched.
     pub(crate) fn of(db: &dyn Db, file: SourceFile) -> Self {
         let text: &str = file.text(db);
         let mut found = Vec::new();
@@ -62,7 +63,7 @@ impl Suppressions {
         Self(found)
     }
 
-    /// Whether a comment hides the finding.
+    /// Whether a comment suppresses the finding.
     pub(crate) fn hide(&self, diagnostic: &Diagnostic) -> bool {
         if diagnostic.lint.is_error() {
             return false;
@@ -73,7 +74,7 @@ impl Suppressions {
         here.flat_map(|comment| &comment.lints).any(|&lint| lint == diagnostic.lint)
     }
 
-    /// What is wrong with the comments themselves.
+    /// Reports errors in the comments themselves.
     pub(crate) fn check(&self, text: &str) -> Box<[Diagnostic]> {
         let mut out = Findings::default();
         for comment in &self.0 {
@@ -88,7 +89,7 @@ impl Suppressions {
     }
 }
 
-/// The comment, if it is one of ours. Its reach is its own line.
+/// Reads the comment, if it is a suppression comment. Its reach is its own line.
 fn read(text: &str, range: TextRange) -> Option<Comment> {
     let comment = &text[range];
     let rest = comment.strip_prefix("//")?.trim_start().strip_prefix(IGNORE)?;
@@ -110,7 +111,7 @@ fn read(text: &str, range: TextRange) -> Option<Comment> {
     Some(Comment { range, names, lints, reach })
 }
 
-/// Where the last line ends that a comment holds for, if that is known of the next comment.
+/// The end of the last line to which a comment applies, if the next comment determines it.
 fn reach_end(text: &str, comment: &Comment, next: Option<&Comment>) -> TextSize {
     let line_end =
         |from: usize| memchr::memchr(b'\n', &text.as_bytes()[from..]).map_or(text.len(), |at| from + at);
@@ -128,7 +129,7 @@ fn stands_alone(text: &str, comment: &Comment) -> bool {
     text[TextRange::new(comment.reach.start(), comment.range.start())].trim().is_empty()
 }
 
-/// What is wrong with a name.
+/// The error of a name in a comment.
 fn judge(name: &str, range: TextRange) -> Option<Diagnostic> {
     match lint(name) {
         Some(lint) if lint.is_error() => {

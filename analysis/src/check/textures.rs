@@ -1,4 +1,4 @@
-//! Textures, samplers and surfaces: what precedes the coordinates, in either texture mode.
+//! Textures, samplers and surfaces: the operands before the coordinates, in both texture modes.
 
 use ptx_backend::input::{AddressBase, Operand, Symbol};
 use ptx_isa::{Gate, Mod, ScalarType, TypeKind};
@@ -14,11 +14,11 @@ declare_lint! {
     pub(crate) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
 }
 
-/// Textures by a register with their address.
+/// The version that introduced textures given by a register with their address.
 pub(super) const INDIRECT: Gate = Gate::since(3, 1, 20);
-/// A sampler beside a texture that brings its own.
+/// The version that introduced a sampler operand for a texture that includes its own.
 const SAMPLER: Gate = Gate::since(4, 3, 30);
-/// The second result of a texture access: whether all of it is resident.
+/// The version that introduced the second result of a texture access: whether all texels are resident.
 const RESIDENCY: Gate = Gate::since(7, 1, 60);
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
@@ -57,7 +57,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// Queries that a sampler answers. The others of sampling are for the texture where that has the sampler.
+/// Whether a query is about a sampler. In unified mode, the texture answers the other queries about sampling.
 fn asks_sampler(query: Mod, is_independent: bool) -> bool {
     match query {
         Mod::ForceUnnormalizedCoords => true,
@@ -75,7 +75,7 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
             out.extend(handle(ctx, &handles[1], ScalarType::SamplerRef, range));
             out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler in a register".to_owned(), range));
         }
-        // Whatever it is good for, the assembler takes a texture or a surface for the sampler.
+        // ptxas accepts a texture or a surface as the sampler, without regard to its use.
         ([texture @ ScalarType::TexRef], [first, Operand::Symbol(second, _)])
             if is_reference(ctx, *second) && matches!(parts.last(), Some(Operand::Vector(_))) =>
         {

@@ -1,10 +1,10 @@
-//! Agreement of register types with the instruction's types.
+//! Checks the types of registers against the types of the instruction.
 //!
-//! The rules are those of "Operand Type Checking" and "Operand Size Exceeding Instruction-Type Size" in the
-//! manual, as the vendor's assembler applies them: an untyped instruction takes registers of any kind, an
-//! integer one those without a float, a float one those of its own type or untyped; widths are equal, except
-//! that loads, stores and conversions take wider registers. A packed pair of halves counts as an integer. A
-//! vector has one type, which its elements agree on.
+//! The rules are those of "Operand Type Checking" and "Operand Size Exceeding Instruction-Type Size" in the manual, as
+//! ptxas applies them. An untyped instruction accepts registers of any kind, an integer instruction all except floats,
+//! and a floating-point instruction those of its own type and untyped ones. Widths are equal, except that loads, stores
+//! and conversions accept wider registers. A packed pair of halves counts as an integer. A vector has one type, on
+//! which its elements agree.
 
 use ptx_backend::input::Operand;
 use ptx_isa::{
@@ -46,7 +46,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// `selp d, p, a, b`, where the predicate is the last operand.
+/// Reports `selp d, p, a, b`: the predicate must be the last operand.
 fn predicate_first(ctx: &Context<'_>, statement: &Statement<'_>) -> Option<Diagnostic> {
     let is_predicate = |operand: &Option<Operand>| match operand {
         Some(Operand::Reg(register)) => ctx.register_type(*register) == ScalarType::Pred,
@@ -69,8 +69,8 @@ fn predicate_first(ctx: &Context<'_>, statement: &Statement<'_>) -> Option<Diagn
     )
 }
 
-/// Whether the registers of an instruction may be wider than its types. Of conversions from and to formats that
-/// no register is declared with only those may.
+/// Whether the registers of an instruction may be wider than its types. Among conversions, this applies only to formats
+/// that no register is declared with.
 fn takes_wider(opcode: &Opcode, row: &Expected) -> bool {
     use FormId as F;
     let is_wide =
@@ -85,7 +85,7 @@ fn takes_wider(opcode: &Opcode, row: &Expected) -> bool {
     }
 }
 
-/// Whether the operand is the vector of which the name gives the number of elements. The assembler takes integers of
+/// Whether the operand is the vector whose number of elements the instruction name states. ptxas accepts integers of
 /// the same width for its floats.
 fn is_counted(statement: &Statement<'_>, row: &Expected) -> bool {
     let has_count = [Mod::V2, Mod::V4, Mod::V8].iter().any(|&count| statement.opcode.has(count));
@@ -93,13 +93,13 @@ fn is_counted(statement: &Statement<'_>, row: &Expected) -> bool {
     has_count && !is_gradient
 }
 
-/// Whether the elements of a vector share the bits of the operand's type: `mov` packs and unpacks.
+/// Whether the elements of a vector share the bits of the operand's type, because `mov` packs and unpacks.
 fn shares(row: &Expected) -> bool {
     row.lanes == ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
         || row.class.intersects(Class::PREDICATE) && row.role == Role::Destination
 }
 
-/// The type of each of so many elements.
+/// The type of each element of a vector with the given number of elements.
 pub(super) fn element_type(row: &Expected, count: usize) -> ExpectedType {
     match row.ty {
         ExpectedType::Typed(ty) if shares(row) => match ty.bits() / count.max(1) as u32 {
@@ -112,7 +112,7 @@ pub(super) fn element_type(row: &Expected, count: usize) -> ExpectedType {
     }
 }
 
-/// Whether an operand is a vector of so many elements.
+/// Whether an operand is a vector with the given number of elements.
 fn counts(row: &Expected, elements: usize) -> bool {
     elements > 1 && row.lanes != ExpectedLanes::Any && row.lanes.contains(elements)
 }
@@ -133,7 +133,7 @@ fn operand_type(
                 ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) if is_sum(ctx.slice(range)) => {
                     fits_sum(ty, found)
                 }
-                // Of sums not even the kind of 32 bits matters.
+                // For sums, even the signedness of 32-bit registers does not matter.
                 ExpectedType::Length if is_sum(ctx.slice(range)) => {
                     found == ScalarType::B32 || accepts(row, found, wider)
                 }
@@ -145,7 +145,7 @@ fn operand_type(
         }
         Operand::Vector(elements) => match unify(ctx, elements) {
             Ok(None) if !shares(row) || elements.is_empty() => {}
-            // Only untyped values are put together.
+            // Only untyped values can be packed.
             Ok(None) if matches!(row.ty, ExpectedType::Typed(ty) if ty.kind() != TypeKind::Bits) => {
                 out.push(mismatch(ctx, row, ScalarType::B32, range, wider));
             }
@@ -155,7 +155,7 @@ fn operand_type(
                 let fits = match row.ty {
                     ExpectedType::Typed(ty) if share => {
                         let count = elements.len() as u32;
-                        // Only untyped values are put together and taken apart.
+                        // Only untyped values can be packed and unpacked.
                         ty.kind() == TypeKind::Bits
                             && count <= 4
                             && bits_of(found) * count == ty.bits()
@@ -166,7 +166,7 @@ fn operand_type(
                         let is_integer = matches!(found.kind(), TypeKind::Unsigned | TypeKind::Signed);
                         accepts(row, found, wider) || is_integer && found.bits() == ty.bits()
                     }
-                    // Surfaces are accessed by their bits, however they are cut.
+                    // Surfaces are accessed by their bits, whatever the element types are.
                     ExpectedType::Typed(ty) if wider && row.lanes == ExpectedLanes::Any => {
                         bits_of(found) * elements.len() as u32 >= ty.bits()
                     }
@@ -174,7 +174,7 @@ fn operand_type(
                 };
                 let name = ctx.slice(range);
                 let fits = match (&elements[0], row.ty) {
-                    // All of a special register.
+                    // A whole vector of special registers.
                     (Operand::Special(first), ExpectedType::Typed(ty))
                         if name.starts_with('%') && counts(row, elements.len()) =>
                     {
@@ -214,7 +214,7 @@ fn operand_type(
         },
         Operand::Pair(pair) => {
             operand_type(ctx, row, &pair.0, range, wider, counted, out);
-            // The second result of every such instruction is a predicate.
+            // The second result of all these instructions is a predicate.
             if let Operand::Reg(register) = pair.1
                 && ctx.register_type(register) != ScalarType::Pred
             {
@@ -227,7 +227,7 @@ fn operand_type(
             }
         }
         Operand::List(parts) => {
-            // Without braces it is typed as any operand; in braces integers pass for floats.
+            // Without braces it has the type of any operand; in braces, integers are accepted for floats.
             let bare = match (parts.last(), row.ty) {
                 (Some(Operand::Reg(register)), ExpectedType::Coordinates(ty, _)) => {
                     let found = ctx.register_type(*register);
@@ -260,7 +260,7 @@ fn operand_type(
     }
 }
 
-/// Whether a special register can be read as the type. The oldest of them have 16 bits as well.
+/// Whether a special register can be read as the type. The oldest ones can also be read with 16 bits.
 fn special(expected: ScalarType, register: SpecialReg, wider: bool) -> bool {
     let found = register.ty();
     match expected.kind() {
@@ -307,7 +307,7 @@ fn mismatch(
     }
 }
 
-/// A vector whose elements are not the parts of the type.
+/// Reports a vector whose elements are not the parts of the type.
 fn packed(count: usize, found: ScalarType, ty: ScalarType, range: TextRange) -> Diagnostic {
     let (bits, whole) = (bits_of(found), ty.bits());
     let message = match bits * count as u32 {
@@ -318,7 +318,7 @@ fn packed(count: usize, found: ScalarType, ty: ScalarType, range: TextRange) -> 
     Diagnostic::new(&OPERAND_TYPE, range, message).note(note)
 }
 
-/// Puts those findings of a statement together that say the same of several operands.
+/// Merges findings of a statement that report the same error for several operands.
 pub(crate) fn gather(findings: &mut Vec<Diagnostic>) {
     let said =
         |d: &Diagnostic| d.message.split_once("` is ").map(|(name, rest)| (name.to_owned(), rest.to_owned()));
@@ -348,7 +348,7 @@ pub(crate) fn gather(findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The type that one register is expected to have.
+/// The expected type of a single register.
 fn number(ty: ExpectedType) -> Option<ScalarType> {
     match ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => Some(ty),
@@ -358,7 +358,7 @@ fn number(ty: ExpectedType) -> Option<ScalarType> {
     }
 }
 
-/// What an operand's type has to do with the instruction's.
+/// The relation between an operand's type and the instruction's type, in words.
 fn relation(row: &Expected, wider: bool) -> String {
     let (ty, rule) = match row.ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
@@ -409,12 +409,12 @@ fn relation(row: &Expected, wider: bool) -> String {
     format!("operand `{}` is {ty}: {rule}", row.name)
 }
 
-/// The bits that a vector's element has; predicates may appear among 32-bit registers.
+/// The number of bits of a vector's element; predicates may appear among 32-bit registers.
 fn bits_of(ty: ScalarType) -> u32 {
     if ty == ScalarType::Pred { 32 } else { ty.bits() }
 }
 
-/// The type without sign and kind.
+/// The untyped type of the same size.
 fn untyped(ty: ScalarType) -> ScalarType {
     match bits_of(ty) {
         8 => ScalarType::B8,
@@ -425,7 +425,8 @@ fn untyped(ty: ScalarType) -> ScalarType {
     }
 }
 
-/// What neighbors in a vector must have in common besides their width. An untyped register has it with any.
+/// What neighboring elements of a vector must have in common besides their width. An untyped register agrees with any
+/// neighbor.
 #[derive(Clone, Copy, PartialEq)]
 enum Nature {
     Integer,
@@ -449,10 +450,10 @@ impl Nature {
     }
 }
 
-/// The type on which the elements agree; `None` where there is no register among them.
+/// The type on which the elements agree; `None` if none of them is a register.
 ///
-/// An untyped register agrees with everything of its width, and so do signed with unsigned ones. Of the others only
-/// neighbors are compared, as the assembler does.
+/// An untyped register agrees with all types of its width, and signed registers agree with unsigned ones. Otherwise
+/// only neighbors are compared, as in ptxas.
 fn unify(ctx: &Context<'_>, elements: &[Operand]) -> Result<Option<ScalarType>, ()> {
     let mut all: Option<ScalarType> = None;
     let mut before: Option<Nature> = None;
@@ -498,7 +499,7 @@ fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     }
 }
 
-/// Whether a register of type `found` can be the operand of an instruction, or an element of it.
+/// Whether a register of type `found` can be an operand of an instruction, or an element of one.
 pub(crate) fn takes_register(opcode: &Opcode, row: &Expected, found: ScalarType) -> bool {
     match row.ty {
         ExpectedType::OrDescriptor(ty) => fits(ty, found, false) || accepts(row, found, false),
@@ -510,7 +511,7 @@ pub(crate) fn takes_register(opcode: &Opcode, row: &Expected, found: ScalarType)
 fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match row.ty {
-        // Where any register can appear the assembler lets a packed pair pass for a predicate.
+        // Where any register may appear, ptxas accepts a packed pair as a predicate.
         ExpectedType::Typed(ScalarType::Pred) => {
             found == ScalarType::Pred
                 || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)
@@ -535,8 +536,8 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     }
 }
 
-/// Whether the elements can be the coordinates of a texture or surface. In braces integers pass for floats, but
-/// constants do not.
+/// Whether the elements can be the coordinates of a texture or surface. In braces, integers are accepted for floats,
+/// but constants are not.
 fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operand]) -> bool {
     let is_integer = |ty: ScalarType| matches!(Nature::of(ty), None | Some(Nature::Integer));
     let is_index = |element: &Operand| match element {
@@ -548,7 +549,7 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
         element => matches!(element, Operand::Int(_)),
     };
     let (elements, ty) = match (expected, elements) {
-        // The first is the index in the array, which has nothing in common with the others.
+        // The first one is the array index, which need not agree with the others.
         (ExpectedType::Coordinates(_, true), [index, ..]) if !is_index(index) => return false,
         (ExpectedType::Coordinates(ty, true), [_, rest @ ..]) => (rest, Some(ty)),
         (ExpectedType::Coordinates(ty, false), all) => (all, Some(ty)),
@@ -571,7 +572,7 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
     }
 }
 
-/// Whether registers of the type are untyped ones alone.
+/// Whether only untyped registers can have the type.
 pub(super) fn is_untyped_only(ty: ScalarType) -> bool {
     use ScalarType::*;
     match ty.kind() {
@@ -581,7 +582,7 @@ pub(super) fn is_untyped_only(ty: ScalarType) -> bool {
     }
 }
 
-/// Whether an integer constant can be of the type.
+/// Whether an integer constant can have the type.
 pub(super) fn takes_integers(ty: ScalarType) -> bool {
     matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Pred)
 }
@@ -592,7 +593,7 @@ fn fits(expected: ScalarType, found: ScalarType, wider: bool) -> bool {
     agrees(expected, found, width)
 }
 
-/// The same for `%r1+4`, of which the assembler does not ask the width.
+/// The same for `%r1+4`, whose width ptxas does not check.
 fn fits_sum(expected: ScalarType, found: ScalarType) -> bool {
     let floats = expected.kind() == TypeKind::Float && found.kind() == TypeKind::Float;
     agrees(expected, found, true) || floats || expected == found
@@ -604,7 +605,7 @@ fn agrees(expected: ScalarType, found: ScalarType, width: bool) -> bool {
     match (expected.kind(), found.kind()) {
         (_, Pred) => false,
         (Opaque, _) | (_, Opaque) => found.bits() == 64,
-        // Formats that no register can be declared with fill theirs.
+        // A format that no register can be declared with takes a whole register.
         (_, kind) if is_untyped_only(expected) => kind == Bits && found.bits() == expected.bits(),
         (Float | Packed, Bits) => width,
         (Bits, _) => width,

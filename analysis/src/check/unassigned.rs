@@ -1,8 +1,9 @@
-//! Registers that are read where no path has given them a value, or not every one.
+//! Finds registers that are read before every path, or some path, has written them.
 //!
-//! What holds on every path is a warning. The rest is off unless it is asked for: compilers leave a register without a
-//! value on paths where it does not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
-//! looked at: compilers fill unused places with registers that were never written.
+//! If no path writes the register before the read, this is a warning. If only some paths do, the lint is off by
+//! default: compilers leave registers unwritten on paths where the value does not matter. Guarded writes count as
+//! writes. Instructions that only combine parts or pass values on are not checked, because compilers fill unused
+//! positions with unwritten registers.
 
 use memchr::memmem;
 use ptx_backend::input::{Operand, RegId};
@@ -18,7 +19,7 @@ use crate::flow::{BlockId, Flow, Graph, Instr};
 use crate::scope::DeclKind;
 
 declare_lint! {
-    /// A register is read but never written before.
+    /// A register is read, but no path to the read writes it.
     pub(crate) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
 }
 
@@ -29,10 +30,10 @@ declare_lint! {
 
 const NONE: u32 = u32::MAX;
 
-/// The block that the function starts with.
+/// The first block of the function.
 const ENTRY: BlockId = 0;
 
-/// A read that no write dominates, as far as a look at the first write tells.
+/// A read that no write dominates, judging by the first write only.
 struct Candidate {
     register: RegId,
     block: BlockId,
@@ -76,14 +77,14 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
 }
 
-/// The registers of `// implicit-def: %r1`, which LLVM writes where a value does not matter.
+/// The registers of `// implicit-def: %r1`, which LLVM writes if a value does not matter.
 fn implicit_definitions(text: &str) -> FxHashSet<&str> {
     const COMMENT: &str = "// implicit-def: ";
     let comments = memmem::find_iter(text.as_bytes(), COMMENT).map(|at| &text[at + COMMENT.len()..]);
     comments.filter_map(|rest| rest.split_ascii_whitespace().next()).collect()
 }
 
-/// Whether an instruction may read a value that does not matter: packing, choosing bytes, passing an argument.
+/// Whether an instruction may read a value that does not matter: packing, byte selection, passing an argument.
 fn is_passed_on(instr: Instr<'_>) -> bool {
     match instr.opcode.form {
         FormId::Mov => matches!(instr.operands.last(), Some(Operand::Vector(_))),
@@ -93,12 +94,12 @@ fn is_passed_on(instr: Instr<'_>) -> bool {
     }
 }
 
-/// What is known of a register while all statements are walked.
+/// Facts about a register, collected during the walk over all statements.
 #[derive(Clone, Copy)]
 struct Written {
     /// The block with its first write in text order.
     first: BlockId,
-    /// The last block that needs no more looks at its reads.
+    /// The last block whose further reads need not be examined.
     here: BlockId,
 }
 
@@ -107,7 +108,7 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
     let mut written = vec![Written { first: NONE, here: NONE }; body.map.registers.len()];
     for (register, name) in body.map.registers.iter().enumerate() {
         let declaration = &body.map.declarations[name.declaration.0 as usize];
-        // Registers of the module are declared outside; parts of vectors are written together or apart.
+        // Module-scope registers are declared outside; parts of vectors are written together or separately.
         if declaration.range.is_empty() || matches!(declaration.kind, DeclKind::Register { lanes: 2.., .. }) {
             written[register].first = ENTRY;
         }
@@ -132,7 +133,7 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
                     let Some(range) = flow.place(src, &access) else { continue };
                     candidates.push(Candidate { register: access.register, block, range });
                 }
-                // Once in a block is enough.
+                // One examination per block is enough.
                 written.here = block;
             }
             for access in registers.filter(|access| access.writes()) {
@@ -172,14 +173,14 @@ fn writes(flow: &Flow<'_>, candidates: &[Candidate]) -> FxHashMap<RegId, SmallVe
     writes
 }
 
-/// Walks against the flow of control.
+/// Searches backwards along the control flow.
 struct Search<'a> {
     graph: &'a Graph,
-    /// By block: the number of the last walk that saw it.
+    /// For each block: the number of the last walk that visited it.
     seen: Vec<u32>,
     walk: u32,
     work: Vec<BlockId>,
-    /// Blocks that may still be visited.
+    /// The number of blocks that may still be visited.
     budget: usize,
 }
 
@@ -189,8 +190,8 @@ impl<'a> Search<'a> {
         Self { graph, seen: vec![0; graph.blocks().len()], walk: 0, work: Vec::new(), budget }
     }
 
-    /// On which ways from the start of the function to the start of `block` one of `sources`, which are sorted, lies.
-    /// When the budget is spent, or where it need not be `exact`, one is enough.
+    /// On which paths from the start of the function to the start of `block` one of `sources` (sorted) is passed. If
+    /// the budget is used up, or the result need not be `exact`, one such path is enough.
     fn look(&mut self, block: BlockId, sources: &[BlockId], exact: bool) -> Before {
         if sources.is_empty() {
             return Before::Never;
@@ -224,7 +225,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// On which ways to a read the register is written.
+/// On which paths to a read the register is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Never,

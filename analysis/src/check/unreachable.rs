@@ -1,4 +1,4 @@
-//! Statements that control never comes to.
+//! Finds statements that are never executed.
 
 use text_size::TextRange;
 
@@ -12,7 +12,7 @@ declare_lint! {
     pub(super) UNREACHABLE_CODE = "W0506" "unreachable-code", Warning, since "0.1.0"
 }
 
-/// Longer runs are removed by hand.
+/// Longer runs of statements must be removed by hand.
 const MOST_EDITS: usize = 200;
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
@@ -33,10 +33,10 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         let places: Vec<TextRange> =
             flow.code().instructions(statements).filter_map(|instr| body.map.statement(instr.src)).collect();
         let (Some(start), Some(end)) = (places.first(), places.last()) else { continue };
-        // The text above an unreachable block ends in a jump, or the block would be reached from there.
+        // The text above an unreachable block ends in a jump; otherwise the block would be reached from there.
         let Some(jump) = flow.instructions(first - 1).next_back() else { continue };
         let Some(place) = body.map.statement(jump.src) else { continue };
-        // Compilers do not look into inline assembly, and leave what follows a trap as it is.
+        // Compilers do not look into inline assembly, and do not remove code after a trap.
         let between = &body.text[usize::from(place.end())..usize::from(start.start())];
         if graph.end(first - 1) == End::Traps || between.contains("// end inline asm") {
             continue;

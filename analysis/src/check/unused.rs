@@ -1,7 +1,6 @@
-//! Names that nothing uses.
+//! Finds unused names.
 //!
-//! Compilers declare ranges of registers with room to spare and labels that nothing jumps to, so these lints
-//! are off unless asked for.
+//! Compilers declare more registers than they use, and labels without branches, so these lints are off by default.
 
 use ptx_backend::input::Operand;
 use ptx_isa::Facts;
@@ -54,7 +53,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
 }
 
-/// Whether the write at a place is all that its instruction does.
+/// Whether the write at a position is the only effect of its instruction.
 fn is_needless(body: &Body<'_>, write: TextRange) -> bool {
     let map = body.map;
     let Some(src) = map.statement_at(write.start()) else { return false };
@@ -69,8 +68,8 @@ fn is_needless(body: &Body<'_>, write: TextRange) -> bool {
         && !matches!(instr.operands.first(), Some(Operand::Vector(_) | Operand::Pair(_)))
 }
 
-/// Registers whose values nothing reads. Parts of vectors are written together, and those of the module may be read
-/// elsewhere.
+/// Reports registers whose values are never read. Parts of vectors are written together, and module-scope registers may
+/// be read elsewhere.
 fn unread(body: &Body<'_>, out: &mut Findings) {
     let map = body.map;
     let mut read = vec![false; map.registers.len()];

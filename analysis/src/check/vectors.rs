@@ -15,7 +15,7 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
-    // `mov` without a vector's name packs or unpacks, not both.
+    // `mov` without a vector modifier packs or unpacks, but not both.
     if statement.form.id == FormId::Mov
         && let [Some(Operand::Vector(_)), Some(Operand::Vector(_))] = statement.operands
     {
@@ -42,7 +42,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             },
             Some(Operand::Sink) | None => continue,
             Some(_) if matches!(row.lanes, ExpectedLanes::OrBare(_)) => continue,
-            // One element may appear without braces.
+            // A single element may be written without braces.
             Some(_) => 1,
         };
         if row.lanes == ExpectedLanes::Any && !(found.is_power_of_two() && found <= 8) {
@@ -80,7 +80,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// `.v4` of a product of matrices, which is not in its opcode: every vector has that many elements, of 128 bits in all.
+/// Checks `.v4` of a matrix product, which is not part of its opcode: every vector has that number of elements and at
+/// most 128 bits.
 fn counted(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     if !matches!(statement.form.mnemonic(), "mma" | "wmma" | "wgmma") {
         return;
@@ -99,7 +100,7 @@ fn counted(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     }
 }
 
-/// One element in braces where a vector of more could appear, or a register without braces.
+/// Whether there is one element in braces where a longer vector may appear, or a register without braces.
 fn is_braced_one(row: &Expected, operand: Option<&Operand>) -> bool {
     matches!(row.lanes, ExpectedLanes::Of(counts) if counts.len() > 1)
         && row.class.intersects(Class::REGISTER)

@@ -1,7 +1,7 @@
-//! Selectors and signs of the operands of video instructions: `-%r1.b0`, `%r2.h10`.
+//! Selectors and signs of operands of video instructions: `-%r1.b0`, `%r2.h10`.
 //!
-//! They are read from the text, because the operands that later stages see have no place for them: what these mean is
-//! told beside the instructions.
+//! They are read from the text, because the operands that later stages receive cannot contain them; the meanings are
+//! stored separately.
 
 use ptx_backend::input::{self, Selector, SrcId};
 use ptx_isa::Mod;
@@ -11,7 +11,7 @@ use super::operands::{OPERAND_CLASS, is_sum};
 use super::{Context, Statement};
 use crate::diagnostic::{Diagnostic, Findings};
 
-/// A register as it is written.
+/// A register as written.
 struct Part<'t> {
     negated: bool,
     selector: Option<&'t str>,
@@ -55,7 +55,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
     for (i, (operand, &range)) in statement.operands.iter().zip(statement.ranges).enumerate() {
         let names = matches!(operand, Some(input::Operand::Reg(_) | input::Operand::Symbol(..)));
-        // The third source is read as the operands of other instructions are.
+        // The third source is read like the operands of other instructions.
         if names && is_sum(ctx.slice(range)) && (i < 3 || lanes.is_some()) {
             report(i, "a name with an offset is not allowed here".to_owned());
         }
@@ -88,7 +88,7 @@ fn read(text: &str) -> Part<'_> {
     Part { negated: rest.is_some() && register, selector }
 }
 
-/// What an operand takes of its register, where it is not the whole as it is.
+/// The part of its register that an operand selects, if it is not the unchanged whole register.
 pub(crate) fn part(src: SrcId, operand: u8, text: &str) -> Option<input::Part> {
     let Part { negated, selector } = read(text);
     let selector = selector.and_then(|text| {
@@ -106,12 +106,12 @@ pub(crate) fn part(src: SrcId, operand: u8, text: &str) -> Option<input::Part> {
     (negated || selector.is_some()).then_some(input::Part { src, operand, negated, selector })
 }
 
-/// A byte or a half.
+/// Whether a selector names one byte or one half.
 fn one(selector: &str) -> bool {
     matches!(selector, "b0" | "b1" | "b2" | "b3" | "h0" | "h1")
 }
 
-/// Which lanes are written: their numbers, falling.
+/// Whether a selector names the lanes to write: their numbers in descending order.
 fn mask(selector: &str, letter: char, count: u8) -> bool {
     let Some(digits) = selector.strip_prefix(letter) else { return false };
     let digits = digits.as_bytes();
@@ -120,7 +120,8 @@ fn mask(selector: &str, letter: char, count: u8) -> bool {
         && digits.windows(2).all(|pair| pair[0] > pair[1])
 }
 
-/// Where each lane comes from: the lanes of the first and the second source, numbered through.
+/// Whether a selector names the source of each lane: the lanes of the first and the second source are numbered
+/// consecutively.
 fn picks(selector: &str, letter: char, count: u8) -> bool {
     let Some(digits) = selector.strip_prefix(letter) else { return false };
     digits.len() == usize::from(count)

@@ -1,4 +1,4 @@
-//! Exchanges between the threads of a warp that do not say which threads take part.
+//! Finds exchanges between threads of a warp that do not name the participating threads.
 
 use ptx_isa::Mod;
 use text_size::{TextRange, TextSize};
@@ -28,7 +28,7 @@ fn is_old(statement: &Statement<'_>) -> bool {
     matches!(statement.form.mnemonic(), "shfl" | "vote") && !statement.opcode.mods().any(|m| m == Mod::Sync)
 }
 
-/// Adds the fix to a finding about an old form. Whether the whole warp takes part the text does not tell.
+/// Adds the fix to a finding about an old form. The text does not show whether the whole warp takes part.
 pub(super) fn synchronise(diagnostic: Diagnostic, statement: &Statement<'_>) -> Diagnostic {
     let (Some(suffix), Some(last)) = (statement.suffixes.first(), statement.ranges.last()) else {
         return diagnostic;
@@ -38,7 +38,7 @@ pub(super) fn synchronise(diagnostic: Diagnostic, statement: &Statement<'_>) -> 
     }
     let insert =
         |offset: TextSize, text: &str| TextEdit { range: TextRange::empty(offset), text: text.into() };
-    // There is one operand too many: the mask.
+    // The mask is an additional operand.
     if statement.rows.is_none() && statement.ranges.len() == statement.signature.operands.len() + 1 {
         let edits = vec![insert(suffix.start(), ".sync")];
         return diagnostic.remedy("add `.sync`", edits, Applicability::MachineApplicable);

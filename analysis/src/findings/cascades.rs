@@ -1,7 +1,7 @@
-//! Findings that only repeat another one of their statement in other words.
+//! Removes findings that only repeat another finding of their statement in other words.
 //!
-//! Checks are independent of each other, and a statement may be judged by any of them. Where one
-//! mistake makes several of them speak, the one that comes nearest to it stays.
+//! Checks are independent of each other, and several may report the same statement. If one mistake causes several
+//! findings, the most specific one is kept.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -23,13 +23,13 @@ use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
 use crate::scope::split_number;
 use crate::syntax_errors::UNEXPECTED;
 
-/// Findings of a statement that are compared with each other.
+/// The number of findings of a statement that are compared with each other.
 const COMPARED: usize = 16;
 
-/// Bytes between findings that may be of one declaration.
+/// The maximum distance in bytes between findings of one declaration.
 const NEAR: TextSize = TextSize::new(256);
 
-/// Leaves out what follows from other findings, which are in text order.
+/// Removes findings that follow from other findings. The findings are in text order.
 pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     if findings.len() < 2 {
         return;
@@ -44,7 +44,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
         for (index, one) in group.iter().enumerate() {
             let follows = |other: &Diagnostic| other.severity == Severity::Error && follows(one, other);
             kept[first + index] = !group.iter().enumerate().any(|(at, other)| {
-                // Of two equals the first stays.
+                // Of two equal findings, the first one stays.
                 at != index && follows(other) && (at < index || !self::follows(other, one))
             });
         }
@@ -61,7 +61,8 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
     merge(db, file, findings);
 }
 
-/// A target that needs a newer version says so itself: what that version brings is not reported again.
+/// If a target requires a newer version, that is reported at the target; features of that version are not reported
+/// again.
 fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     let header = header(db, file);
     let (Some(version), Some(sm)) = (header.version, header.target.sm) else { return };
@@ -73,7 +74,7 @@ fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A directive of the header that is not complete has no value, which is not wrong then.
+/// An incomplete header directive has no value, so its value is not reported as wrong.
 fn words_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     const VALUES: &[&str] = &["E0104", "E0403", "E0404"];
     if !findings.iter().any(|d| VALUES.contains(&d.lint.code)) {
@@ -90,7 +91,7 @@ fn words_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     findings.retain(|d| !is_value(d) || around(d).is_none_or(|item| !broken.contains(&item)));
 }
 
-/// A function whose body cannot be read is not one that lacks a body.
+/// A function whose body cannot be parsed is not reported as a function without a body.
 fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     let around = |d: &Diagnostic| item_around(db, file, d.range).map(|item| item.offset(db));
     let undefined = findings.iter().filter(|d| d.lint.code == "E0207").count();
@@ -102,7 +103,7 @@ fn bodies_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     findings.retain(|d| d.lint.code != "E0207" || around(d).is_none_or(|item| !broken.contains(&item)));
 }
 
-/// A declaration with a wrong word in the place of its type is not one that has no type.
+/// A declaration with a wrong word in place of its type is not reported as a declaration without a type.
 fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
     let wrong: Vec<TextRange> = findings.iter().filter(|d| d.lint == &UNEXPECTED).map(|d| d.range).collect();
     let is_same = |start: TextSize, end: TextSize| {
@@ -117,7 +118,7 @@ fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
     });
 }
 
-/// A name whose declaration cannot be read is declared.
+/// A name whose declaration cannot be parsed counts as declared.
 fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
     let mut broken: FxHashSet<&str> = FxHashSet::default();
     for finding in findings.iter().filter(|d| d.lint == &BAD_DECLARATION || d.lint == &UNEXPECTED) {
@@ -138,7 +139,7 @@ fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A label in text that cannot be read is defined.
+/// A label in text that cannot be parsed counts as defined.
 fn labels_that_are_there(text: &str, findings: &mut Vec<Diagnostic>) {
     const SYNTAX: &[&str] = &["E0002", "E0004", "E0005", "E0006"];
     if !findings.iter().any(|d| SYNTAX.contains(&d.lint.code)) {
@@ -153,7 +154,7 @@ fn labels_that_are_there(text: &str, findings: &mut Vec<Diagnostic>) {
     };
     let mut searched = 0;
     findings.retain(|d| {
-        // Each search goes over the text.
+        // Each search examines the whole text.
         if d.lint != &UNDEFINED_LABEL || searched == COMPARED {
             return true;
         }
@@ -162,7 +163,7 @@ fn labels_that_are_there(text: &str, findings: &mut Vec<Diagnostic>) {
     });
 }
 
-/// Puts findings together that the same fix removes: registers beyond the end of one declaration.
+/// Merges findings that the same fix resolves: registers beyond the end of one declaration.
 pub(super) fn same_fix(findings: &mut Vec<Diagnostic>, text: &str) {
     let mut first: FxHashMap<(TextRange, String), usize> = FxHashMap::default();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
@@ -191,16 +192,16 @@ pub(super) fn same_fix(findings: &mut Vec<Diagnostic>, text: &str) {
     *findings = kept;
 }
 
-/// What one change resolves wherever it is reported.
+/// A cause: one change resolves all findings that have it.
 #[derive(PartialEq, Eq, Hash)]
 enum Cause<'t> {
-    /// The version that the function needs.
+    /// The version that the function requires.
     Version(TextSize, PtxVersion),
-    /// The targets that the function needs.
+    /// The targets that the function requires.
     Target(TextSize, TargetSet),
-    /// The statement that reads registers without a value.
+    /// A statement that reads several unwritten registers.
     Unwritten(TextSize, &'static str),
-    /// The name that the function uses without a declaration.
+    /// The undeclared name that the function uses.
     Undeclared(TextSize, &'t str),
 }
 
@@ -225,10 +226,10 @@ fn cause<'db>(db: &'db dyn Db, file: SourceFile, finding: &Diagnostic) -> Option
     }
 }
 
-/// Places that a finding marks for others that it speaks for.
+/// The number of places of merged findings that a finding marks.
 const MARKED: usize = 8;
 
-/// Lets the first finding of a cause speak for the others.
+/// Merges all findings of a cause into the first one.
 fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     let mut first: FxHashMap<Cause<'_>, usize> = FxHashMap::default();
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -265,7 +266,7 @@ fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     *findings = merged;
 }
 
-/// The statement around a finding; the finding itself where there is none.
+/// The statement around a finding; the range of the finding itself if there is none.
 fn statement(db: &dyn Db, file: SourceFile, range: TextRange) -> TextRange {
     let around = || {
         let item = item_around(db, file, range)?;
@@ -277,30 +278,30 @@ fn statement(db: &dyn Db, file: SourceFile, range: TextRange) -> TextRange {
     around().filter(|statement| statement.contains_range(range)).unwrap_or(range)
 }
 
-/// Names that nothing declares.
+/// Lints about undeclared names.
 const NAMES: &[&str] = &["E0202", "E0203", "E0204"];
-/// What an operand is, and what it is in another respect.
+/// Lints about the kind of an operand and its number of elements.
 const SHAPE: &[&str] = &["E0302", "E0307"];
 const NATURE: &[&str] = &["E0303", "E0304", "E0305", "E0306", "E0308"];
 
-/// Whether a finding says nothing that another one of its statement does not say.
+/// Whether a finding says nothing beyond another finding of its statement.
 fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
     let (code, cause) = (one.lint.code, other.lint.code);
     let touches = one.range.intersect(other.range).is_some_and(|both| !both.is_empty());
     match cause {
-        // A file that is not text cannot be parsed either.
+        // Text with invalid characters cannot be parsed either.
         "E0001" | "E0003" | "E0004" | "E0006" => {
             one.range == other.range && code != cause
                 || NAMES.contains(&code) && code != "E0202"
                 || cause == "E0004" && matches!(code, "E0103" | "E0212")
         }
-        // The text after a word of another language is in that language too.
+        // The text after an unknown word of another language is in that language too.
         "E0210" => code == "E0004" || NAMES.contains(&code),
-        // An instruction that does not exist any more has operands of the one that does.
+        // A removed instruction is written with operands that the current form does not have.
         "E0402" => code == "E0301" && other.gate.is_some_and(|gate| gate.removed.is_some()),
-        // A call of something unknown has operands of any kind.
+        // A call of an unknown name may have operands of any kind.
         "E0204" => code == "E0302" && !touches,
-        // Only a vector has elements, and those of a vector that is not allowed do not matter.
+        // Only vectors have elements, and the elements of a vector that is not allowed do not matter.
         "E0302" if other.range.contains_range(one.range) => {
             NATURE.contains(&code) || matches!(code, "E0302" | "E0307")
         }

@@ -1,8 +1,8 @@
-//! What a finding gains from a look beyond its statement: the declaration that disagrees with it, the reason, and
-//! fixes that change other places of the file.
+//! Completes findings with information beyond their statement: the declaration that disagrees, the reason, and fixes
+//! that change other parts of the file.
 //!
-//! Checks see one item, so that edits elsewhere leave their findings valid. Here the whole file is known, and
-//! nothing is remembered. Ranges are those of the file.
+//! Checks examine one item, so that their findings stay valid when other items change. This module examines the whole
+//! file, and its results are not stored. Ranges are file offsets.
 
 mod header;
 mod registers;
@@ -23,8 +23,8 @@ use crate::source_map::Occurrence;
 use crate::source_map::Usage;
 use crate::syntax_errors::UNEXPECTED;
 
-/// Findings of a file that are completed: people fix the first ones first, and a file of many megabytes can be wrong
-/// at every other byte.
+/// The number of findings of a file that are completed: people fix the first ones first, and a file of many megabytes
+/// can have an error at every second byte.
 const COMPLETED: usize = 500;
 
 /// Completes the findings of a file, which are in text order.
@@ -40,14 +40,14 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         registers.complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         closed_too_early(db, file, diagnostic);
-        // What a syntax error lacks or has too much is said by its fix.
+        // The fix of a syntax error says what is missing or superfluous.
         if diagnostic.notes.is_empty() && (diagnostic.lint != &UNEXPECTED || diagnostic.fixes.is_empty()) {
             diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
         }
     }
 }
 
-/// Points to the brace that ends a function before text that belongs to it.
+/// Points to the brace that ends a function too early, before text that belongs to it.
 fn closed_too_early(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if diagnostic.lint != &UNEXPECTED {
         return;
@@ -81,14 +81,14 @@ fn lower_case(text: String) -> String {
     }
 }
 
-/// Findings about what a name is, rather than about a name that does not exist.
+/// Lints about the kind of a name, rather than about an undeclared name.
 const ABOUT_NAMES: &[&str] = &["E0208", "E0302", "E0303", "E0305", "E0306", "E0308", "E0309"];
-/// Findings that a call has when it does not agree with the function.
+/// Lints of calls whose arguments do not agree with the function.
 const ABOUT_CALLS: &[&str] = &["E0301", "E0303", "E0304"];
-/// Most declarations that a finding points to.
+/// The maximum number of declarations to which a finding points.
 const DECLARATIONS: usize = 4;
 
-/// Points to the declarations of the names that a finding is about.
+/// Points to the declarations of the names in a finding.
 fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let code = diagnostic.lint.code;
     if !diagnostic.related.is_empty() || !ABOUT_NAMES.iter().chain(ABOUT_CALLS).any(|&about| about == code) {
@@ -98,7 +98,7 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if ABOUT_NAMES.contains(&code) {
         let mut seen = Vec::new();
         for occurrence in occurrences(db, item, range) {
-            // Coordinates have no part in the mode of a texture.
+            // The coordinates are irrelevant for the texture mode.
             let is_beside = code == "E0309" && matches!(occurrence.entity, Entity::Register(_));
             if !is_beside
                 && let Some((place, message)) = declared(db, file, item, occurrence)
@@ -123,7 +123,7 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     }
 }
 
-/// The item that a range of the file lies in, and the range in it.
+/// The item that contains a range of the file, and the range in it.
 fn item_of(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<(Item<'_>, TextRange)> {
     let item = item_around(db, file, range)?;
     Some((item, range - item.offset(db)))
@@ -143,7 +143,7 @@ fn occurrences<'db>(
         .filter(|occurrence| occurrence.access != Usage::Declaration)
 }
 
-/// Where a name is declared, in the file, and as what.
+/// The position in the file where a name is declared, and the kind of the declaration.
 fn declared(
     db: &dyn Db,
     file: SourceFile,
@@ -162,7 +162,7 @@ fn declared(
         DeclKind::Label(_) => format!("`{name}` is a label"),
         _ => format!("`{name}` is declared here"),
     };
-    // Registers of module scope have no place in the item.
+    // Registers of module scope are not declared in the item.
     (!declaration.range.is_empty()).then(|| (declaration.range + item.offset(db), message))
 }
 
@@ -182,13 +182,13 @@ fn name_words<'t>(instruction: &SyntaxNode, text: &'t str) -> Vec<&'t str> {
 
 /// The token that starts at an offset of an item or covers it.
 fn token_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<SyntaxToken> {
-    // The search for the token at an offset would look at all statements of a body.
+    // The search for the token at an offset would examine all statements of a body.
     let place = TextRange::at(offset, TextSize::new(1));
     let root = statement::around(db, item, offset);
     root.text_range().contains_range(place).then(|| root.covering_element(place).into_token())?
 }
 
-/// The innermost node of a kind around an offset of an item: a statement, or a part of one.
+/// The innermost node of a kind around an offset of an item: a statement or a part of one.
 fn node_at(db: &dyn Db, item: Item<'_>, offset: TextSize, kind: SyntaxKind) -> Option<SyntaxNode> {
     token_at(db, item, offset)?.parent_ancestors().find(|node| node.kind() == kind)
 }

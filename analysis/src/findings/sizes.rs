@@ -1,4 +1,4 @@
-//! How much memory kernels and modules may use.
+//! Memory limits of kernels and modules.
 
 use ptx_backend::input::{Linkage, Variable};
 use ptx_isa::{Feature, Sm, Space};
@@ -14,10 +14,10 @@ use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
 use crate::reach::{is_chosen, uses};
 
-/// Bytes of constants of a module.
+/// The maximum size of the constants of a module in bytes.
 const CONSTANTS: u64 = 64 << 10;
 
-/// Bytes of blocks laid out with the strictest alignment first.
+/// The size of variables placed with the largest alignment first.
 fn total(mut blocks: Vec<Block>) -> u64 {
     blocks.sort_by_key(|block| std::cmp::Reverse(block.align));
     blocks.iter().fold(0u64, |end, block| {
@@ -26,7 +26,7 @@ fn total(mut blocks: Vec<Block>) -> u64 {
     })
 }
 
-/// Bytes of static shared memory of a block.
+/// The maximum size of a CTA's static shared memory in bytes.
 const fn shared_limit(target: Sm) -> u64 {
     match (target.number, target.feature) {
         (120.., Feature::Arch) => 99 << 10,
@@ -35,8 +35,7 @@ const fn shared_limit(target: Sm) -> u64 {
     }
 }
 
-/// Checks the sizes of everything together, for the kernels of these names or for all. Only files without other errors
-/// are laid out at all.
+/// Checks the total sizes, for the kernels with these names or for all. Only files without other errors are checked.
 pub(super) fn check<'db>(
     db: &'db dyn Db,
     file: SourceFile,
@@ -92,7 +91,7 @@ fn name_or_start(db: &dyn Db, item: Item<'_>) -> TextRange {
     lower(db, item).map.name_range().unwrap_or_else(|| TextRange::empty(0.into()))
 }
 
-/// The shared memory that a kernel and everything it calls use.
+/// The size of the shared memory that a kernel and all functions that it calls use.
 fn shared_bytes(db: &dyn Db, file: SourceFile, kernel: u32) -> u64 {
     let module = module(db, file);
     let mut blocks = Vec::new();
@@ -108,7 +107,7 @@ fn shared_bytes(db: &dyn Db, file: SourceFile, kernel: u32) -> u64 {
         blocks.extend(uses.own());
         for index in uses.variables() {
             let variable = &module.env.variables[index as usize];
-            // An open size is dynamic memory.
+            // An array of open size is dynamic memory.
             if variable.space == Space::Shared && variable.size > 0 && seen_variables.insert(index) {
                 blocks.push(Block { bytes: variable.size, align: variable.align });
             }

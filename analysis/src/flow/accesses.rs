@@ -1,21 +1,21 @@
-//! Which registers a statement reads and writes.
+//! The registers that each statement reads and writes.
 
 use ptx_backend::input::{RegId, SrcId};
 
 use crate::scope::Entity;
 use crate::source_map::Usage;
 
-/// The names in each statement: noted as they are found, and a fifth of their size, since nearly all time of the
-/// analyses is in walking them.
+/// The names in each statement, in a compact form: a fifth of the size of the statements, because the analyses spend
+/// nearly all their time in walking them.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
     names: Vec<Name>,
-    /// By [`SrcId`]: its first name.
+    /// For each [`SrcId`], the index of its first name.
     starts: Vec<u32>,
     naming: Vec<SrcId>,
 }
 
-/// A register, times four, and how it is accessed; or [`Name::OTHER`].
+/// The number of a register times four, plus the kind of access; or [`Name::OTHER`].
 #[derive(Clone, Copy, Debug)]
 struct Name(u32);
 
@@ -41,7 +41,7 @@ impl Name {
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterAccess {
     pub register: RegId,
-    /// Its number among the names of the statement.
+    /// The index among the names of the statement.
     pub index: usize,
     name: Name,
 }
@@ -68,14 +68,14 @@ impl Accesses {
         self.names.reserve(names);
     }
 
-    /// Notes the names of the next statement.
+    /// Records the names of the next statement.
     #[inline]
     pub(super) fn note(&mut self, names: impl Iterator<Item = (Entity, Usage)>) {
         self.starts.push(self.names.len() as u32);
         self.names.extend(names.map(|(entity, access)| Name::new(entity, access)));
     }
 
-    /// Notes that there are variables or functions among the names of the last statement.
+    /// Records that the last statement names variables or functions.
     pub(super) fn note_symbols(&mut self) {
         self.naming.push(SrcId(self.starts.len() as u32 - 1));
     }

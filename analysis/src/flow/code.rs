@@ -1,5 +1,5 @@
-//! The statements of a body as the walk makes them, close together: their operands are all in one vector, so that
-//! nothing is moved, and little touched, until a function for the backend is made of them.
+//! The statements of a body in a compact form. The operands of all statements are in one vector, so that little memory
+//! is touched until the function for the backend is built.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use ptx_isa::Opcode;
 #[derive(Debug, Default)]
 pub struct Code {
     statements: Vec<Statement>,
-    /// Those after the ones of the last instruction are for the next.
+    /// Operands after those of the last instruction belong to the next one.
     pub(crate) operands: Vec<Operand>,
 }
 
@@ -19,7 +19,7 @@ enum Statement {
     Instr {
         src: SrcId,
         guard: Option<Guard>,
-        /// Index of the first operand, and how many there are.
+        /// The index of the first operand, and the number of operands.
         operands: (u32, u32),
         opcode: Opcode,
     },
@@ -40,7 +40,7 @@ impl Code {
         self.operands.clear();
     }
 
-    /// Makes room for so many statements with so many operands.
+    /// Reserves memory for statements and operands.
     pub(crate) fn reserve(&mut self, statements: usize, operands: usize) {
         self.statements.reserve(statements);
         self.operands.reserve(operands);
@@ -65,7 +65,7 @@ impl Code {
         self.statements.is_empty()
     }
 
-    /// The statement of an index, unless it is an instruction.
+    /// The statement at an index, if it is a label.
     pub fn label_at(&self, index: usize) -> Option<LabelId> {
         match self.statements.get(index)? {
             Statement::Label(label) => Some(*label),
@@ -73,7 +73,7 @@ impl Code {
         }
     }
 
-    /// The statement of an index, unless it is a label.
+    /// The statement at an index, if it is an instruction.
     #[inline]
     pub fn instruction_at(&self, index: usize) -> Option<Instr<'_>> {
         self.view(self.statements.get(index)?)
@@ -94,7 +94,7 @@ impl Code {
         }
     }
 
-    /// The instructions among some statements.
+    /// The instructions among the statements of a range.
     pub fn instructions(
         &self,
         statements: Range<usize>,

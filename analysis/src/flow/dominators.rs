@@ -1,5 +1,5 @@
-//! Dominator and post-dominator trees, by the algorithm of Lengauer and Tarjan with path compression alone:
-//! O(m log n) for every graph, without recursion.
+//! Dominator and post-dominator trees, by the algorithm of Lengauer and Tarjan with path compression only: O(m log n)
+//! for every graph, without recursion.
 
 use super::graph::{BlockId, Edges, End, Graph};
 
@@ -8,21 +8,23 @@ const NONE: u32 = u32::MAX;
 /// A tree over blocks: each block's parent is its nearest strict (post-)dominator.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// By block; [`NONE`] for the root, below the virtual end and outside the tree.
+    /// For each block, its parent; [`NONE`] for the root, for blocks below the virtual end, and for blocks outside the
+    /// tree.
     parent: Box<[u32]>,
-    /// By block: numbers in preorder of the block and of the last one below it, zero outside the tree.
+    /// For each block, its preorder number and that of the last block below it; zero outside the tree.
     enter: Box<[u32]>,
     last: Box<[u32]>,
 }
 
 impl Tree {
-    /// Of the blocks that the entry reaches.
+    /// The dominator tree of the blocks that the entry reaches.
     pub fn dominators(graph: &Graph) -> Self {
         let (successors, predecessors) = graph.forward();
         Self::new(graph.blocks().len(), 0, successors, predecessors)
     }
 
-    /// Of the blocks from which the thread can end without a trap. The end is above all blocks and is none.
+    /// The post-dominator tree of the blocks from which the thread can end without a trap. Its root is the end, which
+    /// is not a block.
     pub fn post_dominators(graph: &Graph) -> Self {
         let blocks = graph.blocks().len();
         let end = blocks as u32;
@@ -50,7 +52,7 @@ impl Tree {
         self.enter[block as usize] != 0
     }
 
-    /// `above` is `block` or above it.
+    /// Whether `above` is `block` or one of its ancestors.
     pub fn dominates(&self, above: BlockId, block: BlockId) -> bool {
         let at = self.enter[block as usize];
         self.contains(above) && self.enter[above as usize] <= at && at <= self.last[above as usize]
@@ -60,8 +62,8 @@ impl Tree {
     fn new(blocks: usize, root: u32, successors: &Edges, predecessors: &Edges) -> Self {
         let search = Search::new(root, successors);
         let immediate = search.immediate_dominators(predecessors);
-        // Preorder of a depth-first search visits dominators first, so subtrees are counted backwards and
-        // numbered forwards.
+        // The preorder of a depth-first search visits dominators first, so subtree sizes are computed backwards and
+        // numbers assigned forwards.
         let count = search.order.len();
         let mut size = vec![1u32; count];
         for number in (1..count).rev() {
@@ -97,7 +99,7 @@ impl Tree {
     }
 }
 
-/// A depth-first search. Nodes are called by their numbers in its preorder.
+/// A depth-first search. Nodes are identified by their preorder numbers.
 struct Search {
     /// Nodes by number.
     order: Vec<u32>,
@@ -129,7 +131,7 @@ impl Search {
         search
     }
 
-    /// By number.
+    /// For each number, the number of the immediate dominator.
     fn immediate_dominators(&self, predecessors: &Edges) -> Vec<u32> {
         let count = self.order.len();
         let mut semi: Vec<u32> = (0..count as u32).collect();
@@ -163,16 +165,16 @@ impl Search {
     }
 }
 
-/// The part of the search tree that is linked already.
+/// The part of the search tree that has been linked.
 struct Forest {
     ancestor: Vec<u32>,
-    /// By node: the one with the least semidominator between it and its ancestor.
+    /// For each node, the node with the least semidominator between it and its ancestor.
     label: Vec<u32>,
     path: Vec<u32>,
 }
 
 impl Forest {
-    /// The node with the least semidominator above `v`, its root left out.
+    /// The node with the least semidominator on the path above `v`, except the root.
     fn best(&mut self, v: u32, semi: &[u32]) -> u32 {
         let mut at = v;
         while self.ancestor[at as usize] != NONE && self.ancestor[self.ancestor[at as usize] as usize] != NONE
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(parents(&[(0, 1), (0, 2), (1, 2), (2, 1), (2, 3)]), [None, Some(0), Some(0), Some(2)]);
     }
 
-    /// The graph of Lengauer and Tarjan's paper, R A B … L as 0 1 2 …
+    /// The graph from the paper of Lengauer and Tarjan, with 0 1 2 … for R A B … L.
     #[test]
     fn graph_of_the_paper() {
         let list = [
@@ -247,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Against the definition: `a` dominates `b` when `b` is not reached without `a`.
+    /// Compares with the definition: `a` dominates `b` if `b` cannot be reached without `a`.
     #[test]
     fn agrees_with_the_definition_on_random_graphs() {
         let mut state = 1u32;

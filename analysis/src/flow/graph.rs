@@ -10,16 +10,16 @@ use super::{Code, Instr, Survey};
 /// Index of a basic block, in text order. Block 0 is the entry.
 pub type BlockId = u32;
 
-/// Edges of a graph, sorted by where they start.
+/// The edges of a graph, sorted by their source.
 #[derive(Clone, Debug)]
 pub(super) struct Edges {
-    /// Per node and one more: where its edges begin in `to`.
+    /// For each node, the start of its edges in `to`; there is one entry more than nodes.
     start: Box<[u32]>,
     to: Box<[u32]>,
 }
 
 impl Edges {
-    /// `edges` may come in any order, those of one node keep theirs.
+    /// `edges` may be in any order; the edges of one node keep their order.
     pub(super) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
         let mut start = vec![0u32; nodes + 1];
         for &(from, _) in edges {
@@ -47,13 +47,13 @@ impl Edges {
     }
 }
 
-/// What the last statement of a block does.
+/// How a block ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Control goes on to the successors, if only by falling through.
+    /// Control continues at the successors, possibly by falling through.
     Continues,
-    /// The thread or the function ends here: `ret`, `exit`, the end of the body. There are successors when that
-    /// depends on a guard.
+    /// The thread or the function ends here: `ret`, `exit`, or the end of the body. If this depends on a guard, the
+    /// block also has successors.
     Leaves,
     /// The program stops here.
     Traps,
@@ -62,7 +62,7 @@ pub enum End {
 /// Basic blocks and the edges between them.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Per block and one more: its first statement, an index into the [`Code`].
+    /// For each block, the index of its first statement in the [`Code`]; there is one entry more than blocks.
     starts: Vec<u32>,
     ends: Box<[End]>,
     successors: Edges,
@@ -135,7 +135,7 @@ impl Graph {
         0..self.ends.len() as BlockId
     }
 
-    /// Those that control can come to from the entry.
+    /// The blocks that are reachable from the entry.
     pub fn reached_blocks(&self) -> impl Iterator<Item = BlockId> {
         self.blocks().filter(|&block| self.is_reached(block))
     }
@@ -150,7 +150,7 @@ impl Graph {
         (self.starts.partition_point(|&start| start as usize <= statement) - 1) as BlockId
     }
 
-    /// A guarded branch has its target first.
+    /// The successors of a block. For a guarded branch, the target is first.
     pub fn successors(&self, block: BlockId) -> &[BlockId] {
         self.successors.of(block)
     }
@@ -163,17 +163,17 @@ impl Graph {
         self.ends[block as usize]
     }
 
-    /// Whether control can come to a block from the entry.
+    /// Whether a block is reachable from the entry.
     pub fn is_reached(&self, block: BlockId) -> bool {
         self.reached[block as usize]
     }
 
-    /// The blocks that control can come to from `roots`, these included.
+    /// The blocks that are reachable from `roots`, including these.
     pub fn reached_from(&self, roots: &[BlockId]) -> Box<[bool]> {
         reach(&self.successors, roots)
     }
 
-    /// The blocks from which control can come to one of `roots`, these included.
+    /// The blocks from which one of `roots` is reachable, including these.
     pub fn reaching(&self, roots: &[BlockId]) -> Box<[bool]> {
         reach(&self.predecessors, roots)
     }
@@ -183,13 +183,13 @@ impl Graph {
     }
 }
 
-/// The last statement of its block because of what it does.
+/// Whether the instruction ends its block.
 fn is_jump(instr: Instr<'_>) -> bool {
     ptx_isa::form(instr.opcode.form).facts.has(Facts::TERMINATES)
 }
 
-/// First statements of blocks, and the number of statements. Labels that nothing jumps to start none, unless
-/// nothing comes to them from above.
+/// The first statements of blocks, and the number of statements. A label without branches to it starts no block, unless
+/// control cannot reach it from above.
 fn leaders(function: &Function, code: &Code, survey: &Survey) -> Vec<u32> {
     let mut is_target = vec![false; function.labels as usize];
     for label in function.targets.iter().flatten() {
@@ -206,7 +206,7 @@ fn leaders(function: &Function, code: &Code, survey: &Survey) -> Vec<u32> {
     let statements = code.len() as u32;
     let mut starts = vec![0];
     let mut start = 0;
-    // Of the last block, how many labels it begins with.
+    // For the last block, the number of labels at its start.
     let mut labels = 0;
     for &index in survey.landmarks() {
         let next = match code.label_at(index as usize) {

@@ -1,23 +1,23 @@
-//! Whether something can come before or after a statement.
+//! Whether an instruction can be executed before or after another statement.
 
 use rustc_hash::FxHashMap;
 
 use super::{BlockId, Graph, Instr};
 
-/// An instruction and where it appears.
+/// An instruction and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     pub instr: Instr<'a>,
     pub block: BlockId,
 }
 
-/// Some instructions of a body, and where control can come from and go to there.
+/// Some instructions of a body, and the blocks from which control can reach them or which it can reach after them.
 pub struct Order {
-    /// By block: the first and the last of them, by their ordinals.
+    /// For each block: the first and the last of these instructions, by their ordinals.
     places: FxHashMap<BlockId, (u32, u32)>,
-    /// By block: one of them can come after its end.
+    /// For each block: whether one of them can be executed after its end.
     ahead: Box<[bool]>,
-    /// By block: one of them can come before its start.
+    /// For each block: whether one of them can have been executed before its start.
     behind: Box<[bool]>,
 }
 

@@ -1,4 +1,4 @@
-//! What lies between a branch and the place where its sides meet, and which lanes of a warp come there.
+//! The blocks between a branch and the point where its sides meet, and the lanes of a warp that reach them.
 
 use rustc_hash::FxHashMap;
 
@@ -9,15 +9,15 @@ use super::{BlockId, Flow};
 
 /// The blocks on the two sides of a branch.
 pub(super) struct Sides<'s> {
-    /// The blocks that are reached when the branch is taken, and when it is passed, before the meeting place or
-    /// the branch itself.
+    /// The blocks that are reached if the branch is taken, and if it is not taken, up to the point where the sides meet
+    /// or the branch itself.
     pub(super) blocks: [&'s [BlockId]; 2],
     seen: &'s [Vec<u32>; 2],
     walk: u32,
 }
 
 impl Sides<'_> {
-    /// The blocks of one side that control comes to through the branch and this side only.
+    /// The blocks of one side that are only reached through the branch and this side.
     pub(super) fn alone(
         &self,
         flow: &Flow<'_>,
@@ -32,10 +32,10 @@ impl Sides<'_> {
     }
 }
 
-/// Finds sides of branches, within a budget of steps.
+/// Finds the sides of branches, within a budget of steps.
 pub(super) struct Regions<'f, 'a> {
     flow: &'f Flow<'a>,
-    /// By side and block: the number of the last walk that came there.
+    /// For each side and block: the number of the last walk that reached it.
     seen: [Vec<u32>; 2],
     walk: u32,
     blocks: [Vec<BlockId>; 2],
@@ -56,8 +56,8 @@ impl<'f, 'a> Regions<'f, 'a> {
         }
     }
 
-    /// `None` where the sides meet at the end of the function at the earliest, and when the budget is spent:
-    /// no thread waits for threads that have ended.
+    /// `None` if the sides only meet at the end of the function, because no thread waits for threads that have ended;
+    /// also `None` if the budget is used up.
     pub(super) fn sides(&mut self, branch: BlockId) -> Option<Sides<'_>> {
         let graph = self.flow.graph();
         let &[taken, passed] = graph.successors(branch) else { return None };
@@ -85,16 +85,16 @@ impl<'f, 'a> Regions<'f, 'a> {
     }
 }
 
-/// What is known of the lanes that come to a block.
+/// The lanes that reach a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
-    /// The block whose branch parts the warp, the last one in text order.
+    /// The block whose branch splits the warp; if there are several, the last one in text order.
     pub branch: BlockId,
-    /// Lanes that do not come here.
+    /// The lanes that do not reach the block.
     pub absent: u32,
 }
 
-/// The blocks that only some lanes come to, because of a branch that parts warps for certain.
+/// The blocks that only some lanes reach because of a branch that certainly splits warps.
 pub(super) fn splits(flow: &Flow<'_>, launch: &Launch) -> FxHashMap<BlockId, Split> {
     let mut splits: FxHashMap<BlockId, Split> = FxHashMap::default();
     let mut regions = Regions::new(flow);

@@ -1,5 +1,4 @@
-//! What is rare among the statements of a body, which are many and large: noted as they are made, so that nothing has
-//! to look for it.
+//! Records the rare statements of a body during the walk, so that no check has to search for them.
 
 use ptx_backend::input::SrcId;
 use ptx_isa::{Facts, FormId};
@@ -8,14 +7,14 @@ use super::{Accesses, Code, Instr};
 use crate::scope::Entity;
 use crate::source_map::Usage;
 
-/// What kinds of statements a body has, and where the rare ones are.
+/// The kinds of statements in a body, and the positions of the rare ones.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// The rows of the instruction table that it has, as a set.
+    /// The rows of the instruction table that occur, as a set.
     forms: [u64; FormId::ALL.len().div_ceil(64)],
     /// Labels and notable instructions, as indices into a [`Code`].
     landmarks: Vec<u32>,
-    /// By label in text order: how many instructions appear before it.
+    /// For each label in text order: the number of instructions before it.
     labels: Vec<u32>,
     instructions: u32,
     accesses: Accesses,
@@ -30,12 +29,12 @@ impl Survey {
         self.accesses.clear();
     }
 
-    /// Makes room for so many statements with so many names.
+    /// Reserves memory for statements and names.
     pub fn reserve(&mut self, statements: usize, names: usize) {
         self.accesses.reserve(statements, names);
     }
 
-    /// Notes the next statement of the body: an instruction, with all names in it.
+    /// Records the next statement of the body: an instruction, with all names in it.
     #[inline]
     pub fn instruction(&mut self, form: FormId, names: impl Iterator<Item = (Entity, Usage)>) {
         self.forms[form as usize / 64] |= 1 << (form as usize % 64);
@@ -46,12 +45,12 @@ impl Survey {
         self.accesses.note(names);
     }
 
-    /// Notes that the last statement names variables or functions.
+    /// Records that the last statement names variables or functions.
     pub fn names_symbols(&mut self) {
         self.accesses.note_symbols();
     }
 
-    /// Notes the next statement of the body: a label.
+    /// Records the next statement of the body: a label.
     pub fn label(&mut self) {
         self.landmark();
         self.labels.push(self.instructions);
@@ -61,7 +60,7 @@ impl Survey {
         self.landmarks.push(self.instructions + self.labels.len() as u32);
     }
 
-    /// Whether one of the instructions is of a form that is asked for.
+    /// Whether the body has an instruction of a form for which `is_asked_for` is true.
     pub fn any(&self, is_asked_for: impl Fn(FormId) -> bool) -> bool {
         self.forms.iter().enumerate().any(|(word, &forms)| {
             let mut rest = forms;
@@ -91,7 +90,7 @@ impl Survey {
     }
 }
 
-/// Whether instructions of a form do more than compute, load and store. Those are landmarks.
+/// Whether instructions of a form do more than compute, load and store. Such instructions are landmarks.
 pub fn is_notable(form: FormId) -> bool {
     const COMPUTES: Facts = Facts::COMMUTES.or(Facts::TRAPS);
     !COMPUTES.has(ptx_isa::form(form).facts) && !matches!(form, FormId::Ld | FormId::St)

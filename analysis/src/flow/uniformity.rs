@@ -1,9 +1,9 @@
-//! Which registers may differ between the threads of a warp.
+//! Finds registers that may differ between the threads of a warp.
 //!
-//! A register varies when it is computed from `%tid`, `%laneid` and the like, from memory at an address that
-//! varies, by an instruction that gives each thread something else, or when the paths on which it is written
-//! depend on something that varies. Registers are taken as a whole, over all their writes. What is passed
-//! through memory and calls is taken to be the same for all threads, so that little is called varying.
+//! A register varies in these cases: it is computed from `%tid`, `%laneid` and similar registers; it is loaded from an
+//! address that varies; the instruction has a different result in each thread; or the paths on which it is written
+//! depend on a varying value. All writes of a register are combined. Values that are passed through memory and calls
+//! count as equal in all threads, so that few registers are reported as varying.
 
 use ptx_backend::input::Operand;
 use ptx_isa::{FormId, Mod, SpecialReg};
@@ -11,20 +11,21 @@ use ptx_isa::{FormId, Mod, SpecialReg};
 use super::regions::Regions;
 use super::{BlockId, Flow, Instr, Value};
 
-/// Passes over the statements after which what is known so far has to do.
+/// The maximum number of passes over the statements.
 const PASSES: usize = 12;
 
 /// The answer for one body.
 pub struct Uniformity {
     /// By register.
     varies: Box<[bool]>,
-    /// By block: the branch that varies and whose one side alone leads here, the last one in text order.
+    /// For each block: the varying branch of which only one side leads to the block; if there are several, the last one
+    /// in text order.
     branch: Box<[Option<BlockId>]>,
 }
 
 impl Uniformity {
-    /// The branch that brings some threads of a warp to a block and leaves out others, depending on what they
-    /// computed.
+    /// The branch because of which some threads of a warp reach a block and others do not, depending on computed
+    /// values.
     pub fn divergent(&self, block: BlockId) -> Option<BlockId> {
         self.branch[block as usize]
     }
@@ -33,7 +34,7 @@ impl Uniformity {
         let blocks = flow.graph().blocks().len();
         let registers = flow.function.regs.len();
         let mut known = Self { varies: vec![false; registers].into(), branch: vec![None; blocks].into() };
-        // By block: threads of a warp may come here apart.
+        // For each block: whether threads of a warp may reach it separately.
         let mut apart = vec![false; blocks];
         let mut is_followed = vec![false; blocks];
         let mut regions = Regions::new(flow);
@@ -66,7 +67,7 @@ impl Uniformity {
         known
     }
 
-    /// Marks what an instruction writes; `true` when that is new.
+    /// Marks the results of an instruction; returns whether a mark is new.
     fn instruction(&mut self, flow: &Flow<'_>, instr: Instr<'_>, is_apart: bool) -> bool {
         let accesses = flow.accesses().registers(instr.src);
         if !accesses.clone().any(|access| access.writes() && !self.varies[access.register.0 as usize]) {
@@ -99,7 +100,7 @@ enum Known {
     AsOperands,
 }
 
-/// What the kind of an instruction says about its results.
+/// What the kind of an instruction implies for its results.
 fn result(flow: &Flow<'_>, instr: Instr<'_>) -> Known {
     use FormId as F;
     let opcode = instr.opcode;
@@ -113,7 +114,7 @@ fn result(flow: &Flow<'_>, instr: Instr<'_>) -> Known {
         F::Elect | F::Atom | F::AtomVector => Known::Varies,
         F::MbarrierTestWait | F::MbarrierTryWait | F::MbarrierArrive => Known::Same,
         F::Call => Known::Same,
-        // Comparisons by which whole warps differ: `%tid.x < 32`.
+        // Comparisons that differ only between whole warps: `%tid.x < 32`.
         F::SetpInt => match instr.operands.first() {
             Some(Operand::Reg(register)) => match flow.register(*register) {
                 holds @ Value::Threads { .. } if !holds.splits_warps(&flow.function.launch) => Known::Same,
@@ -121,7 +122,7 @@ fn result(flow: &Flow<'_>, instr: Instr<'_>) -> Known {
             },
             _ => Known::AsOperands,
         },
-        // Whole warps: `%tid.x >> 5`.
+        // The same for whole warps: `%tid.x >> 5`.
         F::Shr | F::And | F::DivInt => match instr.operands.first() {
             Some(Operand::Reg(register)) if flow.register(*register) == Value::Uniform => Known::Same,
             _ => Known::AsOperands,

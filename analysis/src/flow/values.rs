@@ -1,7 +1,7 @@
-//! What is known of the values of registers: constants, addresses of variables, values by lane.
+//! Known values of registers: constants, addresses of variables, values by lane.
 //!
-//! Only registers with a single unguarded write are followed, from the register to what it is computed from, so
-//! nothing here depends on the path.
+//! Only registers with a single unguarded write are followed to the operands of that write, so no result depends on the
+//! path.
 
 use std::rc::Rc;
 
@@ -13,28 +13,28 @@ use super::{Code, Instr, Survey};
 /// Threads of a warp.
 const LANES: usize = 32;
 
-/// What is known of a value. Integers wrap; a reader of the bits above those of a type cuts them off.
+/// The known value of a register. Integers wrap; a reader truncates the value to its type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     Unknown,
     Constant(i64),
-    /// A function of the lane alone, by lane.
+    /// A value that depends only on the lane: the value in each lane.
     ByLane(Rc<[i64; LANES]>),
     /// `%tid.x`.
     Thread,
-    /// The same in all threads of a warp, computed from `%tid.x`.
+    /// A value computed from `%tid.x` that is the same in all threads of a warp.
     Uniform,
-    /// The address of a variable plus bytes, in any window; `None` when the bytes are not known.
+    /// The address of a variable plus an offset, in any window; `None` if the offset is unknown.
     Address(Symbol, Option<i64>),
-    /// A predicate that holds in these lanes of every warp.
+    /// A predicate that is true in these lanes of every warp.
     Lanes(u32),
-    /// A predicate that holds for `%tid.x` in this range only, or outside of it only.
+    /// A predicate that is true only if `%tid.x` is in this range, or only if it is not.
     Threads {
         from: i64,
         to: i64,
         outside: bool,
     },
-    /// The predicate of `elect.sync`: holds in one lane of each warp.
+    /// The predicate of `elect.sync`, which is true in one lane of each warp.
     Elected,
 }
 
@@ -48,8 +48,8 @@ impl Value {
         }
     }
 
-    /// Whether a predicate differs between threads of one warp, for certain. `%tid.x` is taken to count through
-    /// the lanes: blocks are one or more warps wide.
+    /// Whether a predicate certainly differs between threads of one warp. `%tid.x` is assumed to be consecutive in a
+    /// warp, because CTAs are one or more warps wide.
     pub fn splits_warps(&self, launch: &Launch) -> bool {
         match *self {
             Self::Lanes(lanes) => lanes != 0 && lanes != u32::MAX,
@@ -63,7 +63,7 @@ impl Value {
         }
     }
 
-    /// The lanes of which a predicate holds in the warp that it splits, when that is one set of lanes.
+    /// The lanes in which a predicate is true in the warp that it splits, if they are the same for every such warp.
     pub fn lanes(&self) -> Option<u32> {
         let below = |end: i64| ((1u64 << end) - 1) as u32;
         match *self {
@@ -78,24 +78,24 @@ impl Value {
 
 const NEVER: u32 = u32::MAX;
 const OFTEN: u32 = u32::MAX - 1;
-/// The place of [`Value::Unknown`].
+/// The index of [`Value::Unknown`].
 const UNKNOWN: u32 = 0;
 
-/// `%tid.x` is below 1024 and 0 when shifted by this.
+/// `%tid.x` is below 1024, so it is 0 after a shift by this distance.
 const THREAD_BITS: i64 = 10;
 
-/// Longest chain of instructions that is followed.
+/// The maximum length of a chain of instructions that is followed.
 const DEPTH: u32 = 64;
 
-/// Answers what is known of a value, remembering what was asked.
+/// Computes known values and stores them.
 pub(super) struct Values<'a> {
     code: &'a Code,
     survey: &'a Survey,
-    /// By register: the ordinal of the only statement that writes it, [`NEVER`] or [`OFTEN`].
+    /// For each register: the ordinal of the only statement that writes it, [`NEVER`] or [`OFTEN`].
     definitions: Box<[u32]>,
-    /// By register: the place of its value in `values`, and [`NEVER`] before it was asked for.
+    /// For each register: the index of its value in `values`; [`NEVER`] if it has not been computed.
     known: Box<[u32]>,
-    /// Those that were found, after [`Value::Unknown`].
+    /// The computed values, after [`Value::Unknown`].
     values: Vec<Value>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// What an instruction writes to a register.
+    /// The value that an instruction writes to a register.
     fn result(&mut self, instr: Instr<'_>, register: RegId, depth: u32) -> Value {
         use FormId as F;
         let opcode = instr.opcode;
@@ -195,7 +195,7 @@ impl<'a> Values<'a> {
             (F::SubInt, [a, b]) if !opcode.has(Mod::Sat) => {
                 let (a, b) = (self.follow(a, depth), self.follow(b, depth));
                 match (&a, &b) {
-                    // The distance between two addresses is not an address.
+                    // The difference of two addresses is not an address.
                     (_, Value::Address(..)) => Value::Unknown,
                     _ => add(a, map(&b, i64::wrapping_neg)),
                 }
@@ -274,7 +274,7 @@ fn by_lane(value: impl Fn(i64) -> i64) -> Value {
     Value::ByLane(Rc::new(std::array::from_fn(|lane| value(lane as i64))))
 }
 
-/// The bits that a type has, extended by its sign.
+/// The value truncated to a type and sign-extended.
 fn cut(ty: ScalarType, value: i64) -> i64 {
     let is_signed = ty.kind() == TypeKind::Signed;
     match (ty.bits(), is_signed) {
@@ -320,7 +320,7 @@ fn add(a: Value, b: Value) -> Value {
     }
 }
 
-/// What a comparison of integers says of lanes or threads.
+/// The lanes or threads for which a comparison of integers is true.
 fn compare(opcode: &Opcode, ty: ScalarType, a: &Value, b: &Value) -> Value {
     let is_64_unsigned = ty.bits() == 64 && ty.kind() != TypeKind::Signed;
     let order = move |a: i64, b: i64| {

@@ -1,4 +1,4 @@
-//! Code actions: the fixes of diagnostics, and what can be asked of a function.
+//! Code actions: fixes of diagnostics, and commands for functions.
 
 use text_size::{TextRange, TextSize};
 
@@ -10,7 +10,7 @@ use crate::locate::items_in;
 use crate::lower::lower;
 use crate::pieces::IGNORE;
 
-/// What can be done about a range.
+/// The code actions for a range.
 pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
     let mut actions = Vec::new();
     let here = diagnostics(db, file).into_iter().filter(|d| range.intersect(d.range).is_some());
@@ -53,7 +53,7 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
     actions
 }
 
-/// The lints reported in a range that comments and settings can hide.
+/// The lints reported in a range that comments and settings can suppress.
 pub fn ignorable(db: &Database, file: SourceFile, range: TextRange) -> Vec<&'static Lint> {
     let mut lints: Vec<&'static Lint> = diagnostics(db, file)
         .into_iter()
@@ -69,8 +69,8 @@ fn is_ignorable(lint: &Lint) -> bool {
     !lint.is_error() && lint != &BAD_SUPPRESSION
 }
 
-/// The edit that hides a code on the line of an offset: in the comment of the line, as a comment after it, or above a line
-/// that already has another comment.
+/// The edit that suppresses a code on the line of an offset: in the comment of the line, in a new comment after it, or
+/// above a line that already has another comment.
 fn suppression(text: &str, at: TextSize, code: &str) -> TextEdit {
     let at = usize::from(at);
     let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
@@ -89,7 +89,7 @@ fn suppression(text: &str, at: TextSize, code: &str) -> TextEdit {
     insert(0, format!("{indent}{mark} {code}\n"))
 }
 
-/// An action that shows something and changes no text.
+/// An action that shows information and changes no text.
 fn shown(title: String, command: Command) -> CodeAction {
     CodeAction {
         title,

@@ -1,4 +1,4 @@
-//! Which functions call which.
+//! The call hierarchy.
 
 use ptx_backend::input::Symbol;
 use text_size::{TextRange, TextSize};
@@ -20,14 +20,14 @@ pub struct CallNode {
     pub focus: TextRange,
 }
 
-/// A function that calls another or is called by it, and the places of its name in the caller.
+/// A caller or callee of a function, and the ranges of the callee's name in the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Calls {
     pub function: CallNode,
     pub places: Vec<TextRange>,
 }
 
-/// The function that is named at an offset, or else the one around it.
+/// The function whose name is at an offset, otherwise the function around the offset.
 pub fn call_node(db: &Database, file: SourceFile, offset: TextSize) -> Option<CallNode> {
     if let Some((_, Found::Name(occurrence))) = name_at(db, file, offset)
         && let Entity::Symbol(Symbol::Function(index)) = occurrence.entity
@@ -38,7 +38,7 @@ pub fn call_node(db: &Database, file: SourceFile, offset: TextSize) -> Option<Ca
     lower(db, item).has_body.then(|| of_item(db, file, item)).flatten()
 }
 
-/// The functions that mention the one of this name.
+/// The functions that mention the function with this name.
 pub fn callers(db: &Database, file: SourceFile, name: &str) -> Vec<Calls> {
     let Some(wanted) = index_of(db, file, name) else { return Vec::new() };
     let bodies = items(db, file).iter().filter(|&&item| lower(db, item).has_body);
@@ -51,7 +51,7 @@ pub fn callers(db: &Database, file: SourceFile, name: &str) -> Vec<Calls> {
     calls.collect()
 }
 
-/// The functions that the one of this name mentions, in the order of their first mentions.
+/// The functions that the function with this name mentions, in the order of their first mentions.
 pub fn callees(db: &Database, file: SourceFile, name: &str) -> Vec<Calls> {
     let is_body = |item: &&Item<'_>| item.name(db) == name && lower(db, **item).has_body;
     let Some(&item) = items(db, file).iter().find(is_body) else { return Vec::new() };
@@ -68,7 +68,7 @@ pub fn callees(db: &Database, file: SourceFile, name: &str) -> Vec<Calls> {
     calls.collect()
 }
 
-/// Functions that an item names, with the places in the file.
+/// The functions that an item names, with the ranges in the file.
 fn mentions<'db>(db: &'db dyn Db, item: Item<'db>) -> impl Iterator<Item = (u32, TextRange)> + 'db {
     let offset = item.offset(db);
     lower(db, item).map.occurrences.iter().filter_map(move |occurrence| match occurrence.entity {

@@ -1,4 +1,4 @@
-//! What could be written at an offset, the likeliest first.
+//! Completion: the possible texts at an offset, the most likely first.
 
 mod call;
 mod modifiers;
@@ -21,7 +21,7 @@ use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::{effective_target, header};
 
-/// Completions at an offset in the order in which to offer them; clients filter by prefix.
+/// The completions at an offset in the order in which they are offered; clients filter by prefix.
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
@@ -31,7 +31,7 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
     out.items.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Markdown about a completion, which clients ask for when it is selected.
+/// Markdown about a completion, which clients request when it is selected.
 pub fn completion_documentation(kind: CompletionKind, label: &str) -> Option<String> {
     let dotted = || format!(".{}", label.trim_start_matches('.'));
     match kind {
@@ -80,7 +80,7 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
         return operands::names(out, db, file, item, offset, &OperandPlace::guard());
     }
     match statement.split_once(|c: char| c.is_ascii_whitespace()) {
-        // Still in the name.
+        // The cursor is still in the name.
         None if statement.contains('.') && !statement.starts_with('.') => {
             let word = usize::from(out.edit.len()) + usize::from(dotted);
             modifiers::modifiers(out, &setting, &statement[..statement.len() - word]);
@@ -107,9 +107,9 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
     }
 }
 
-/// Outside bodies: directives where they can occur.
+/// Completions outside of bodies: directives where they are allowed.
 fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
-    // The declaration begins after the last one that has ended, or the line of a header directive.
+    // The declaration begins after the end of the previous one, or after the line of a header directive.
     let start = before.rfind([';', '}']).map_or(0, |at| at + 1);
     let is_header = |line: &str| {
         let words = [".version", ".target", ".address_size", ".file", "//"];
@@ -164,7 +164,7 @@ fn is_of_kind(word: &str, kind: DirectiveKind) -> bool {
     directive.is_some_and(|directive| directive.kind == kind)
 }
 
-/// What can follow the space of a declaration.
+/// Completions after the state space of a declaration.
 fn declaration(out: &mut Collector, setting: &Setting, space: &str, dotted: bool) {
     if is_of_kind(space, DirectiveKind::Space) {
         types(out, dotted);
@@ -174,7 +174,7 @@ fn declaration(out: &mut Collector, setting: &Setting, space: &str, dotted: bool
     }
 }
 
-/// What can follow in the declaration of a parameter: first its state space.
+/// Completions in the declaration of a parameter, beginning with its state space.
 fn parameter(out: &mut Collector, setting: &Setting, text: &str, is_kernel: bool, dotted: bool) {
     if text.split_whitespace().any(|word| is_of_kind(word, DirectiveKind::Space)) {
         types(out, dotted);
@@ -188,7 +188,7 @@ fn parameter(out: &mut Collector, setting: &Setting, text: &str, is_kernel: bool
     }
 }
 
-/// Types that names are declared with.
+/// Types that declarations can use.
 fn types(out: &mut Collector, dotted: bool) {
     let plain = |ty: &&ScalarType| {
         let name = ty.text();
@@ -221,7 +221,7 @@ fn versions(out: &mut Collector, before: &str) {
     }
 }
 
-/// Where the name of a special register begins of which the text before the cursor has a part up to a dot: `%ctaid.`.
+/// The start of the special register whose name before the cursor is complete up to a dot: `%ctaid.`.
 fn special_before(before: &str, edit: TextRange) -> Option<TextSize> {
     let base = before[..usize::from(edit.start())].strip_suffix('.')?;
     let start = base.rfind('%')?;
@@ -232,7 +232,7 @@ fn special_before(before: &str, edit: TextRange) -> Option<TextSize> {
         .then(|| TextSize::new(start as u32))
 }
 
-/// What can follow the first target after a comma.
+/// Words that can follow the first target after a comma.
 const TARGET_OPTIONS: [(&str, &str); 4] = [
     ("texmode_unified", "a texture and its sampler have one handle (the default)"),
     ("texmode_independent", "textures and samplers have handles of their own"),
@@ -249,7 +249,7 @@ fn targets(out: &mut Collector, setting: &Setting, line: &str) {
         }
         return;
     }
-    // The newest first; those that the version lacks last.
+    // The newest first; those that the version lacks come last.
     for (age, sm) in Sm::KNOWN.iter().rev().enumerate() {
         let rank = Rank::legal(sm.since() <= setting.version, 0, age as u32);
         out.add(rank, &sm.to_string(), CompletionKind::Target, format!("since PTX ISA {}", sm.since()));
@@ -279,7 +279,7 @@ fn directives_where(
     }
 }
 
-/// The version and the target that decide what is available.
+/// The version and the target, which determine what is available.
 struct Setting {
     version: PtxVersion,
     target: Option<Sm>,
@@ -295,7 +295,7 @@ impl Setting {
     }
 }
 
-/// The order of completions: what is not available last, then by groups, then inside the group.
+/// The order of completions: unavailable ones last, then by group, then within the group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_unavailable: bool,
@@ -310,7 +310,7 @@ impl Rank {
 }
 
 struct Collector {
-    /// What a completion replaces.
+    /// The range that a completion replaces.
     edit: TextRange,
     /// Names are put into brackets.
     in_brackets: bool,
@@ -330,7 +330,7 @@ impl Collector {
         self.items.push((rank, Completion { label: label.to_owned(), kind, detail, edit, is_available }));
     }
 
-    /// A word that is written with a dot, which may be there already.
+    /// Adds a word with a leading dot, which may already be in the text.
     fn add_dotted(&mut self, rank: Rank, word: &str, dotted: bool, kind: CompletionKind, detail: String) {
         let word = if dotted { word.to_owned() } else { format!(".{word}") };
         self.add(rank, &word, kind, detail);
@@ -343,13 +343,13 @@ fn is_in_comment(before: &str) -> bool {
     line.contains("//") || before.rfind("/*") > before.rfind("*/")
 }
 
-/// Whether a text ends in the name of a guard: after `@` or `@!`.
+/// Whether a text ends in the name of a guard, after `@` or `@!`.
 fn is_guard(before: &str) -> bool {
     let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
     name.ends_with('@') || name.ends_with("@!")
 }
 
-/// Whether the text of a function up to a place ends in its body.
+/// Whether the text of a function up to a position ends in its body.
 fn is_in_body(before: &str, is_at_end: bool) -> bool {
     // The last brace of a function ends it.
     if is_at_end && before.ends_with('}') {

@@ -1,4 +1,4 @@
-//! Descriptors and cache policies in words, where their values are known.
+//! Describes descriptors and cache policies whose values are known.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,8 @@ use ptx_isa::{Mod, Opcode};
 
 use crate::ide::layout::Written;
 
-/// What is known of the descriptors among an instruction's operands. `value` gives the value of an operand by its text.
+/// The description of known descriptors among an instruction's operands. `value` returns the value of an operand, given
+/// its text.
 pub(super) fn about(opcode: &Opcode, written: &Written, value: impl Fn(&str) -> Option<u64>) -> String {
     let mnemonic = opcode.form.mnemonic();
     let mut out = String::new();

@@ -1,7 +1,7 @@
-//! What became of statements that have no machine code of their own: the instructions of others compute their results.
+//! Explains statements without machine code of their own: which other instructions compute their results.
 //!
-//! Followed are registers that one statement of the function writes. Of others the text alone does not say which value a
-//! statement reads.
+//! Only registers that a single statement of the function writes are followed. For other registers, the text does not
+//! show which value a statement reads.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::input::SrcId;
@@ -11,17 +11,17 @@ use text_size::TextRange;
 use crate::scope::Entity;
 use crate::source_map::{SourceMap, Usage};
 
-/// Statements followed from one.
+/// The number of statements that are followed from one statement.
 const FOLLOWED: usize = 256;
-/// Most lines that are named.
+/// The maximum number of lines that are listed.
 const NAMED: usize = 4;
 
-/// Who reads and writes the registers of a function.
+/// The readers and writers of the registers of a function.
 pub(super) struct Fates<'a> {
     map: &'a SourceMap,
     text: &'a str,
     has_code: FxHashSet<SrcId>,
-    /// The statement that writes a register; `None` where several do.
+    /// For each register, the statement that writes it; `None` if several do.
     writer: FxHashMap<Entity, Option<SrcId>>,
     readers: FxHashMap<Entity, Vec<SrcId>>,
 }
@@ -53,7 +53,7 @@ impl<'a> Fates<'a> {
         own.filter(move |o| matches!(o.entity, Entity::Register(_)) && o.access == access).map(|o| o.entity)
     }
 
-    /// Those with code that are reached from a statement by steps to statements without code.
+    /// The statements with code that are reached from a statement through statements without code.
     fn reached(&self, from: SrcId, with_code: bool, next: impl Fn(SrcId) -> Vec<SrcId>) -> Vec<SrcId> {
         let mut seen = FxHashSet::from_iter([from]);
         let mut pending = vec![from];
@@ -76,7 +76,7 @@ impl<'a> Fates<'a> {
         found
     }
 
-    /// What became of a statement without code, as a sentence. `line` gives the line of a place.
+    /// A sentence about a statement without code. `line` returns the line of a range.
     pub(super) fn of(&self, src: SrcId, line: impl Fn(TextRange) -> u32) -> String {
         let written: Vec<Entity> = self.registers(src, Usage::Write).collect();
         let is_single = |entity: &Entity| self.writer.get(entity) == Some(&Some(src));
@@ -96,7 +96,7 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// The statements without code that the instructions of a statement take in.
+    /// The statements without code whose work the instructions of a statement do.
     pub(super) fn taken_in(&self, src: SrcId, line: impl Fn(TextRange) -> u32) -> Option<String> {
         let writers = |src| {
             let read = self.registers(src, Usage::Read);

@@ -1,8 +1,8 @@
-//! Making all fixes that need no asking.
+//! Applies all safe fixes.
 //!
-//! Fixes are made in rounds, since one may bring another to light. A round makes those that do not touch each
-//! other's text. What it makes is checked: a fix that brings an error which was not there before is not made.
-//! So the result has no new errors, and making the fixes again changes nothing.
+//! Fixes are applied in rounds, because one fix may reveal another. A round applies fixes whose edits do not touch each
+//! other, and checks the result: a fix that causes a new error is not applied. So the result has no new errors, and
+//! applying the fixes again changes nothing.
 
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
@@ -10,16 +10,16 @@ use text_size::{TextRange, TextSize};
 use crate::db::{Database, Db as _};
 use crate::diagnostic::{Applicability, Diagnostic, Fix, Severity, TextEdit};
 
-/// Rounds that are made at most.
+/// The maximum number of rounds.
 const ROUNDS: usize = 256;
-/// Fixes that are tried one by one after rounds that failed, in all.
+/// The total number of fixes that are tried one by one after failed rounds.
 const TRIALS: usize = 1_000;
 
 /// A text with its fixes made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fixed {
     pub text: String,
-    /// What was done, in order: the code and the title of each fix.
+    /// The code and the title of each applied fix, in order.
     pub made: Vec<(&'static str, String)>,
 }
 
@@ -27,7 +27,7 @@ pub struct Fixed {
 type Chosen<'d> = (&'static str, &'d Fix);
 
 impl Fixed {
-    /// The edit that makes the text of `before`; `None` where they are the same.
+    /// The edit that changes `before` to the fixed text; `None` if they are the same.
     pub fn edit(&self, before: &str) -> Option<TextEdit> {
         let common = |pairs: &mut dyn Iterator<Item = (char, char)>| {
             pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>()
@@ -42,7 +42,7 @@ impl Fixed {
     }
 }
 
-/// Makes the machine-applicable fixes of a text, with the options of `db`. A write to `db` cancels it.
+/// Applies the machine-applicable fixes of a text, with the options of `db`. A write to `db` cancels it.
 pub fn fix_all(db: &Database, text: &str) -> Fixed {
     let scratch = db.scratch();
     let check = |text: &str| {
@@ -64,10 +64,10 @@ pub fn fix_all(db: &Database, text: &str) -> Fixed {
     fixed
 }
 
-/// A better text, what is left to say about it, and what was done.
+/// A better text, its findings, and the applied fixes.
 type Better = (String, Vec<Diagnostic>, Vec<(&'static str, String)>);
 
-/// Makes all of the fixes, or those that are good by themselves, or the first of these.
+/// Applies all of the fixes, or those that are good individually, or the first of these.
 fn round(
     check: &dyn Fn(&str) -> Vec<Diagnostic>,
     text: &str,
@@ -95,8 +95,8 @@ fn round(
     attempt(&good).or_else(|| attempt(good.get(..1)?))
 }
 
-/// The first fix of each finding that needs no asking, without those that touch text of an earlier one. The same
-/// fix of several findings counts once.
+/// The first safe fix of each finding, except fixes that touch the edits of an earlier one. A fix that several findings
+/// share counts once.
 fn choose(found: &[Diagnostic]) -> Vec<Chosen<'_>> {
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     for diagnostic in found {
@@ -120,7 +120,7 @@ fn touches_itself(edits: &[TextEdit]) -> bool {
     edits.iter().enumerate().any(|(i, edit)| touches(&edits[..i], std::slice::from_ref(edit)))
 }
 
-/// Makes edits that do not touch each other; `None` where they do, or lie outside of the text.
+/// Applies edits; `None` if they touch each other or are outside of the text.
 pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>) -> Option<String> {
     let mut edits: Vec<&TextEdit> = edits.into_iter().collect();
     edits.sort_by_key(|edit| (edit.range.start(), edit.range.end()));
@@ -138,14 +138,14 @@ pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>) -> O
     Some(out)
 }
 
-/// Fewer errors, or fewer findings, and no error that was not there before.
+/// Whether there are fewer errors or fewer findings, and no new error.
 fn is_better(before: &[Diagnostic], after: &[Diagnostic]) -> bool {
     let measure =
         |found: &[Diagnostic]| (found.iter().filter(|d| d.severity == Severity::Error).count(), found.len());
     measure(after) < measure(before) && new_errors(before, after) == 0
 }
 
-/// How many errors of `after` are not among those of `before`, wherever they are.
+/// The number of errors of `after` that are not in `before`, at any position.
 pub fn new_errors(before: &[Diagnostic], after: &[Diagnostic]) -> usize {
     let mut known: FxHashMap<(&str, &str), usize> = FxHashMap::default();
     for diagnostic in before {

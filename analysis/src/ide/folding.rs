@@ -1,4 +1,4 @@
-//! What can be folded: blocks, parameters, initialisers, sections, instructions and comments of more than one line.
+//! Folding of blocks, parameters, initializers, sections, instructions and comments with more than one line.
 
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_item};
 use text_size::{TextRange, TextSize};
@@ -18,7 +18,7 @@ pub fn folding_ranges(db: &Database, file: SourceFile) -> Vec<Fold> {
     folds
 }
 
-/// The folds of an item, relative to it. They are kept, and the tree is not.
+/// The folds of an item, relative to it. They are stored, but the tree is not.
 #[salsa::tracked(returns(deref))]
 fn item_folds<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[Fold]> {
     let (text, mut folds) = (item.text(db), Vec::new());
@@ -30,7 +30,7 @@ fn item_folds<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[Fold]> {
 
 fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
     let lines = |range: TextRange| text[range].contains('\n');
-    // Line comments on neighbouring lines fold together.
+    // Line comments on consecutive lines are folded together.
     let mut comments: Option<(TextRange, usize)> = None;
     let flush = |comments: &mut Option<(TextRange, usize)>, out: &mut Vec<Fold>| {
         if let Some((range, count)) = comments.take()

@@ -1,9 +1,9 @@
-//! Layout of a text: indentation, line breaks between statements, and spaces between words.
+//! Formatting: indentation, line breaks between statements, and spaces between words.
 //!
-//! Only blanks change. A statement has a line of its own and four columns for each block around it; a label is four
-//! columns to the left. Line breaks inside a statement are kept, as are single blank lines and comments. What the parser
-//! could not make sense of is left alone. The result does not depend on how wide the blanks were before, so formatting
-//! it again changes nothing.
+//! Only blanks change. A statement has its own line, indented by four columns for each block around it; a label is
+//! indented four columns less. Line breaks inside a statement, single blank lines and comments are kept. Text with
+//! syntax errors is not changed. The result does not depend on the original width of blanks, so formatting it again
+//! changes nothing.
 
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken, lex};
 use text_size::{TextRange, TextSize};
@@ -13,10 +13,10 @@ use crate::diagnostic::TextEdit;
 use crate::items::{Item, parse};
 use crate::locate::{items_in, spot};
 
-/// Columns of a level.
+/// The number of columns per level.
 const INDENT: usize = 4;
 
-/// The edits that lay out a file, or the part of it in `range`, in text order.
+/// The edits that format a file, or the part of it in `range`, in text order.
 pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<TextEdit> {
     let text = file.text(db);
     let all: Vec<Item<'_>> = items_in(db, file, range).collect();
@@ -46,14 +46,14 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
     edits
 }
 
-/// The edits after `typed` was typed before an offset: the end of a statement lays out its line, a line break
-/// the line before and the indentation of the new one.
+/// The edits after `typed` was typed before an offset. The end of a statement formats its line; a line break formats
+/// the line before it and indents the new one.
 pub fn format_on_type(db: &Database, file: SourceFile, offset: TextSize, typed: char) -> Vec<TextEdit> {
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
     let line = before.rfind('\n').map_or(0, |at| at + 1);
     if typed != '\n' {
-        // With the blanks that indent the line.
+        // Including the blanks that indent the line.
         let start = before[..line].trim_end().len();
         return format(db, file, Some(TextRange::new(TextSize::new(start as u32), offset)));
     }
@@ -91,7 +91,7 @@ fn depth(db: &Database, file: SourceFile, offset: TextSize) -> usize {
     token.parent_ancestors().filter(is_around).count()
 }
 
-/// The tokens of a text that are no blanks.
+/// The tokens of a text, without blanks.
 fn tokens(text: &str) -> impl Iterator<Item = (SyntaxKind, &str)> {
     let mut at = 0;
     lex(text).into_iter().filter_map(move |token| {
@@ -101,7 +101,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (SyntaxKind, &str)> {
     })
 }
 
-/// Whether the edits of a part of the text leave its tokens as they are.
+/// Whether the edits of a part of the text do not change its tokens.
 fn keeps_tokens(text: &str, part: TextRange, edits: &[TextEdit]) -> bool {
     let after = applied(text, part, edits);
     tokens(&text[part]).eq(tokens(&after))
@@ -125,13 +125,13 @@ pub fn formatted(db: &Database, file: SourceFile) -> String {
     applied(text, TextRange::up_to(TextSize::of(&**text)), &format(db, file, None))
 }
 
-/// Where a token is.
+/// The context of a token.
 #[derive(Clone, Copy, Default)]
 struct Context {
-    /// Braces of blocks and sections around it.
+    /// The number of blocks and sections around it.
     depth: usize,
     is_in_address: bool,
-    /// In text that the grammar has no place for, or whose lines have a meaning.
+    /// The token is in text with syntax errors, or in text whose lines have a meaning.
     is_verbatim: bool,
 }
 
@@ -147,21 +147,21 @@ struct Formatter<'t> {
     line_end: &'static str,
     edits: Vec<TextEdit>,
     previous: Option<Previous>,
-    /// The next token begins a statement, at this column.
+    /// The column of the next token, if it begins a statement.
     start: Option<usize>,
-    /// The column of the statement.
+    /// The column of the current statement.
     base: usize,
-    /// The column at which the line begins.
+    /// The column at which the current line begins.
     line: usize,
     /// For each open bracket of the statement, the column of its line.
     open: Vec<usize>,
-    /// The last comment is the first thing in its line.
+    /// The last comment is at the start of its line.
     comment_begins_line: bool,
 }
 
-/// What is between two tokens.
+/// The blanks between two tokens.
 enum Gap {
-    /// A line break and so many columns, after a blank line perhaps.
+    /// A line break and a number of columns, perhaps after a blank line.
     Line {
         column: usize,
         has_blank: bool,
@@ -189,7 +189,7 @@ impl<'t> Formatter<'t> {
         }
     }
 
-    /// The next token begins a statement.
+    /// Records that the next token begins a statement.
     fn start(&mut self, column: usize) {
         self.start = Some(column);
     }
@@ -261,7 +261,7 @@ impl<'t> Formatter<'t> {
         self.previous = Some(Previous { end: range.end(), kind, parent });
     }
 
-    /// What belongs before a token.
+    /// The blanks before a token.
     fn gap(&mut self, kind: SyntaxKind, parent: SyntaxKind, blanks: TextRange, context: Context) -> Gap {
         use SyntaxKind as K;
         let Some(previous) = self.previous else {
@@ -285,7 +285,7 @@ impl<'t> Formatter<'t> {
         }
         if self.start.is_some() {
             let column = self.begin(context);
-            // A comment before a statement of the same line.
+            // A comment before a statement on the same line.
             let follows = breaks == 0 && previous.kind == K::BLOCK_COMMENT && self.comment_begins_line;
             return if follows { Gap::Space } else { line(column) };
         }
@@ -329,13 +329,13 @@ impl<'t> Formatter<'t> {
         match self.open.last() {
             Some(&column) if closes => column,
             Some(&column) => column + INDENT,
-            // The parts of a function's heading are below each other.
+            // The parts of a function's heading are on separate lines.
             None if matches!(parent, K::FUNCTION | K::FUNCTION_DIRECTIVE | K::NAME | K::SECTION) => self.base,
             None => self.base + INDENT,
         }
     }
 
-    /// Leaves the blanks before a token.
+    /// Keeps the blanks before a token.
     fn keep(&mut self, blanks: TextRange) {
         if let Some((_, line)) = self.text[blanks].rsplit_once('\n') {
             self.line = line.len();
@@ -368,7 +368,7 @@ impl<'t> Formatter<'t> {
     }
 }
 
-/// Whether there is a space between two tokens of a line; `had` where neither form is usual.
+/// Whether there is a space between two tokens of a line; `had` decides if both forms are usual.
 fn has_space(previous: Previous, kind: SyntaxKind, parent: SyntaxKind, context: Context, had: bool) -> bool {
     use SyntaxKind as K;
     let is_word = |kind: K| matches!(kind, K::IDENT | K::DOT_WORD);

@@ -1,4 +1,4 @@
-//! What a word means.
+//! Hovers: the meaning of a word.
 
 use std::fmt::Write as _;
 
@@ -83,15 +83,15 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
     Some(Hover { range: range + spot.item.offset(db), markdown })
 }
 
-/// Whether a word is the state space that a pointer leads to: `.ptr .global`.
+/// Whether a word is the state space of a pointer: `.ptr .global`.
 fn is_after_ptr(token: &SyntaxToken) -> bool {
     let mut before = std::iter::successors(token.prev_token(), SyntaxToken::prev_token);
     let is_space = Space::parse(token.text().trim_start_matches('.')).is_some();
     is_space && before.find(|token| !token.kind().is_trivia()).is_some_and(|ptr| ptr.text() == ".ptr")
 }
 
-/// A tree with what is at a place, in the ranges of the item. The statement alone, if it is one: the tree of a long
-/// function takes longer than all else that a hover needs.
+/// A tree with the code at a position, with ranges of the item. If the position is in a statement, it is the tree of
+/// that statement alone: parsing a long function takes longer than the rest of the hover.
 fn syntax_around(db: &dyn Db, Spot { item, offset }: Spot<'_>) -> SyntaxNode {
     let map = &lower(db, item).map;
     match map.statement_at(offset).and_then(|src| map.statement(src)) {
@@ -163,7 +163,7 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
         DeclKind::Prototype(_) => code(&format!("{name}: .callprototype")),
         DeclKind::Symbol(symbol) => match &lowered.function {
             Some(function) => local_symbol(function, symbol, name)?,
-            // What has errors says what is written.
+            // If the declaration has errors, its text is shown.
             None => code(as_written(item.text(db), declared.range)),
         },
     };
@@ -177,7 +177,7 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
     Some(out)
 }
 
-/// The text of the declaration of a name, up to what ends or initialises it.
+/// The text of the declaration of a name, without its end and its initializer.
 pub(super) fn as_written(text: &str, name: TextRange) -> &str {
     let start = text[..usize::from(name.start())].rfind([';', '{', '}', '(', ',']).map_or(0, |at| at + 1);
     let end = text[usize::from(name.end())..].find([';', ',', ')', '=', '}', '\n']);
@@ -231,7 +231,7 @@ pub(super) fn describe_variable(variable: &Variable) -> String {
     )
 }
 
-/// How large a variable is.
+/// The size of a variable, in words.
 fn size_of(variable: &Variable) -> String {
     match variable.size {
         0 if variable.space == Space::Shared => "the launch determines the size\n".to_owned(),
@@ -292,7 +292,7 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol, compiled: Code<'
     Some(out)
 }
 
-/// Most lines of machine code shown for one statement.
+/// The maximum number of lines of machine code that are shown for one statement.
 const SHOWN: usize = 24;
 
 fn instruction(
@@ -327,7 +327,7 @@ fn instruction(
     }
     let form = opcode.map(|opcode| ptx_isa::form(opcode.form));
     if let Some(about) = words::suffix(token.text(), form) {
-        // What the cursor is on comes first.
+        // The description of the word under the cursor comes first.
         out.insert_str(0, &format!("{about}\n"));
     }
     let is_ready = compiled.is_ready(db, file, item);
@@ -367,7 +367,7 @@ fn instruction(
         out += &descriptors::about(&opcode, &written, |operand| constant(db, item, src, operand));
     }
     if let Some(page) = ptx_isa::doc(mnemonic) {
-        // The title is the mnemonic, which is above already.
+        // The title is the mnemonic, which has already been shown.
         let body = page.split_once('\n').map_or(page, |(_, body)| body);
         let _ = write!(out, "\n---\n{}", prose(body));
     }
@@ -377,7 +377,7 @@ fn instruction(
     Some(out)
 }
 
-/// What became of the statements of a compiled function.
+/// What became of the statements of a compiled function without machine code.
 fn fates<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Fates<'db>> {
     let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
     Some(Fates::new(&lower(db, item).map, item.text(db), compiled))
@@ -402,7 +402,7 @@ fn constant(db: &dyn Db, item: Item<'_>, src: SrcId, operand: &str) -> Option<u6
     Some(literal::integer(value.trim_end_matches(';').trim()).ok()?.value)
 }
 
-/// Markdown with names such as `sm_80` as code, since underscores are emphasis to some clients.
+/// Markdown with names such as `sm_80` as code, because some clients read underscores as emphasis.
 fn prose(markdown: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(markdown.len() + 16);

@@ -1,17 +1,17 @@
-//! Which lane and which register holds which element of a matrix, as tables.
+//! Tables that show which lane and register hold which element of a matrix.
 
 use std::fmt::Write as _;
 
 use ptx_isa::Opcode;
 use ptx_isa::fragment::{Fragment, Place, fragments};
 
-/// Blocks of equal layout that are listed one by one.
+/// The number of blocks with the same layout that are listed one by one.
 const LISTED: usize = 4;
 
-/// An instruction's operands in the text, by the names that the table gives them.
+/// The text of an instruction's operands, by their names in the table.
 pub(super) type Written = Vec<(&'static str, String)>;
 
-/// The layouts of all fragments of an instruction; empty where it has none.
+/// The layouts of all fragments of an instruction; empty if there are none.
 pub(super) fn tables(opcode: &Opcode, written: &Written) -> String {
     if matches!(opcode.form.mnemonic(), "wmma") {
         return "The layout of `wmma` fragments is unspecified and differs between targets.\n".to_owned();
@@ -36,7 +36,7 @@ pub(super) fn tables(opcode: &Opcode, written: &Written) -> String {
     out
 }
 
-/// The registers of an operand, as they are written or else by number.
+/// The registers of an operand: as written, otherwise by number.
 fn names(operand: &str, written: Option<&str>) -> impl Fn(usize) -> String {
     let inner = written.unwrap_or_default().trim().trim_start_matches('{').trim_end_matches('}');
     let list: Vec<String> = inner.split(',').map(|name| name.trim().to_owned()).collect();
@@ -47,7 +47,7 @@ fn names(operand: &str, written: Option<&str>) -> impl Fn(usize) -> String {
     }
 }
 
-/// Row and column of each element, by its number and its lane.
+/// The row and column of each element, by its number and lane.
 fn elements(fragment: &Fragment, lanes: usize) -> Vec<Vec<(usize, usize)>> {
     let mut all = vec![vec![(0, 0); lanes]; fragment.rows * fragment.columns / lanes];
     for row in 0..fragment.rows {
@@ -59,7 +59,7 @@ fn elements(fragment: &Fragment, lanes: usize) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// `2t+8`: what a row or a column is in each lane, if it is a sum of multiples of `g` and `t`.
+/// A formula such as `2t+8` for the row or column in each lane, if it is a sum of multiples of `g` and `t`.
 fn formula(of: impl Fn(usize) -> usize) -> Option<String> {
     let start = of(0);
     let (g, t) = (of(4).checked_sub(start)?, of(1).checked_sub(start)?);
@@ -74,7 +74,7 @@ fn formula(of: impl Fn(usize) -> usize) -> Option<String> {
     holds.then(|| if sum.is_empty() { "0".to_owned() } else { sum })
 }
 
-/// Equal ones once, few in a list, many from the first to the last.
+/// Joins names: equal ones once, few as a list, many as the first to the last.
 fn together(mut all: Vec<String>) -> String {
     all.dedup();
     match &all[..] {
@@ -118,14 +118,14 @@ fn table(out: &mut String, fragment: &Fragment, names: &impl Fn(usize) -> String
         let next = names(LISTED * registers.len());
         let _ = writeln!(
             out,
-            "\nFrom {next} on: the same for each further {} columns. The rows are those of the warp: \
-             add 16 for each warp of the group before it.",
+            "\nFrom {next} on, the layout repeats every {} columns. The rows are those of the first warp; \
+             add 16 for each further warp of the warpgroup.",
             fragment.columns
         );
     }
 }
 
-/// Four products in a warp: each has eight lanes.
+/// Four products in a warp, with eight lanes each.
 fn quad(out: &mut String, fragment: &Fragment, names: &impl Fn(usize) -> String) {
     let per = fragment.per_register();
     let _ = writeln!(
@@ -229,7 +229,7 @@ mod tests {
             | `d14` | g+8 | 2t+24 | (9, 26) |
             | `d15` | g+8 | 2t+25 | (9, 27) |
 
-            From `d16` on: the same for each further 8 columns. The rows are those of the warp: add 16 for each warp of the group before it.
+            From `d16` on, the layout repeats every 8 columns. The rows are those of the first warp; add 16 for each further warp of the warpgroup.
         "#]].assert_eq(&of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", Vec::new()));
         expect![[r#"
             The layout of `wmma` fragments is unspecified and differs between targets.

@@ -1,4 +1,4 @@
-//! Declarations, uses and renaming.
+//! Declarations, references and renaming.
 
 use ptx_backend::input::Symbol;
 use ptx_isa::{ScalarType, SpecialReg};
@@ -13,7 +13,7 @@ use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
-/// What a name is, across the file.
+/// The entity that a name stands for, across the file.
 #[derive(Clone, Copy)]
 enum Subject<'db> {
     /// One register, label, variable or list of a body.
@@ -24,7 +24,7 @@ enum Subject<'db> {
 }
 
 impl<'db> Subject<'db> {
-    /// The item that declares it, unless it is a name of the module.
+    /// The item that declares it; `None` for a name of the module.
     fn item(self) -> Option<Item<'db>> {
         match self {
             Subject::Local(item, _) | Subject::Declared(item, _) => Some(item),
@@ -56,11 +56,11 @@ pub fn definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<T
         Subject::Local(item, entity) => (item, lower(db, item).map.declaration_of(entity)?),
     };
     let focus = lower(db, item).map.declarations.get(id.0 as usize)?.range;
-    // Registers of module scope have no place in the item.
+    // Registers of module scope are not declared in the item.
     (!focus.is_empty()).then(|| Target { full: focus + item.offset(db), focus: focus + item.offset(db) })
 }
 
-/// Where the name at an offset is first declared: for a function the prototype, if there is one.
+/// The first declaration of the name at an offset: for a function, its prototype if there is one.
 pub fn declaration(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
     let (subject, _) = subject(db, file, offset)?;
     if !matches!(subject, Subject::Module(_)) {
@@ -124,7 +124,7 @@ fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Refere
     }
 }
 
-/// The type or the prototype of the name at an offset, where it is declared.
+/// The declaration of the type or the prototype of the name at an offset.
 pub fn type_definition(db: &Database, file: SourceFile, offset: TextSize) -> Option<Target> {
     let name = definition(db, file, offset)?.focus;
     let spot = spot(db, file, name.start())?;
@@ -141,7 +141,7 @@ pub fn type_definition(db: &Database, file: SourceFile, offset: TextSize) -> Opt
     Some(Target { full: declaration.text_range() + spot.item.offset(db), focus })
 }
 
-/// The places of the label at an offset, which change together while one of them is edited.
+/// The ranges of the label at an offset, which are edited together.
 pub fn linked_ranges(db: &Database, file: SourceFile, offset: TextSize) -> Option<Vec<TextRange>> {
     let (subject, _) = subject(db, file, offset)?;
     matches!(subject, Subject::Local(_, Entity::Label(_))).then(|| {
@@ -172,7 +172,7 @@ fn one_of_range(db: &dyn Db, subject: Subject<'_>) -> Option<DeclId> {
     matches!(map.declarations[id.0 as usize].kind, DeclKind::Register { count: Some(_), .. }).then_some(id)
 }
 
-/// The edits that rename the name at an offset. A member of a range of registers gets a declaration of its own.
+/// The edits that rename the name at an offset. A register of a range gets its own declaration.
 ///
 /// # Errors
 /// States why the name cannot be changed, or not to this.
@@ -208,7 +208,7 @@ pub fn rename(
         return Ok(edits);
     }
     let edits = all.map(|reference| {
-        // A member of a range keeps its number.
+        // A register of a range keeps its number.
         let number = text[reference.range].strip_prefix(old_name).unwrap_or_default();
         TextEdit { range: reference.range, text: format!("{new_name}{number}") }
     });
@@ -224,7 +224,7 @@ fn end_of_range(db: &dyn Db, item: Item<'_>, id: DeclId) -> Option<TextSize> {
     Some(name.end() + TextSize::new(length as u32) + item.offset(db))
 }
 
-/// Why a name is not free.
+/// Why a name cannot be used.
 fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str) -> Option<String> {
     if SpecialReg::parse(new_name).is_some() || SpecialReg::parse(&format!("{new_name}.x")).is_some() {
         return Some(format!("`{new_name}` is a special register"));
@@ -242,7 +242,7 @@ fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str)
         return Some(format!("`{new_name}` is already declared in `{}`", item.name(db)));
     };
     let (map, text) = (&lower(db, item).map, item.text(db));
-    // The range that is being renamed makes `new_name0` to `new_name9`.
+    // Renaming the range declares `new_name0` to `new_name9`.
     let count = match subject {
         Subject::Declared(_, id) => range_count(&map.declarations[id.0 as usize].kind),
         _ => None,

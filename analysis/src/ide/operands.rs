@@ -1,4 +1,4 @@
-//! What operands may be, in words: of a form for the reference, of one instruction for hovers.
+//! Describes operands in words: of a form for the reference, of one instruction for hovers.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ fn mods(mods: &[Mod]) -> String {
     mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
 }
 
-/// The type of an operand as the row has it, in words; empty for what has none.
+/// The type of an operand in a row, in words; empty if it has none.
 fn type_words(form: &Form, ty: OperandType) -> String {
     let suffix = |position: u8| match form.types.get(usize::from(position)).map(|set| set.iter()) {
         Some(mut set) => match (set.next(), set.next()) {
@@ -81,7 +81,7 @@ fn presence_words(presence: Presence) -> Option<String> {
     })
 }
 
-/// A row of the table of operands: role, what it may be, type and limits.
+/// A row of the table of operands: role, kinds, type and limits.
 fn cells(form: &Form, operand: &Operand) -> String {
     let what = if operand.class == Class::NONE { String::new() } else { describe_class(operand.class) };
     let mut types = vec![type_words(form, operand.ty)];
@@ -110,7 +110,7 @@ fn cells(form: &Form, operand: &Operand) -> String {
     format!("{} | {what} | {} | {}", role(operand.role), types.join("; "), limits.join("; "))
 }
 
-/// The operands of all forms of a mnemonic as a table, equal ones in one row; empty when there are none.
+/// The operands of all forms of a mnemonic as a table, with equal ones in one row; empty if there are none.
 pub(super) fn table(mnemonic: &str) -> String {
     let forms = forms_of(mnemonic);
     let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
@@ -145,7 +145,7 @@ fn expected_type(opcode: &Opcode, ty: ExpectedType) -> String {
     let is_half =
         |ty| matches!(ty, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2);
     match ty {
-        // For assemblers, fragments of narrow floats and of `.tf32` are like those of halves. The manual says `.b32`.
+        // Assemblers treat fragments of narrow floats and of `.tf32` like those of halves; the manual says `.b32`.
         ExpectedType::Typed(ScalarType::F16x2 | ScalarType::Bf16x2) if !opcode.types().any(is_half) => {
             "`.b32`".to_owned()
         }
@@ -174,7 +174,7 @@ pub(super) fn spelled(operand: &Expected) -> String {
     if operand.optional { format!("{name}?") } else { name }
 }
 
-/// The operands of one instruction as a list: what each may be there.
+/// The operands of one instruction as a list, with what each of them may be.
 pub(super) fn list(opcode: &Opcode, operands: &[Expected]) -> String {
     let mut out = String::new();
     for operand in operands {

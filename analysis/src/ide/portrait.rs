@@ -1,5 +1,5 @@
-//! What pictures of a function are drawn from: its machine code instruction by instruction, the blocks and loops of it,
-//! what it takes, and the layouts of its fragments.
+//! The data for pictures of a function: its machine code by instruction, its blocks and loops, its resources, and the
+//! layouts of its fragments.
 
 use std::ops::Range;
 
@@ -29,24 +29,24 @@ pub struct Portrait {
     pub resources: Resources,
     /// Of kernels.
     pub occupancy: Option<Occupancy>,
-    /// Threads per block that the occupancy is for.
+    /// The number of threads per block for which the occupancy is computed.
     pub threads: u32,
-    /// Without padding.
+    /// The instructions without padding.
     pub instructions: Vec<Instruction>,
-    /// In the order of the code; only those that control reaches.
+    /// The reachable blocks, in code order.
     pub blocks: Vec<MachineBlock>,
-    /// One for each kind of instruction whose operands are spread over the lanes of a warp.
+    /// One for each kind of instruction whose operands are distributed over the lanes of a warp.
     pub fragments: Vec<Fragments>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instruction {
     pub text: String,
-    /// Registers live before it.
+    /// The number of live registers before it.
     pub live: u16,
     /// Cycles until the next instruction of the warp.
     pub stall: u8,
-    /// The line of its statement, from 1.
+    /// The line of its statement, starting at 1.
     pub line: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ pub struct Instruction {
 pub struct MachineBlock {
     pub instructions: Range<usize>,
     pub successors: Vec<usize>,
-    /// The loops around it, the innermost last, each by the block that begins it.
+    /// The loops around it, the innermost last, each identified by its header block.
     pub loops: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ pub struct Fragments {
     pub all: Vec<Fragment>,
 }
 
-/// The portrait of a function by name; `None` where it is not compiled.
+/// The portrait of a function by name; `None` if it is not compiled.
 pub fn portrait(db: &Database, file: SourceFile, name: &str) -> Option<Portrait> {
     of(db, file, functions(db, file).find(|item| item.name(db) == name)?)
 }
@@ -152,7 +152,7 @@ fn machine_blocks(compiled: &CompiledFunction, sm: Sm, length: usize) -> Vec<Mac
     all
 }
 
-/// Blocks that the first one leads to, each before those that it leads to unless there is a loop.
+/// The blocks that are reachable from the first one, in reverse postorder.
 fn reverse_postorder(successors: &[Vec<usize>]) -> Vec<usize> {
     let mut seen = vec![false; successors.len()];
     let mut order = Vec::new();
@@ -176,7 +176,7 @@ fn reverse_postorder(successors: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Finds natural loops, and names them in their blocks.
+/// Finds natural loops and records them in their blocks.
 fn mark_loops(blocks: &mut [MachineBlock], order: &[usize]) {
     let dominators = dominators(blocks, order);
     let dominates = |above: usize, mut block: usize| loop {
@@ -192,7 +192,7 @@ fn mark_loops(blocks: &mut [MachineBlock], order: &[usize]) {
     for (block, found) in blocks.iter().enumerate() {
         found.successors.iter().for_each(|&to| predecessors[to].push(block));
     }
-    // Headers come in an order in which outer loops come first.
+    // Outer loops come first in the order of headers.
     for &header in order {
         let mut pending: Vec<usize> =
             predecessors[header].iter().copied().filter(|&latch| dominates(header, latch)).collect();

@@ -1,4 +1,4 @@
-//! Reference pages: what the manual page of a mnemonic leaves to the table, and the list of everything.
+//! Reference pages: the forms of each mnemonic, added to its manual page, and the index.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use crate::check::LINTS;
 use crate::ide::operands;
 use crate::ide::signature_help::spelled;
 
-/// A page of the reference: its place below the folder, and its text in Markdown.
+/// A page of the reference: its path in the folder, and its text in Markdown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
     pub path: String,
     pub text: String,
 }
 
-/// Alternatives that a syntax line spells out.
+/// The maximum number of alternatives that a syntax line shows.
 const SPELLED: usize = 6;
 const SPELLED_TYPES: usize = 3;
 
@@ -45,7 +45,7 @@ pub(super) fn syntax(form: &Form) -> String {
     line
 }
 
-/// What a form needs, in words: `PTX ISA 7.0, sm_80 or higher`.
+/// The requirements of a form, in words: `PTX ISA 7.0, sm_80 or higher`.
 pub(super) fn needs(gate: &Gate) -> String {
     if *gate == Gate::BASE {
         return "all versions and targets".to_owned();
@@ -60,7 +60,7 @@ pub(super) fn needs(gate: &Gate) -> String {
     text
 }
 
-/// Whether a modifier alone makes a form need more, and what.
+/// The additional requirements of a modifier in a form, if it has any.
 pub(super) fn modifier_needs(form: &Form, m: Mod) -> Option<Gate> {
     let gates = form.rules.iter().filter_map(|rule| match rule.then {
         Then::Gate(gate) if rule.when == (When { any: rule.when.any, ..When::ALWAYS }) => {
@@ -71,7 +71,7 @@ pub(super) fn modifier_needs(form: &Form, m: Mod) -> Option<Gate> {
     gates.reduce(Gate::and)
 }
 
-/// The forms of a mnemonic as a table: modifiers, types, operands, and what they need.
+/// The forms of a mnemonic as a table: modifiers, types, operands and requirements.
 fn forms_table(mnemonic: &str) -> String {
     let mut out =
         String::from("| no. | form | modifiers | types | rules | requires |\n|---|---|---|---|---|---|\n");
@@ -85,7 +85,7 @@ fn forms_table(mnemonic: &str) -> String {
     out
 }
 
-/// The choices of a form's groups that its syntax line cannot show.
+/// The alternatives of a form's groups that its syntax line does not show.
 fn modifiers(form: &Form) -> String {
     let long = form.groups.iter().filter(|group| group.names.len() > SPELLED);
     let spelled = |group: &Group| {
@@ -106,7 +106,7 @@ fn types(form: &Form) -> String {
     form.types.iter().map(|&set| type_names(set)).collect::<Vec<_>>().join("; ")
 }
 
-/// What the groups and types alone cannot say.
+/// Restrictions that the groups and types alone cannot express.
 fn rules(form: &Form) -> String {
     let parts = form.rules.iter().filter_map(|rule| {
         let what = match rule.then {
@@ -128,7 +128,7 @@ fn names(mods: &[Mod]) -> String {
     mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
 }
 
-/// The form's gate, and what parts of it need beyond.
+/// The form's requirements, and the additional requirements of its parts.
 fn form_needs(form: &Form) -> String {
     let mut parts = vec![needs(&form.gate)];
     parts.extend(form.rules.iter().filter_map(|rule| match rule {
@@ -138,7 +138,7 @@ fn form_needs(form: &Form) -> String {
     parts.join("; ")
 }
 
-/// When a rule applies, in words.
+/// The condition of a rule, in words.
 fn condition(when: &When) -> String {
     let mut parts: Vec<String> =
         [when.any, when.and].into_iter().filter(|mods| !mods.is_empty()).map(names).collect();
@@ -151,7 +151,7 @@ fn condition(when: &When) -> String {
     if text.is_empty() { "always".to_owned() } else { text.trim_start().to_owned() }
 }
 
-/// The page of a mnemonic: its manual page and its forms. `None` for words that are none.
+/// The page of a mnemonic: its manual page and its forms. `None` for other words.
 pub fn instruction_page(mnemonic: &str) -> Option<String> {
     let page = ptx_isa::doc(mnemonic)?;
     let operands = match operands::table(mnemonic) {
@@ -162,9 +162,9 @@ pub fn instruction_page(mnemonic: &str) -> Option<String> {
     Some(format!("{}\n\n{operands}## Forms\n\n{forms}", page.trim_end()))
 }
 
-/// The forms of a mnemonic as a list for hovers, with one of them marked, and what it needs.
+/// The forms of a mnemonic as a list for hovers, with the current one marked, and their requirements.
 pub(super) fn marked_forms(current: &'static Form) -> String {
-    /// Forms besides the current one: more are a page and no hover.
+    /// The number of forms shown besides the current one; more would be too long for a hover.
     const SHOWN: usize = 7;
     let forms: Vec<&Form> = forms_of(current.mnemonic()).iter().map(|&id| form(id)).collect();
     let at = forms.iter().position(|form| form.id == current.id).unwrap_or(0);
@@ -184,8 +184,8 @@ pub(super) fn marked_forms(current: &'static Form) -> String {
     out
 }
 
-/// The whole reference: instructions, diagnostics, directives and special registers, with an index. The folder is a
-/// book in the layout of mdBook, and reads as well without it.
+/// The whole reference: instructions, diagnostics, directives and special registers, with an index. The folder has the
+/// layout of an mdBook book, but can be read without mdBook.
 pub fn pages() -> Vec<Page> {
     let mut pages = Vec::new();
     let mut index = String::from("# PTX reference\n\n");
@@ -281,14 +281,14 @@ mod tests {
         "#]].assert_eq(&forms_table("redux"));
     }
 
-    /// Links lead to pages, relative to the page that contains them.
+    /// Links refer to existing pages, relative to the page that contains them.
     #[test]
     fn links_lead_somewhere() {
         let pages = pages();
         let mut count = 0;
         for page in &pages {
             let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            // Code holds brackets followed by parentheses that are not links.
+            // Code may contain brackets followed by parentheses that are not links.
             let prose = page.text.split("```").step_by(2).flat_map(|text| text.split('`').step_by(2));
             for link in prose.flat_map(|text| text.split("](").skip(1)) {
                 let target = link.split(')').next().unwrap();
@@ -328,7 +328,7 @@ mod tests {
             assert!(summary.contains(&format!("]({})", page.path)), "{}", page.path);
             let is_table = page.path.starts_with("instructions/") && page.text.contains("| no. | form |");
             assert!(is_table || !page.path.starts_with("instructions/"), "{}", page.path);
-            // Cells hold no bar of their own.
+            // Cells contain no bar characters.
             let mut rows = page.text.lines().zip(page.text.lines().skip(1));
             let columns = |row: &str| row.replace("\\|", "").matches('|').count();
             let odd =

@@ -20,7 +20,8 @@ use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 use crate::ready::Code;
 
 impl FunctionResources {
-    /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or why there is no code.
+    /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or the reason why there is no
+    /// code.
     pub fn summary(&self) -> String {
         match &self.resources {
             Ok(_) => summary(self),
@@ -29,57 +30,57 @@ impl FunctionResources {
     }
 }
 
-/// What is said of a function whose code is not there yet.
+/// The text for a function whose code is not available yet.
 pub(super) const BEING_COMPILED: &str = "being compiled";
 
-/// Threads per block where a kernel does not say.
+/// The number of threads per block for a kernel that does not state it.
 const DEFAULT_THREADS: u32 = 256;
 
-/// Lenses compile every function of the file; beyond this many bytes they only offer to.
+/// Lenses compile every function of the file. In larger files (in bytes), they only offer to do so.
 const LENS_LIMIT: usize = 1 << 19;
 
-/// A function's resources, or why it has none.
+/// The resources of a function, or the reason why it has none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionResources {
     pub name: String,
     pub entry: bool,
-    /// Its name in the file.
+    /// The range of its name in the file.
     pub range: TextRange,
-    /// The reason as [`not_compiled`] words it.
+    /// The reason in the words of [`not_compiled`].
     pub resources: Result<Resources, String>,
-    /// Of entries.
+    /// Only for kernels.
     pub occupancy: Option<Occupancy>,
-    /// Threads per block that the occupancy is for.
+    /// The number of threads per block for which the occupancy is computed.
     pub threads: u32,
-    /// What a higher occupancy requires, where registers or shared memory limit it.
+    /// The change that would raise the occupancy, if registers or shared memory limit it.
     pub next_step: Option<String>,
 }
 
-/// Compiles every function of a file and gives what each takes, in text order.
+/// Compiles every function of a file, and returns their resources in text order.
 pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResources> {
     functions(db, file).filter_map(|item| of_item(db, file, item, true)).collect()
 }
 
-/// What a function by name takes.
+/// The resources of a function, given its name.
 pub fn resources_of(db: &Database, file: SourceFile, name: &str) -> Option<FunctionResources> {
     of_item(db, file, functions(db, file).find(|item| item.name(db) == name)?, true)
 }
 
-/// The targets that code is made for: those without suffix, and those with the suffix of the file's own.
+/// The targets that code is generated for: those without suffix, and those with the suffix of the file's own target.
 pub fn targets(own: Option<Sm>) -> Vec<Sm> {
     let plain = Sm::new(0).feature;
     let feature = own.map_or(plain, |own| own.feature);
     let mut all: Vec<Sm> = Sm::KNOWN
         .into_iter()
         .filter(|target| target.feature == plain || target.feature == feature)
-        // None twice under its old name.
+        // No target appears a second time under its old name.
         .filter(|target| Target::of(*target).is_some() && target.current() == *target)
         .collect();
     all.sort_by_key(|target| (target.number, target.to_string()));
     all
 }
 
-/// `is_ready`: the function can be asked for its code.
+/// `is_ready`: the code of the function is available.
 pub(super) fn of_item(
     db: &dyn Db,
     file: SourceFile,
@@ -112,8 +113,8 @@ pub(super) fn of_item(
     Some(found)
 }
 
-/// Why a function has no machine code, in the same words wherever that is shown, and the statement that is the reason,
-/// in file offsets.
+/// Why a function has no machine code, in the same words wherever it is shown, and the statement that causes it, in
+/// file offsets.
 pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (String, Option<TextRange>) {
     let line = |at: TextRange| format!(" (line {})", line_number(db, file, at.start()));
     let Some(diagnostic) = compile_diagnostic(db, item) else {
@@ -130,7 +131,7 @@ pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (St
     let is_statement = lower(db, item).map.statement_at(diagnostic.range.start()).is_some();
     let place = Some(diagnostic.range + item.offset(db)).filter(|_| is_statement);
     let line = place.map(line).unwrap_or_default();
-    // The function is the one that the text is shown at.
+    // The text is shown at the function itself, so its name is omitted.
     let own = |rest: &str| format!("`{}` {rest}: ", item.name(db));
     let message = diagnostic.message.as_str();
     let why = message
@@ -145,7 +146,7 @@ fn functions_in<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> imp
     items_in(db, file, Some(range)).filter(|&item| has_body(db, item))
 }
 
-/// Registers and occupancy at the ends of the lines with the names of the functions in a range.
+/// Registers and occupancy, shown at the end of each line with a function's name in a range.
 pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange, code: Code<'_>) -> Vec<InlayHint> {
     let is_shown = |item: &Item<'_>| item.name_range(db).is_some_and(|name| range.intersect(name).is_some());
     let names: Vec<Item<'_>> = functions_in(db, file, range).filter(is_shown).collect();
@@ -176,8 +177,8 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange, code: Code
         .collect()
 }
 
-/// The most registers live in each statement of the functions in a range, at the ends of their lines; the peak of each
-/// function is marked. Statements without machine code have none.
+/// The maximum number of live registers in each statement of the functions in a range, shown at the ends of lines. The
+/// peak of each function is marked. Statements without machine code have no hint.
 pub fn live_register_hints(
     db: &Database,
     file: SourceFile,
@@ -216,7 +217,7 @@ pub fn live_register_hints(
     hints
 }
 
-/// What a higher occupancy requires: fewer registers, or less shared memory.
+/// The change that raises the occupancy: fewer registers, or less shared memory.
 fn next_step(found: &FunctionResources, sm: Sm) -> Option<String> {
     let (resources, own) = (found.resources.as_ref().ok()?, found.occupancy?);
     let today =
@@ -255,7 +256,7 @@ fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
     label
 }
 
-/// One lens per function: what it takes; clicking shows the machine code.
+/// A lens for each function with its resources; a click shows the machine code.
 pub fn code_lenses(db: &Database, file: SourceFile, code: Code<'_>) -> Vec<Lens> {
     let is_large = file.text(db).len() > LENS_LIMIT;
     let all: Vec<Item<'_>> = functions(db, file).collect();
@@ -298,7 +299,7 @@ pub(super) fn summary(found: &FunctionResources) -> String {
     parts.join(" · ")
 }
 
-/// Markdown: everything known.
+/// All resources as Markdown.
 pub(super) fn details(found: &FunctionResources) -> String {
     let resources = match &found.resources {
         Ok(resources) => resources,

@@ -1,4 +1,4 @@
-//! A function's machine code as text, each line tied to its statement.
+//! A function's machine code as text, with each line linked to its statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,18 +19,18 @@ use crate::lower::lower;
 use crate::module::architecture;
 use crate::readable::readable;
 
-/// The machine code of a function by name, or why it has none.
+/// The machine code of a function by name, or the reason why it has none.
 pub fn sass_view(db: &Database, file: SourceFile, name: &str, style: SassStyle) -> Option<SassView> {
     let item = functions(db, file).find(|item| item.name(db) == name)?;
     view(db, file, item, style)
 }
 
-/// The machine code of the function around an offset, or why it has none.
+/// The machine code of the function around an offset, or the reason why it has none.
 pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize, style: SassStyle) -> Option<SassView> {
     view(db, file, spot(db, file, offset)?.item, style)
 }
 
-/// The text as it grows, with what belongs to each line.
+/// The text under construction, with the data for each line.
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -77,7 +77,7 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
     let labels = if style.addresses { BTreeMap::new() } else { labels(compiled, sm) };
     let end = match style.addresses {
         true => compiled.code.len(),
-        // What follows is padding.
+        // The instructions after it are padding.
         false => compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1),
     };
     let mut previous = None;
@@ -112,7 +112,7 @@ fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
     out.finish(item.name(db), None)
 }
 
-/// The names of the places that branches lead to, by address.
+/// The names of branch targets, by address.
 fn labels(compiled: &CompiledFunction, sm: Sm) -> BTreeMap<u64, String> {
     let target = |(index, &word): (usize, &u128)| {
         sass::decode(table(sm), word)?.target(index as u64 * sass::INST_BYTES)
@@ -141,7 +141,7 @@ fn figures(db: &dyn Db, file: SourceFile, item: Item<'_>, compiled: &CompiledFun
     }
 }
 
-/// Longest statement shown whole.
+/// Longer statements are shortened.
 const WIDTH: usize = 160;
 
 fn shortened(statement: &str) -> String {
@@ -153,15 +153,16 @@ fn shortened(statement: &str) -> String {
     short
 }
 
-/// The generation whose tables hold the instructions of a target.
+/// The generation whose table contains the instructions of a target.
 pub(super) fn table(sm: Sm) -> sass::Sm {
     sass::Sm(sm.number as u8)
 }
 
-/// Columns of an instruction's text before its control fields in words.
+/// The width of an instruction's text before its control fields in words.
 const CODE_WIDTH: usize = 44;
 
-/// One instruction: offset, control fields, live registers, text. `line_of` gives the line of a statement in the file.
+/// One instruction: offset, control fields, live registers, text. `line_of` returns the line of a statement in the
+/// file.
 fn line(
     compiled: &CompiledFunction,
     sm: Sm,
@@ -204,13 +205,13 @@ fn line(
     out
 }
 
-/// Most instructions that are looked at for those that a wait is for.
+/// The number of instructions that are searched for those that a wait is for.
 const REACH: usize = 1000;
-/// Most that are named.
+/// The maximum number of instructions that are named.
 const NAMED: usize = 3;
 
 /// The instructions that a wait for a scoreboard is for, in text order: `LDG on line 12, LDG on line 13`. They are
-/// looked for against the order of the text: of those that branches lead here from, some may lack. Empty if there are none.
+/// searched backwards in text order, so some on other paths may be missing. Empty if there are none.
 fn awaited(
     compiled: &CompiledFunction,
     sm: Sm,
@@ -220,7 +221,7 @@ fn awaited(
 ) -> String {
     let count = compiled.code.len();
     let mut found = Vec::new();
-    // Before the start comes the end: the wait may be for what an earlier turn of a loop started.
+    // After the start, the search continues at the end: the wait may be for an earlier iteration of a loop.
     for back in (1..=count.min(REACH)).map(|distance| (index + count - distance) % count) {
         let control = sass::Control::from_bits(compiled.code[back]);
         let is_read = control.read_sb == Some(scoreboard);
@@ -249,7 +250,7 @@ fn awaited(
     if rest > 0 { format!("{names} and {rest} more") } else { names }
 }
 
-/// What the control word says, in the order in which it happens. `awaited` names what a scoreboard is waited for.
+/// The control word in words, in the order of events. `awaited` names the instructions that a scoreboard wait is for.
 fn in_words(control: sass::Control, awaited: impl Fn(u8) -> String) -> String {
     let mut parts = Vec::new();
     let waits = (0..8).filter(|sb| control.wait >> sb & 1 == 1);
@@ -276,7 +277,7 @@ fn in_words(control: sass::Control, awaited: impl Fn(u8) -> String) -> String {
     parts.join(", ")
 }
 
-/// The machine code of one statement, and the most registers live in it. `None` when the function is not compiled.
+/// The machine code of one statement, and its maximum number of live registers. `None` if the function is not compiled.
 pub(super) fn statement_sass(
     db: &dyn Db,
     file: SourceFile,
@@ -299,7 +300,7 @@ pub(super) fn statement_sass(
     Some((close_up(&lines), live))
 }
 
-/// The lines with their comments no further to the right than they must be: hovers are narrow.
+/// The lines with their comments as far left as possible, because hovers are narrow.
 fn close_up(lines: &[String]) -> Vec<String> {
     let parts = lines.iter().map(|line| match line.split_once(" // ") {
         Some((code, words)) => (code.trim_end(), words),

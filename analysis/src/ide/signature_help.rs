@@ -11,8 +11,8 @@ use crate::ide::operands;
 use crate::locate::spot;
 use crate::module::module;
 
-/// The operands of the instruction around an offset, and which one the offset is in. In the arguments of a call these are
-/// the parameters of the function.
+/// The operands of the instruction around an offset, and the index of the current one. In the arguments of a call,
+/// these are the parameters of the function.
 pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Option<SignatureHelp> {
     let spot = spot(db, file, offset)?;
     let text = spot.item.text(db);
@@ -44,7 +44,7 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     Some(SignatureHelp { label, documentation: operand.unwrap_or_default(), parameters, active })
 }
 
-/// The function whose arguments `rest`, the text after `call`, ends in.
+/// The signature of the function whose arguments are at the end of `rest`, the text after `call`.
 fn of_callee(db: &Database, file: SourceFile, name: &str, rest: &str) -> Option<SignatureHelp> {
     let (callee, argument) = argument(rest)?;
     let functions = &module(db, file).env.functions;
@@ -78,7 +78,7 @@ fn commas(operands: &str) -> usize {
     count
 }
 
-/// Where the statement or block before the last statement of a text ends.
+/// The end of the statement or block before the last statement of a text.
 fn end_of_last(text: &str) -> usize {
     let mut end = text.len();
     while let Some(at) = text[..end].rfind([';', '}']) {
@@ -86,7 +86,7 @@ fn end_of_last(text: &str) -> usize {
             end = start;
             continue;
         }
-        // A vector has neither statements nor labels in its braces.
+        // The braces of a vector contain neither statements nor labels.
         let open = text[..at].rfind('{').filter(|&open| !text[open..at].contains([';', '}', ':']));
         match open {
             Some(open) if text[at..].starts_with('}') && !text[open + 1..at].trim().is_empty() => end = open,
@@ -96,7 +96,7 @@ fn end_of_last(text: &str) -> usize {
     0
 }
 
-/// The start of the comment that a place is in.
+/// The start of the comment around a position.
 fn comment_around(text: &str, at: usize) -> Option<usize> {
     let line = text[..at].rfind('\n').map_or(0, |before| before + 1);
     if let Some(start) = text[line..at].find("//") {
@@ -107,10 +107,10 @@ fn comment_around(text: &str, at: usize) -> Option<usize> {
     if rest[..end].contains("/*") { None } else { text[..at].rfind("/*") }
 }
 
-/// The text of the statement that ends at the end of `before`, without guard.
+/// The text of the statement at the end of `before`, without its guard.
 pub(super) fn statement_before(before: &str) -> &str {
     let mut statement = before[end_of_last(before)..].trim_start();
-    // The block's own brace, comments and labels in front.
+    // Skip the brace of the block, comments and labels.
     loop {
         let rest = if let Some(rest) = statement.strip_prefix("//") {
             rest.split_once('\n').map_or("", |(_, rest)| rest)

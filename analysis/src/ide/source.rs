@@ -1,4 +1,4 @@
-//! The source that a text was compiled from, as its `.file` and `.loc` directives state.
+//! The source locations of a compiled text, as stated by `.file` and `.loc` directives.
 
 use ptx_syntax::ast::{AstNode, FileDirective, LocDirective};
 use ptx_syntax::{ItemKind, SyntaxKind, SyntaxNode};
@@ -8,13 +8,13 @@ use crate::db::{Database, Db, SourceFile};
 use crate::items::{items, parse};
 use crate::locate::spot;
 
-/// A place in a file that the text names.
+/// A position in a file that the text names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourcePlace {
-    /// The directive or the instruction that has it.
+    /// The directive or the instruction to which it belongs.
     pub origin: TextRange,
     pub path: String,
-    /// From one; zero where unknown.
+    /// Starting at 1; zero if unknown.
     pub line: u32,
     pub column: u32,
 }
@@ -40,14 +40,14 @@ fn file_directives(db: &dyn Db, file: SourceFile) -> Vec<(FileDirective, TextSiz
     of_module.collect()
 }
 
-/// Where the instruction at an offset, or what its `.loc` names, comes from.
+/// The source location of the instruction at an offset, or of the `.loc` there.
 pub fn source_place(db: &Database, file: SourceFile, offset: TextSize) -> Option<SourcePlace> {
     let spot = spot(db, file, offset)?;
     let root = parse(db, spot.item).syntax();
     let statement = statement_at(&root, spot.offset)?;
     let location = match statement.kind() {
         SyntaxKind::LOC_DIRECTIVE => LocDirective::cast(statement.clone()),
-        // The last one before it in the text is in effect.
+        // The last `.loc` before it in the text applies.
         SyntaxKind::INSTRUCTION => {
             let before = |node: &SyntaxNode| node.text_range().end() <= statement.text_range().start();
             root.descendants().filter_map(LocDirective::cast).filter(|loc| before(loc.syntax())).last()

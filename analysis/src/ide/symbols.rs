@@ -20,7 +20,7 @@ pub fn document_symbols(db: &Database, file: SourceFile) -> Vec<DocumentSymbol> 
     outline(db, file).map(shifted).collect()
 }
 
-/// The same, as they are kept: relative to their items, which start at the offsets.
+/// The same in the stored form: relative to the items, which start at the offsets.
 pub fn outline(db: &Database, file: SourceFile) -> impl Iterator<Item = (TextSize, &DocumentSymbol)> {
     items(db, file).iter().flat_map(|&item| {
         let offset = item.offset(db);
@@ -35,7 +35,7 @@ impl DocumentSymbol {
     }
 }
 
-/// The symbols of an item, relative to it. They are kept, and what they are made from is not.
+/// The symbols of an item, relative to it. They are stored, but the data they are computed from is not.
 #[salsa::tracked(returns(deref))]
 fn item_symbols<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[DocumentSymbol]> {
     let full = trimmed_text(item.text(db));
@@ -110,7 +110,7 @@ fn variable_symbols(
     symbols.collect()
 }
 
-/// What a function declares, registers left out.
+/// The declarations of a function, without registers.
 fn members(text: &str, resolved: &Resolved<'_>) -> Vec<DocumentSymbol> {
     let map = resolved.map;
     let declared = map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
@@ -118,7 +118,7 @@ fn members(text: &str, resolved: &Resolved<'_>) -> Vec<DocumentSymbol> {
         let kind = match occurrence.entity {
             Entity::Label(_) => SymbolKind::Label,
             Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,
-            // Parameters of calls are declared in small blocks of their own, by the hundred.
+            // Parameters of calls are declared by the hundred in small blocks.
             Entity::Symbol(Symbol::Local(i)) => {
                 let is_call_parameter =
                     resolved.locals.get(i as usize).is_some_and(|v| v.space == Space::Param);

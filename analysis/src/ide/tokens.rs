@@ -1,4 +1,4 @@
-//! Semantic tokens: what each word means, from the tree and the names resolved in it.
+//! Semantic tokens: the meaning of each word, from the tree and the resolved names.
 
 use std::sync::Arc;
 
@@ -55,14 +55,14 @@ impl ItemTokens {
         self.packed.iter()
     }
 
-    /// Whether texts and tokens are equal, wherever the items are.
+    /// Whether texts and tokens are equal, at any position of the items.
     pub fn is_same(&self, other: &Self) -> bool {
         self.packed == other.packed && self.text == other.text
     }
 }
 
-/// Tokens in some three bytes each, so that those of all items can be kept: the blanks before a token, its length, and
-/// its kind with the lowest bit set for a declaration.
+/// Tokens in a compact form of about three bytes each, so that those of all items can be stored: the number of blanks
+/// before a token, its length, and its kind, with the lowest bit set for a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Packed(Arc<[u8]>);
 
@@ -91,7 +91,7 @@ impl Packed {
     }
 }
 
-/// Seven bits a byte, the lowest first; the last byte has no high bit.
+/// Writes seven bits per byte, the lowest first; the last byte has no high bit.
 fn write_number(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -127,7 +127,7 @@ fn packed_tokens<'db>(db: &'db dyn Db, item: Item<'db>) -> Packed {
 fn each_token(resolved: &Resolved<'_>, text: &str, found: &mut dyn FnMut(SemanticToken)) {
     let map = resolved.map;
     let mut end = TextSize::new(0);
-    // Both lists are in text order: one pass over each.
+    // Both lists are in text order, so one pass over each is enough.
     let mut next = 0;
     for (token, parent) in resolved.tree.tokens() {
         let range = token.range;
@@ -191,7 +191,7 @@ fn token_kind(kind: SyntaxKind, parent: SyntaxKind, text: &str) -> Option<TokenK
         },
         SyntaxKind::IDENT => match parent {
             SyntaxKind::INSTRUCTION => TokenKind::Mnemonic,
-            // Declared registers that are not mentioned one by one.
+            // Declared registers that are not mentioned individually.
             SyntaxKind::NAME if text.starts_with('%') => TokenKind::Register,
             _ if is_special(text) => TokenKind::SpecialRegister,
             _ => return None,

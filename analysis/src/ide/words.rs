@@ -1,4 +1,4 @@
-//! What single words mean wherever they appear: modifiers, types, directives, special registers, numbers, pragmas.
+//! The meaning of single words: modifiers, types, directives, special registers, numbers, pragmas.
 
 use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, Sm, SpecialReg, TypeKind};
 use ptx_syntax::ast::literal;
@@ -36,7 +36,7 @@ pub(super) fn type_words(ty: ScalarType) -> String {
     kind_and_size(ty) + &about
 }
 
-/// A name in a `.target`.
+/// The description of a target name.
 pub(super) fn target(name: &str) -> Option<String> {
     let sm = Sm::parse(name)?;
     let suffix = match name.trim_start_matches("sm_").trim_start_matches(|c: char| c.is_ascii_digit()) {
@@ -47,7 +47,7 @@ pub(super) fn target(name: &str) -> Option<String> {
     Some(format!("`{name}`: since PTX ISA {}{suffix}\n", sm.since()))
 }
 
-/// A modifier or type of an instruction's name, with its dot.
+/// The description of a modifier or type in an instruction's name, with its dot.
 pub(super) fn suffix(word: &str, form: Option<&Form>) -> Option<String> {
     let name = word.strip_prefix('.')?;
     if let Some(ty) = ScalarType::parse(name) {
@@ -71,7 +71,7 @@ pub(super) fn special(text: &str) -> Option<String> {
     })
 }
 
-/// What a directive is for, in a line; the types and modifiers of declarations as well.
+/// The purpose of a directive, in one line; also of types and modifiers of declarations.
 pub(super) fn directive(word: &str) -> Option<String> {
     let name = word.strip_prefix('.')?;
     if let Some(ty) = ScalarType::parse(name) {
@@ -93,7 +93,7 @@ pub(super) fn pragma(string: &str) -> Option<String> {
     Some(format!("`{name}`: {}\n\n{}\n", pragma.about, needs(&pragma.gate)))
 }
 
-/// An integer in the other bases; negative when its top bit is set.
+/// An integer in the other bases; also as a negative number if its top bit is set.
 pub(super) fn integer(text: &str) -> Option<String> {
     let value = literal::integer(text).ok()?.value;
     let mut parts = vec![format!("`{value}`"), format!("`0x{value:x}`")];
@@ -111,7 +111,7 @@ pub(super) fn integer(text: &str) -> Option<String> {
     Some(format!("{}\n", parts.join(" = ")))
 }
 
-/// The float that has these bits, if it is one that programs write.
+/// The float with these bits, if it is one that programs are likely to contain.
 fn as_float(bits: u64) -> Option<String> {
     let is_usual = |value: f64| (1e-9..1e9).contains(&value.abs());
     match u32::try_from(bits) {

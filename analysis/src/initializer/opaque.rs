@@ -9,15 +9,15 @@ use crate::constant;
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::{Diagnostic, Findings};
 
-/// What a texture and a surface say about their image.
+/// The fields of a texture or surface that describe its image.
 const IMAGE: &[&str] = &["width", "height", "depth", "channel_data_type", "channel_order", "array_size"];
 const TEXTURE: &[&str] = &["normalized_coords", "num_mipmap_levels", "num_samples"];
 const SURFACE: &[&str] = &["memory_layout"];
-/// In unified mode a texture has them too; in independent mode they are read and ignored there.
+/// Fields that a texture also has in unified mode; in independent mode they are accepted and ignored.
 const SAMPLING: &[&str] = &["filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2"];
 const SAMPLER: &[&str] = &["force_unnormalized_coords"];
 
-/// Values that are words. Any field takes any of them.
+/// Values that are words. Every field accepts any of them.
 const VALUES: &[&str] =
     &["nearest", "linear", "wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
 

@@ -1,4 +1,4 @@
-//! The walk: functions, blocks, declarations, statements.
+//! The walk over functions, blocks, declarations and statements.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl<'db> Walker<'db> {
                     self.module_variable(declaration);
                 }
             }
-            // Its syntax errors were reported.
+            // Its syntax errors have been reported.
             SyntaxKind::SECTION if self.broken.is_empty() => {
                 debug::section(node, &self.gates, self.text, &mut self.diagnostics);
             }
@@ -64,7 +64,7 @@ impl<'db> Walker<'db> {
             let name = self.slice(range);
             name.clone_into(&mut self.function.name);
             let symbol = match self.file.is_frozen(self.db) {
-                // What this item declares, it may use.
+                // An item may use the names that it declares.
                 true => module::module(self.db, self.file).names.get(name).map(|named| named.symbol),
                 false => self.global(name).map(Global::symbol),
             };
@@ -96,10 +96,10 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Registers of module scope: every function has its own.
+    /// Declares the registers of module scope: every function has its own copy.
     fn module_registers(&mut self) {
         for register in self.module_registers {
-            // They are declared outside this item: the place is empty, at its start.
+            // They are declared outside of this item, so the range is empty, at the start of the item.
             let range = TextRange::empty(TextSize::new(0));
             let kind = DeclKind::Register { ty: register.ty, count: register.count, lanes: register.lanes };
             self.names.declare(
@@ -109,7 +109,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Checks the parameters of a list, alone and together.
+    /// Checks the parameters of a list, individually and together.
     fn parameter_list(&mut self, list: &List<'_>, site: Site) {
         for parameter in &list.parameters {
             let declarators = std::slice::from_ref(&parameter.declarator);
@@ -149,7 +149,7 @@ impl<'db> Walker<'db> {
             let id = self.declare(range, visible, kind);
             let reg = (is_register && declarator.count.is_none()).then(|| {
                 let first = self.names.register(id, None, 0);
-                // The elements are numbered one after the other.
+                // The elements are numbered consecutively.
                 (1..lanes).for_each(|lane| _ = self.names.register(id, None, lane));
                 first
             });
@@ -169,7 +169,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Declares a name in the innermost scope and reports an earlier one there.
+    /// Declares a name in the innermost scope, and reports an earlier declaration there.
     pub(super) fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
         self.step();
         let name = self.slice(range);
@@ -179,7 +179,7 @@ impl<'db> Walker<'db> {
         {
             let earlier = self.names.declarations[previous.0 as usize].range;
             let message = format!("`{name}` is declared more than once in this scope");
-            // Labels are declared before everything else of their block.
+            // Labels are declared before all other names of their block.
             let (first, second) =
                 if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
             self.report(
@@ -195,7 +195,7 @@ impl<'db> Walker<'db> {
         self.names.close();
     }
 
-    /// Contents of a block, in the scope that is open and reaches over `visible`.
+    /// Walks the contents of a block, in the open scope, whose names are visible in `visible`.
     pub(super) fn statements(&mut self, block: Node<'_>, visible: TextRange) {
         let first_label = self.labels_of(block);
         let mut label = first_label;
@@ -246,7 +246,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// `@@DWARF`: debug data as PTX 1.x wrote it.
+    /// `@@DWARF`: debug data in the syntax of PTX 1.x.
     pub(super) fn dwarf(&mut self) {
         if self.header.version_or_newest() >= PtxVersion::new(2, 0) {
             let start = self.text.find("@@").unwrap_or(0);
@@ -265,7 +265,7 @@ impl<'db> Walker<'db> {
     pub(super) fn pragma(&mut self, node: Node<'_>, site: pragmas::Site) {
         pragmas::check(node, site, &self.gates, self.text, &mut self.diagnostics);
         if self.text[node.text_range()].contains("\"nounroll\"") {
-            // The loop that begins here, or every loop of the function, stays as it is.
+            // The loop that begins here, or every loop of the function, must not be unrolled.
             let nounroll = &mut self.function.nounroll;
             match site {
                 pragmas::Site::Module => {}
@@ -277,7 +277,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Declares the labels of a block, those of inner blocks not; gives the first.
+    /// Declares the labels of a block, except those of inner blocks; returns the first one.
     fn labels_of(&mut self, block: Node<'_>) -> LabelId {
         let first = LabelId(self.names.labels.len() as u32);
         let visible = block.text_range();
@@ -378,7 +378,7 @@ impl<'db> Walker<'db> {
         self.function.targets.push(labels);
     }
 
-    /// `name<2>`: the labels `name0` and `name1`. No name is written that could be counted as theirs.
+    /// `name<2>`: the labels `name0` and `name1`. No other name may look like one of them.
     fn numbered_labels(&mut self, name: TextRange, range: Node<'_>, labels: &mut Vec<LabelId>) {
         let count = declaration::integer_in(range, self.text).unwrap_or(0);
         for number in 0..count {
@@ -396,7 +396,7 @@ impl<'db> Walker<'db> {
     }
 
     fn call_targets(&mut self, node: Node<'_>, block: TextRange) {
-        // Kept as a prototype: that of the first function named.
+        // Kept as a prototype: that of the first function in the list.
         let index = self.prototypes.len() as u32;
         let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index))
         else {

@@ -59,7 +59,7 @@ impl<'n> Parts<'n> {
 }
 
 impl Walker<'_> {
-    /// Checks a call whose operands are read.
+    /// Checks a call after its operands have been read.
     pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>]) {
         let Some(parts) = Parts::of(operands) else {
             let message =
@@ -90,7 +90,7 @@ impl Walker<'_> {
                 self.report(Diagnostic::new(&CALL_TARGET, target, message));
                 None
             }
-            // Reported where the operands were read.
+            // Reported when the operands were read.
             None => None,
         };
         let returns = self.passed(parts.returns);
@@ -124,7 +124,7 @@ impl Walker<'_> {
         Some(shapes)
     }
 
-    /// The parameters that the prototype of an indirect call names.
+    /// The parameters of the prototype that an indirect call names.
     fn indirect(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let Some(prototype) = prototype else {
             let message = "an indirect call requires a prototype after the arguments";
@@ -137,7 +137,7 @@ impl Walker<'_> {
         let shapes = match self.find_name(range) {
             Some(Entity::Prototype(index)) => self.prototype_shapes.get(index as usize).cloned(),
             Some(Entity::Symbol(Symbol::Global(_))) => self.table(name),
-            // Reported where the operands were read.
+            // Reported when the operands were read.
             None => return None,
             Some(_) => None,
         };
@@ -149,7 +149,7 @@ impl Walker<'_> {
         shapes
     }
 
-    /// The parameters of the functions in a table: those of the first.
+    /// The parameters of the functions in a table: those of the first function.
     fn table(&mut self, name: &str) -> Option<Arc<Shapes>> {
         let key = crate::module::Name::new(self.db, smol_str::SmolStr::new(name));
         let Some(Global::Variable {
@@ -164,7 +164,7 @@ impl Walker<'_> {
         crate::module::function_shapes(self.db, self.file, *function)
     }
 
-    /// What is passed; `None` for what cannot be, which is reported.
+    /// The arguments or results; `None` for an operand that cannot be passed, which is reported.
     fn passed(&mut self, list: Option<Node<'_>>) -> Vec<Option<Passed>> {
         let nodes = list.into_iter().flat_map(Node::children);
         nodes.map(|node| self.passed_one(node)).collect()
@@ -224,7 +224,7 @@ impl Walker<'_> {
         self.report(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 
-    /// Compares what is passed with what is declared.
+    /// Compares the arguments with the declared parameters.
     fn agree(
         &mut self,
         call: TextRange,
@@ -257,7 +257,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Refuses parameters that the calling convention has no place for.
+    /// Reports parameters that the calling convention does not support.
     fn refuse_short(&mut self, list: Option<Node<'_>>, formals: &[Shape]) {
         let nodes = list.into_iter().flat_map(Node::children).map(|node| node.text_range());
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
@@ -280,7 +280,7 @@ impl Walker<'_> {
     fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
         let ty = formal.ty;
         if formal.space == Space::Reg && is_unpassable(formal) {
-            // `refuse_short` reports it where it is not allowed.
+            // `refuse_short` reports it if it is not allowed.
             return;
         }
         let actual = match passed {
@@ -316,8 +316,8 @@ impl Walker<'_> {
     }
 }
 
-/// A parameter that the calling convention has no place for. Vectors and arrays always have one, and so have short ones
-/// in memory whose type names no sign.
+/// Whether the calling convention does not support a parameter. It supports all vectors and arrays, and short
+/// parameters in memory whose type has no sign.
 fn is_unpassable(formal: &Shape) -> bool {
     let ty = formal.ty;
     let is_short = match ty.kind() {
@@ -328,7 +328,7 @@ fn is_unpassable(formal: &Shape) -> bool {
     matches!(formal.space, Space::Reg | Space::Param) && formal.lanes == 1 && !formal.is_array() && is_short
 }
 
-/// Whether an argument of one shape can be passed to a parameter of the other, alignment aside.
+/// Whether an argument of one shape can be passed to a parameter of the other, apart from alignment.
 fn is_passable(actual: &Shape, formal: &Shape) -> bool {
     if actual.is_array() != formal.is_array() || actual.lanes != formal.lanes {
         return false;

@@ -18,17 +18,17 @@ use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::scope::Entity;
 use crate::source_map::Usage;
 
-/// An instruction's name, looked up.
+/// A resolved instruction name.
 #[derive(Clone, Copy)]
 struct Resolved {
     opcode: Opcode,
-    /// The version and the target have it.
+    /// Whether the version and the target of the module have it.
     available: bool,
-    /// Index of what its operands must be.
+    /// The index of its signature.
     signature: u32,
 }
 
-/// An operand with its place and the first occurrence recorded for it.
+/// An operand with its range and the index of its first name.
 struct Lowered {
     operands: SmallVec<[Option<Operand>; 6]>,
     ranges: SmallVec<[TextRange; 6]>,
@@ -38,7 +38,7 @@ struct Lowered {
 impl<'db> Walker<'db> {
     pub(super) fn instruction(&mut self, node: Node<'_>) {
         let mut is_call = false;
-        // The guard comes before the name, and that of the instruction before says nothing about it.
+        // The guard comes before the name, so flags of the previous instruction must not affect it.
         (self.is_branch, self.is_video) = (false, false);
         let src = SrcId(self.map.statements.len() as u32);
         let range = node.text_range();
@@ -122,8 +122,8 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Puts registers plus constants in the place of the registers, which the checks have seen. Where the register is
-    /// no integer of at most 64 bits, ptxas crashes, does not end or drops the instruction.
+    /// Replaces registers that the checks have seen by sums of a register and a constant. If the register is not an
+    /// integer of at most 64 bits, ptxas crashes, does not end or drops the instruction.
     fn put_sums(&mut self, lowered: &mut Lowered, is_right: bool) {
         for (range, addend) in std::mem::take(&mut self.sums) {
             let place = lowered.ranges.iter().position(|&place| place == range);
@@ -151,7 +151,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Adds an instruction whose operands are all known and whose names are all but the first so many.
+    /// Adds an instruction with resolved operands. Its names are all except the first `names` ones.
     fn add(
         &mut self,
         src: SrcId,
@@ -186,7 +186,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// The opcode of a dotted name; `None` is reported.
+    /// The opcode of a dotted name. `None` has been reported.
     fn opcode(
         &mut self,
         range: TextRange,
@@ -238,7 +238,7 @@ impl<'db> Walker<'db> {
         ptx_isa::resolve_in(mnemonic, suffixes, version, target.unwrap_or(ptx_isa::Sm::new(75)))
     }
 
-    /// Remembers what a dotted name was found to be.
+    /// Stores the result for a dotted name.
     fn resolved(&mut self, name: &'db str, opcode: Opcode) -> Resolved {
         let signature = self.known.signatures.len() as u32;
         self.known.signatures.push(Arc::new(ptx_isa::signature(&opcode)));
@@ -314,8 +314,8 @@ impl<'db> Walker<'db> {
         self.diagnostics = found;
     }
 
-    /// The operands with `%tid.w` for the register that it is to the checks, rather than for its value, zero. `None`
-    /// where there is none.
+    /// The operands with the register `%tid.w` itself, which the checks need, instead of its value zero. `None` if
+    /// there is no such operand.
     fn with_components(&self, lowered: &Lowered) -> Option<Lowered> {
         let component = |operand: &Option<Operand>, range| match operand {
             Some(Operand::Int(0)) => first_component(self.slice(range).strip_suffix(".w")?.trim_end()),
@@ -348,7 +348,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Whether an instruction would have no errors if it were that of an opcode.
+    /// Whether an instruction would have no errors with another opcode.
     fn is_right(
         &self,
         opcode: &Opcode,

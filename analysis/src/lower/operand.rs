@@ -18,7 +18,7 @@ use crate::scope::{DeclKind, Entity, split_number};
 use crate::source_map::Usage;
 
 impl<'db> Walker<'db> {
-    /// What a name means here, without recording a use.
+    /// The meaning of a name here, without recording a use.
     pub(super) fn find_name(&mut self, range: TextRange) -> Option<Entity> {
         let name = self.slice(range);
         if let Some((id, number)) = self.names.find(name) {
@@ -47,7 +47,7 @@ impl<'db> Walker<'db> {
             };
             match kind {
                 _ if !is_expected => None,
-                // A range has names with numbers only; the same number of another range may be meant.
+                // A name of a range always has a number; the same number of another range may be meant.
                 DeclKind::Register { count: Some(count), .. } => {
                     let (prefix, number) = number?;
                     (number < count && prefix != other).then(|| format!("{other}{number}"))
@@ -56,7 +56,7 @@ impl<'db> Walker<'db> {
             }
         });
         let specials = if expected == Expected::Register && is_suggested { SpecialReg::ALL } else { &[] };
-        // Those with a number are as near to any other register with one.
+        // A special register with a number is similar to any other name with a number.
         let specials = specials.iter().filter_map(|special| special.text().split('.').next());
         let specials = specials.filter(|special| !special.ends_with(|c: char| c.is_ascii_digit()));
         let diagnostic = lints::undefined(name, range, expected, visible.chain(specials.map(str::to_owned)));
@@ -72,7 +72,7 @@ impl<'db> Walker<'db> {
         });
     }
 
-    /// `None`: the operand is wrong, which is reported.
+    /// Reads an operand. `None`: the operand is wrong, which has been reported.
     pub(super) fn operand(&mut self, node: Node<'_>) -> Option<Operand> {
         match node.kind() {
             SyntaxKind::NAME_REF => self.name(node.text_range()),
@@ -182,7 +182,7 @@ impl<'db> Walker<'db> {
                 ".y" | ".g" => 1,
                 ".z" | ".b" => 2,
                 ".w" | ".a" => 3,
-                // A part of a register is told beside the operand.
+                // The part of a register is stored beside the operand.
                 _ if self.is_video => 0,
                 _ => lanes,
             };
@@ -291,7 +291,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// The word after the bracket is `.unified`.
+    /// Checks that the word after the bracket is `.unified`.
     fn address_suffix(&mut self, node: Node<'_>) {
         let suffix = node.tokens(SyntaxKind::DOT_WORD).next();
         if let Some(range) = suffix
@@ -302,7 +302,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// `[a]`, `[a+8]`, `[64]`; several parts, as of textures and tensor maps, are a list.
+    /// `[a]`, `[a+8]`, `[64]`. Brackets with several parts, as for textures and tensor maps, are a list.
     fn address(&mut self, node: Node<'_>) -> Option<Operand> {
         let mut children = node.children();
         let Some(first) = children.next() else {
@@ -328,7 +328,7 @@ impl<'db> Walker<'db> {
         match node.kind() {
             SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
                 Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
-                // The assembler takes them, whatever they are good for.
+                // ptxas accepts them, whatever the instruction does with them.
                 Operand::Special(register)
                     if node.kind() == SyntaxKind::NAME_REF && register.ty() != ScalarType::Pred =>
                 {
@@ -434,13 +434,13 @@ impl<'db> Walker<'db> {
     }
 }
 
-/// A device function that another module defines.
+/// Whether a function is a device function that another module defines.
 pub(super) fn is_extern(global: Option<&Global>) -> bool {
     matches!(global, Some(Global::Function { signature, .. })
         if !signature.entry && signature.linkage == Linkage::Extern)
 }
 
-/// `name+4`, with any constant after the first sign.
+/// Whether a node is a name plus any constant, such as `name+4`.
 fn is_name_plus_constant(node: Node<'_>) -> bool {
     if node.kind() != SyntaxKind::BINARY_EXPR {
         return false;
@@ -457,7 +457,7 @@ pub(super) fn first_component(name: &str) -> Option<SpecialReg> {
     SpecialReg::parse(&format!("{name}.x"))
 }
 
-/// Predefined registers; the vectors among them have three lanes and a zero.
+/// Predefined registers; predefined vectors have three lanes and a zero.
 fn special(name: &str) -> Option<Operand> {
     if !name.starts_with('%') {
         return None;

@@ -5,7 +5,7 @@ use ptx_isa::{PtxVersion, Space};
 
 use super::rename::rename_locals;
 
-/// The first version with parameter lists. From it on, `.param` variables of a body are for calls.
+/// The first version with parameter lists. From it on, `.param` variables of a body are arguments of calls.
 const LISTS: PtxVersion = PtxVersion::new(1, 4);
 
 /// Whether the `.param` variables of a kernel's body are its parameters.
@@ -14,7 +14,7 @@ pub(super) fn are_in_body(function: &Function, version: Option<PtxVersion>) -> b
     function.entry && version.is_some_and(|version| version < LISTS) && function.locals.iter().any(in_body)
 }
 
-/// Turns them into parameters. They also remain variables of the body, unused.
+/// Turns these variables into parameters. They also remain variables of the body, without uses.
 pub(super) fn leave_body(function: &mut Function) {
     let mut moved = vec![None; function.locals.len()];
     let mut end = function.params.last().map_or(0, |last| last.offset + last.size);

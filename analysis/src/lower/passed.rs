@@ -1,13 +1,14 @@
-//! Instructions that are like one which has passed all checks.
+//! Skips the checks of instructions that are like an instruction which has passed all checks.
 //!
-//! Nearly every instruction of a program has the name of one before it, and operands of the same kinds and types. What
-//! the checks say of it depends on nothing else: its *shape*. So a shape that has passed is not checked again. This
-//! decides how quickly a walk ends and never what it finds.
+//! Nearly every instruction of a program has the same name as an earlier one, and operands of the same kinds and types.
+//! The findings of the checks depend only on these: the *shape* of the instruction. So a shape that has passed is not
+//! checked again. This affects only the speed of a walk, never its findings.
 //!
-//! A shape is the dotted name as written, and for each operand its punctuation and what its names are, such as the type
-//! of a register or the place of a variable. Constants are in it by their kind, and as written where the instruction
-//! takes some only. The offset of an address is left out: no check looks at it. Which register, variable or label a
-//! name means does not matter. Operands of other forms have no shape, and are checked each time.
+//! A shape consists of the dotted name as written and, for each operand, its punctuation and the properties of its
+//! names, such as the type of a register or the state space of a variable. A constant is represented by its kind, and
+//! by its text if the instruction accepts only some constants. The offset of an address is not part of the shape,
+//! because no check examines it. It does not matter which register, variable or label a name means. Operands of other
+//! forms have no shape; they are checked each time.
 
 use ptx_backend::input::{AddressBase, Guard, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, Signature, Values};
@@ -20,18 +21,18 @@ use super::walker::Walker;
 use crate::check::VariableFacts;
 use crate::source_map::Usage;
 
-/// Most shapes that are known at a time, some megabytes. The largest programs have a few thousand.
+/// The maximum number of stored shapes, which take some megabytes. The largest programs have a few thousand.
 const MOST: usize = 1 << 14;
 
 /// The shapes that have passed in walks over items of one file.
 #[derive(Debug)]
 pub(super) struct Passed {
-    /// Most of them.
+    /// The maximum number of shapes.
     most: usize,
-    /// How an instruction of each accesses what its names mean, in text order.
+    /// For each shape, how the instruction accesses its names, in text order.
     shapes: FxHashMap<Box<[u64]>, SmallVec<[Usage; 8]>>,
-    /// The shape of the instruction at hand, one code for each name and constant: what it is in the lowest byte, then
-    /// three bytes about it, of which the last are bits, and four for more.
+    /// The shape of the current instruction, with one code for each name and constant: its kind in the lowest byte,
+    /// then three bytes of properties, of which the last contains flags, and four bytes of further data.
     shape: Vec<u64>,
 }
 
@@ -46,28 +47,28 @@ impl Passed {
         self.most > 0
     }
 
-    /// Remembers nothing.
+    /// Stores no shapes.
     pub(super) fn of_nothing() -> Self {
         Self { most: 0, ..Self::default() }
     }
 }
 
-/// Of the bits: it is an array.
+/// Flag: it is an array.
 const ARRAY: u64 = 1 << 24;
-/// It is the base of an address and all of it, or all but an offset.
+/// Flag: it is the base of an address without an offset, or with an offset only.
 const ADDRESS: u64 = 1 << 25;
 const OFFSET: u64 = 1 << 26;
-/// It is the first of a vector, or of the parts of an address. What they end with has a code of its own.
+/// Flag: it is the first element of a vector, or of the parts of an address. The end of these has a separate code.
 const VECTOR: u64 = 1 << 27;
 const PARTS: u64 = 1 << 28;
-/// It is the second of a pair.
+/// Flag: it is the second part of a pair.
 const SECOND: u64 = 1 << 29;
-/// It has a sign.
+/// Flag: it has a sign.
 const NEGATED: u64 = 1 << 30;
 
 impl Walker<'_> {
-    /// Whether an instruction has a shape that has passed. Its names are all but the first so many; they get their
-    /// accesses. `signature` is that of its dotted name.
+    /// Whether an instruction has a shape that has passed. Its names are all except the first `names` ones; they get
+    /// their accesses. `signature` belongs to its dotted name.
     pub(super) fn has_passed<'t>(
         &mut self,
         names: usize,
@@ -85,7 +86,7 @@ impl Walker<'_> {
         true
     }
 
-    /// Remembers that an instruction has passed, if it has a shape.
+    /// Stores that an instruction has passed, if it has a shape.
     pub(super) fn remember<'t>(
         &mut self,
         names: usize,
@@ -102,7 +103,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Puts together the shape of the instruction at hand. `None` where it has none.
+    /// Computes the shape of the current instruction. `None` if it has none.
     fn shape<'t>(
         &mut self,
         signature: u32,
@@ -127,14 +128,14 @@ impl Walker<'_> {
     }
 }
 
-/// Whether the instructions of a signature take some constants only.
+/// Whether the instructions with a signature accept only some constants.
 fn limits_constants(signature: &Signature) -> bool {
     signature.operands.iter().any(|operand| {
         operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()
     })
 }
 
-/// Reads operands. Methods give `None` for what has no shape.
+/// Reads operands. Methods return `None` for operands without a shape.
 struct Reader<'w, 'db> {
     walker: &'w Walker<'db>,
     shape: Vec<u64>,
@@ -178,7 +179,7 @@ impl Reader<'_, '_> {
     }
 
     fn address(&mut self, node: Node<'_>, operand: &Operand) -> Option<()> {
-        // What follows the bracket is looked at as text.
+        // The text after the bracket is examined.
         (node.own_tokens().last()?.kind == SyntaxKind::R_BRACK).then_some(())?;
         let mut parts = node.children();
         match operand {
@@ -216,7 +217,7 @@ impl Reader<'_, '_> {
         Some(())
     }
 
-    /// A name or a constant. `place` are bits of its code.
+    /// Adds a name or a constant. `place` contains flags of its code.
     fn simple(&mut self, node: Node<'_>, operand: &Operand, place: u64) -> Option<()> {
         let code = match (node.kind(), operand) {
             (SyntaxKind::NAME_REF, &Operand::Reg(register)) => self.register(register),
@@ -283,7 +284,7 @@ const fn register(ty: ScalarType) -> u64 {
     b'r' as u64 | (ty as u64) << 8
 }
 
-/// The base of an address without the number after its `+`, and whether there is one.
+/// The base of an address without the number after its `+`, and whether there is such a number.
 fn base(node: Node<'_>) -> Option<(Node<'_>, bool)> {
     if node.kind() != SyntaxKind::BINARY_EXPR {
         return Some((node, false));
@@ -302,7 +303,7 @@ mod tests {
     use crate::items::items;
     use crate::lower::{lower, walk_without_shapes};
 
-    /// Whether nothing is wrong with some functions. They give what they give if all is checked.
+    /// Whether some functions have no findings. The result must not depend on whether everything is checked.
     fn is_right(functions: &str) -> bool {
         let header = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .b8 table[16];\n\
                       .func (.param .b32 r) callee(.param .b32 a, .param .align 8 .b8 b[16]) { ret; }\n";
@@ -339,7 +340,7 @@ mod tests {
         assert!(is_right(&(kernel("one", RIGHT) + &kernel("two", RIGHT))));
     }
 
-    /// Each of these is like a line that has passed, but for one thing.
+    /// Each of these lines differs from a line that has passed in one respect.
     #[test]
     fn what_is_wrong_is_found() {
         for wrong in [

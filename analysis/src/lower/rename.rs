@@ -1,8 +1,8 @@
-//! Other symbols for variables of a body.
+//! Renumbers variables of a body.
 
 use ptx_backend::input::{AddressBase, Function, Operand, Stmt, Symbol};
 
-/// Names `moved[i]` wherever the body names its variable `i`.
+/// Replaces variable `i` of the body by `moved[i]` everywhere.
 pub(super) fn rename_locals(function: &mut Function, moved: &[Option<Symbol>]) {
     for stmt in &mut function.body {
         if let Stmt::Instr(instr) = stmt {
@@ -11,7 +11,7 @@ pub(super) fn rename_locals(function: &mut Function, moved: &[Option<Symbol>]) {
     }
 }
 
-/// The symbol that replaces another once variables of the body have moved.
+/// The symbol that replaces another one after variables of the body have been renumbered.
 pub(super) fn renamed(symbol: Symbol, moved: &[Option<Symbol>]) -> Symbol {
     match symbol {
         Symbol::Local(i) => moved.get(i as usize).copied().flatten().unwrap_or(symbol),

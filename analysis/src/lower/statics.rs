@@ -1,6 +1,6 @@
-//! Variables of bodies that exist once for the module: `.const` and `.global` ones.
+//! Variables of bodies that exist once per module: `.const` and `.global` ones.
 //!
-//! For the backend they are module-scope variables, after those that the module declares itself.
+//! For the backend they are module-scope variables, after those that the module itself declares.
 
 use ptx_backend::input::{Env, Function, Symbol, Variable};
 use ptx_isa::Space;
@@ -16,12 +16,12 @@ fn is_static(variable: &Variable) -> bool {
     has_storage(variable.space)
 }
 
-/// Whether variables of the space exist once for the module, in whatever body they are declared.
+/// Whether variables of the space exist once per module, even if they are declared in a body.
 fn has_storage(space: Space) -> bool {
     matches!(space, Space::Const | Space::Global)
 }
 
-/// The functions that have such variables, each with the ordinal of its first one among those of the file.
+/// The functions with such variables, each with the ordinal of its first one in the file.
 #[salsa::tracked]
 fn owners<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[(Item<'db>, u32)]> {
     let mut storage = all_findings(db, file).into_iter().flat_map(|(_, found)| &found.storage);
@@ -41,7 +41,7 @@ fn owners<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[(Item<'db>, u32)]> {
     owners.into()
 }
 
-/// The module with the variables of bodies that are its own as well.
+/// The module, including the variables of bodies that exist once per module.
 #[salsa::tracked]
 pub fn whole_env(db: &dyn Db, file: SourceFile) -> Arc<Env> {
     let env = &module(db, file).env;
@@ -66,7 +66,7 @@ pub fn whole_env(db: &dyn Db, file: SourceFile) -> Arc<Env> {
     Arc::new(env)
 }
 
-/// The symbols that a function's variables have beside [`whole_env`]: its own ones move up.
+/// The symbols of a function's variables in [`whole_env`]. The numbers of its remaining own variables decrease.
 fn places(db: &dyn Db, file: SourceFile, function: &Function, first: u32) -> Vec<Option<Symbol>> {
     let (mut next_static, mut next_own) = (module(db, file).env.variables.len() as u32 + first, 0);
     let place = |variable: &Variable| {
@@ -84,7 +84,7 @@ pub(super) fn any_in(function: &Function) -> bool {
     function.locals.iter().any(is_static)
 }
 
-/// Takes the variables that are the module's out of a function.
+/// Moves the variables that exist once per module out of a function.
 pub(super) fn leave_body(db: &dyn Db, item: Item<'_>, function: &mut Function) {
     let file = item.file(db);
     let Some(&(_, first)) = owners(db, file).iter().find(|(owner, _)| *owner == item) else { return };

@@ -1,4 +1,4 @@
-//! Variables of bodies and of module scope: names in initialisers, uses of other variables.
+//! Variables of bodies and of module scope: names in initializers, uses of other variables.
 
 use ptx_backend::input::{Init, InitReloc, Symbol, Variable};
 use ptx_isa::{Gate, Space};
@@ -20,7 +20,7 @@ use crate::scope::Entity;
 use crate::source_map::Usage;
 
 impl Walker<'_> {
-    /// A declaration at module scope: its parts are reported here, its meaning is the module's.
+    /// Checks a declaration at module scope. Errors of its parts are reported here; the module interprets it.
     pub(super) fn module_variable(&mut self, declaration: Declaration<'_>) {
         let context = (self.header, &self.gates);
         declarations::check(
@@ -42,7 +42,7 @@ impl Walker<'_> {
         self.names.close();
     }
 
-    /// An `.alias`: its names are the module's to judge.
+    /// Resolves an `.alias`. The module checks its names.
     pub(super) fn alias(&mut self, node: Node<'_>) {
         self.diagnostics.extend(self.gates.check(&Gate::since(6, 3, 30), ".alias", first_word(node), ""));
         for name in node.children() {
@@ -54,7 +54,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Evaluates an initialiser and records the names in it.
+    /// Evaluates an initializer and records the names in it.
     fn initial_value(&mut self, head: &Head, declarator: &Declarator<'_>) -> Option<InitialValue> {
         let initializer = declarator.initializer?;
         let value =
@@ -65,7 +65,7 @@ impl Walker<'_> {
         Some(value)
     }
 
-    /// Checks a name whose address is an initial value. `variable` is the name being initialised.
+    /// Checks a name whose address is an initial value. `variable` is the name of the initialized variable.
     fn address_in_value(&mut self, name: NameUse, variable: Option<TextRange>) {
         let range = name.range;
         let gates = [

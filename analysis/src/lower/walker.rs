@@ -1,4 +1,4 @@
-//! What a walk over items collects, and what comes of it.
+//! The data that a walk over items collects, and its results.
 
 use std::mem::{swap, take};
 use std::sync::Arc;
@@ -29,29 +29,29 @@ use crate::source_map::Usage;
 use crate::source_map::{Occurrence, SourceMap};
 use crate::syntax_errors;
 
-/// An instruction's dotted name, looked up once per function.
+/// The result of looking up an instruction's dotted name, once per function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolution {
     /// The opcode, whether the version and the target have it, and the index of its signature.
     Opcode(Opcode, bool, u32),
-    /// The table knows nothing about it.
+    /// The table has no row for it.
     NoRow,
     Wrong,
 }
 
-/// What is known of instructions in a module with this header. It is kept from one walk to the next.
+/// Data about instructions in a module with this header. It is kept from one walk to the next.
 pub(super) struct Known {
     header: Header,
     gates: Gates,
     pub(super) resolutions: FxHashMap<SmolStr, Resolution>,
-    /// What the operands of the opcodes must be.
+    /// The signatures of the opcodes.
     pub(super) signatures: Vec<Arc<ptx_isa::Signature>>,
     pub(super) passed: Passed,
     pub(super) room: Room,
 }
 
-/// Collections that grow with the text of an item, emptied by the next walk. To allocate them for each edit of a long
-/// function, and to have the kernel map their pages, takes a tenth of the walk.
+/// Collections that grow with the text of an item, emptied by the next walk. Allocating them for each edit of a long
+/// function, and letting the kernel map their pages, would take a tenth of the walk.
 #[derive(Default)]
 pub(super) struct Room {
     pub(super) tree: FlatTree,
@@ -60,15 +60,15 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Most elements of a tree that is kept: those of half a megabyte of text.
+    /// The maximum number of elements of a tree that is kept: that of half a megabyte of text.
     const MOST: usize = 1 << 19;
 }
 
 impl Known {
-    /// Most names of instructions that are kept. The largest programs have some hundreds.
+    /// The maximum number of instruction names that are kept. The largest programs have some hundreds.
     const MOST: usize = 1 << 13;
 
-    /// What an earlier walk over the file knew, if the header says the same.
+    /// The data of an earlier walk over the file, if the header is the same.
     fn of(db: &dyn Db, file: SourceFile, header: &Header, gates: Gates) -> Box<Self> {
         let last = file.spare(db).take::<Self>();
         last.filter(|known| known.header == *header && known.gates == gates).unwrap_or_else(|| {
@@ -84,7 +84,7 @@ impl Known {
     }
 }
 
-/// The walk over items of a file, one after the other. Its collections serve all of them.
+/// The walk over items of a file, one after the other, which share its collections.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
     pub(super) file: SourceFile,
@@ -94,45 +94,45 @@ pub(super) struct Walker<'db> {
     pub(super) module_registers: &'db [RegisterDecl],
     pub(super) known: Box<Known>,
 
-    // What follows is about one item.
+    // The following fields are about one item.
     pub(super) part: Option<Part<'db>>,
     pub(super) text: &'db str,
     /// What the variables mentioned are.
     pub(super) variables: FxHashMap<Symbol, VariableFacts>,
-    /// The instruction is one of the video instructions, whose operands have signs and selectors.
+    /// Whether the instruction is a video instruction, whose operands have signs and selectors.
     pub(super) is_video: bool,
-    /// The instruction at hand jumps to a label.
+    /// Whether the current instruction branches to a label.
     pub(super) is_branch: bool,
-    /// The operand at hand is an element of a vector.
+    /// Whether the current operand is an element of a vector.
     pub(super) is_element: bool,
-    /// Operands that are a register plus a constant, which is beside each.
+    /// Operands that are a register plus a constant, with the constant.
     pub(super) sums: SmallVec<[(TextRange, i64); 1]>,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
-    /// What `names` declares is added at the end.
+    /// The declarations in `names` are added at the end.
     pub(super) map: SourceMap,
     pub(super) diagnostics: Findings,
     /// Without its body.
     pub(super) function: Function,
     pub(super) code: Code,
-    /// What is in the function's body.
+    /// The survey of the function's body.
     pub(super) survey: Survey,
     pub(super) prototypes: Vec<Signature>,
-    /// Parallel to `prototypes`.
+    /// The shapes of the prototypes, in the order of `prototypes`.
     pub(super) prototype_shapes: Vec<Arc<Shapes>>,
-    /// Parallel to the function's locals.
+    /// The shapes of the function's local variables.
     pub(super) local_shapes: Vec<Shape>,
     pub(super) has_body: bool,
     /// The `.shared`, `.const` and `.global` variables of the body.
     pub(super) storage: Vec<(Space, limits::Block)>,
     pub(super) positions: debug::Positions,
-    /// Where the syntax errors are, in text order.
+    /// The ranges of syntax errors, in text order.
     pub(super) broken: Vec<TextRange>,
-    /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
+    /// Some text was not understood: no [`Function`] can be built, and a missing use proves nothing.
     pub(super) incomplete: bool,
-    /// The first statement that made it so.
+    /// The first statement that was not understood.
     pub(super) not_understood: Option<TextRange>,
-    /// Statements and declarations so far.
+    /// The number of statements and declarations so far.
     steps: u32,
 }
 
@@ -183,7 +183,8 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Ends the walk. What it knows of instructions serves the next one, and so does its room, if it is not too much.
+    /// Ends the walk. Its data about instructions is kept for the next one, and so are its collections, unless they are
+    /// too large.
     pub(super) fn end(mut self, tree: FlatTree) {
         if tree.capacity() <= Room::MOST {
             self.known.room = Room { tree, code: self.code, survey: self.survey };
@@ -193,7 +194,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Starts the walk over an item, whatever became of the one before.
+    /// Starts the walk over an item, whatever the result of the previous one.
     pub(super) fn begin(&mut self, part: Part<'db>) {
         self.part = Some(part);
         self.text = part.text(self.db);
@@ -236,7 +237,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Whether a syntax error touches a node, so that what is missing in it was said already.
+    /// Whether a syntax error touches a node, so that a missing part of it has already been reported.
     pub(super) fn is_broken(&self, range: TextRange) -> bool {
         let before = self.broken.partition_point(|error| error.end() < range.start());
         self.broken.get(before).is_some_and(|error| error.start() <= range.end())
@@ -251,7 +252,7 @@ impl<'db> Walker<'db> {
             if found.is_some() && module::is_declared_before(db, part, name) { found } else { &None }
         });
         if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
-            // An array whose size is open counts as one element.
+            // An array of open size counts as one element.
             let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
             let place = VariableFacts {
                 space: *space,
@@ -270,7 +271,7 @@ impl<'db> Walker<'db> {
         self.map.occurrences.push(Occurrence { range, entity, access });
     }
 
-    /// Called for every statement and declaration: checks now and then whether the walk was cancelled.
+    /// Called for every statement and declaration; checks at intervals whether the walk was cancelled.
     pub(super) fn step(&mut self) {
         self.steps = self.steps.wrapping_add(1);
         if self.steps.is_multiple_of(1 << 12) {
@@ -278,21 +279,21 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Makes room for a function: moving what grows would touch twice the memory, and memory that is never used costs
+    /// Reserves memory for a function: growing collections would touch twice the memory, and unused memory costs
     /// nothing.
     pub(super) fn reserve(&mut self, text: &str) {
         let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
         let (statements, registers) = (count(b';'), count(b'%'));
         self.map.statements.reserve(statements);
-        // Besides its registers a statement has seldom more than one name.
+        // In addition to its registers, a statement rarely has more than one name.
         let names = registers + statements;
         self.map.occurrences.reserve(names);
         self.code.reserve(statements, names);
         self.survey.reserve(statements, names);
     }
 
-    /// Ends the walk over the item: what is left to check is its body as a whole. Says whether all was understood and
-    /// nothing is wrong.
+    /// Ends the walk over the item with the checks of the whole body. Returns whether all text was understood and there
+    /// are no errors.
     fn finish(&mut self) -> bool {
         let has_errors =
             self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
@@ -319,7 +320,7 @@ impl<'db> Walker<'db> {
         is_complete
     }
 
-    /// Completes the map of the item, without checking its body as a whole.
+    /// Completes the map of the item, without the checks of the whole body.
     pub(super) fn finish_map(&mut self) {
         let start = |occurrence: &Occurrence| occurrence.range.start();
         // Sorting allocates; few items have names out of order.
@@ -329,7 +330,7 @@ impl<'db> Walker<'db> {
         self.swap_declared();
     }
 
-    /// Moves what is declared from the names to the map, or back.
+    /// Moves declarations from the names to the map, or back.
     fn swap_declared(&mut self) {
         swap(&mut self.map.declarations, &mut self.names.declarations);
         swap(&mut self.map.registers, &mut self.names.registers);
@@ -356,7 +357,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// What [`lowered`](Self::lowered) would find. The next item uses the collections again.
+    /// The findings that [`lowered`](Self::lowered) would return. The next item reuses the collections.
     pub(super) fn findings(&mut self) -> ItemFindings {
         self.finish();
         let diagnostics = take(&mut self.diagnostics).into_sorted();
@@ -366,7 +367,7 @@ impl<'db> Walker<'db> {
     }
 }
 
-/// Numbers for the registers of module scope, whose declarations are the first of every body.
+/// The numbers of the registers of module scope, whose declarations are the first of every body.
 fn shared_numbers(declared: &[RegisterDecl]) -> impl Fn(&RegisterName) -> Option<u32> {
     let width = |decl: &RegisterDecl| decl.count.unwrap_or(1).saturating_mul(decl.lanes.into());
     let starts = declared.iter().scan(0u32, move |next, decl| {
@@ -382,7 +383,7 @@ fn shared_numbers(declared: &[RegisterDecl]) -> impl Fn(&RegisterName) -> Option
     }
 }
 
-/// Makes a function empty that keeps its memory.
+/// Empties a function but keeps its memory.
 fn clear_function(function: &mut Function) {
     let Function { name, params, returns, regs, locals, targets, body, nounroll, parts, .. } = function;
     name.clear();

@@ -1,4 +1,4 @@
-//! `.version`, `.target` and `.address_size`: what they say and in which order they appear.
+//! Checks `.version`, `.target` and `.address_size`, and their order.
 
 use ptx_isa::{Mismatch, PtxVersion, Sm};
 use ptx_syntax::ItemKind;
@@ -13,7 +13,7 @@ use crate::items::{Item, parts};
 use crate::signature::{ItemDecl, TargetDecl, item_decl};
 use crate::syntax_errors::UNEXPECTED;
 
-/// Checks the header directives of a file, and those that appear where none belongs.
+/// Checks the header directives of a file, and those at places where none is allowed.
 pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Vec<Finding>) {
     let place = |ordinal: usize| DeclaredName { item: ordinal as u32, declarator: 0 };
     let real = parts(db, file).enumerate().filter(|(_, part)| part.kind(db) != ItemKind::Trivia);
@@ -73,12 +73,12 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
     }
 }
 
-/// What may come next.
+/// The directive that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Version,
     Target,
-    /// Or another `.target`, or anything else.
+    /// `.address_size`, another `.target`, or anything else.
     AddressSize,
     Rest,
 }
@@ -90,7 +90,7 @@ fn missing_version(out: &mut Vec<Finding>, at: Option<DeclaredName>) -> &mut Fin
     finding
 }
 
-/// `#line` is a comment everywhere but here.
+/// Whether an item contains a `#line` before its first directive. Everywhere else, `#line` is ignored like a comment.
 #[salsa::tracked(returns(copy))]
 fn has_line_marker<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let mut lines = item.text(db).lines().map(str::trim_start);
@@ -110,7 +110,7 @@ fn version(header: &Header, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     find(out, lint, at, message);
 }
 
-/// The version that came with `.address_size`.
+/// The version that introduced `.address_size`.
 const ADDRESS_SIZES: PtxVersion = PtxVersion::new(2, 3);
 
 fn address_size(
@@ -133,7 +133,8 @@ fn address_size(
         Some("assemblers generate code only for 64-bit addresses".to_owned());
 }
 
-/// The assembler is lenient about names: `sm_90c` is sm_90 to it, and sm_101 runs on its successor alone.
+/// Warns about the name of a target. ptxas is lenient: it treats `sm_90c` as sm_90, and code for sm_101 runs only on
+/// its successor.
 fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
         let message = format!("{sm} was renamed to {} in PTX ISA {}", sm.current(), sm.current().since());

@@ -1,11 +1,11 @@
-//! What two declarations of one function must agree on.
+//! Compares two declarations of one function.
 
 use ptx_backend::input::{Linkage, Signature};
 
 use crate::declaration::Shape;
 use crate::signature::{FunctionDecl, Shapes};
 
-/// How a later declaration contradicts an earlier one, as the end of "was declared …".
+/// How a later declaration contradicts an earlier one, as the end of the phrase "was declared …".
 pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl) -> Option<String> {
     let is = &now.signature;
     if was.entry != is.entry {
@@ -14,7 +14,7 @@ pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl
     if let Some(difference) = difference(shapes, &now.shapes) {
         return Some(format!("with different parameters: {difference}"));
     }
-    // A definition may leave out what its declaration said, except that it is elsewhere.
+    // A definition may omit the linkage of its declaration, unless the declaration is `.extern`.
     let agrees = was.linkage == is.linkage
         || is.linkage == Linkage::Internal && matches!(was.linkage, Linkage::Visible | Linkage::Weak);
     if !agrees {

@@ -1,18 +1,18 @@
-//! Which braces are not closed, where the text alone does not tell: those whose partners are indented like a brace around
-//! them.
+//! Finds unclosed braces by indentation. Counting braces alone does not tell which brace is unclosed; here it is the
+//! one for which no `}` with the same indentation exists.
 
 use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
-/// How many open braces a `}` is compared with.
+/// The number of open braces that a `}` is compared with.
 const MAX_AROUND: usize = 200;
 
-/// A brace without a partner of its indentation.
+/// An opening brace without a closing brace of the same indentation.
 pub(super) struct Unclosed {
-    /// The brace that is unclosed when braces are counted.
+    /// The brace that is unclosed according to the count of braces.
     pub(super) counted: TextRange,
     pub(super) open: TextRange,
-    /// The blanks before the first token of its line.
+    /// The blanks before the first token on the brace's line.
     pub(super) indentation: TextRange,
     /// The first `}` that closes an outer brace while this one is open.
     pub(super) passed: Option<TextRange>,
@@ -30,9 +30,10 @@ impl Open {
     }
 }
 
-/// The unclosed braces of an item's text, in its order.
+/// The unclosed braces of an item's text, in text order.
 pub(super) fn unclosed(text: &str) -> Vec<Unclosed> {
-    // Those that are open when braces are counted, and when their indentation is compared: at the end as many.
+    // The open braces according to the count and according to the indentation. At the end, both lists have the same
+    // length.
     let mut counted: Vec<TextRange> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     let mut unclosed: Vec<Unclosed> = Vec::new();
@@ -61,7 +62,7 @@ pub(super) fn unclosed(text: &str) -> Vec<Unclosed> {
                     let inner = open.split_off(open.len() - passed(&open, indentation.len()));
                     unclosed.extend(inner.into_iter().map(|open| open.unclosed(Some(brace))));
                 }
-                // With all braces closed, the last that was passed was only indented otherwise.
+                // If no brace is open, the brace that was last considered unclosed was only indented differently.
                 if open.pop().is_none() {
                     unclosed.pop();
                 }
@@ -76,8 +77,8 @@ pub(super) fn unclosed(text: &str) -> Vec<Unclosed> {
     unclosed
 }
 
-/// How many open braces a `}` passes that is the first token of its line: those that are indented more, if the next one is
-/// indented as it is.
+/// The number of open braces that a `}` at the start of a line skips. It skips braces with a larger indentation if the
+/// next brace after them has its own indentation.
 fn passed(open: &[Open], own: TextSize) -> usize {
     let mut around = open.iter().rev().take(MAX_AROUND).enumerate();
     let partner = around.find(|(_, open)| open.indentation.len() <= own);
@@ -90,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of the unclosed braces and of the `}` that pass them.
+    /// The lines of the unclosed braces and of the `}` that skip them.
     fn check(text: &str, expected: Expect) {
         let line = |range: TextRange| text[..range.end().into()].lines().count();
         let found = unclosed(text).into_iter().map(|found| {
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn indentation_tells_which() {
         check("k\n{\n  {\n    ret;\n  ret;\n}\n", expect!["3 for 2, passed in line 6"]);
-        // The innermost, where the mistake shifts all partners.
+        // The mistake shifts the partners of all braces, so the innermost one is reported.
         check("k\n{\n  {\n    {\n      ret;\n  }\n}\n", expect!["4 for 2, passed in line 6"]);
         check("k\n{\n  {\n    ret;\n  }\n", expect!["2 for 2"]);
     }
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn indentation_that_tells_nothing() {
         check("k\n{\n{\nret;\n}\n", expect!["2 for 2"]);
-        // A closed block that is indented otherwise, before one that is unclosed.
+        // A closed block with a different indentation, before an unclosed one.
         check("k {\n    {\n    ret;\n  }\n  {\n    ret;\n}\n", expect!["5 for 1, passed in line 7"]);
         check("k {\n  {\n    ret;\n}\n  {\n    ret;\n}\n", expect!["2 for 1, passed in line 4"]);
         check("k {\n  {\n    ret;\n}\n  ret;\n", expect!["2 for 1, passed in line 4"]);

@@ -1,4 +1,4 @@
-//! What is offered where, and in which order; `$0` is the cursor.
+//! Completion: what is offered at a place, and in which order. `$0` is the cursor.
 
 use expect_test::expect;
 use text_size::TextSize;
@@ -7,7 +7,7 @@ use super::features::kernel;
 use crate::db::Database;
 use crate::ide;
 
-/// The first labels that are offered at the cursor of a file.
+/// The first labels that are offered at the cursor in a file.
 fn first_completions(text: &str, count: usize) -> String {
     let offset = text.find("$0").expect("the fixture has a cursor");
     let db = Database::default();
@@ -276,7 +276,7 @@ fn parts_of_special_registers_follow_their_names() {
     }
 }
 
-/// A module with something of every kind to name; `statement` follows the declarations of its kernel.
+/// A module with names of every kind. `statement` follows the declarations of its kernel.
 fn in_full_module(statement: &str) -> String {
     format!(
         ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 counter;\n.const .f32 scale;\n.shared .b64 bar;\n.global .texref image;\n\

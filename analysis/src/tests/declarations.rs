@@ -1,10 +1,10 @@
-//! What the header, declarations and constants of a module may say: accepted and refused modules.
+//! Accepted and rejected modules: their headers, declarations and constants.
 
 use crate::db::Database;
 use crate::diagnostic::Severity;
 use crate::ide;
 
-/// The errors of a module after its header: their lines as the assembler counts them, from one, and their codes.
+/// The errors of a module after its header: their lines as ptxas counts them, from one, and their codes.
 fn errors(module: &str) -> Vec<(u32, &'static str)> {
     const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
     let text = format!("{HEADER}{module}\n");
@@ -20,7 +20,7 @@ fn errors(module: &str) -> Vec<(u32, &'static str)> {
         .collect()
 }
 
-/// Checks which modules are accepted, and an error of each of the others.
+/// Checks that the first modules are accepted, and that each of the others has a given error.
 fn check(accepted: &[&str], refused: &[(&str, u32, &str)]) {
     for module in accepted {
         assert_eq!(errors(module), [], "{module}");
@@ -336,7 +336,7 @@ fn declarations_preserve_the_same_registers() {
     );
 }
 
-/// A file that is being begun: one finding for each thing that is missing.
+/// An incomplete file has one finding for each missing part.
 #[test]
 fn what_is_not_complete_is_reported_once() {
     let header = ".version 8.5\n.target sm_90\n.address_size 64\n";

@@ -380,9 +380,9 @@ fn one_mistake_is_one_finding() {
             ".version {version}\n.target {target}\n.entry k() {{\n{body}\n}}\n.entry l() {{\n{body}\n}}\n"
         )
     };
-    // One for each function, with the other statement and the directive.
+    // One error for each function: for the other statement, and for the directive.
     assert_eq!(found(&module("9.0", "sm_75")), [("E0402", 2), ("E0402", 2)]);
-    // The target needs the version that the instructions need.
+    // The target requires the same version as the instructions.
     assert_eq!(found(&module("6.0", "sm_80")), [("E0403", 1)]);
     assert_eq!(found(&kernel(".reg .pred %p<2>;\n@%p1 {\nret;\n}\nret;")).len(), 1);
     let product =
@@ -468,7 +468,7 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
         .assert_eq(&text.join("\n"));
 }
 
-/// A million equal mistakes are not a million findings.
+/// A million equal errors do not give a million findings.
 #[test]
 fn findings_are_bounded() {
     use crate::diagnostic::Findings;
@@ -482,7 +482,7 @@ fn findings_are_bounded() {
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 
-/// The codes of what is found in a kernel with this body.
+/// The codes of the findings in a kernel with this body.
 fn codes(body: &str) -> Vec<&'static str> {
     let db = Database::default();
     let file = db.add_file(kernel(body));
@@ -501,7 +501,8 @@ fn comments_hide_lints() {
         assert_eq!(read("", hidden), [""; 0], "{hidden}");
         assert_eq!(read(&format!("{hidden}\n"), ""), [""; 0], "{hidden}");
     }
-    // Of several alone above a line all count; one that appears after code is about its own line.
+    // If several comments stand on lines of their own above a statement, all of them apply. A comment after code
+    // applies to its own line.
     assert_eq!(read("// ptx-ignore: W0507\n  // ptx-ignore: W0501\n", ""), [""; 0]);
     assert_eq!(read("mov.b32 %r1, 1; // ptx-ignore: W0507\n", ""), ["W0507"]);
     assert_eq!(read("// ptx-ignore: W0507\n\n", ""), ["W0507"]);
@@ -546,7 +547,7 @@ fn what_a_higher_occupancy_needs() {
     assert!(!summary("").contains("needs"));
 }
 
-/// Of a register whose value is known, hardware and the vendor's assembler take the low bits.
+/// Of a register with a known value, hardware and ptxas use the low bits.
 #[test]
 fn barriers_take_the_low_bits_of_registers() {
     let code = |body: &str| {
@@ -569,10 +570,10 @@ fn barriers_take_the_low_bits_of_registers() {
         "BAR.SYNC.DEFER_BLOCKING 0xf, 0x388 ;"
     );
     assert_eq!(code("mov.u32 %r1, 17;\nbarrier.arrive %r1, 64;"), "BAR.ARV 0x1, 0x40 ;");
-    // Known after two ways have met.
+    // Known after a join of two paths.
     let ways = "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p, %r1, 5;\nmov.u32 %r2, 64;\n@%p bra A;\nmov.u32 %r2, 70;\nadd.u32 %r2, %r2, -6;\nA:\nadd.u32 %r4, %r2, 6000;";
     assert_eq!(code(&format!("{ways}\nbarrier.sync %r2, %r4;")), "BAR.SYNC.DEFER_BLOCKING 0x0, 0x7b0 ;");
-    // Both unknown: one register has both.
+    // Both values are unknown, and the same register holds both.
     assert_eq!(
         code("mov.u32 %r1, %nctaid.x;\nmov.u32 %r2, %nctaid.y;\nbarrier.sync %r1, %r2;"),
         "BAR.SYNC.DEFER_BLOCKING R0, R0 ;"
@@ -632,7 +633,7 @@ fn large_functions_wait_for_a_save() {
     assert_eq!(shown(&db), (hint, None));
 }
 
-/// A function whose code is not there is not compiled for a question that does not wait.
+/// A request that does not wait does not compile a function whose code is not available.
 #[test]
 fn questions_that_do_not_wait_compile_nothing() {
     let (mut db, file, offset) = open("st$0.global.u32 [table], 1;\nret;");
@@ -651,7 +652,7 @@ fn questions_that_do_not_wait_compile_nothing() {
     make_ready(&db, file, places[0]);
     assert!(hover(&db).contains("STG"), "{}", hover(&db));
     assert!(!is_ready(&db, file, places[1]));
-    // Neither an edit of another function nor a comment loses the code.
+    // The code survives an edit of another function, and a new comment.
     let before = function(&db);
     let edited = file.text(&db).to_string().replace("other() { ret; }", "other() { exit; }");
     db.set_text(file, edited.replace("ret;\n}", "/**/ret;\n}"));
@@ -659,7 +660,7 @@ fn questions_that_do_not_wait_compile_nothing() {
     assert!(is_ready(&db, file, places[0]) && !is_ready(&db, file, places[1]));
 }
 
-/// Names of C++ are shown as their source has them.
+/// C++ names are shown demangled.
 #[test]
 fn readable_names() {
     let text = ".version 8.0\n.target sm_90\n.global .u32 _ZN1a1bE;\n.visible .entry _Z4gemmILi64EEvPf(.param .u64 p) { ret; }\n";
@@ -679,7 +680,7 @@ fn readable_names() {
     assert_eq!(view.text.lines().nth(1), Some("// gemm<64>"));
 }
 
-/// What the scheduler waits for, and where statements went that have no instruction of their own.
+/// What the warp scheduler waits for, and where statements without an instruction of their own went.
 #[test]
 fn hovers_tell_what_instructions_wait_for() {
     let body = ".reg .b64 %rd<4>;\n.reg .f32 %f<6>;\nld.param.u64 %rd1, [input];\n\

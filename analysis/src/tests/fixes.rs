@@ -1,4 +1,4 @@
-//! Fixes: the text before and after each, and that making them leaves nothing worse.
+//! Fixes: the text before and after each fix. Applying a fix must not cause new findings.
 
 use expect_test::{Expect, expect};
 
@@ -21,7 +21,8 @@ fn database() -> Database {
     db
 }
 
-/// The lines that every fix of the first finding with `code` changes. A fix that is sure is marked `!`. Each resolves its finding.
+/// The changed lines of every fix of the first finding with `code`. A safe fix is marked with `!`. Each fix resolves
+/// its finding.
 fn check(code: &str, text: &str, expected: Expect) {
     let db = database();
     let found = ide::diagnostics(&db, db.add_file(text));
@@ -444,7 +445,7 @@ fn single_words() {
     );
 }
 
-/// All sure fixes together, twice.
+/// All safe fixes are applied together, twice.
 #[test]
 fn making_all_fixes_once_is_enough() {
     let text = ".entry k()\n{\nUNUSED:\n.reg .b32 %r<2>, unused;\nmov.u32 %r1, 1\nmul.u32.lo %r2, %r1, 3;\n\
@@ -478,7 +479,7 @@ fn making_all_fixes_once_is_enough() {
     assert_eq!((again.text, again.made.len()), (fixed.text, 0));
 }
 
-/// A fix that would bring an error is not made: the higher version takes `shfl` without `.sync` away.
+/// A fix that would cause an error is not applied: the higher version no longer has `shfl` without `.sync`.
 #[test]
 fn fixes_that_break_something_are_not_made() {
     let text = ".version 6.3\n.target sm_75\n.entry k()\n{\n.reg .b32 %r<3>;\nshfl.idx.b32 %r1, %r2, 0, 31;\n\
@@ -682,7 +683,7 @@ fn one_mistake_is_said_once() {
     ] {
         assert_eq!(count(body), 1, "{body}");
     }
-    // Two mistakes are two.
+    // Two mistakes give two findings.
     assert_eq!(count("add.u32 %r1, %x, %y;"), 2);
 }
 
@@ -743,7 +744,7 @@ fn what_exists_in_place_of_what_does_not() {
     );
 }
 
-/// The codes of everything found in a kernel around `body`.
+/// The codes of all findings in a kernel around `body`.
 fn codes(body: &str) -> Vec<&'static str> {
     let db = Database::default();
     ide::diagnostics(&db, db.add_file(kernel(body).as_str())).iter().map(|d| d.lint.code).collect()

@@ -13,11 +13,11 @@ fn shape(text: &str) -> Vec<(SyntaxKind, String)> {
         NodeOrToken::Token(token) if token.kind() == SyntaxKind::WHITESPACE => None,
         NodeOrToken::Token(token) => Some((token.kind(), token.text().to_owned())),
     });
-    // Blanks and comments after the last item are a node of their own.
+    // Blanks and comments after the last item are in a separate node.
     elements.filter(|(kind, _)| *kind != SyntaxKind::TRIVIA).collect()
 }
 
-/// Only blanks change, and the second time nothing does.
+/// Formatting changes only blanks, and formatting twice changes nothing more.
 #[test]
 fn programs_keep_their_tokens() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace");

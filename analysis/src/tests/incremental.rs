@@ -38,7 +38,7 @@ const TEXT: &str = "\
 }
 ";
 
-/// Checks and compiles the text, replaces `old` by `new`, does it again, and counts the queries of the second time.
+/// Checks and compiles the text, replaces `old` with `new`, repeats this, and counts the queries of the second run.
 fn check(old: &str, new: &str, expected: Expect) {
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&log);
@@ -58,7 +58,7 @@ fn check(old: &str, new: &str, expected: Expect) {
     expected.assert_eq(&counts(&log.lock().unwrap()));
 }
 
-/// How often each of the queries that cost something ran.
+/// The number of times that each costly query ran.
 fn counts(log: &[String]) -> String {
     let count = |name: &str| log.iter().filter(|query| query.split('(').next() == Some(name)).count();
     let queries = ["items", "parse", "item_decl", "module", "lower", "environment", "compile_function"];
@@ -130,11 +130,12 @@ fn levels_repeat_no_walk() {
     log.lock().unwrap().clear();
     db.set_levels(crate::diagnostic::Levels::default());
     ide::diagnostics(&db, file);
-    // Asked anew whether optional lints are on, and nothing depends on an answer that stays.
+    // The only query asks again whether optional lints are enabled. Nothing that depends on an unchanged answer runs
+    // again.
     assert!(log.lock().unwrap().iter().all(|query| query.starts_with("extras(")));
 }
 
-/// The same at the size of real modules: the work of an edit does not grow with the number of functions.
+/// The same for the size of real modules: the work after an edit does not grow with the number of functions.
 #[test]
 fn one_statement_among_two_thousand_functions() {
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -166,7 +167,7 @@ fn one_statement_among_two_thousand_functions() {
     );
 }
 
-/// The checks have walked the function that was edited, and a hover needs the tree of one statement.
+/// The checks have walked over the edited function, and a hover needs only the tree of one statement.
 #[test]
 fn a_hover_after_an_edit_repeats_nothing() {
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -186,7 +187,7 @@ fn a_hover_after_an_edit_repeats_nothing() {
         .assert_eq(&counts(&log.lock().unwrap()));
 }
 
-/// Which items are functions with a body, and where their names are, is the same as after a walk.
+/// The list of functions with bodies, and the places of their names, are the same as after a walk.
 #[test]
 fn functions_are_known_before_a_walk() {
     let text = TEXT.to_owned()

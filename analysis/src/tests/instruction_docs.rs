@@ -1,12 +1,11 @@
-//! The examples on the manual pages of the instructions are PTX that the checks accept, at the version and for the
-//! target that their first line names.
+//! The examples on the instruction pages must pass the checks, with the version and target in their first line.
 
 use crate::check::lint;
 use crate::db::Database;
 use crate::diagnostic::{Levels, Severity};
 use crate::ide;
 
-/// What is around an example, as the reference says of its examples.
+/// The module around an example, as the reference describes it.
 fn module(version: &str, target: &str, body: &str) -> String {
     let wide = if body.contains("%q") { ".reg .b128 %q<2>;\n" } else { "" };
     format!(
@@ -42,7 +41,7 @@ fn check(mnemonic: &str) -> Result<(), String> {
     }
     let mut db = Database::default();
     let mut levels = Levels::default();
-    // Examples are parts of a kernel: where their values come from does not matter.
+    // Examples are parts of a kernel, so it does not matter where their values come from.
     levels.set(lint("unassigned-read").unwrap(), Severity::Allow);
     levels.set(lint("W0513").unwrap(), Severity::Allow);
     db.set_levels(levels);

@@ -1,10 +1,10 @@
-//! The pages in `docs/lints` are tests: the examples of a page fire where the carets are, the first one its lint; the last
-//! one is free of findings.
+//! The pages in `docs/lints` are tests. Each example of a page has findings exactly where the carets are; the first one
+//! has a finding of the page's lint, and the last one has no findings.
 //!
-//! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel, `ptx arch=sm_90` is assembled for
-//! that, and `ptx compile` is compiled too. The line after one with a finding is
-//! `// ^^^ error[CODE]: start of the message`, with the carets below the marked text. `UPDATE_EXPECT=1 cargo test` rewrites
-//! the messages, not the carets.
+//! A block marked `ptx` is a module, and one marked `ptx body` is the body of a kernel. `ptx arch=sm_90` is assembled
+//! for this architecture, and `ptx compile` is compiled too. The line after a line with a finding is
+//! `// ^^^ error[CODE]: start of the message`, with the carets below the marked text. `UPDATE_EXPECT=1 cargo test`
+//! rewrites the messages, but not the carets.
 
 use ptx_isa::Sm;
 
@@ -13,14 +13,14 @@ use crate::db::Database;
 use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
 use crate::ide;
 
-/// Lints that no text provokes: bytes that are not text, instructions that the table lacks (none), and defects.
+/// Lints that no example can trigger: for bytes that are not text, and for defects of the compiler.
 const WITHOUT_EXAMPLE: &[&str] = &["E0008", "W0604"];
 
 const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 struct Example {
     is_body: bool,
-    /// `arch=sm_90`: what the module is assembled for.
+    /// `arch=sm_90`: the architecture for which the module is assembled.
     architecture: Option<Sm>,
     /// `compile`: the function is compiled too.
     is_compiled: bool,
@@ -54,7 +54,7 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// The module of an example and its findings.
+/// The module of an example, and its findings.
 fn findings(lint: &'static Lint, example: &Example) -> (String, Vec<Diagnostic>) {
     let text = if example.is_body {
         format!("{HEADER}.visible .entry kernel(.param .u64 p)\n{{\n{}ret;\n}}\n", example.text)
@@ -63,7 +63,7 @@ fn findings(lint: &'static Lint, example: &Example) -> (String, Vec<Diagnostic>)
     };
     let mut db = Database::default();
     let mut levels = Levels::default();
-    // Examples are short: what does not matter in them has no value.
+    // Examples are short, so registers that do not matter in them have no value.
     levels.set(crate::check::lint("unassigned-read").unwrap(), Severity::Allow);
     levels.set(lint, lint.default.max(Severity::Information));
     db.set_levels(levels);
@@ -76,7 +76,7 @@ fn findings(lint: &'static Lint, example: &Example) -> (String, Vec<Diagnostic>)
     (text, found)
 }
 
-/// The markers of a text: line, columns and what is after the carets.
+/// The markers in a text: line, columns, and the text after the carets.
 fn markers(text: &str) -> Vec<(u32, u32, u32, String)> {
     let mut markers = Vec::new();
     let mut code_line = 0;
@@ -115,7 +115,7 @@ fn check(lint: &'static Lint) -> Result<(), String> {
     }
 }
 
-/// Whether an example gives the findings that it marks, and no others.
+/// Checks that an example has the findings that it marks, and no others.
 fn check_markers(lint: &'static Lint, example: &Example) -> Result<(), String> {
     let (text, found) = findings(lint, example);
     let lines = ::line_index::LineIndex::new(&text);
@@ -157,7 +157,7 @@ fn pages_are_true() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What a finding says when its check adds nothing.
+/// The text of a finding whose check adds no details.
 #[test]
 fn pages_have_a_short_rule() {
     for lint in LINTS {

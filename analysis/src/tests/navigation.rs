@@ -1,4 +1,4 @@
-//! Going from place to place; `$0` is the cursor.
+//! Navigation in the text. `$0` is the cursor.
 
 use expect_test::expect;
 use text_size::TextSize;

@@ -1,4 +1,4 @@
-//! What the vendor's assembler takes and refuses where the manual says little, one instruction each.
+//! Operands that ptxas accepts or rejects although the manual does not say so, one instruction each.
 
 use crate::db::Database;
 use crate::diagnostic::Severity;

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::features::{open, shown};
 use crate::ide;
 
-/// The lines that a rename changes, or why it is refused.
+/// The lines that a rename changes, or the reason why it is rejected.
 fn renamed(body: &str, new_name: &str) -> String {
     let (db, file, offset) = open(body);
     match ide::rename(&db, file, offset, new_name) {

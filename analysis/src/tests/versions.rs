@@ -1,4 +1,4 @@
-//! What newer versions of the language added, and that older ones refuse it.
+//! Additions of newer language versions. Older versions must reject them.
 
 use crate::db::Database;
 use crate::diagnostic::Severity;
@@ -19,7 +19,8 @@ fn errors(version: &str, target: &str, statement: &str) -> Vec<&'static str> {
 
 #[test]
 fn later_forms() {
-    // The version that brought it, the one before, a target that has it and one that does not.
+    // A statement, the version that introduced it, the version before, a target that supports it, and a target that
+    // does not.
     for (statement, since, before, target, other) in [
         ("add.sat.u8x4 %r1, %r2, %r3;", "9.2", "9.1", "sm_120f", "sm_100a"),
         ("sub.s8x4 %r1, %r2, %r3;", "9.2", "9.1", "sm_120a", "sm_90"),
@@ -85,7 +86,7 @@ fn later_forms() {
         assert!(errors(before, target, statement).contains(&"E0401"), "{statement} in {before}");
         assert!(errors("9.5", other, statement).contains(&"E0402"), "{statement} on {other}");
     }
-    // sm_107 came with 9.4.
+    // PTX ISA 9.4 introduced sm_107.
     for statement in [
         "set.lt.u8x4 %r1, %r2, %r3;",
         "cvt.rz.satfinite.e4m3x2.f32 %h1, %f1, %f2;",

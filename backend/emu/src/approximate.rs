@@ -1,13 +1,13 @@
-//! Functions that the hardware approximates, here as exact as `f64` gives them.
+//! Functions that the hardware approximates. Here they have the full precision of `f64`.
 //!
-//! Comparisons of their results allow the error that the manual allows.
+//! Comparisons of their results must allow the error that the manual allows.
 
 use crate::float::F32;
 
 /// A function of the multi-function unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
-    /// Of turns.
+    /// The argument is in turns.
     Cosine,
     Sine,
     Exponential,
@@ -38,7 +38,7 @@ pub fn double(function: Function, x: f64) -> f64 {
     }
 }
 
-/// Radians of the part of a turn.
+/// Converts turns to radians, after removing whole turns.
 fn turns(x: f64) -> f64 {
     (x - x.round()) * std::f64::consts::TAU
 }

@@ -9,10 +9,10 @@
 //! - Memory instructions go through queues, address units, and the first-level cache or shared memory. Beyond these,
 //!   the latencies and bandwidths of `latency/sm.csv` apply.
 //!
-//! The grid is taken to be the share of one multiprocessor, which holds as many blocks at once as their registers and
+//! The grid is assumed to be the share of one multiprocessor, which holds as many blocks at once as their registers and
 //! shared memory allow. The blocks of a cluster run together. Data is in the second-level cache before its first use,
-//! unless [`Setting::cold`] says otherwise. Not modelled: instruction caches, contention with other multiprocessors,
-//! and events that wake a diverged warp early.
+//! unless [`Setting::cold`] says otherwise. The model leaves out instruction caches, contention with other
+//! multiprocessors, and events that wake a diverged warp early.
 //!
 //! The clock is meant for comparing two versions of a kernel. The sources report errors of about 15 % for the absolute
 //! figures of similar models.
@@ -31,25 +31,25 @@ use memory::Memory;
 use multiprocessor::Multiprocessor;
 use ptx_backend::occupancy::{BlockUse, occupancy};
 
-/// The circumstances of a launch.
+/// The conditions of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Setting {
-    /// Data is not in the second-level cache when it is first accessed.
+    /// The second-level cache is empty at the start.
     pub cold: bool,
 }
 
-/// Why a warp did not issue.
+/// The reason why a warp did not issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// Its stall count, or a result of known latency.
+    /// Its stall count, or a result with a fixed latency.
     Stall,
     /// A scoreboard: a result of memory or of a slow pipe, or sources that have not been read yet.
     Scoreboard,
-    /// The pipe, or the ports of the registers, are busy.
+    /// The pipe or the read ports of the registers are busy.
     Pipe,
-    /// The queue of memory instructions is full.
+    /// The queue for memory instructions is full.
     Queue,
-    /// It waits for other warps at a barrier or barrier object, or for a fence.
+    /// The warp waits for other warps at a barrier or barrier object, or for a fence.
     Barrier,
     /// An operand missed the constant cache.
     Constant,
@@ -92,7 +92,7 @@ pub type Lost = [u64; Reason::ALL.len()];
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
     pub issued: u64,
-    /// Cycles in which it was a warp's next instruction and did not issue.
+    /// Cycles in which the instruction was a warp's next one and did not issue.
     pub waited: Lost,
 }
 
@@ -105,14 +105,14 @@ pub struct Report {
     pub issued: u64,
     /// Cycles in which a partition issued nothing, summed over the four.
     pub lost: Lost,
-    /// By instruction of the code.
+    /// One entry for each instruction of the code.
     pub instructions: Vec<Spent>,
 }
 
-/// Runs a kernel and measures its time.
+/// Runs a kernel and estimates its time.
 ///
 /// # Errors
-/// As [`machine::run`].
+/// As for [`machine::run`].
 pub fn time(
     kernel: &Kernel,
     launch: &Launch,

@@ -1,9 +1,9 @@
-//! Copies to shared memory that go on beside the threads.
+//! Asynchronous copies to shared memory.
 //!
-//! They end as late as they may: when a thread waits for their group, or is over. A program that reads before finds
-//! what was there before.
+//! The emulator completes each copy as late as the rules allow: when a thread waits for its group, or exits. A program
+//! that reads the data earlier finds the old content.
 
-/// A copy under way.
+/// A copy in flight.
 #[derive(Clone, Debug)]
 struct Copy {
     lane: usize,
@@ -17,9 +17,9 @@ struct Copy {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
     under_way: Vec<Copy>,
-    /// Groups that each thread has closed.
+    /// The number of groups that each thread has closed.
     closed: [u32; crate::WARP],
-    /// Copies that the warp has begun.
+    /// The number of copies that the warp has begun.
     begun: u32,
 }
 
@@ -29,28 +29,28 @@ impl Copies {
         self.begun += 1;
     }
 
-    /// How many copies the warp has begun until now.
+    /// The number of copies that the warp has begun so far.
     pub(crate) fn begun(&self) -> u32 {
         self.begun
     }
 
-    /// The copies of a thread that were among so many of its warp's first.
+    /// Removes and returns the copies of a thread that are among the first `first` copies of its warp.
     pub(crate) fn finish_first(&mut self, lane: usize, first: u32) -> Vec<(u64, Vec<u8>)> {
         self.take(|copy| copy.lane == lane && copy.number < first)
     }
 
-    /// Closes the group of a thread's copies.
+    /// Closes the current group of a thread's copies.
     pub(crate) fn close(&mut self, lane: usize) {
         self.closed[lane] += 1;
     }
 
-    /// The copies of a thread that are over once all its closed groups but so many are; in order.
+    /// Removes and returns the copies of a thread in all closed groups except the last `but`, in order.
     pub(crate) fn finish(&mut self, lane: usize, but: u32) -> Vec<(u64, Vec<u8>)> {
         let limit = self.closed[lane].saturating_sub(but);
         self.take(|copy| copy.lane == lane && copy.group < limit)
     }
 
-    /// All copies of a thread.
+    /// Removes and returns all copies of a thread.
     pub(crate) fn finish_all(&mut self, lane: usize) -> Vec<(u64, Vec<u8>)> {
         self.take(|copy| copy.lane == lane)
     }

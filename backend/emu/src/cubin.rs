@@ -1,4 +1,4 @@
-//! A cubin's kernels, ready to run: code, banks and sizes, addresses filled in.
+//! Loads a kernel from a cubin: its code, constant banks and sizes, with all addresses filled in.
 
 mod link;
 
@@ -10,7 +10,7 @@ use link::SymbolPlace;
 use sass::Sm;
 use std::collections::BTreeMap;
 
-/// Why a cubin cannot be run.
+/// The reason why a cubin cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CubinError(pub String);
 
@@ -32,7 +32,8 @@ fn broken() -> CubinError {
     CubinError("the file is truncated".into())
 }
 
-/// The kernel of a name, and the functions that it calls, linked. Variables are those of the device, by name.
+/// The kernel with a name and the functions that it calls, linked. Variables are found by name among those of the
+/// device.
 pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, CubinError> {
     let sm = gpu_files::cubin::read(bytes).map_err(|error| CubinError(error.to_string()))?.sm;
     let elf = Elf::new(bytes)?;
@@ -87,7 +88,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let mut kernel = Kernel {
         sm,
         code: Vec::new(),
-        // A linker gives threads as many as the functions need that they may call.
+        // As a linker does, uses the largest number of registers of all functions that may be called.
         registers: (texts.iter())
             .map(|&text| registers(&data(find(".nv.info")), sections[text].info, text, &symbols))
             .max()
@@ -139,7 +140,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 if Some(section) == bank3 =>
             {
                 let field = kernel.bank3.get_mut(offset..offset + 8).ok_or_else(broken)?;
-                // Relocations without addends have them in the field.
+                // A relocation without an addend has the addend in its field.
                 let address = number(field).wrapping_add(address);
                 field.copy_from_slice(&address.to_le_bytes());
             }
@@ -149,7 +150,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let found = functions.iter_mut().find(|word| word.offset == offset);
                 found.into_iter().for_each(|word| word.value = address);
             }
-            // A symbol without an address, such as a function of the driver that code does not reach, is left as it is.
+            // A symbol without an address, such as a driver function that the code does not reach, is left unchanged.
             (_, Some(_)) if Some(section) == bank4 => return Err(unknown()),
             _ => {}
         }
@@ -159,7 +160,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     Ok(kernel)
 }
 
-/// A section of the file, with its bytes.
+/// A section of the file with its bytes.
 struct Section<'a> {
     name: &'a str,
     kind: u32,
@@ -168,7 +169,8 @@ struct Section<'a> {
     data: &'a [u8],
 }
 
-/// Constant bank 2 of the code, in which each section has its own constants, and where those of each section start.
+/// Constant bank 2 of the code, which holds the constants of all code sections, and the start of each section's
+/// constants.
 fn tables(texts: &[usize], sections: &[Section<'_>]) -> (Vec<u8>, Vec<(usize, u64)>) {
     const ALIGN: usize = 16;
     let mut bank = Vec::new();
@@ -187,7 +189,7 @@ fn tables(texts: &[usize], sections: &[Section<'_>]) -> (Vec<u8>, Vec<(usize, u6
     (bank, starts)
 }
 
-/// Attributes, each with its value; without one where it is in the attribute's own word.
+/// The attributes with their values. If the value is in the attribute's own word, it is `None`.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     const SIZED: u8 = 4;
     std::iter::from_fn(move || {
@@ -199,9 +201,9 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-/// The registers of a thread: from the attributes of the file, or from the `sh_info` of the section of the code.
+/// The number of registers of a thread, from the attributes of the file or from the `sh_info` of the code section.
 fn registers(file: &[u8], info: usize, section: usize, symbols: &[Symbol<'_>]) -> u32 {
-    /// A function's symbol and its registers.
+    /// The attribute with a function's symbol and its number of registers.
     const REGISTERS: u8 = 0x2f;
     const SHIFT: u32 = 24;
     let own = |(attribute, value): (u8, &[u8])| {
@@ -212,9 +214,9 @@ fn registers(file: &[u8], info: usize, section: usize, symbols: &[Symbol<'_>]) -
     attributes(file).find_map(own).unwrap_or(info as u32 >> SHIFT)
 }
 
-/// Where the parameters of a kernel are, by their order, from its attributes.
+/// The offsets of a kernel's parameters in their order, from its attributes.
 fn places(bytes: &[u8]) -> Vec<u32> {
-    /// An attribute of a parameter: its index, its order and its place.
+    /// The attribute with a parameter's index, ordinal and offset.
     const PARAMETER: u8 = 0x17;
     const PARAMETER_OF_MANY: u8 = 0x45;
     let mut places = Vec::new();
@@ -229,7 +231,7 @@ fn places(bytes: &[u8]) -> Vec<u32> {
     places.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The section of a kernel, and those of the functions that it may call: by name, or by an address in `data`.
+/// The sections of a kernel and of the functions that it may call, by name or by an address in `data`.
 fn texts(
     kernel: usize,
     data: [Option<usize>; 2],
@@ -255,14 +257,14 @@ fn texts(
 
 /// A word of a variable that holds the address of a function.
 struct FunctionWord {
-    /// In the section of initial values.
+    /// The offset in the section with initial values.
     offset: usize,
     address: u64,
     value: u64,
 }
 
-/// Gives variables that functions declare the names that they have on the device. Compilers number them differently, ptxas by
-/// lines and blocks, but in the same order.
+/// Gives variables that functions declare the names that they have on the device. Compilers number them differently
+/// (ptxas by lines and blocks), but in the same order.
 fn name_variables_of_bodies<'a>(symbols: &mut [Symbol<'a>], device: &'a Device) {
     let split = |name: &'a str| -> Option<(&'a str, Vec<u32>)> {
         let (name, numbers) = name.strip_prefix("$__")?.rsplit_once("__")?;
@@ -288,7 +290,7 @@ fn name_variables_of_bodies<'a>(symbols: &mut [Symbol<'a>], device: &'a Device) 
     }
 }
 
-/// What the code has for the words of variables that hold addresses of functions.
+/// The words of variables that hold addresses of functions, with the addresses in this code.
 fn function_words(
     device: &Device,
     sections: &[Section<'_>],
@@ -301,7 +303,7 @@ fn function_words(
         let variable = device.variables.iter().filter(|(_, start)| *start <= address).max_by_key(|v| v.1);
         let Some((name, start)) = variable else { continue };
         let symbol = symbols.iter().find(|symbol| symbol.section == initial && symbol.name == name);
-        // A variable that no code uses is left out.
+        // A variable that no code uses is not in the file.
         let Some(symbol) = symbol else { continue };
         let offset = (symbol.value + address - start) as usize;
         let value = sections[initial].data.get(offset..offset + 8).map(number).ok_or_else(broken)?;
@@ -310,7 +312,7 @@ fn function_words(
     Ok(words)
 }
 
-/// Bytes of shared memory that the target keeps for itself, and sections count.
+/// The number of bytes of shared memory that the target reserves. The sizes of sections include them.
 fn reserved_shared(sm: Sm) -> u32 {
     let target = ptx_backend::target::Target::of_generation(sm);
     target.map_or(0, |target| target.shared_base)

@@ -1,4 +1,4 @@
-//! A device with a module loaded: its variables in memory, and where they lie.
+//! A device with a loaded module: the module's variables and their places in memory.
 
 use crate::launch::FaultKind;
 use crate::memory::{Global, number};
@@ -6,38 +6,38 @@ use crate::texture::Texture;
 use ptx_backend::input::{Env, Symbol};
 use ptx_isa::{Space, TypeKind};
 
-/// Memory and the places of the module's variables.
+/// The memory, and the places of the module's variables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
     pub global: Global,
-    /// Names and addresses of the global variables, in the order of the module.
+    /// The names and addresses of the global variables, in module order.
     pub variables: Vec<(String, u64)>,
-    /// Places of the module's variables: addresses of global ones, offsets of constant ones.
+    /// The places of the module's variables: addresses for global variables, offsets for constant ones.
     places: Vec<Option<u64>>,
-    /// The buffer with the constant variables.
+    /// The buffer that holds the constant variables.
     constants: u64,
-    /// Words of global variables that hold addresses of functions at first.
+    /// Words of global variables whose initial values are addresses of functions.
     pub function_words: Vec<u64>,
-    /// Textures and surfaces, by the number in their handles.
+    /// The textures and surfaces. Handles hold their indices.
     pub textures: Vec<Texture>,
-    /// The indices of the objects that are bound to variables, by name.
+    /// The objects bound to variables: variable name and object index.
     pub bound: Vec<(String, usize)>,
-    /// The handles that are bound to parameters of the kernel, by their numbers.
+    /// The handles bound to the kernel's parameters: parameter number and handle.
     pub parameters: Vec<(u32, u64)>,
-    /// What was printed, by call.
+    /// The printed output, one text per call.
     pub output: Vec<String>,
 }
 
-/// Where code starts, and bytes from a function to the next.
+/// The address of the first function, and the distance between functions.
 const FIRST_FUNCTION: u64 = 0x4000_0000;
 const FUNCTION_UNIT: u64 = 16;
 
-/// The address that stands for a function of the module, by its number.
+/// The address that stands for a function of the module.
 pub(crate) fn code_address(function: u32) -> u64 {
     FIRST_FUNCTION + FUNCTION_UNIT * u64::from(function)
 }
 
-/// The function at an address.
+/// The number of the function at an address.
 pub(crate) fn function_at(address: u64) -> Option<u32> {
     let offset = address.checked_sub(FIRST_FUNCTION)?;
     let function = u32::try_from(offset / FUNCTION_UNIT).ok()?;
@@ -114,7 +114,7 @@ impl Device {
         Ok(device)
     }
 
-    /// The address of a global variable, or the offset of a constant one among the constants.
+    /// The address of a global variable, or the offset of a constant variable in the constants.
     pub fn place(&self, variable: usize) -> Option<u64> {
         self.places.get(variable).copied().flatten()
     }
@@ -142,13 +142,13 @@ impl Device {
         self.bound.push((name.to_owned(), index));
     }
 
-    /// The handle of a texture, sampler or surface variable.
+    /// The handle bound to a texture, sampler or surface variable.
     pub fn bound_handle(&self, name: &str) -> Option<u64> {
         let (_, index) = self.bound.iter().find(|(known, _)| known == name)?;
         Some(crate::texture::handle(*index))
     }
 
-    /// The address of a global variable by name.
+    /// The address of the global variable with a name.
     pub fn variable(&self, name: &str) -> Option<u64> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, address)| *address)
     }
@@ -162,7 +162,7 @@ impl Device {
         self.global.buffer(self.constants).unwrap_or_default()
     }
 
-    /// A number among the constants.
+    /// Reads a number from the constants.
     pub fn constant(&self, offset: u64, size: u32) -> Result<u64, FaultKind> {
         let start = offset as usize;
         let bytes = self.constant_bytes().get(start..start.saturating_add(size as usize));

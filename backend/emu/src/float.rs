@@ -1,14 +1,14 @@
 //! IEEE 754 arithmetic in binary formats of at most 64 bits, in every rounding mode.
 //!
-//! Numbers are taken apart into integers times powers of two, combined with a sticky last bit, and rounded
-//! once. The usual case, round to nearest of `f32` and `f64`, is left to the processor.
+//! A number is split into an integer and a power of two. Operations combine these exactly, except for a sticky last
+//! bit, and round once. The usual case, round to nearest of `f32` and `f64`, uses the processor.
 
 /// A binary interchange format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format {
-    /// Stored bits of the significand.
+    /// The number of stored significand bits.
     pub fraction: u32,
-    /// Bits of the exponent.
+    /// The number of exponent bits.
     pub exponent: u32,
 }
 
@@ -21,7 +21,7 @@ pub const F64: Format = Format { fraction: 52, exponent: 11 };
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
     Nearest,
-    /// To nearest, ties away from zero.
+    /// To nearest, with ties away from zero.
     NearestAway,
     Zero,
     Down,
@@ -29,8 +29,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// Whether the magnitude grows by one in the last place that is kept, where the digits dropped begin with `half` and
-    /// go on with a `rest` other than zero.
+    /// Whether rounding increases the last kept digit of the magnitude. The dropped digits begin with `half`, and
+    /// `rest` says whether any digit after it is not zero.
     fn is_away(self, negative: bool, odd: bool, half: bool, rest: bool) -> bool {
         match self {
             Rounding::Nearest => half && (rest || odd),
@@ -42,7 +42,7 @@ impl Rounding {
     }
 }
 
-/// A number taken apart.
+/// A number split into its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
     Nan,
@@ -64,7 +64,7 @@ impl Format {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// The exponent of the last place of the smallest numbers.
+    /// The exponent of the last bit of the smallest numbers.
     const fn least(self) -> i32 {
         1 - self.bias() - self.fraction as i32
     }
@@ -77,12 +77,12 @@ impl Format {
         1 << (self.exponent + self.fraction)
     }
 
-    /// The NaN that arithmetic makes.
+    /// The NaN that arithmetic operations return.
     pub const fn nan(self) -> u64 {
         self.sign() - 1
     }
 
-    /// The greatest finite number.
+    /// The largest finite number.
     pub const fn greatest(self) -> u64 {
         self.infinity() - 1
     }
@@ -100,7 +100,7 @@ impl Format {
         bits & self.sign() != 0
     }
 
-    /// Subnormal numbers become zeros of their sign.
+    /// Replaces subnormal numbers with zeros of the same sign.
     pub const fn flush(self, bits: u64) -> u64 {
         if self.is_subnormal(bits) { bits & self.sign() } else { bits }
     }
@@ -121,7 +121,7 @@ impl Format {
         Finite { negative, magnitude: fraction | hidden, exponent }
     }
 
-    /// The number in this format, rounded once.
+    /// The number rounded once to this format.
     pub fn round(self, number: Number, mode: Rounding) -> u64 {
         let (negative, magnitude, exponent) = match number {
             Nan => return self.nan(),
@@ -133,7 +133,7 @@ impl Format {
             return sign;
         }
         let width = 128 - magnitude.leading_zeros() as i32;
-        // Keep one bit more than the format has, so that ties can be told.
+        // Keeps one bit more than the format has, so that ties can be recognized.
         let last = (exponent + width - 1 - self.fraction as i32).max(self.least());
         let drop = last - exponent;
         let (kept, half, rest) = if drop <= 0 {
@@ -147,7 +147,7 @@ impl Format {
         };
         let up = mode.is_away(negative, kept & 1 == 1, half, rest);
         let kept = kept as u64 + u64::from(up);
-        // Adding the significand with its hidden bit to the exponent below lets a carry run into it.
+        // Adding the significand with its hidden bit to the exponent minus one lets a carry reach the exponent.
         let exponent = (last - self.least()) as u64;
         if exponent >= 1 << self.exponent || kept + (exponent << self.fraction) >= self.infinity() {
             let finite = match mode {
@@ -219,7 +219,7 @@ impl Format {
                 let shift = m.leading_zeros() as i32 - 1;
                 let m = m << shift;
                 let sticky = u128::from(!m.is_multiple_of(divisor));
-                // The quotient has at least 73 bits, so the sticky bit is below any format's last place.
+                // The quotient has at least 73 bits, so the sticky bit is below the last bit of every format.
                 Finite { negative, magnitude: (m / divisor) << 1 | sticky, exponent: e - shift - divided - 1 }
             }
         };
@@ -247,7 +247,7 @@ impl Format {
         self.round(root, mode)
     }
 
-    /// The order of two numbers; `None` where one is NaN. Zeros are equal.
+    /// Compares two numbers. `None` if one is NaN. Zeros are equal.
     pub fn compare(self, a: u64, b: u64) -> Option<std::cmp::Ordering> {
         if self.is_nan(a) || self.is_nan(b) {
             return None;
@@ -259,8 +259,8 @@ impl Format {
         Some(key(a).cmp(&key(b)))
     }
 
-    /// The smaller or the greater number; the other one where one is NaN, unless `nan`. Minus zero is less
-    /// than plus zero.
+    /// The smaller or the larger of two numbers. If one is NaN, the result is the other, unless `nan` is set. Minus
+    /// zero is less than plus zero.
     pub fn extremum(self, a: u64, b: u64, greatest: bool, nan: bool) -> u64 {
         match (self.is_nan(a), self.is_nan(b)) {
             (true, true) => return self.nan(),
@@ -276,7 +276,7 @@ impl Format {
         if (key(a) > key(b)) == greatest { a } else { b }
     }
 
-    /// Clamped to zero to one; NaN becomes plus zero.
+    /// Clamps a number to the range from zero to one. NaN becomes plus zero.
     pub fn saturate(self, a: u64) -> u64 {
         if self.is_nan(a) || self.is_negative(a) {
             return 0;
@@ -284,7 +284,7 @@ impl Format {
         a.min(self.one())
     }
 
-    /// The number in another format.
+    /// Converts a number to another format.
     pub fn convert(self, bits: u64, to: Format, mode: Rounding) -> u64 {
         to.round(self.unpack(bits), mode)
     }
@@ -297,7 +297,7 @@ impl Format {
         F64.convert(value.to_bits(), self, Rounding::Nearest)
     }
 
-    /// The integral number in the direction of the rounding, in the same format.
+    /// Rounds a number to an integer in the same format.
     pub fn integral(self, bits: u64, mode: Rounding) -> u64 {
         match (self.unpack(bits), integer(self.unpack(bits), mode)) {
             (Nan, _) => self.nan(),
@@ -305,7 +305,7 @@ impl Format {
                 let whole = Finite { negative, magnitude: value.unsigned_abs(), exponent: 0 };
                 self.round(whole, Rounding::Zero)
             }
-            // Infinite, or so great that it is integral.
+            // Infinite, or so large that it is an integer.
             _ => bits,
         }
     }
@@ -324,7 +324,7 @@ pub fn from_integer(value: i128) -> Number {
     Finite { negative: value < 0, magnitude: value.unsigned_abs(), exponent: 0 }
 }
 
-/// The integer in the direction of the rounding; `None` for NaN, infinities and what no 128 bits hold.
+/// Rounds a number to an integer. `None` for NaN, infinities and integers that do not fit into 128 bits.
 pub fn integer(number: Number, mode: Rounding) -> Option<i128> {
     let Finite { negative, magnitude, exponent } = number else { return None };
     if magnitude == 0 {
@@ -365,7 +365,7 @@ pub fn mul(a: Number, b: Number) -> Number {
     }
 }
 
-/// The sum, exact but for a sticky last bit far below the last place of any format. The rounding decides the
+/// The sum, exact except for a sticky last bit far below the last bit of any format. The rounding mode determines the
 /// sign of an exact zero.
 pub fn add(a: Number, b: Number, mode: Rounding) -> Number {
     let (
@@ -389,7 +389,7 @@ pub fn add(a: Number, b: Number, mode: Rounding) -> Number {
     if mb == 0 {
         return a;
     }
-    // The one with the higher leading bit is moved to the top, with one bit of room for a carry.
+    // The number with the higher leading bit is shifted to the top, with one bit left for a carry.
     let top = |m: u128, e: i32| e + 128 - m.leading_zeros() as i32;
     let ((sa, ma, ea), (sb, mb, eb)) =
         if top(ma, ea) >= top(mb, eb) { ((sa, ma, ea), (sb, mb, eb)) } else { ((sb, mb, eb), (sa, ma, ea)) };

@@ -1,35 +1,36 @@
-//! What a kernel is launched with, and how a run can fail.
+//! The arguments of a kernel launch, and the ways in which a run can fail.
 
 use std::fmt;
 
-/// Threads of a warp.
+/// The number of threads in a warp.
 pub const WARP: usize = 32;
 
 /// A launch of one kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Launch {
-    /// Blocks of the grid.
+    /// The size of the grid in blocks.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// The size of a block in threads.
     pub block: [u32; 3],
-    /// Blocks of a cluster, where the kernel is launched with clusters.
+    /// The size of a cluster in blocks, if the kernel is launched with clusters.
     pub cluster: Option<[u32; 3]>,
-    /// All blocks run at once, as in a cooperative launch. Otherwise clusters run one after the other.
+    /// All blocks run at once, as in a cooperative launch. Otherwise the clusters run one after the other.
     pub together: bool,
     /// The parameter block.
     pub params: Vec<u8>,
-    /// Where each parameter starts in the block, and its bytes; for kernels that want them elsewhere.
+    /// The offset and size of each parameter in the parameter block, for kernels that expect the parameters at other
+    /// offsets.
     pub places: Vec<(u32, u32)>,
-    /// Bytes of dynamic shared memory.
+    /// The size of dynamic shared memory in bytes.
     pub dynamic_shared: u32,
-    /// Instructions of warps after which the run is given up.
+    /// The largest number of warp instructions. The run stops with a fault if it needs more.
     pub steps: u64,
-    /// Reading what was never written is a fault of PTX, and so are races for memory.
+    /// Reading uninitialized memory is a fault in PTX, and so are data races in memory.
     pub strict: bool,
 }
 
 impl Launch {
-    /// A launch of a line of blocks.
+    /// A launch with a one-dimensional grid.
     pub fn new(grid: u32, block: u32, params: Vec<u8>) -> Launch {
         Launch {
             grid: [grid, 1, 1],
@@ -48,15 +49,16 @@ impl Launch {
         self.block.iter().product()
     }
 
-    /// Blocks of a cluster; without clusters each block is one.
+    /// The size of a cluster in blocks. Without clusters, each block is a cluster.
     pub fn cluster_extent(&self) -> [u32; 3] {
         self.cluster.unwrap_or([1; 3])
     }
 
-    /// The indices of the blocks of every cluster, in the order of their ranks; of the whole grid where its blocks run at once.
+    /// The indices of each cluster's blocks, in the order of their ranks. If all blocks run at once, they count as one
+    /// cluster.
     ///
     /// # Errors
-    /// A grid that is not made of whole clusters.
+    /// The grid does not consist of whole clusters.
     pub fn clusters(&self) -> Result<Vec<Vec<[u32; 3]>>, FaultKind> {
         let extent = self.cluster_extent();
         if (0..3).any(|i| extent[i] == 0 || !self.grid[i].is_multiple_of(extent[i])) {
@@ -77,46 +79,46 @@ impl Launch {
         Ok(first.map(own).collect())
     }
 
-    /// The index in the block of a thread by its number.
+    /// The thread's index in its block, from its number.
     pub fn thread(&self, number: u32) -> [u32; 3] {
         let [x, y, _] = self.block;
         [number % x, number / x % y, number / x / y]
     }
 }
 
-/// All places in an extent, the first dimension changing fastest.
+/// All indices in an extent. The first dimension varies fastest.
 fn places([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
 }
 
-/// What a run did.
+/// The work done by a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
-    /// Instructions issued for warps.
+    /// The number of instructions issued by warps.
     pub warp_instructions: u64,
-    /// Instructions executed by threads.
+    /// The number of instructions executed by threads.
     pub thread_instructions: u64,
 }
 
-/// The answer to a cluster that asks for another one to be canceled: there is none left, since all run as soon as they
-/// may. The manual leaves an answer's bits open.
+/// The response to a request to cancel another cluster. No cluster is left to be cancelled, because each starts as soon
+/// as it can. The manual does not specify the bits of a response.
 pub(crate) const NOTHING_CANCELLED: [u8; 16] = [0; 16];
-/// The bit of an answer that tells whether a cluster was cancelled, which code of ptxas looks at.
+/// The bit of a response that says whether a cluster was cancelled. Code of ptxas tests this bit.
 pub(crate) const IS_CANCELLED: u128 = 1 << 64;
 
-/// Why a run ended early.
+/// The reason why a run ended early.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// The device function; `None`: the kernel.
+    /// The device function; `None` for the kernel.
     pub function: Option<String>,
-    /// The statement or the instruction, by its number.
+    /// The index of the statement or instruction.
     pub at: usize,
     pub kind: FaultKind,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// A form that is not executed.
+    /// The emulator does not execute this form.
     Unsupported(String),
     OutOfBounds {
         space: &'static str,
@@ -134,18 +136,18 @@ pub enum FaultKind {
         address: u64,
         size: u32,
     },
-    /// A register was read before its producer's result was there.
+    /// A register was read before the result of its producer was ready.
     Hazard(String),
     /// A register was read that was never written.
     Unwritten(String),
-    /// Warps use shared memory with nothing between them.
+    /// Several warps access shared memory without synchronization.
     Race(String),
-    /// Threads wait for others that never come.
+    /// Threads wait for other threads that never arrive.
     Deadlock(String),
-    /// The launch's limit of steps.
+    /// The run exceeded the limit of steps.
     Steps,
     Trap,
-    /// The program contradicts itself.
+    /// The program is inconsistent.
     Malformed(String),
 }
 

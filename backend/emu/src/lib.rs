@@ -1,10 +1,10 @@
-//! Two independent executions of a kernel, to compare: of PTX as its manual defines it, and of machine code as
-//! the hardware runs it.
+//! Two independent ways to execute a kernel, for comparison: as PTX, according to the manual, and as machine code, in
+//! the way the hardware executes it.
 //!
-//! [`ptx::run`] interprets the typed program that the compiler takes; [`machine::run`] executes encoded
-//! instructions, a compiled function's or a cubin's. They share memory, floating-point formats and the
-//! values of approximate functions and the functions of the driver, nothing else, and nothing with the compiler. What they do not know is a
-//! [`Fault`], never a guess.
+//! [`ptx::run`] interprets the typed program that the compiler takes as input. [`machine::run`] executes the encoded
+//! instructions of a compiled function or of a cubin. The two share memory, floating-point formats, the values of
+//! approximate functions and the driver's functions, but nothing else, and they share no code with the compiler. For
+//! anything that they do not implement, they return a [`Fault`] and never a guess.
 
 pub mod approximate;
 pub mod clock;

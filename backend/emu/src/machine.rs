@@ -1,8 +1,8 @@
 //! The emulator of machine code.
 //!
-//! Threads of a warp that run together are a group. Groups split at branches and merge only where the hardware
-//! merges them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
-//! scoreboards say so; a read before that is a fault.
+//! Threads of a warp that run together form a group. A group splits at divergent branches. Groups merge only where the
+//! hardware merges them: at `BSYNC`, `WARPSYNC`, and barriers of the block and of the cluster. A value becomes visible
+//! when the latency tables and scoreboards say so; an earlier read is a fault.
 
 mod address;
 mod alu;
@@ -46,47 +46,49 @@ use sass::Sm;
 use step::Step as Instruction;
 pub(crate) use system::address as system_address;
 
-/// Group instructions before the next warp has its turn.
+/// The number of instructions that a group issues before the next warp runs.
 const TURN: u32 = 64;
-/// Bytes of an instruction.
+/// The size of an instruction in bytes.
 const INSTRUCTION: u32 = 16;
 /// The top of every thread's stack.
 const STACK_TOP: u64 = 0x10_0000;
-/// Bytes of stack that a thread has at least; more where functions are called, perhaps by themselves.
+/// The minimum stack size of a thread in bytes. It is larger if functions are called, in particular recursive ones.
 const STACK_BYTES: u32 = 0x800;
 const STACK_BYTES_OF_CALLS: u32 = 0x1_0000;
 
 type Result<T> = std::result::Result<T, FaultKind>;
 
-/// A kernel's machine code and what it needs.
+/// The machine code of a kernel, and the data that it needs.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     pub sm: Sm,
     pub code: Vec<u128>,
-    /// Of a thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Static shared memory in bytes, without what the target reserves.
+    /// The size of static shared memory in bytes, without the area that the target reserves.
     pub shared_bytes: u32,
-    /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
+    /// The stack size that the code requests, in bytes. The machine provides at least `STACK_BYTES`.
     pub stack_bytes: u32,
-    /// Local memory at fixed addresses from 0 on, which code without the ABI has.
+    /// The size of local memory at fixed addresses from 0 on, which code without the ABI uses.
     pub local_bytes: u32,
-    /// Constant banks 2, 3 and 4, addresses filled in.
+    /// Constant banks 2, 3 and 4, with addresses filled in.
     pub bank2: Vec<u8>,
     pub bank3: Vec<u8>,
     pub bank4: Vec<u8>,
-    /// Words of global memory that hold addresses of functions, and what this code has for these.
+    /// Words of global memory that hold addresses of functions, and the values of these words for this code.
     pub function_words: Vec<(u64, u64)>,
-    /// Places in constant bank 0, and the bits of handles there.
+    /// Offsets in constant bank 0, and the bits of handles to write there.
     pub handles: Vec<(u32, u64)>,
-    /// The code reads the driver's tables of textures: those where a texture has its sampler, or the other ones.
+    /// Set if the code reads the driver's tables of textures: `true` for the tables in which textures and samplers are
+    /// separate, `false` for those in which a texture includes its sampler.
     pub independent: Option<bool>,
-    /// Where each parameter starts, if the file tells: ptxas aligns them in their bank, not in their block.
+    /// The offset of each parameter, if the file gives it: ptxas aligns parameters in the constant bank, not in the
+    /// parameter block.
     pub places: Vec<u32>,
 }
 
 impl Kernel {
-    /// A kernel as the compiler leaves it, with what it calls.
+    /// A kernel as the compiler produced it, with the functions that it calls.
     pub fn compiled(env: &Env, joined: &Joined, sm: Sm, device: &Device) -> Kernel {
         let function = &joined.kernel;
         let mut bank4 = Vec::new();
@@ -147,7 +149,7 @@ impl Kernel {
         }
     }
 
-    /// The parameters of a launch where the kernel wants them.
+    /// The parameters of a launch, at the offsets that the kernel expects.
     fn params(&self, launch: &Launch) -> Vec<u8> {
         if self.places.is_empty() || self.places.len() != launch.places.len() {
             return launch.params.clone();
@@ -190,15 +192,15 @@ fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device
 /// Runs a kernel.
 ///
 /// # Errors
-/// What the program does wrong, or what is not executed, at the instruction.
+/// The mistake of the program, or the unsupported instruction, with its position.
 pub fn run(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Work, Fault> {
     run_covering(kernel, launch, device, &mut Vec::new())
 }
 
-/// Runs a kernel and marks the instructions that acted in some thread.
+/// Runs a kernel. Returns which instructions were executed by a thread.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_covering(
     kernel: &Kernel,
     launch: &Launch,
@@ -211,7 +213,7 @@ pub fn run_covering(
 /// Runs a kernel and records a trace of its warps.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn trace(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Trace, Fault> {
     let mut recorder = Some(Box::default());
     run_watched(kernel, launch, device, &mut Vec::new(), &mut recorder)?;
@@ -228,7 +230,7 @@ fn run_watched(
     let target = Target::of_generation(kernel.sm)
         .ok_or_else(|| FaultKind::Unsupported(format!("sm_{}", kernel.sm.0)).at(0))?;
     let code = decode::decode(kernel)?;
-    // Code that has its constants in another order than the device needs a window with them.
+    // Code with a different order of constants than the device needs its own window for them.
     let constants = match kernel.bank3.starts_with(device.constant_bytes()) {
         true => device.constants(),
         false => device.global.add(kernel.bank3.clone()),
@@ -254,7 +256,7 @@ fn run_watched(
         *recorder = block.recorder.take();
         result.map_err(|(pc, kind)| kind.at(pc as usize))?;
     }
-    // Those that the kernel has not changed are again what all have for them.
+    // Words that the kernel has not changed get back their common values.
     let own = kernel.function_words.iter().zip(common);
     let unchanged = own
         .filter(|((address, value), _)| device.global.word(*address) == Some(*value))
@@ -264,7 +266,7 @@ fn run_watched(
     Ok(work)
 }
 
-/// Writes words of global memory and gives what they were.
+/// Writes words of global memory. Returns their old values.
 fn swap(device: &mut Device, words: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let old =
         |&(address, value): &(u64, u64)| (address, device.global.set_word(address, value).unwrap_or(value));
@@ -284,18 +286,18 @@ struct Machine<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Runs,
-    /// The other threads of a convergence barrier; `firmly`, also where those yield.
+    /// Waits for the other threads of a convergence barrier. With `firmly`, also waits for threads that yield.
     Converges {
         barrier: u8,
         firmly: bool,
     },
-    /// The threads of a mask.
+    /// Waits for the threads of a mask.
     Meets(u32),
-    /// The threads of a mask, which go on as one group at the first of the places where they wait.
+    /// Waits for the threads of a mask, which continue as one group at the first of the places where they wait.
     Collects(u32),
-    /// A barrier of the block.
+    /// Waits at a barrier of the block.
     Barrier(u32),
-    /// The barrier of the cluster.
+    /// Waits at the barrier of the cluster.
     Cluster,
 }
 
@@ -305,43 +307,44 @@ struct Group {
     pc: u32,
     mask: u32,
     state: State,
-    /// Cycles along the path of these threads.
+    /// The number of cycles along the path of these threads.
     clock: u64,
 }
 
 struct Warp {
     first: u32,
-    /// By register, then by lane; the last register is RZ.
+    /// Indexed by register, then by lane. The last register is RZ.
     registers: Vec<u32>,
-    /// Each register's lanes; the last is PT.
+    /// The lanes in which each predicate is true. The last is PT.
     predicates: [u32; 8],
     uniform: [u32; 256],
     uniform_predicates: [bool; 8],
-    /// By convergence barrier and lane: the threads that take part, as of the lane's `BSSY`. Groups that parted before
-    /// may use one barrier at the same time.
+    /// Indexed by convergence barrier and lane: the participating threads, as set by the lane's `BSSY`. Groups that
+    /// diverged before may use the same barrier at the same time.
     convergence: [[u32; WARP]; 16],
     groups: Vec<Group>,
-    /// Lanes that execute what the running group does, though they are elsewhere: others of its quads.
+    /// Lanes that execute the running group's instruction although they belong to other groups: the other lanes of its
+    /// quads.
     helpers: u32,
-    /// Where each lane goes on after what it does as part of a `WARPSYNC.COLLECTIVE`.
+    /// Where each lane continues after the code that it executes as part of a `WARPSYNC.COLLECTIVE`.
     collective: [u32; WARP],
-    /// Of barrier reductions: count, and whether the predicate held for all or any.
+    /// The results of barrier reductions: the count, and whether the predicate was true for all or for any threads.
     reduction: [u32; 2],
     local: Vec<u8>,
     copies: Copies,
-    /// The lanes' arrivals at the barrier of the cluster.
+    /// The number of each lane's arrivals at the barrier of the cluster.
     arrivals: [u32; WARP],
     products: warpgroup::Products,
-    /// What `RPCMOV` moves, of each lane.
+    /// The values that `RPCMOV` moves, for each lane.
     rpc: [[u32; 2]; WARP],
     /// The scoreboard that counts the closed groups of bulk copies.
     bulk_scoreboard: Option<u8>,
     /// The scoreboard that counts the closed groups of copies.
     copies_scoreboard: Option<u8>,
     timing: hazard::Timing,
-    /// Registers of each thread, those that the hardware takes included.
+    /// The number of registers of each thread, including those that the hardware uses.
     held: u32,
-    /// The last instruction was a jump backwards.
+    /// The last instruction was a backward jump.
     went_back: bool,
 }
 
@@ -400,18 +403,18 @@ struct Block<'a> {
     machine: &'a Machine<'a>,
     device: &'a mut Device,
     ctaid: [u32; 3],
-    /// Of every block of the cluster.
+    /// The shared memory of every block of the cluster.
     shared: Vec<Vec<u8>>,
-    /// The reserved words of shared memory and the tensor memory of every block.
+    /// The reserved words of shared memory, and the tensor memory, of every block.
     reserved: Vec<Vec<u8>>,
     tensor: Vec<TensorMemory>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
     cluster: cluster::Cluster,
     transfers: Transfers<bulk::Reduction>,
-    /// Instructions that acted in some thread.
+    /// Which instructions have been executed by a thread.
     covered: Vec<bool>,
-    /// Records the trace, if one was asked for.
+    /// Records a trace, if one was requested.
     recorder: Option<Box<record::Recorder>>,
 }
 
@@ -453,7 +456,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs every warp of the block for a while; whether one did anything.
+    /// Runs every warp of the block for some time. Returns whether any of them made progress.
     fn turn(&mut self, work: &mut Work) -> std::result::Result<bool, (u32, FaultKind)> {
         let mut went = false;
         for w in 0..self.warps.len() {
@@ -469,12 +472,12 @@ impl<'a> Block<'a> {
                 self.warps[w].went_back = false;
                 self.step(w, g).map_err(|kind| (pc, kind))?;
                 issued += 1;
-                // Groups share the uniform registers, so they take turns only where a loop begins again.
+                // Groups share the uniform registers, so another group may run only at the start of a loop iteration.
                 if issued >= TURN && (self.warps[w].went_back || self.warps[w].groups.len() == 1) {
                     break;
                 }
             }
-            // Every group has its turn, or one that waits in a loop for another would wait forever.
+            // Every group gets its turn. Otherwise a group that waits in a loop for another group would wait forever.
             let groups = &mut self.warps[w].groups;
             let by = usize::from(groups.len() > 1);
             groups.rotate_left(by);
@@ -482,7 +485,7 @@ impl<'a> Block<'a> {
         Ok(went)
     }
 
-    /// Ends a cluster whose threads all have exited.
+    /// Ends a cluster in which all threads have exited.
     fn end(&mut self) -> std::result::Result<(), (u32, FaultKind)> {
         for rank in 0..self.shared.len() {
             self.switch_to(rank);

@@ -1,10 +1,13 @@
-//! Products of matrices that the threads of a warp hold in fragments, whose layout `ptx_isa::fragment` states.
+//! Products of matrices that the threads of a warp hold in fragments. [`ptx_isa::fragment`] specifies the layout of
+//! fragments.
 //!
-//! The machine's registers hold what PTX's fragments do. Sums of floats are exact and rounded once: neither manual nor
-//! machine says more than that they are at least this good, so tests use numbers whose sums need no rounding.
+//! Machine registers hold the same values as PTX's fragments. Floating-point sums are computed exactly and rounded
+//! once. Neither the manual nor the hardware guarantees more than at least this accuracy, so tests use numbers whose
+//! sums need no rounding.
 //!
-//! The manual's figures for metadata and scale factors are our reading of them for both executions. Where ptxas has no
-//! instruction of that kind and computes a product otherwise, its code confirms the reading; the rest only a GPU can.
+//! For metadata and scale factors, both executions follow our interpretation of the manual's figures. Where ptxas has
+//! no instruction for such a product and expands it into other instructions, its code confirms the interpretation. The
+//! rest can be confirmed only on a GPU.
 
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::WARP;
@@ -12,7 +15,7 @@ use crate::narrow::{E2M1, Narrow};
 use crate::sparse::{Metadata, Scales};
 use ptx_isa::fragment::{self, Place};
 
-/// What the factors hold.
+/// The element type of a factor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
     F16,
@@ -23,21 +26,21 @@ pub enum Element {
         bits: u32,
         signed: bool,
     },
-    /// In a byte: six bits in the lower ones, four in the middle.
+    /// In one byte: six bits in the low bits, four bits in the middle.
     Narrow(Narrow),
     /// In half a byte.
     Nibble(Narrow),
 }
 
-/// What the sum holds.
+/// The element type of the accumulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sum {
     F16,
     F32,
     F64(Rounding),
-    /// Saturating or not.
+    /// A 32-bit integer; `true` if it saturates.
     S32(bool),
-    /// Numbers of ones in the exclusive or, or in the conjunction, of bits.
+    /// The number of ones in the exclusive or, or in the conjunction, of bits.
     Bits {
         and: bool,
     },
@@ -47,7 +50,7 @@ pub enum Sum {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Product {
     pub rows: usize,
-    /// Columns of A.
+    /// The number of columns of A.
     pub depth: usize,
     pub a: Element,
     pub b: Element,
@@ -80,14 +83,14 @@ impl Element {
         }
     }
 
-    /// The number that bits stand for.
+    /// The number that the bits encode.
     pub fn float(self, bits: u64) -> f64 {
         match self {
             Element::Narrow(E2M1) => return E2M1.to_f64(bits as u8 >> 2),
             Element::Narrow(format) | Element::Nibble(format) => return format.to_f64(bits as u8),
             _ => {}
         }
-        // Of single-precision numbers the tensor pipe reads 10 bits of the fraction.
+        // The tensor pipe reads only 10 bits of the fraction of single-precision numbers.
         let bits = if self == Element::Tf32 { bits & !0x1fff } else { bits };
         f64::from_bits(self.format().convert(bits, F64, Rounding::Nearest))
     }
@@ -101,7 +104,7 @@ impl Element {
     }
 }
 
-/// An element of a fragment: so many bits at a position of a lane's registers.
+/// An element of a fragment: `bits` bits at a place in a lane's registers.
 fn extract(fragment: &Fragment, Place { lane, index: position }: Place, bits: u32) -> u64 {
     if bits == 64 {
         let half = |i: usize| u64::from(fragment[2 * position + i][lane]);
@@ -131,7 +134,7 @@ impl Product {
         }
     }
 
-    /// Registers of the result in each thread.
+    /// The number of registers of the result in each thread.
     pub fn result_registers(&self) -> usize {
         self.rows * COLUMNS * self.sum_bits() as usize / 32 / WARP
     }
@@ -144,7 +147,7 @@ impl Product {
         })
     }
 
-    /// The same, where the first factor has only the elements that the metadata names.
+    /// The same for a sparse first factor, which has only the elements that the metadata selects.
     pub fn compute_sparse(&self, [a, b, c]: [&Fragment; 3], metadata: &Metadata<'_>) -> Fragment {
         self.map(c, |row, column, start| {
             let factors =
@@ -153,7 +156,7 @@ impl Product {
         })
     }
 
-    /// The same with factors for blocks of rows and columns, of a sparse first factor where there is metadata.
+    /// The same with scale factors for blocks of rows and columns. With metadata, the first factor is sparse.
     pub fn compute_scaled(
         &self,
         [a, b, c]: [&Fragment; 3],
@@ -175,7 +178,7 @@ impl Product {
         })
     }
 
-    /// Every element of the result from what it is added to.
+    /// Computes every element of the result from the corresponding element of the accumulator.
     fn map(&self, c: &Fragment, element: impl Fn(usize, usize, u64) -> u64) -> Fragment {
         let mut result = vec![[0; WARP]; self.result_registers()];
         let bits = self.sum_bits();
@@ -198,7 +201,7 @@ impl Product {
     }
 }
 
-/// A sum of products and what they are added to.
+/// The sum of products and the accumulator.
 pub fn total(a: Element, b: Element, sum: Sum, factors: impl Iterator<Item = (u64, u64)>, start: u64) -> u64 {
     match sum {
         Sum::Bits { and } => {
@@ -221,7 +224,7 @@ pub fn total(a: Element, b: Element, sum: Sum, factors: impl Iterator<Item = (u6
     }
 }
 
-/// Where an element of an 8×8 matrix of halves is: its lane and which half of the register.
+/// The place of an element of an 8×8 matrix of halves: its lane, and the half of the register.
 pub fn half_place(row: usize, column: usize) -> (usize, usize) {
     let place = fragment::sum(row, column);
     (place.lane, place.index)
@@ -240,13 +243,13 @@ pub fn transpose(register: &[u32; WARP]) -> [u32; WARP] {
     result
 }
 
-/// The elements of a row of 16 in memory, each in a byte of its own: four or six bits follow each other.
+/// The elements in a row of 16 in memory, each expanded to a byte. In memory, elements of four or six bits are packed.
 pub fn spread(row: [u8; 16], bits: u32) -> [u8; 16] {
     let all = u128::from_le_bytes(row);
     std::array::from_fn(|i| (all >> (i as u32 * bits)) as u8 & (u8::MAX >> (8 - bits)))
 }
 
-/// Eight rows of 16 bytes: each lane has four neighbours.
+/// Eight rows of 16 bytes. Each lane holds four adjacent bytes.
 pub fn bytes(rows: &[[u8; 16]]) -> [u32; WARP] {
     std::array::from_fn(|lane| u32::from_le_bytes(std::array::from_fn(|i| rows[lane / 4][lane % 4 * 4 + i])))
 }
@@ -261,8 +264,8 @@ pub fn transposed_bytes(rows: &[[u8; 16]]) -> Fragment {
     vec![half(0), half(1)]
 }
 
-/// Eight rows of 16 bytes to store, of a matrix of 16 rows of 8 bytes whose lanes have two neighbours in each of two
-/// rows, as the result of a product would.
+/// Eight rows of 16 bytes to store. They come from a matrix of 16 rows of 8 bytes, in which each lane holds two
+/// adjacent bytes in each of two rows, as in the result of a product.
 pub fn stored_bytes(register: &[u32; WARP]) -> [[u8; 16]; 8] {
     let mut rows = [[0; 16]; 8];
     for (lane, word) in register.iter().enumerate() {
@@ -273,9 +276,10 @@ pub fn stored_bytes(register: &[u32; WARP]) -> [[u8; 16]; 8] {
     rows
 }
 
-/// An 8×32 matrix of nibbles as two of 8×16 bytes: the left and the right half of the columns.
+/// An 8×32 matrix of nibbles as two 8×16 matrices of bytes, for the left and the right half of the columns.
 ///
-/// Products of matrices that were both widened, the only use seen, do not tell in which order columns are.
+/// The order of the columns is unknown: the only observed use is a product of two matrices that were both widened,
+/// which does not depend on it.
 pub fn widen(register: &[u32; WARP]) -> Fragment {
     let mut result = vec![[0; WARP]; 2];
     for row in 0..8 {
@@ -292,7 +296,7 @@ mod tests {
     use super::*;
     use crate::narrow::{E4M3, E5M2};
 
-    /// The unit matrix leaves the other factor as it is.
+    /// A product with the unit matrix equals the other factor.
     #[test]
     fn one_times_a_matrix() {
         let element = Element::Integer { bits: 8, signed: true };

@@ -1,19 +1,20 @@
 //! Memory: buffers of the device, shared memory of a block, stacks of threads, and generic addresses.
 //!
-//! Both executions address memory alike, so that pointers in buffers compare equal. Little endian.
+//! Both executions use the same addresses, so that pointers in buffers compare equal. Memory is little-endian.
 
 use crate::launch::FaultKind;
 
-/// Where the windows of shared and local memory lie among generic addresses; their low words are zero.
+/// The generic addresses of the windows of shared and local memory. Their low words are zero.
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
 pub const LOCAL_WINDOW: u64 = 0x7001_0000_0000;
-/// Where the parameters of the grid lie among generic addresses; machine code counts from the start of their bank.
+/// The generic address of the grid's parameters. Machine code uses offsets from the start of their constant bank.
 pub const PARAM_WINDOW: u64 = 0x7002_0000_0000;
-/// Bytes of a window.
+/// The size of a window in bytes.
 const WINDOW_BYTES: u64 = 1 << 32;
-/// Where an address of shared memory has the rank of the block in its cluster.
+/// The position of the block's rank in a shared memory address.
 pub const RANK_SHIFT: u32 = 24;
-/// The first buffer, and what separates buffers, so that running over an end is noticed.
+/// The address of the first buffer, and the distance between buffers, which makes accesses beyond the end of a buffer
+/// detectable.
 const FIRST_BUFFER: u64 = 0x10_0000_0000;
 const BUFFER_UNIT: u64 = 0x1_0000;
 /// The contents of memory that was never written.
@@ -24,15 +25,15 @@ pub const UNWRITTEN: u8 = 0xa5;
 pub enum Space {
     Generic,
     Global,
-    /// That of the own block.
+    /// The shared memory of the thread's own block.
     Shared,
-    /// That of all blocks of the cluster.
+    /// The shared memory of all blocks of the cluster.
     Cluster,
     Local,
 }
 
 impl Space {
-    /// The space of an address, and the address in it.
+    /// The state space of an address, and the address in it.
     pub(crate) fn resolve(self, address: u64) -> (Space, u64) {
         let within = |window: u64| (window..window + WINDOW_BYTES).contains(&address);
         match self {
@@ -55,10 +56,10 @@ impl Space {
 /// The buffers of the device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Global {
-    /// By address, ascending.
+    /// In ascending order of addresses.
     buffers: Vec<Buffer>,
     next: u64,
-    /// The parameters of the grid that runs.
+    /// The parameters of the running grid.
     params: Vec<u8>,
 }
 
@@ -66,17 +67,17 @@ pub struct Global {
 struct Buffer {
     address: u64,
     bytes: Vec<u8>,
-    /// The bytes that hold something; empty: all.
+    /// Which bytes have been written. Empty if all have been.
     written: Vec<bool>,
-    /// The device's heap gave it.
+    /// The buffer was allocated from the device's heap.
     heap: bool,
 }
 
-/// Bytes that the device's heap has.
+/// The size of the device's heap in bytes.
 const HEAP_BYTES: u64 = 8 << 20;
 
 impl Global {
-    /// Adds a buffer and gives its address, which is at least 64 KiB away from others.
+    /// Adds a buffer and returns its address, which is at least 64 KiB away from other buffers.
     pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
         let address = self.next.max(FIRST_BUFFER);
         self.next = (address + bytes.len() as u64 + BUFFER_UNIT).next_multiple_of(BUFFER_UNIT);
@@ -88,7 +89,7 @@ impl Global {
         self.params = bytes.to_vec();
     }
 
-    /// Adds a buffer that holds nothing yet.
+    /// Adds a buffer whose bytes count as not written.
     pub fn add_unwritten(&mut self, bytes: usize) -> u64 {
         let address = self.add(vec![UNWRITTEN; bytes]);
         if let Some(buffer) = self.buffers.last_mut() {
@@ -97,7 +98,7 @@ impl Global {
         address
     }
 
-    /// Memory of the device's heap; zero when there is none left.
+    /// Allocates memory from the device's heap. Returns zero if too little is left.
     pub(crate) fn allocate(&mut self, bytes: u64) -> u64 {
         let used: usize = self.buffers.iter().filter(|b| b.heap).map(|b| b.bytes.len()).sum();
         if (used as u64).saturating_add(bytes) > HEAP_BYTES {
@@ -110,7 +111,7 @@ impl Global {
         address
     }
 
-    /// Gives memory back to the heap; whether it was the heap's.
+    /// Frees memory of the heap. Returns whether it was allocated from the heap.
     pub(crate) fn free(&mut self, address: u64) -> bool {
         let before = self.buffers.len();
         self.buffers.retain(|buffer| buffer.address != address || !buffer.heap);
@@ -130,14 +131,14 @@ impl Global {
         self.find(address, 8).map(|(bytes, _)| number(bytes))
     }
 
-    /// Writes a word and gives what it was.
+    /// Writes a word. Returns its old value.
     pub(crate) fn set_word(&mut self, address: u64, value: u64) -> Option<u64> {
         let old = self.word(address)?;
         self.find(address, 8)?.0.copy_from_slice(&value.to_le_bytes());
         Some(old)
     }
 
-    /// Bytes, and the flags of those that tell whether they are written.
+    /// The bytes at an address, and the flags that say whether they have been written.
     fn find(&mut self, address: u64, size: usize) -> Option<(&mut [u8], &mut [bool])> {
         if let Some(start) = address.checked_sub(PARAM_WINDOW) {
             let start = usize::try_from(start).ok()?;
@@ -151,22 +152,22 @@ impl Global {
     }
 }
 
-/// Bytes, the flags of those that tell whether they are written, and the name of their space.
+/// Bytes, the flags that say whether they have been written, and the name of their state space.
 type Found<'a> = (&'a mut [u8], &'a mut [bool], &'static str);
 
-/// Everything that a thread can address.
+/// All memory that a thread can address.
 pub struct View<'a> {
     pub global: &'a mut Global,
-    /// Of every block of the cluster, by rank.
+    /// The shared memory of every block of the cluster, by rank.
     pub shared: &'a mut [Vec<u8>],
-    /// The bytes of `shared` that hold something; empty: all.
+    /// Which bytes of `shared` have been written. Empty if all have been.
     pub shared_written: &'a mut [Vec<bool>],
-    /// The reserved words of every block's shared memory, and their address; empty if none are used.
+    /// The reserved words of every block's shared memory, and their address. Empty if they are not used.
     pub reserved: &'a mut [Vec<u8>],
     pub reserved_base: u64,
-    /// The own block's rank.
+    /// The rank of the thread's own block.
     pub rank: usize,
-    /// Added to offsets of `shared` to give addresses.
+    /// The offset between positions in `shared` and addresses.
     pub shared_base: u64,
     /// The thread's memory: `local_low` bytes from address 0 on, then its stack, which ends at the address `local_end`.
     pub local: &'a mut [u8],
@@ -176,7 +177,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Global memory alone.
+    /// A view of global memory alone.
     #[cfg(test)]
     pub(crate) fn of_global(global: &'a mut Global) -> View<'a> {
         View {
@@ -196,26 +197,26 @@ impl<'a> View<'a> {
 }
 
 impl View<'_> {
-    /// The bytes at an address, to write or to read; they count as written from now on.
+    /// The bytes at an address, for reading or writing. From now on, they count as written.
     pub fn slice(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
         self.is_aligned(space, address, size)?;
         self.bytes(space, address, size)
     }
 
-    /// As [`slice`](View::slice), of an address that need not be a multiple of the size.
+    /// As [`slice`](View::slice), without the requirement that the address is a multiple of the size.
     pub fn bytes(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
         let (bytes, written, _) = self.find(space, address, size)?;
         written.fill(true);
         Ok(bytes)
     }
 
-    /// The bytes at an address, which must hold something.
+    /// The bytes at an address. They must have been written.
     pub fn read(&mut self, space: Space, address: u64, size: u32) -> Result<&[u8], FaultKind> {
         self.is_aligned(space, address, size)?;
         self.read_bytes(space, address, size)
     }
 
-    /// As [`read`](View::read), of an address that need not be a multiple of the size.
+    /// As [`read`](View::read), without the requirement that the address is a multiple of the size.
     pub fn read_bytes(&mut self, space: Space, address: u64, size: u32) -> Result<&[u8], FaultKind> {
         let (bytes, written, space) = self.find(space, address, size)?;
         if written.contains(&false) {
@@ -224,12 +225,12 @@ impl View<'_> {
         Ok(bytes)
     }
 
-    /// A fault if there are no such bytes.
+    /// Returns a fault if these bytes do not exist.
     pub fn reaches(&mut self, space: Space, address: u64, size: u32) -> Result<(), FaultKind> {
         self.find(space, address, size).map(|_| ())
     }
 
-    /// A fault if an address is not a multiple of the size.
+    /// Returns a fault if an address is not a multiple of the size.
     pub fn is_aligned(&self, space: Space, address: u64, size: u32) -> Result<(), FaultKind> {
         if address.is_multiple_of(size.into()) {
             return Ok(());
@@ -283,7 +284,7 @@ impl View<'_> {
         Ok((bytes, written, space.name()))
     }
 
-    /// The address in the cluster of what lies in shared memory.
+    /// The cluster address of an address in shared memory.
     pub fn in_cluster(&self, space: Space, address: u64) -> Result<u64, FaultKind> {
         match space.resolve(address) {
             (Space::Shared | Space::Cluster, address) => Ok(address),
@@ -291,7 +292,7 @@ impl View<'_> {
         }
     }
 
-    /// A little-endian number of 1, 2, 4 or 8 bytes.
+    /// Reads a little-endian number of 1, 2, 4 or 8 bytes.
     pub fn load(&mut self, space: Space, address: u64, size: u32) -> Result<u64, FaultKind> {
         Ok(number(self.read(space, address, size)?))
     }
@@ -303,8 +304,8 @@ impl View<'_> {
     }
 }
 
-/// An address in a space that is a window of generic addresses. It has 32 bits: sums wrap around, and what is wider is
-/// truncated (PTX ISA, "Operands", "Addresses as Operands").
+/// An address in a state space that is a window of generic addresses. It has 32 bits: sums wrap around, and wider
+/// addresses are truncated (PTX ISA, "Operands", "Addresses as Operands").
 pub(crate) fn in_window(address: u64) -> u64 {
     address & (WINDOW_BYTES - 1)
 }
@@ -318,7 +319,7 @@ pub fn space_of(address: u64) -> Space {
     }
 }
 
-/// A little-endian number of at most eight bytes.
+/// Reads a little-endian number of at most eight bytes.
 pub fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }

@@ -8,7 +8,7 @@ pub struct Narrow {
     special: Special,
 }
 
-/// Encodings that are not finite numbers.
+/// Which encodings are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Special {
     /// Infinities and NaNs, as in IEEE 754.
@@ -25,7 +25,7 @@ pub const E3M2: Narrow = Narrow { exponent: 3, fraction: 2, special: Special::No
 pub const E2M1: Narrow = Narrow { exponent: 2, fraction: 1, special: Special::Nothing };
 
 impl Narrow {
-    /// The format of a name.
+    /// The format with a name.
     pub fn named(name: &str) -> Option<Narrow> {
         Some(match name {
             "e4m3" => E4M3,
@@ -37,12 +37,12 @@ impl Narrow {
         })
     }
 
-    /// Bits without the sign.
+    /// The number of bits without the sign.
     const fn magnitude_bits(self) -> u32 {
         self.exponent + self.fraction
     }
 
-    /// The code of the greatest finite number.
+    /// The encoding of the largest finite number.
     const fn greatest(self) -> u8 {
         let all = ((1 << self.magnitude_bits()) - 1) as u8;
         match self.special {
@@ -52,7 +52,7 @@ impl Narrow {
         }
     }
 
-    /// The number that a code stands for; the bits above the sign do not count.
+    /// The number of an encoding. Bits above the sign are ignored.
     pub fn to_f64(self, code: u8) -> f64 {
         let magnitude = code & ((1 << self.magnitude_bits()) - 1) as u8;
         let negative = code >> self.magnitude_bits() & 1 == 1;
@@ -70,7 +70,7 @@ impl Narrow {
         if negative { -value } else { value }
     }
 
-    /// The code of the nearest number.
+    /// The encoding of the nearest number.
     pub fn from_f64(self, value: f64) -> u8 {
         if value.is_nan() {
             return ((1 << self.magnitude_bits()) - 1) as u8;
@@ -94,25 +94,26 @@ impl Narrow {
         if value.is_sign_negative() { code | 1 << self.magnitude_bits() } else { code }
     }
 
-    /// The same with negative numbers as zero where `relu` says so.
+    /// The same, but with `relu`, negative numbers become zero.
     pub fn limited(self, value: f64, relu: bool) -> u8 {
         if relu && value.is_sign_negative() && !value.is_nan() { 0 } else { self.from_f64(value) }
     }
 }
 
-/// The powers of two from 2⁻¹²⁷ on, and one NaN, that scale blocks of a matrix (`ue8m0`).
+/// The format `ue8m0` of scale factors for blocks of a matrix: powers of two from 2⁻¹²⁷ on, and one NaN.
 pub mod scale {
     use crate::float::{F32, Rounding};
 
     const NAN: u8 = 0xff;
     const BIAS: i32 = 127;
 
-    /// The power of two that a code stands for.
+    /// The power of two of an encoding.
     pub fn to_f64(code: u8) -> f64 {
         if code == NAN { f64::NAN } else { f64::from(i32::from(code) - BIAS).exp2() }
     }
 
-    /// The code of the nearest power of two towards zero or above the magnitude of a single-precision number.
+    /// The encoding of the nearest power of two, towards zero or upwards, for the magnitude of a single-precision
+    /// number.
     pub fn from_single(bits: u64, mode: Rounding, finite: bool) -> u8 {
         let magnitude = F32.to_f64(bits & (F32.sign() - 1));
         if magnitude.is_nan() {

@@ -1,8 +1,9 @@
 //! The PTX interpreter.
 //!
-//! Every thread has its own place in the program. Of the threads of a warp that can go on, those at the lowest
-//! place go first, together; so threads that parted meet again where their paths do. Operations of several
-//! threads (`.sync`) wait until all that they name have come. Clusters run one after the other, their blocks in turns.
+//! Every thread has its own position in the program. Among the threads of a warp that can continue, those at the lowest
+//! position run first, together; so diverged threads meet again where their paths join. An operation of several threads
+//! (`.sync`) waits until all threads that it names have arrived. Clusters run one after the other, and the blocks of a
+//! cluster take turns.
 
 mod arithmetic;
 mod bulk;
@@ -35,26 +36,26 @@ use decode::Program;
 use ptx_backend::input::{Env, Function};
 use std::collections::BTreeMap;
 
-/// Warp instructions before the next warp has its turn.
+/// The number of warp instructions before the next warp gets its turn.
 const TURN: u32 = 64;
-/// Instructions of some threads of a warp after which others, which are further down, have a turn.
+/// The number of instructions of some threads of a warp after which other threads, at higher positions, get a turn.
 const PATIENCE: u32 = 1 << 13;
 
 type Step<T> = Result<T, FaultKind>;
 
-/// A module's functions that have bodies.
+/// The functions of a module that have bodies.
 #[derive(Clone, Debug)]
 pub struct Module<'a> {
     pub env: &'a Env,
     pub functions: Vec<&'a Function>,
-    /// Second names of functions, and what they stand for.
+    /// Aliases of functions, each with the aliased function.
     pub aliases: &'a [(String, String)],
 }
 
 /// Runs a kernel of a module.
 ///
 /// # Errors
-/// What the program does wrong, or what is not executed yet, at the statement.
+/// The mistake of the program, or the unsupported instruction, with its statement.
 pub fn run(
     module: &Module<'_>,
     kernel: &Function,
@@ -74,7 +75,7 @@ pub fn run(
     Ok(work)
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Runs,
@@ -88,33 +89,33 @@ enum State {
 }
 
 struct Warp {
-    /// The number of its first thread in the block.
+    /// The number of the warp's first thread in the block.
     first: u32,
     pc: [u32; WARP],
     state: [State; WARP],
-    /// Instructions for which some threads have waited for their turn.
+    /// The number of instructions for which some threads have waited for their turn.
     waited: u32,
-    /// The lane whose turn it is, or was.
+    /// The lane whose turn it is, or was last.
     favored: u32,
-    /// By register, then by lane.
+    /// Indexed by register, then by lane.
     registers: Vec<u64>,
-    /// The upper words of registers of 128 bits.
+    /// The upper words of 128-bit registers.
     upper: BTreeMap<usize, [u64; WARP]>,
-    /// By register: the lanes that have written it.
+    /// For each register, the lanes that have written it.
     written: Vec<u32>,
-    /// The lanes' carries, where one was computed.
+    /// The carry of each lane, if one was computed.
     carry: [Option<bool>; WARP],
     copies: Copies,
-    /// The lanes' arrivals at the barrier of the cluster.
+    /// The number of each lane's arrivals at the barrier of the cluster.
     arrivals: [u32; WARP],
     products: warpgroup::Products,
-    /// The lanes' stacks, and which of their bytes have been written, where that is kept.
+    /// The lanes' stacks, and which of their bytes have been written, if this is tracked.
     local: [Vec<u8>; WARP],
     local_written: [Vec<bool>; WARP],
     tracks: bool,
-    /// Where the lanes' frames start in their stacks.
+    /// The start of each lane's frame in its stack.
     frame: [u64; WARP],
-    /// The calls that the lanes are in.
+    /// The active calls of each lane.
     frames: [Vec<call::Frame>; WARP],
 }
 
@@ -161,8 +162,8 @@ impl Warp {
         self.lanes(|state| state != State::Exited)
     }
 
-    /// The lanes that go next, and their place: those that are least far, so that threads that parted meet again; after long,
-    /// others, for which they may wait.
+    /// The lanes that run next, and their position: those at the lowest position, so that diverged threads meet again.
+    /// After a long time, others get a turn, because these may wait for them.
     fn next(&mut self) -> Option<(u32, u32)> {
         let mut lowest = u32::MAX;
         let mut mask = 0;
@@ -210,20 +211,20 @@ struct Block<'a> {
     launch: &'a Launch,
     device: &'a mut Device,
     ctaid: [u32; 3],
-    /// Of every block of the cluster.
+    /// The shared memory of every block of the cluster.
     shared: Vec<Vec<u8>>,
-    /// The bytes of `shared` that have been written, where that is kept.
+    /// Which bytes of `shared` have been written, if this is tracked.
     shared_written: Vec<Vec<bool>>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; sync::BARRIERS],
     races: &'a mut race::Races,
     cluster: cluster::Cluster,
     transfers: Transfers<bulk::Reduction<'a>>,
-    /// The tensor memory of every block, once one has allocated some.
+    /// The tensor memory of every block, once a block has allocated some.
     tensor: Vec<TensorMemory>,
     /// For each rank, the units that the other block of the pair has allocated for it, oldest first.
     tensor_given: Vec<(usize, u32)>,
-    /// Instructions so far, which stand for time.
+    /// The number of instructions so far, which serves as the time.
     clock: u64,
 }
 
@@ -274,7 +275,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs every warp of the block for a while; whether one did anything.
+    /// Runs every warp of the block for some time. Returns whether any of them made progress.
     fn turn(&mut self, work: &mut Work) -> Result<bool, (u32, FaultKind)> {
         let mut went = false;
         for w in 0..self.warps.len() {
@@ -293,7 +294,7 @@ impl<'a> Block<'a> {
         Ok(went)
     }
 
-    /// Ends a cluster whose threads all have exited.
+    /// Ends a cluster in which all threads have exited.
     fn end(&mut self) -> Result<(), (u32, FaultKind)> {
         for rank in 0..self.shared.len() {
             self.switch_to(rank);

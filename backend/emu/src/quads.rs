@@ -1,5 +1,5 @@
-//! Products of 8×8×4 matrices of halves, four in a warp: each by four neighbours of its lower half and as many of its
-//! upper one. Which registers hold which elements is in `ptx_isa::fragment`.
+//! Products of 8×8×4 matrices of halves. A warp computes four of them, each with four adjacent lanes of its lower half
+//! and four of its upper half. [`ptx_isa::fragment`] says which registers hold which elements.
 
 use crate::float::{F16, F32, Rounding};
 use crate::launch::WARP;
@@ -10,19 +10,19 @@ const SIZE: usize = 8;
 const DEPTH: usize = 4;
 const PRODUCTS: usize = 4;
 
-/// D = A·B + C. The results are halves only where what they are added to is halves.
+/// D = A·B + C. The results can be halves only if the elements of C are halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Product {
-    /// Lanes hold whole rows of the first factor.
+    /// Each lane holds a whole row of the first factor.
     pub(crate) by_row: bool,
-    /// Lanes hold whole columns of the second one.
+    /// Each lane holds a whole column of the second factor.
     pub(crate) by_column: bool,
     pub(crate) half_result: bool,
     pub(crate) half_start: bool,
 }
 
 impl Product {
-    /// Registers of the result in each thread.
+    /// The number of registers of the result in each thread.
     pub(crate) fn result_registers(&self) -> usize {
         if self.half_result { 4 } else { 8 }
     }
@@ -61,11 +61,10 @@ impl Product {
         d
     }
 
-    /// One of the steps that the machine takes, each of which makes two registers of the result from two of what is
-    /// added to.
+    /// Executes one of the machine's steps, which computes two registers of the result from two registers of C.
     pub(crate) fn step(&self, step: usize, a: &Fragment, b: &Fragment, c: &Fragment) -> Fragment {
         let mut start = vec![[0; WARP]; self.start_registers()];
-        // Two steps share registers of halves from which single results are made.
+        // Two steps share registers of C if C has halves and the result has single precision.
         let first = if self.half_start && !self.half_result { step & !1 } else { 2 * step };
         for (to, from) in start.iter_mut().skip(first).zip(c) {
             *to = *from;

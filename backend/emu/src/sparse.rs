@@ -1,24 +1,24 @@
-//! What products have besides matrices: which elements of a sparse factor are there, and factors of blocks.
+//! The additional operands of products: which elements of a sparse factor are present, and scale factors of blocks.
 
 use crate::launch::WARP;
 use crate::matrix::{Element, Product};
 use crate::narrow::{E4M3, scale};
 
-/// Of each group of four elements (or pairs of nibbles) of a row of the first factor two are there, and four bits say
-/// which: two positions of two bits, the first in the lower bits. Of two `tf32` elements, each of which takes two
-/// positions, one is there.
+/// Of each group of four elements (or pairs of nibbles) in a row of the first factor, two are present. Four bits say
+/// which: two positions of two bits, the first one in the lower bits. Of two `tf32` elements, each of which takes two
+/// positions, one is present.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'a> {
     pub register: &'a [u32; WARP],
-    /// Which threads of each four hold it, where not all do.
+    /// Which threads of each four provide the metadata, if not all do.
     pub selector: usize,
 }
 
 impl Metadata<'_> {
-    /// The four bits of a group of a row. `groups` are in each row.
+    /// The four bits of a group in a row. Each row has `groups` groups.
     ///
-    /// Rows eight apart share a register of 16-bit elements, each with half of it, and are in neighbouring threads'
-    /// registers of smaller elements.
+    /// For 16-bit elements, rows with a distance of eight share a register, each with half of it. For smaller elements,
+    /// they are in registers of adjacent threads.
     fn group(&self, wide: bool, groups: usize, row: usize, group: usize) -> u32 {
         let (held, upper) = (row % 8 * 4, row / 8);
         let (lane, shift) = if wide {
@@ -34,10 +34,10 @@ impl Metadata<'_> {
         (0..product.rows).all(|row| self.places(product, row).is_sorted_by_key(|(_, column)| column))
     }
 
-    /// The elements of a row that are there: the place among them, and the column.
+    /// The elements of a row that are present: the index among them, and the column.
     pub fn places(&self, product: &Product, row: usize) -> impl Iterator<Item = (usize, usize)> {
         let bits = product.a.bits();
-        // Elements of a group, and of those how many a position stands for.
+        // The number of elements in a group, and the number of elements for one position.
         let (size, run) = match bits {
             32 => (2, 1),
             4 => (8, 2),
@@ -58,23 +58,23 @@ impl Metadata<'_> {
     }
 }
 
-/// Factors of the blocks of columns of the first factor and of rows of the second. A thread's register holds four.
+/// Scale factors for blocks of columns of the first factor and of rows of the second. A thread's register holds four.
 #[derive(Clone, Copy, Debug)]
 pub struct Scales<'a> {
-    /// Blocks along the depth.
+    /// The number of blocks along the depth.
     pub count: usize,
-    /// The factors' format: powers of two, or `e4m3` without a sign.
+    /// The format of the scale factors: powers of two, or `e4m3` without a sign.
     pub powers: bool,
     pub a: Selected<'a>,
     pub b: Selected<'a>,
 }
 
-/// The registers with factors, the first byte that holds one, and the threads of each four.
+/// The registers with scale factors, the first byte that holds one, and the threads of each four.
 #[derive(Clone, Copy, Debug)]
 pub struct Selected<'a> {
     pub register: &'a [u32; WARP],
     pub byte: usize,
-    /// Of the first matrix a pair of threads, of the second one thread.
+    /// For the first matrix a pair of threads, for the second one thread.
     pub thread: usize,
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn elements_that_are_there() {
-        // The second and the fourth, the first two, the last two, the first and the third.
+        // The second and fourth elements; the first two; the last two; the first and third.
         assert_eq!(places(Element::F16, 16, 0x84ed, 3), [1, 3, 6, 7, 8, 9, 12, 14]);
         assert_eq!(places(Element::F16, 16, 0x84ed_0000, 11), [1, 3, 6, 7, 8, 9, 12, 14]);
         assert_eq!(places(Element::Tf32, 8, 0x4e4e, 0), [1, 2, 5, 6]);

@@ -1,4 +1,4 @@
-//! Functions without a body that a driver provides: printing, the heap of the device, failed assertions.
+//! Functions without a body that the driver provides: printing, the device's heap, failed assertions.
 
 use crate::launch::FaultKind;
 use crate::memory::{Space, View};
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A function of the system.
+/// A driver function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum System {
     Print,
@@ -15,18 +15,18 @@ pub(crate) enum System {
     Assert,
 }
 
-/// What a call did.
+/// The effects of a call.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) result: u64,
-    /// What it printed.
+    /// The text that was printed.
     pub(crate) text: Option<String>,
     pub(crate) traps: bool,
 }
 
-/// Bytes of the largest text that is read.
+/// The largest text that is read, in bytes.
 const TEXT_BYTES: u64 = 1 << 16;
-/// The most characters of a field, so that a bad width costs nothing.
+/// The largest width of a field in characters, so that a wrong width has no cost.
 const FIELD: usize = 1 << 12;
 
 impl System {
@@ -41,7 +41,7 @@ impl System {
         System::ALL.iter().find(|(known, _)| *known == name).map(|(_, system)| *system)
     }
 
-    /// Calls the function for one thread, whose memory `view` is.
+    /// Calls the function for one thread, whose memory is `view`.
     pub(crate) fn call(self, arguments: &[u64], view: &mut View<'_>) -> Result<Done, FaultKind> {
         let argument = |i: usize| arguments.get(i).copied().unwrap_or(0);
         Ok(match self {
@@ -70,7 +70,7 @@ impl System {
     }
 }
 
-/// The text at an address, up to its zero.
+/// The text at an address, up to its terminating zero.
 fn text(view: &mut View<'_>, address: u64) -> Result<String, FaultKind> {
     let mut bytes = Vec::new();
     for at in 0..TEXT_BYTES {
@@ -82,7 +82,7 @@ fn text(view: &mut View<'_>, address: u64) -> Result<String, FaultKind> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Numbers one after the other, each aligned to its size.
+/// Reads numbers one after the other, each aligned to its size.
 struct Arguments<'v, 'm> {
     view: &'v mut View<'m>,
     next: u64,
@@ -98,7 +98,7 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// What a conversion asks for besides its letter.
+/// The options of a conversion besides its letter.
 #[derive(Default)]
 struct Conversion {
     left: bool,
@@ -108,11 +108,11 @@ struct Conversion {
     zeros: bool,
     width: usize,
     precision: Option<usize>,
-    /// Bytes of an integer as its length modifiers tell.
+    /// The size of an integer in bytes, from its length modifiers.
     bytes: u32,
 }
 
-/// The text that `printf` makes of a format and arguments, and how many arguments it took.
+/// The text that `printf` prints for a format and arguments, and the number of arguments that it used.
 fn print(view: &mut View<'_>, format: &str, arguments: u64) -> Result<(String, u64), FaultKind> {
     let mut arguments = Arguments { view, next: arguments, count: 0 };
     let mut out = String::new();
@@ -236,7 +236,7 @@ fn digits(value: u64, base: u32, upper: bool, conversion: &Conversion) -> String
     format!("{prefix}{}{digits}", "0".repeat(missing))
 }
 
-/// A number that is not negative, as `%e`, `%f`, `%g` or `%a` show it.
+/// Formats a non-negative number with `%e`, `%f`, `%g` or `%a`.
 fn float(value: f64, letter: char, conversion: &Conversion) -> String {
     if value.is_nan() {
         return "nan".into();

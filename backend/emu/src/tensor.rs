@@ -55,7 +55,7 @@ fn malformed<T>(what: impl Into<String>) -> Result<T> {
 /// The tensor memory of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorMemory {
-    /// By lane, then by column.
+    /// Indexed by lane, then by column.
     words: Vec<u32>,
     /// A bit for each allocated unit.
     taken: u32,
@@ -67,14 +67,14 @@ impl Default for TensorMemory {
     }
 }
 
-/// The mask of a number of units from the first on.
+/// The mask of a number of units from the first one on.
 fn units(first: u32, count: u32) -> u32 {
     (((1u64 << count.min(UNITS)) - 1) << first) as u32
 }
 
 impl TensorMemory {
-    /// Allocates a number of units, a power of two, in one block or at the same place in several; returns the first
-    /// unit. `None` if too few are free.
+    /// Allocates a number of units, a power of two, in one block or at the same place in several. Returns the first
+    /// unit, or `None` if too few are free.
     pub(crate) fn take(blocks: &mut [TensorMemory], count: u32) -> Result<Option<u32>> {
         if !count.is_power_of_two() || count > UNITS {
             return malformed(format!("{count} units of tensor memory"));
@@ -131,7 +131,7 @@ pub(crate) enum Shape {
     L16B64,
     L16B128,
     L16B256,
-    /// The halves of the warp access different columns.
+    /// The two halves of the warp access different columns.
     L16B32,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct TensorAccess {
 }
 
 impl TensorAccess {
-    /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of
+    /// The lane and the column of a thread's register, relative to the address. A packed register holds two columns, of
     /// which this is the first.
     fn place(self, thread: usize, register: usize) -> (usize, usize) {
         let (lane, column) = match self.shape {
@@ -232,7 +232,7 @@ pub(crate) enum Compared {
     },
 }
 
-/// The minimum or maximum of the words that each thread has.
+/// The minimum or maximum of the words of each thread.
 pub(crate) fn extremum(loaded: &Fragment, compared: Compared, greatest: bool) -> [u32; WARP] {
     std::array::from_fn(|thread| {
         let words = loaded.iter().map(|values| values[thread]);
@@ -259,14 +259,14 @@ pub(crate) fn extremum(loaded: &Fragment, compared: Compared, greatest: bool) ->
 /// The rows that a copy moves from shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
-    /// Of 32 bytes, one for each lane.
+    /// Rows of 32 bytes, one for each lane.
     Wide,
-    /// Of 16 bytes, for each lane.
+    /// Rows of 16 bytes, one for each lane.
     All,
-    /// For 64 lanes: the first 32 also for the third quarter, or for the second.
+    /// Rows for 64 lanes. The first 32 are also copied to the third quarter of the lanes, or to the second.
     Pairs02,
     Pairs01,
-    /// For each quarter the same.
+    /// The same rows for each quarter of the lanes.
     Quarter,
 }
 
@@ -280,7 +280,7 @@ impl Rows {
         }
     }
 
-    /// Copies. `read` reads shared memory at an address, with a size.
+    /// Copies rows. `read` reads shared memory at an address, with a size.
     pub(crate) fn copy(
         self,
         memory: &mut TensorMemory,
@@ -305,14 +305,14 @@ impl Rows {
 /// The kind of a product, from its instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Floats of 16 bits or more.
+    /// Floating-point formats of 16 bits or more.
     Half,
     Integer,
-    /// Floats of at most eight bits.
+    /// Floating-point formats of at most eight bits.
     Quarter,
     /// The same with scale factors.
     QuarterScaled,
-    /// Floats of four bits with scale factors: two in each row, or four with `fine`.
+    /// Four-bit floating-point formats with scale factors: two in each row, or four with `fine`.
     NibbleScaled {
         fine: bool,
     },
@@ -342,18 +342,18 @@ pub(crate) struct Product {
     pub(crate) scale: u32,
     /// The addresses of the scale factors.
     pub(crate) factors: [u32; 2],
-    /// The second factor is kept rather than the first.
+    /// The second factor is kept in the collector buffer instead of the first.
     pub(crate) weights: bool,
-    /// Each of two blocks has half of the rows, and half of the columns of the second factor.
+    /// Each of the two blocks has half of the rows, and half of the columns of the second factor.
     pub(crate) pair: bool,
 }
 
-/// An element of a factor: what it is, and its bits in memory.
+/// The type of a factor's elements, and their size in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stored {
     element: Element,
     bits: usize,
-    /// Sixteen take 16 bytes, however narrow they are.
+    /// Sixteen elements take 16 bytes, however narrow they are.
     padded: bool,
 }
 
@@ -405,7 +405,7 @@ impl Stored {
 /// A decoded instruction descriptor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Described {
-    /// Of each block.
+    /// The number of rows in each block.
     rows: usize,
     columns: usize,
     depth: usize,
@@ -415,7 +415,7 @@ struct Described {
     /// The accumulator is `.f16`.
     half: bool,
     saturates: bool,
-    /// Scale factors: how many in a row, the first byte of each side, and whether they are powers of two.
+    /// Scale factors: the number in a row, the first byte of each side, and whether they are powers of two.
     blocks: usize,
     bytes: [usize; 2],
     powers: bool,
@@ -431,8 +431,8 @@ struct Sum<'a> {
 }
 
 impl Sum<'_> {
-    /// The lane and the column of an element; `None` for those that are not written. With 64 rows, each quarter of the
-    /// lanes has 16 rows. With 64 rows in each block of a pair, each half of the lanes has half of the columns.
+    /// The lane and the column of an element. `None` for elements that are not written. With 64 rows, each quarter of
+    /// the lanes has 16 rows. With 64 rows in each block of a pair, each half of the lanes has half of the columns.
     fn place(&self, row: usize, column: usize) -> Option<(usize, usize)> {
         let half = self.what.columns / 2;
         let (lane, column) = match (self.what.rows, self.pair) {
@@ -613,8 +613,8 @@ impl Product {
         Ok(())
     }
 
-    /// The scale factor of a block of a row or a column. A column of tensor memory has those of 32 rows in its lanes,
-    /// and of four blocks in its bytes. All quarters of the lanes have the same.
+    /// The scale factor of a block in a row or a column. A column of tensor memory holds the factors of 32 rows in its
+    /// lanes, and of four blocks in its bytes. All quarters of the lanes hold the same factors.
     fn block_factor(
         &self,
         memory: &TensorMemory,
@@ -648,7 +648,7 @@ mod tests {
         assert_eq!(TensorMemory::take(&mut blocks, 8), Ok(Some(0)));
     }
 
-    /// Every shape covers each word of its lanes once.
+    /// Every shape covers each word of its lanes exactly once.
     #[test]
     fn registers_lie_apart() {
         let shapes = [(Shape::L32B32, 4), (Shape::L16B64, 4), (Shape::L16B128, 4), (Shape::L16B256, 8)];

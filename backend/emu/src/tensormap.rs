@@ -1,33 +1,35 @@
-//! Tensor maps: the tensor and the box that a tensor copy moves.
+//! Tensor maps: the tensor, and the box that a tensor copy moves.
 //!
-//! Maps are opaque, but `tensormap.replace` changes fields of them in memory, and the code that ptxas has for it shows
-//! where: the address, the rank, the type, extents, strides, the box and the swizzle. Here they are in the same places; a
-//! mark of this crate's own in the last word tells a map from other bytes. Maps of images have their box of pixels in
-//! places of this crate's own, which no instruction changes. Interleaving and strides between elements are not here.
+//! Tensor maps are opaque, but `tensormap.replace` changes fields of them in memory, and ptxas's code for it shows
+//! their places: the address, the rank, the type, extents, strides, the box and the swizzle. The emulator uses the same
+//! places. A marker of its own in the last word distinguishes a map from other bytes. Maps of images have their box of
+//! pixels at places that are the emulator's own, which no instruction changes. Interleaving and element strides are not
+//! implemented.
 
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number};
 use crate::transfers::{From, Piece};
 use crate::warpgroup::swizzle;
 
-/// Bytes of a map.
+/// The size of a map in bytes.
 pub const BYTES: usize = 128;
-/// What a map ends with.
+/// The marker at the end of a map.
 const MARK: u32 = 0x7e50_0a1b;
 const DIMENSIONS: usize = 5;
-/// What strides and rows of boxes are multiples of, in bytes.
+/// Strides and rows of boxes must be multiples of this, in bytes.
 const UNIT: u64 = 16;
-/// Rows of a matrix that are copied together wherever they are.
+/// The number of rows that are copied together from arbitrary places of a matrix.
 const ROWS: u32 = 4;
-/// Where a map of images has the pixels of a column (none otherwise), and the corners of the box.
+/// The place of the number of pixels in a column, which is zero except in maps of images, and of the corners of the
+/// box.
 const PIXELS_AT: usize = 0x40;
 const CORNERS_AT: usize = 0x44;
-/// Most pixels of a column.
+/// The largest number of pixels in a column.
 const PIXELS: u64 = 1024;
-/// What a box in shared memory is aligned to.
+/// The alignment of a box in shared memory.
 const BOX_ALIGN: u64 = 128;
 
-/// Types of elements by their numbers, and the bytes of each.
+/// The element types by number, with the size of each in bytes.
 const ELEMENTS: &[(&str, u64)] = &[
     ("u8", 1),
     ("u16", 2),
@@ -43,25 +45,25 @@ const ELEMENTS: &[(&str, u64)] = &[
     ("tf32", 4),
     ("tf32.ftz", 4),
 ];
-/// Bytes of a swizzled row by the number of the mode; 16 where nothing is swizzled.
+/// The size of a swizzled row in bytes, by the number of the mode; 16 without swizzling.
 const SWIZZLES: [u64; 4] = [UNIT, 32, 64, 128];
 
 /// A field of a map that `tensormap.replace` changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     Address,
-    /// One less than the rank.
+    /// The rank minus one.
     Rank,
     Element,
     Swizzle,
-    /// Of a dimension, as are the following ones.
+    /// The extent in a dimension. The following fields also have a dimension.
     Extent(usize),
-    /// The bytes between neighbors in the next dimension.
+    /// The distance in bytes between neighbours in the next dimension.
     Stride(usize),
     Box(usize),
 }
 
-/// Changes a field of a map; `None` for what has no place in one.
+/// Changes a field of a map. `None` if the map cannot represent the value.
 pub fn replace(map: &mut [u8], part: Part, value: u64) -> Option<()> {
     let mut set = |at: usize, low: u32, bits: u32, value: u64| {
         let place = map.get_mut(at..at + 4)?;
@@ -90,24 +92,24 @@ pub fn replace(map: &mut [u8], part: Part, value: u64) -> Option<()> {
     }
 }
 
-/// A tensor and the box that copies move.
+/// A tensor, and the box that copies move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorMap {
     pub address: u64,
-    /// The number of the elements' type.
+    /// The number of the element type.
     pub kind: u64,
-    /// Bytes of a swizzled row: 32, 64 or 128; 16 without.
+    /// The size of a swizzled row in bytes: 32, 64 or 128; 16 without swizzling.
     pub swizzle: u64,
     pub dimensions: Vec<Dimension>,
-    /// What copies move is a column of pixels and not a box.
+    /// Copies move a column of pixels instead of a box.
     pub image: Option<Image>,
 }
 
-/// The pixels of images, which are all dimensions but the first (channels) and the last (images), and what copies move: the
-/// first channels of a run of pixels.
+/// The tensor is an array of images: the first dimension is the channels, the last one the images, and the others are
+/// the pixels. A copy moves the first channels of a run of pixels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
-    /// Where pixels begin and end, in each dimension from the image's first and last.
+    /// The first and the last pixel in each dimension, relative to those of the image.
     pub corners: Vec<[i16; 2]>,
     pub pixels: u64,
 }
@@ -115,13 +117,13 @@ pub struct Image {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dimension {
     pub extent: u64,
-    /// Bytes between neighbours.
+    /// The distance in bytes between neighbours.
     pub stride: u64,
     pub box_extent: u64,
 }
 
 impl TensorMap {
-    /// A tensor whose rows follow each other; `None` for what no map describes.
+    /// A tensor without gaps between its rows. `None` if a map cannot represent it.
     pub fn packed(ty: &str, extents: &[u64], boxes: &[u64], swizzle: u64) -> Option<TensorMap> {
         let ty = match ty {
             "s8" => "u8",
@@ -147,8 +149,8 @@ impl TensorMap {
         fits.then_some(TensorMap { address: 0, kind: kind as u64, swizzle, dimensions, image: None })
     }
 
-    /// Images whose rows follow each other, of which copies move so many channels of so many pixels; `None` for what no
-    /// map describes.
+    /// Images without gaps between their rows. Copies move `channels` channels of a number of pixels. `None` if a map
+    /// cannot represent them.
     pub fn images(ty: &str, extents: &[u64], channels: u64, image: Image, swizzle: u64) -> Option<TensorMap> {
         let mut boxes = vec![1; extents.len()];
         *boxes.first_mut()? = channels;
@@ -161,7 +163,7 @@ impl TensorMap {
         fits.then_some(TensorMap { image: Some(image), ..map })
     }
 
-    /// How many pixels there are in each dimension.
+    /// The number of pixels in each dimension.
     fn pixel_extents(&self, image: &Image) -> impl Iterator<Item = i64> {
         let extents = self.dimensions[1..].iter().map(|d| d.extent as i64);
         extents
@@ -169,12 +171,12 @@ impl TensorMap {
             .map(|(extent, &[first, last])| extent + i64::from(last) - i64::from(first))
     }
 
-    /// The name of the elements' type.
+    /// The name of the element type.
     pub fn ty(&self) -> &'static str {
         ELEMENTS[self.kind as usize].0
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub fn element(&self) -> u64 {
         ELEMENTS[self.kind as usize].1
     }
@@ -204,7 +206,7 @@ impl TensorMap {
         bytes
     }
 
-    /// The map at a generic address.
+    /// Reads the map at a generic address.
     pub(crate) fn read(view: &mut View<'_>, address: u64) -> Result<TensorMap, FaultKind> {
         if !address.is_multiple_of(64) {
             return Err(FaultKind::Misaligned { space: "global", address, size: 64 });
@@ -243,26 +245,26 @@ impl TensorMap {
         })
     }
 
-    /// Bytes that a copy at such coordinates moves.
+    /// The number of bytes that a copy at these coordinates moves.
     pub(crate) fn bytes(&self, coordinates: &[i32]) -> u32 {
         let boxes = if self.gathers(coordinates) { ROWS } else { 1 };
         self.box_bytes() * boxes
     }
 
-    /// Bytes of a box or a column of pixels.
+    /// The size of a box or of a column of pixels in bytes.
     fn box_bytes(&self) -> u32 {
         let pixels = self.image.as_ref().map_or(1, |image| image.pixels);
         self.dimensions.iter().fold(self.element() * pixels, |bytes, d| bytes * d.box_extent) as u32
     }
 
-    /// Whether a copy moves rows of a matrix that need not be neighbours: by one column and the number of each row.
+    /// Whether a copy moves arbitrary rows of a matrix. The coordinates are then a column and the number of each row.
     fn gathers(&self, coordinates: &[i32]) -> bool {
         self.dimensions.len() == 2 && coordinates.len() == 1 + ROWS as usize
     }
 
-    /// The elements of the box at some coordinates, or of the column of pixels that begins there, as the pixels at offsets
-    /// from them; `shared` is the address in the cluster. What lies outside of the tensor is zero when loaded and stays
-    /// when stored.
+    /// The elements of the box at some coordinates; or of the column of pixels that begins there, as pixels at offsets
+    /// from it. `shared` is the address in the cluster. Elements outside of the tensor are zero when loaded, and not
+    /// written when stored.
     pub(crate) fn pieces(
         &self,
         coordinates: &[i32],
@@ -323,7 +325,7 @@ impl TensorMap {
         self.dimensions.iter().zip(starts).map(along).collect()
     }
 
-    /// The coordinates of an element of a column: pixels follow each other along rows, rows along images.
+    /// The coordinates of an element of a column of pixels. Pixels are ordered by rows, and rows by images.
     fn in_column(&self, image: &Image, starts: &[i32], offsets: &[u64], index: u64) -> Vec<i64> {
         let channels = self.dimensions[0].box_extent;
         let mut place = vec![i64::from(starts[0]) + (index % channels) as i64];
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn pixels_over_the_edges_of_rows_and_images() {
-        // Two images of 4 x 3 pixels; a window of 3 x 3 around each.
+        // Two images of 4×3 pixels, with a window of 3×3 around each pixel.
         let image = Image { corners: vec![[-1, -1]; 2], pixels: 6 };
         let mut map = TensorMap::images("f32", &[8, 4, 3, 2], 4, image, 16).unwrap();
         map.address = 0x1000;
@@ -394,7 +396,7 @@ mod tests {
             pieces.iter().step_by(4).map(address).collect()
         };
         let all = |pixels: [u64; 6]| pixels.map(Some).to_vec();
-        // The pixel in the middle of the window: those of the last row of the first image, then the second image.
+        // The pixel in the middle of the window: those in the last row of the first image, then the second image.
         assert_eq!(columns(&[0, 1, 1, 0], &[1, 1]), all([10, 11, 12, 13, 14, 15]));
         let above = columns(&[0, 1, 1, 0], &[1, 0]);
         assert_eq!(above, [Some(6), Some(7), None, None, None, None]);

@@ -1,15 +1,15 @@
-//! Textures and surfaces: what an object knows of the array of elements in a buffer.
+//! Textures and surfaces: views of an array of elements in a buffer.
 //!
-//! How a driver encodes an object is not known. Here a handle is a number, of which both executions find the same object,
-//! and elements are in rows without gaps, layer after layer. One level of detail, and no cubes. Linear filtering weighs
-//! with eight bits of fraction, as the hardware does.
+//! How a driver encodes an object is not known. Here, a handle is a number that selects the same object in both
+//! executions. Elements are in rows without gaps, layer after layer. Textures have one level of detail and no cube
+//! geometry. Linear filtering uses weights with eight bits of fraction, as the hardware does.
 
 use crate::float::{F16, F32};
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number};
 use ptx_isa::ScalarType;
 
-/// What a coordinate outside stands for.
+/// The value for a coordinate out of bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Border {
     /// The nearest element.
@@ -21,7 +21,7 @@ pub enum Border {
     Zero,
 }
 
-/// What a channel of an element holds.
+/// The type of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
     Unsigned,
@@ -29,39 +29,39 @@ pub enum Channel {
     Float,
 }
 
-/// An object. Without layers `layers` is zero, and what dimensions it lacks are one.
+/// A texture or surface. Without layers, `layers` is zero. The extents of missing dimensions are one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Texture {
     pub address: u64,
     pub channel: Channel,
-    /// Bytes of a channel: 1, 2 or 4.
+    /// The size of a channel in bytes: 1, 2 or 4.
     pub bytes: u32,
-    /// 1, 2 or 4.
+    /// The number of channels: 1, 2 or 4.
     pub channels: u32,
     pub extent: [u32; 3],
     pub layers: u32,
     pub linear: bool,
-    /// Coordinates count extents instead of elements.
+    /// Coordinates are in units of the extents instead of elements.
     pub normalized: bool,
-    /// Integers are read as numbers from zero, or minus one, to one.
+    /// Integers are read as numbers from zero or from minus one to one.
     pub as_float: bool,
     pub border: Border,
 }
 
-/// The first handle, and the bits that tell an object.
+/// The first handle, and the bits that select an object.
 const FIRST: u64 = 0x10;
 const INDEX: u64 = 0xf_ffff;
 
-/// The handle of an object by its number.
+/// The handle of the object with an index.
 pub fn handle(index: usize) -> u64 {
     FIRST + index as u64
 }
 
-/// The position of a sampler's index in a word that it shares with a texture's, and its bits.
+/// The position of a sampler's index in a word that also has a texture's index, and its bits.
 pub(crate) const SAMPLER_SHIFT: u32 = 20;
 pub(crate) const SAMPLER: u64 = 0x7ff;
 
-/// The bits of a handle that say whether it is of a texture, a sampler or a surface.
+/// The bits of a handle that distinguish textures, samplers and surfaces.
 pub(crate) fn kind(ty: ScalarType) -> u64 {
     match ty {
         ScalarType::TexRef => 1 << 61,
@@ -71,14 +71,15 @@ pub(crate) fn kind(ty: ScalarType) -> u64 {
     }
 }
 
-/// The object of a handle.
+/// The object that a handle selects.
 pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultKind> {
     let index = (handle & INDEX).checked_sub(FIRST);
     let found = index.and_then(|index| textures.get(index as usize));
     found.ok_or_else(|| FaultKind::Malformed(format!("{handle:#x} is no handle of a texture or a surface")))
 }
 
-/// The texture of a handle, with the sampler of another handle or of the index in the handle's upper bits.
+/// The texture of a handle, with the sampler of another handle or with the sampler whose index is in the upper bits of
+/// the handle.
 pub(crate) fn find_sampled(
     textures: &[Texture],
     handle: u64,
@@ -97,11 +98,12 @@ pub(crate) fn find_sampled(
 pub(crate) struct Extras {
     /// An offset in elements.
     pub(crate) offsets: [i32; 3],
-    /// The bits of a float to compare with. An element becomes one if the float is less than or equal to it, else zero.
+    /// The bits of a reference value for comparison. An element becomes one if the reference value is less than or
+    /// equal to it, otherwise zero.
     pub(crate) compared: Option<u32>,
 }
 
-/// The face of a cube in a direction, and the coordinates on it, from minus one to one.
+/// The face of a cube in a direction, and the coordinates on the face, from minus one to one.
 fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, s, t, m) = match () {
@@ -130,21 +132,21 @@ fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
     (face, s / m, t / m)
 }
 
-/// Where a texture is read.
+/// The place at which a texture is read.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum TexturePoint {
     Sample([f32; 3]),
-    /// Of a cube, whose faces are layers.
+    /// In a cube, whose faces are layers.
     Direction([f32; 3]),
-    /// An element by its numbers.
+    /// An element, by its indices.
     Element([i64; 3]),
 }
 
-/// Bytes of an entry of each of the driver's tables, which code learns when it is loaded.
+/// The size of an entry in each of the driver's tables. It is inserted into the code when the code is loaded.
 pub(crate) const ENTRY_BYTES: u64 = 64;
 
-/// The driver's tables, by the numbers in handles: of textures, samplers and surfaces. Where a texture has its
-/// sampler, the first has what the second has too.
+/// The driver's tables of textures, samplers and surfaces, indexed by the numbers in handles. If a texture includes its
+/// sampler, the first table also contains the data of the second.
 pub(crate) fn tables(textures: &[Texture], independent: bool) -> [Vec<u8>; 3] {
     let table = |places: &[(u64, Attribute)]| {
         let mut bytes = vec![0; (FIRST * ENTRY_BYTES) as usize];
@@ -196,7 +198,7 @@ const SURFACES: &[(u64, Attribute)] = &[
     (0x1c, Attribute::Layers),
 ];
 
-/// What may be asked of an object besides its extent.
+/// An attribute of an object that can be queried, other than its extents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attribute {
     Addressing,
@@ -212,7 +214,8 @@ pub(crate) enum Attribute {
 }
 
 impl Texture {
-    /// An attribute as a number. PTX ISA names OpenCL for those of channels and numbers no others.
+    /// An attribute as a number. For attributes of channels, PTX ISA refers to the numbers of OpenCL; it does not
+    /// define others.
     pub(crate) fn attribute(&self, attribute: Attribute) -> u32 {
         match attribute {
             Attribute::Addressing => match self.border {
@@ -244,7 +247,7 @@ impl Texture {
         self.bytes * self.channels
     }
 
-    /// The number of an element along a dimension, `None` outside where that is zero.
+    /// The index of an element along a dimension. `None` if it is out of bounds and reads as zero.
     fn wrap(&self, at: i64, dimension: usize) -> Option<i64> {
         let extent = i64::from(self.extent[dimension].max(1));
         Some(match self.border {
@@ -258,7 +261,7 @@ impl Texture {
         })
     }
 
-    /// The channels of an element as they are in memory, extended.
+    /// The channels of an element as stored in memory, extended.
     fn raw(&self, view: &mut View<'_>, layer: u32, at: [i64; 3]) -> Result<[u64; 4], FaultKind> {
         let mut values = [0; 4];
         let places = [0, 1, 2].map(|i| self.wrap(at[i], i));
@@ -293,7 +296,7 @@ impl Texture {
         self.as_float || self.channel == Channel::Float
     }
 
-    /// What a number or an integer is in a register; channels that are missing are zero, the fourth is one.
+    /// The register values of a number or an integer. Missing channels are zero, but the fourth is one.
     fn result(&self, values: [f64; 4], raw: [u64; 4]) -> [u32; 4] {
         let mut result = [0, 0, 0, if self.is_float() { F32.one() as u32 } else { 1 }];
         for i in 0..self.channels as usize {
@@ -302,7 +305,7 @@ impl Texture {
         result
     }
 
-    /// Four registers of what is at a place.
+    /// The four result registers of a read.
     pub(crate) fn fetch(
         &self,
         view: &mut View<'_>,
@@ -337,7 +340,7 @@ impl Texture {
         Ok(self.result(sums, [0; 4]))
     }
 
-    /// One channel of the four elements that filtering would weigh, from the lower left one counter-clockwise.
+    /// One channel of the four elements that filtering would use, counter-clockwise from the lower left one.
     pub(crate) fn gather(
         &self,
         view: &mut View<'_>,
@@ -368,7 +371,8 @@ impl Texture {
         }
     }
 
-    /// The layer and the place of a face; each cube has six layers, the first two across the first axis.
+    /// The layer and the coordinates of a face. Each cube has six layers; the first two are the faces across the first
+    /// axis.
     fn on_face(&self, cube: u32, direction: [f32; 3]) -> (u32, [f64; 3]) {
         let (face, s, t) = face(direction.map(f64::from));
         let along = |x: f64, d: usize| (x + 1.0) / 2.0 * f64::from(self.extent[d].max(1));
@@ -386,7 +390,8 @@ impl Texture {
         1 + self.extent.iter().rposition(|&extent| extent > 1).unwrap_or(0)
     }
 
-    /// The same of elements: where one is whose first coordinate counts them, and its bytes.
+    /// As [`surface`](Self::surface), but the first coordinate counts elements: the address of an element, and its size
+    /// in bytes.
     pub(crate) fn surface_element(
         &self,
         layer: u32,
@@ -397,7 +402,7 @@ impl Texture {
         self.surface(layer, [x * i64::from(bytes), y, z], bytes, outside)
     }
 
-    /// An element of words of 32 bits, as it is stored.
+    /// An element in the stored format, from 32-bit words.
     pub(crate) fn encoded(&self, words: &[u32]) -> Result<Vec<u8>, FaultKind> {
         if self.bytes != 4 {
             return Err(FaultKind::Unsupported("narrow elements of surfaces".into()));
@@ -405,8 +410,8 @@ impl Texture {
         Ok(words.iter().take(self.channels as usize).flat_map(|word| word.to_le_bytes()).collect())
     }
 
-    /// Bytes of the element row that a surface access names, whose first coordinate counts bytes. `None`: nothing is
-    /// there, and nothing happens.
+    /// The bytes of a surface access whose first coordinate counts bytes. `None` if there is nothing at the place and
+    /// the access has no effect.
     pub(crate) fn surface(
         &self,
         layer: u32,
@@ -432,7 +437,7 @@ impl Texture {
     }
 }
 
-/// What an access of a surface outside of it does.
+/// The effect of a surface access out of bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outside {
     Nothing,

@@ -48,7 +48,7 @@ pub(crate) enum Detail {
     Waits(EventId, Wait),
 }
 
-/// When an arrival counts.
+/// When an arrival takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     AtOnce,

@@ -1,9 +1,9 @@
-//! What goes on beside the threads of a cluster and tells a barrier object, or a group of the thread that began it,
-//! when it is over: copies and reductions of blocks of memory, stores into other blocks, arrivals after copies.
+//! Asynchronous transfers of a cluster's threads: bulk copies and reductions, stores into other blocks, arrivals after
+//! copies. When a transfer completes, it signals a barrier object, or counts for a group of the thread that began it.
 //!
-//! As for [copies](crate::copies), everything is over as late as it may be: when a thread waits for the group, or looks
-//! at a barrier object whose phase is not complete. So sources are read late too, and a program that reuses one
-//! early is found. One look ends one transfer.
+//! As for [copies](crate::copies), every transfer completes as late as the rules allow: when a thread waits for the
+//! group, or tests a barrier object whose phase is not complete. Sources are read late too, so a program that reuses a
+//! source too early is detected. One test completes one transfer.
 
 use crate::launch::FaultKind;
 use crate::memory::{Space, View};
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 /// A thread of a cluster: the rank of its block, its warp and its lane.
 pub(crate) type Thread = (usize, usize, usize);
 
-/// Where the bytes of a piece come from.
+/// The source of a piece's bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum From {
     Memory(Space, u64),
     Bytes(Vec<u8>),
 }
 
-/// Bytes that follow each other, on their way.
+/// Consecutive bytes in a transfer.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) from: From,
@@ -27,15 +27,15 @@ pub(crate) struct Piece {
     pub(crate) size: u32,
 }
 
-/// What is notified when a transfer is over; barrier objects by their address in the cluster.
+/// What a completed transfer signals. Barrier objects are given by their address in the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes {
         barrier: u64,
         count: u32,
     },
-    /// An arrival after the copies that a thread had begun until then.
+    /// An arrival after the copies that a thread had begun before it.
     Arrival {
         barrier: u64,
         thread: Thread,
@@ -48,22 +48,22 @@ pub(crate) enum Done {
     },
 }
 
-/// `R` tells how elements are combined with those in memory.
+/// `R` says how elements are combined with those in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<R> {
     pub(crate) pieces: Vec<Piece>,
-    /// How, and the bytes of an element.
+    /// How elements are combined, and the size of an element in bytes.
     pub(crate) reduces: Option<(R, u32)>,
     pub(crate) done: Done,
 }
 
 impl<R: Copy> Transfer<R> {
-    /// A single piece.
+    /// A transfer of a single piece.
     pub(crate) fn copy(from: From, to: (Space, u64), size: u32, done: Done) -> Transfer<R> {
         Transfer { pieces: vec![Piece { from, to, size }], reduces: None, done }
     }
 
-    /// Only the bytes of each 16 whose bits are set.
+    /// Copies only the bytes of each 16 whose bits are set in the mask.
     pub(crate) fn masked(mut self, mask: u16) -> Transfer<R> {
         let byte = |piece: &Piece, i: u32| Piece {
             from: match &piece.from {
@@ -81,7 +81,7 @@ impl<R: Copy> Transfer<R> {
         self
     }
 
-    /// Reads what has not been read yet.
+    /// Reads the sources that have not been read yet.
     pub(crate) fn fetch(&mut self, view: &mut View<'_>) -> Result<(), FaultKind> {
         for piece in &mut self.pieces {
             if let From::Memory(space, address) = piece.from {
@@ -91,7 +91,7 @@ impl<R: Copy> Transfer<R> {
         Ok(())
     }
 
-    /// Writes, or combines by `combine` with what was there.
+    /// Writes the bytes, or combines them with the old contents by `combine`.
     pub(crate) fn perform(
         mut self,
         view: &mut View<'_>,
@@ -120,7 +120,7 @@ impl<R: Copy> Transfer<R> {
 #[derive(Debug)]
 pub(crate) struct Transfers<R> {
     under_way: Vec<Transfer<R>>,
-    /// Groups that each thread has closed.
+    /// The number of groups that each thread has closed.
     closed: BTreeMap<Thread, u32>,
 }
 
@@ -148,7 +148,7 @@ impl<R: Copy> Transfers<R> {
         *self.closed.entry(thread).or_default() += 1;
     }
 
-    /// The oldest transfer that a barrier object among `barriers` waits for.
+    /// Removes the oldest transfer that signals a barrier object among `barriers`.
     pub(crate) fn next(&mut self, barriers: std::ops::Range<u64>) -> Option<Transfer<R>> {
         let tells = |transfer: &Transfer<R>| match transfer.done {
             Done::Bytes { barrier, .. } | Done::Arrival { barrier, .. } => barriers.contains(&barrier),
@@ -158,13 +158,13 @@ impl<R: Copy> Transfers<R> {
         Some(self.under_way.remove(first))
     }
 
-    /// The transfers of a thread's closed groups except so many of the last.
+    /// The transfers in a thread's closed groups, except the last `but` groups.
     pub(crate) fn closed(&mut self, of: Thread, but: u32) -> impl Iterator<Item = &mut Transfer<R>> {
         let limit = self.limit(of, but);
         self.under_way.iter_mut().filter(move |transfer| limit.covers(transfer.done))
     }
 
-    /// Takes what [`closed`](Transfers::closed) names.
+    /// Removes the transfers that [`closed`](Transfers::closed) returns.
     pub(crate) fn finish(&mut self, of: Thread, but: u32) -> Vec<Transfer<R>> {
         let limit = self.limit(of, but);
         let (over, rest) =
@@ -177,13 +177,13 @@ impl<R: Copy> Transfers<R> {
         self.under_way.len()
     }
 
-    /// What completes each transfer from number `first` on, and its bytes.
+    /// What each transfer from number `first` on signals, and its size in bytes.
     pub(crate) fn since(&self, first: usize) -> Vec<(Done, u32)> {
         let new = self.under_way.get(first..).unwrap_or_default();
         new.iter().map(|t| (t.done, t.pieces.iter().map(|piece| piece.size).sum())).collect()
     }
 
-    /// Takes all there are, in the order in which they began.
+    /// Removes all transfers, in the order in which they began.
     pub(crate) fn finish_all(&mut self) -> Vec<Transfer<R>> {
         std::mem::take(&mut self.under_way)
     }
@@ -193,7 +193,7 @@ impl<R: Copy> Transfers<R> {
     }
 }
 
-/// The groups of a thread below a number.
+/// The groups of a thread with numbers below a limit.
 #[derive(Clone, Copy)]
 struct Limit {
     of: Thread,

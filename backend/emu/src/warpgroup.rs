@@ -1,16 +1,16 @@
-//! Products of a warp group: the place of a factor in shared memory by its descriptor, and one warp's quarter of the
+//! Products of a warpgroup: the place of a factor in shared memory, from its descriptor, and one warp's quarter of the
 //! result.
 //!
-//! A factor is made of rows of 16 bytes; eight of them, one for each row (or, transposed, for each k), make a core
-//! matrix. Source: the PTX manual's strides and canonical layouts of `wgmma`.
+//! A factor consists of rows of 16 bytes. Eight of them, one for each row (or for each k, if the factor is transposed),
+//! make a core matrix. Source: the strides and canonical layouts of `wgmma` in the PTX manual.
 
 use crate::launch::{FaultKind, WARP};
 use crate::matrix::{Element, Fragment, Product as Tile, Sum, total};
 use crate::sparse::Metadata;
 
-/// Rows that a warp computes.
+/// The number of rows that a warp computes.
 const ROWS: usize = 16;
-/// Bytes of a row of a core matrix.
+/// The size of a row of a core matrix in bytes.
 const UNIT: u64 = 16;
 
 /// The layout of a factor, in bytes.
@@ -19,7 +19,7 @@ pub(crate) struct Layout {
     start: u64,
     leading: u64,
     stride: u64,
-    /// Bytes of a swizzled row: 32, 64, 128; 16 without.
+    /// The size of a swizzled row in bytes: 32, 64 or 128; 16 without swizzling.
     width: u64,
 }
 
@@ -33,7 +33,8 @@ impl Layout {
         Ok(Layout { start: field(0), leading: field(16), stride: field(32), width })
     }
 
-    /// The descriptor of a product in tensor memory, which has more swizzle modes, with other numbers.
+    /// The layout in the descriptor of a product in tensor memory. Such a descriptor has more swizzle modes, with other
+    /// numbers.
     pub(crate) fn of_tensor(descriptor: u64) -> Result<Layout, FaultKind> {
         let mode = match descriptor >> 61 {
             0 => 0,
@@ -45,23 +46,23 @@ impl Layout {
         if descriptor >> 52 & 1 == 1 {
             return Err(FaultKind::Unsupported("a descriptor with an absolute distance".into()));
         }
-        // The rest is where it is for warp groups.
+        // The other bits are the same as in descriptors of warpgroup products.
         const SAME: u64 = 0x000e_3fff_3fff_3fff;
         Layout::of(descriptor & SAME | mode << 62)
     }
 
-    /// The address of an element: the row of the first factor or the column of the second, and its k.
+    /// The address of an element: the row of the first factor or the column of the second, and k.
     pub(crate) fn address(self, transposed: bool, mn: usize, k: usize, bytes: u64) -> u64 {
         let Layout { start, leading, stride, width } = self;
         let (mn, k) = (mn as u64, k as u64);
         let per = UNIT / bytes;
-        // Along the row, and across.
+        // The index along the row, and the index of the row.
         let (along, across) = if transposed { (mn, k) } else { (k, mn) };
         let (unit, within) = (along / per, along % per * bytes);
         let place = match (width, transposed) {
             (UNIT, false) => unit * leading + across / 8 * stride + across % 8 * UNIT,
             (UNIT, true) => unit * stride + across / 8 * leading + across % 8 * UNIT,
-            // Rows as wide as the pattern; transposed factors have many side by side.
+            // Rows are as wide as the swizzle pattern. Transposed factors have many patterns side by side.
             _ => {
                 let units = width / UNIT;
                 let (inside, beside) = (unit % units * UNIT, unit / units * leading);
@@ -72,16 +73,16 @@ impl Layout {
     }
 }
 
-/// Where in shared memory a byte is that rows of so many bytes would have at an address. Each row of a pattern has its
-/// units in another order: the bits from seven on, as many as tell units apart.
+/// The address in shared memory of a byte, given its address without swizzling, for rows of `width` bytes. Each row of
+/// a pattern has its 16-byte units in a different order, which depends on the address bits from seven on.
 pub(crate) fn swizzle(address: u64, width: u64) -> u64 {
     address ^ (address >> 3 & ((width / UNIT - 1) << 4))
 }
 
-/// Where the first factor is.
+/// The place of the first factor.
 pub(crate) enum Factor {
     Shared(u64),
-    /// The warp's own rows.
+    /// The rows of this warp, in registers.
     Registers(Fragment),
 }
 
@@ -94,17 +95,17 @@ pub(crate) struct Product {
     pub(crate) b: Element,
     pub(crate) sum: Sum,
     pub(crate) negated: [bool; 2],
-    /// Columns of A, or rows of B, follow each other in memory.
+    /// Whether the columns of A, or the rows of B, are contiguous in memory.
     pub(crate) transposed: [bool; 2],
 }
 
 impl Product {
-    /// Registers of the result in each thread.
+    /// The number of registers of the result in each thread.
     pub(crate) fn result_registers(&self) -> usize {
         self.columns / if self.sum == Sum::F16 { 4 } else { 2 }
     }
 
-    /// Computes the rows of one of the four warps. `metadata` is that of a sparse first factor, `start` is the
+    /// Computes the rows of one of the four warps. `metadata` belongs to a sparse first factor, `start` is the
     /// accumulator, and `read` reads shared memory at an address, with a size.
     pub(crate) fn quarter(
         &self,
@@ -117,7 +118,7 @@ impl Product {
         let mut load = |layout: Layout, side: usize, mn: usize, k: usize| {
             let element = if side == 0 { self.a } else { self.b };
             if element.bits() == 1 {
-                // Those of a byte from the lowest on.
+                // The elements in a byte, from the lowest bits on.
                 return Ok(read(layout.address(false, mn, k / 8, 1), 1)? >> (k % 8) & 1);
             }
             let bytes = element.bits() / 8;
@@ -129,7 +130,7 @@ impl Product {
         };
         let (flip_a, flip_b) = (sign(0, self.a), sign(1, self.b));
         let tile = Tile { rows: ROWS, depth: self.depth, a: self.a, b: self.b, sum: self.sum };
-        // The stored elements of each row.
+        // The number of stored elements in each row.
         let kept = if metadata.is_some() { self.depth / 2 } else { self.depth };
         let mut a = Vec::new();
         for (row, k) in (0..ROWS).flat_map(|row| (0..kept).map(move |k| (row, k))) {
@@ -144,7 +145,7 @@ impl Product {
         for (column, k) in (0..self.columns).flat_map(|column| (0..self.depth).map(move |k| (column, k))) {
             b.push(load(layout, 1, column, k)? ^ flip_b);
         }
-        // The element of a column that each of them is multiplied by.
+        // For each of them, the element of a column that it is multiplied with.
         let meets: Vec<Vec<(usize, usize)>> = (0..ROWS)
             .map(|row| match &metadata {
                 Some(metadata) => metadata.places(&tile, row).collect(),
@@ -172,7 +173,7 @@ impl Product {
 mod tests {
     use super::*;
 
-    /// In every layout the elements of a factor are at different places, and rows of 16 bytes stay whole.
+    /// In every layout, the elements of a factor have different places, and rows of 16 bytes are contiguous.
     #[test]
     fn layouts_hold_every_element_once() {
         let (rows, depth) = (64, 16);
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Eight rows of 128 bytes: the unit is exchanged by the row.
+    /// Eight rows of 128 bytes: the 16-byte units are permuted by the row number.
     #[test]
     fn rows_are_swizzled() {
         let layout = Layout { start: 0x400, leading: 0, stride: 1024, width: 128 };

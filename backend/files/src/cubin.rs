@@ -1,18 +1,19 @@
-//! Just enough of a cubin to disassemble it: the target, and the code of each function with what names it.
+//! Reads what disassembly needs from a cubin: the target, and the code of each function with its symbols and
+//! relocations.
 
 use crate::elf::{Elf, ElfError, MACHINE_CUDA};
 use sass::Sm;
 use std::fmt;
 
-/// A cubin's code.
+/// The code of a cubin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cubin<'a> {
     pub sm: Sm,
-    /// Made for the accelerated variant of the generation, as `sm_90a`.
+    /// The cubin is for an architecture-specific target such as `sm_90a`.
     pub accelerated: bool,
-    /// The target that the PTX was for, where the file tells it.
+    /// The target of the PTX, if the file records it.
     pub virtual_sm: Option<u16>,
-    /// To be linked: addresses are not final.
+    /// The cubin still has to be linked, so its addresses are not final.
     pub relocatable: bool,
     /// In the order of the file's sections.
     pub functions: Vec<Function<'a>>,
@@ -23,13 +24,13 @@ pub struct Cubin<'a> {
 pub struct Function<'a> {
     pub name: &'a str,
     pub code: &'a [u8],
-    /// In the order of the symbol table: the function's own, and those of functions inside it.
+    /// In the order of the symbol table: the symbol of the function, and those of functions inside it.
     pub symbols: Vec<Symbol<'a>>,
-    /// Places that the linker fills in, in the order of the file.
+    /// The places that the linker changes, in the order of the file.
     pub relocations: Vec<Relocation<'a>>,
 }
 
-/// A function that begins in a section of code.
+/// A symbol of a function that begins in a code section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol<'a> {
     pub name: &'a str,
@@ -39,11 +40,11 @@ pub struct Symbol<'a> {
     pub entry: bool,
 }
 
-/// A place of the code that is filled in with a symbol's address.
+/// A place in the code at which the linker inserts the address of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Relocation<'a> {
     pub offset: u64,
-    /// NVIDIA's number for how the address is put in.
+    /// NVIDIA's number for the kind of relocation.
     pub kind: u32,
     pub symbol: &'a str,
     pub addend: i64,
@@ -56,13 +57,13 @@ impl Cubin<'_> {
     }
 }
 
-/// Why a file cannot be read as a cubin.
+/// The reason why a file cannot be read as a cubin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CubinError {
     NotElf,
     /// The header names a generation that the table lacks.
     Generation(u32),
-    /// A table or section leads outside the file.
+    /// The offset of a table or section lies outside the file.
     Truncated,
 }
 
@@ -106,7 +107,7 @@ pub fn read(bytes: &[u8]) -> Result<Cubin<'_>, CubinError> {
         relocatable: elf.kind == TYPE_RELOCATABLE,
         functions: Vec::new(),
     };
-    // The function of each section.
+    // The function in each section.
     let mut function_of = vec![None; elf.sections.len()];
     for (section, function) in elf.sections.iter().zip(&mut function_of) {
         match section.name {
@@ -146,13 +147,13 @@ pub fn read(bytes: &[u8]) -> Result<Cubin<'_>, CubinError> {
     Ok(cubin)
 }
 
-/// The generation in the header's flags: in bits 8 to 15, or in files of older toolkits in the low byte.
+/// The generation from the flags in the header: in bits 8 to 15, or in the low byte in files from older toolkits.
 fn generation(flags: u32) -> Option<Sm> {
     [flags >> 8 & 0xff, flags & 0xff].into_iter().map(|sm| Sm(sm as u8)).find(|sm| Sm::ALL.contains(sm))
 }
 
-/// The attribute of an accelerated target is set. Attributes have a format, a number and two bytes of value, or of
-/// size before as many bytes.
+/// Whether the attribute for an architecture-specific target is set. An attribute has a format, a number, and either a
+/// value of two bytes or a size of two bytes followed by the data.
 fn is_accelerated(mut attributes: &[u8]) -> bool {
     const SIZED: u8 = 4;
     const ACCELERATOR_TARGET: u8 = 9;
@@ -166,14 +167,14 @@ fn is_accelerated(mut attributes: &[u8]) -> bool {
     false
 }
 
-/// The second half-word of the note's content, which follows a header of three words and a name.
+/// The second half-word of the note's content. Before the content there are a header of three words and a name.
 fn virtual_sm(note: &[u8]) -> Option<u16> {
     let name = u32::from_le_bytes(*note.first_chunk()?) as usize;
     let at = name.checked_next_multiple_of(4)?.checked_add(14)?;
     Some(u16::from_le_bytes(*note.get(at..)?.first_chunk()?))
 }
 
-/// The instruction words of a function; a rest of less than a word is left out.
+/// The instruction words of a function. An incomplete word at the end is left out.
 pub fn words(code: &[u8]) -> impl Iterator<Item = u128> {
     code.as_chunks::<16>().0.iter().map(|word| u128::from_le_bytes(*word))
 }

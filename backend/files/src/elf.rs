@@ -1,16 +1,16 @@
-//! ELF files of 64 bits, as plain data. Their kinds of sections and relocations are NVIDIA's.
+//! Reads 64-bit ELF files with NVIDIA's section and relocation types.
 
 use object::LittleEndian as LE;
 use object::elf::{FileHeader64, SHT_REL, SHT_RELA, SHT_SYMTAB};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use std::fmt;
 
-/// A file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElfError {
     /// Not a 64-bit little-endian ELF file.
     NotElf,
-    /// A table or section leads outside the file.
+    /// The offset of a table or section lies outside the file.
     Truncated,
 }
 
@@ -31,12 +31,12 @@ impl From<object::Error> for ElfError {
     }
 }
 
-/// The machine of GPUs.
+/// The machine number of NVIDIA GPUs.
 pub const MACHINE_CUDA: u16 = 190;
 
-/// Kinds of sections that only reserve memory: any, and NVIDIA's of global and of shared memory.
+/// Section types that only reserve memory: the general one, and NVIDIA's for global and for shared memory.
 const WITHOUT_CONTENT: [u32; 3] = [8, 0x7000_0007, SHARED];
-/// A section of shared memory whose variables are not placed yet.
+/// The type of a section for shared memory whose variables have no addresses yet.
 pub const SHARED: u32 = 0x7000_000a;
 
 /// A 64-bit little-endian ELF file.
@@ -51,7 +51,7 @@ pub struct Elf<'a> {
 }
 
 pub struct Section<'a> {
-    /// Empty where it is not UTF-8, as all names here.
+    /// Empty if it is not UTF-8. The same applies to the other names.
     pub name: &'a str,
     pub kind: u32,
     pub info: usize,
@@ -63,17 +63,17 @@ pub struct Symbol<'a> {
     pub name: &'a str,
     pub info: u8,
     pub other: u8,
-    /// Zero: in another file.
+    /// Zero if the symbol is defined in another file.
     pub section: usize,
     pub value: u64,
     pub size: u64,
 }
 
 pub struct Relocation {
-    /// The section that is changed.
+    /// The section that the relocation changes.
     pub section: usize,
     pub offset: u64,
-    /// NVIDIA's number for how the address is put in.
+    /// NVIDIA's number for the kind of relocation.
     pub kind: u32,
     /// Index of the symbol.
     pub symbol: usize,
@@ -85,10 +85,10 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 impl<'a> Elf<'a> {
-    /// Reads the header and those of the sections.
+    /// Reads the file header and the section headers.
     ///
     /// # Errors
-    /// It is not such a file, or a table is not in it.
+    /// The file is not a 64-bit little-endian ELF file, or a table lies outside of it.
     pub fn new(bytes: &'a [u8]) -> Result<Self, ElfError> {
         // Magic number, 64 bits, little endian.
         if !bytes.starts_with(b"\x7fELF\x02\x01") {
@@ -115,10 +115,10 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The bytes of a section; none where it only reserves memory.
+    /// The bytes of a section. Empty if the section only reserves memory.
     ///
     /// # Errors
-    /// They are not in the file.
+    /// The bytes lie outside the file.
     pub fn content(&self, section: &Section<'_>) -> Result<&'a [u8], ElfError> {
         match WITHOUT_CONTENT.contains(&section.kind) {
             true => Ok(&[]),
@@ -126,10 +126,10 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// The symbols in the order of their table.
+    /// The symbols, in the order of the symbol table.
     ///
     /// # Errors
-    /// They are not in the file.
+    /// The table lies outside the file.
     pub fn symbols(&self) -> Result<Vec<Symbol<'a>>, ElfError> {
         let table = self.table.symbols(LE, self.bytes, SHT_SYMTAB)?;
         let symbol = |symbol: &'a object::elf::Sym64<LE>| {
@@ -145,10 +145,10 @@ impl<'a> Elf<'a> {
         table.iter().map(symbol).collect()
     }
 
-    /// The relocations of all sections in the order of the file.
+    /// The relocations of all sections, in the order of the file.
     ///
     /// # Errors
-    /// They are not in the file.
+    /// The tables lie outside the file.
     pub fn relocations(&self) -> Result<Vec<Relocation>, ElfError> {
         let mut relocations = Vec::new();
         for section in &self.sections {

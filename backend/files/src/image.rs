@@ -1,4 +1,4 @@
-//! Files that hold cubins: a cubin, a container of several images ("fatbin"), or a host program with containers.
+//! Files that hold cubins: a cubin itself, a container of several images ("fatbin"), or a host program with containers.
 
 use crate::elf::{Elf, ElfError, MACHINE_CUDA};
 use crate::unpack;
@@ -9,9 +9,9 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image<'a> {
     pub kind: ImageKind,
-    /// The number of the generation it is for; 0 where only the image itself tells.
+    /// The number of the image's generation; 0 if only the image itself gives it.
     pub sm: u32,
-    /// How it is contained; `None` where it is the whole file.
+    /// The container's description of the image; `None` if the image is the whole file.
     pub container: Option<Container>,
     packing: Packing,
     packed: &'a [u8],
@@ -20,17 +20,18 @@ pub struct Image<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Packing {
     None,
-    /// Compressed data of so many bytes.
+    /// Compressed data, with its size when unpacked.
     Lz4(u64),
     Zstandard(u64),
 }
 
-/// Bytes that the compressed images of a file may have in all, unless the user asks for more: a small file can
-/// unpack to very many.
+/// The total size to which the compressed images of a file may be unpacked, unless the user raises it. Even a small
+/// file can unpack to very large images.
 pub const UNPACK_LIMIT: u64 = 256 << 20;
 
 impl<'a> Image<'a> {
-    /// The bytes of the image. `room` is how many bytes may still be unpacked, and is less afterwards.
+    /// The bytes of the image. `room` is the number of bytes that may still be unpacked; the size of an unpacked image
+    /// is subtracted from it.
     pub fn content(&self, room: &mut u64) -> Result<Cow<'a, [u8]>, ImageError> {
         let (Packing::Lz4(size) | Packing::Zstandard(size)) = self.packing else {
             return Ok(Cow::Borrowed(self.packed));
@@ -41,7 +42,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// What a container says of an image.
+/// The description of an image in its container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Container {
     pub version: (u16, u16),
@@ -51,27 +52,27 @@ pub struct Container {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ImageKind {
     Cubin,
-    /// Source text.
+    /// PTX source text.
     Ptx,
     Other(u16),
 }
 
-/// Why an image cannot be read.
+/// The reason why an image cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ImageError {
-    /// No kind of file that holds GPU code.
+    /// The file is of no kind that holds GPU code.
     Unknown,
-    /// A host program without any.
+    /// A host program without GPU code.
     NoImages,
     Truncated,
-    /// Compressed data is damaged.
+    /// The compressed data is damaged.
     Damaged,
-    /// The image would have more bytes than may still be unpacked.
+    /// The unpacked image would exceed the limit.
     TooLarge {
         size: u64,
         room: u64,
     },
-    /// Sections of a host program share bytes.
+    /// Sections of a host program overlap.
     Overlap,
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for ImageError {
             ImageError::TooLarge { size, room } => {
                 return write!(
                     f,
-                    "unpacks to {size} bytes, and {room} are left of the limit; raise it with --unpack-limit"
+                    "unpacks to {size} bytes, but only {room} bytes are left of the limit; raise it with --unpack-limit"
                 );
             }
         })
@@ -102,22 +103,22 @@ impl From<ElfError> for ImageError {
 }
 
 const CONTAINER_MAGIC: &[u8] = b"\x50\xed\x55\xba";
-/// Sections of host programs that hold containers; the second one's are to be linked.
+/// The sections of host programs that hold containers. Those in the second are relocatable.
 const CONTAINER_SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 const KIND_PTX: u16 = 1;
 const KIND_CUBIN: u16 = 2;
 const FLAG_LZ4: u64 = 1 << 13;
 const FLAG_ZSTANDARD: u64 = 1 << 15;
 
-/// How many bytes `may_hold_images` looks at.
+/// The number of bytes that [`may_hold_images`] examines.
 pub const MAGIC_BYTES: u64 = 4;
 
-/// Whether a file that starts so may be one with images.
+/// Whether a file with these first bytes may hold images.
 pub fn may_hold_images(start: &[u8]) -> bool {
     start.starts_with(CONTAINER_MAGIC) || start.starts_with(b"\x7fELF")
 }
 
-/// The images of a file in their order.
+/// The images of a file, in order.
 pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
     if bytes.starts_with(CONTAINER_MAGIC) {
         let mut out = Vec::new();
@@ -136,7 +137,7 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
     let mut rest = bytes.len();
     for section in elf.sections.iter().filter(|section| CONTAINER_SECTIONS.contains(&section.name)) {
         let content = elf.content(section)?;
-        // Else a small file could repeat its bytes as often as it has sections.
+        // Otherwise a small file could repeat the same bytes in many sections.
         rest = rest.checked_sub(content.len()).ok_or(ImageError::Overlap)?;
         containers(content, &mut out)?;
     }
@@ -159,7 +160,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Containers that follow each other, with zeros between them.
+/// Reads consecutive containers, with zeros between them.
 fn containers<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result<(), ImageError> {
     loop {
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
@@ -182,7 +183,7 @@ fn container_images<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result
     while !bytes.is_empty() {
         let image = Bytes(bytes);
         let header = image.number(4, 4)? as usize;
-        // Padding included.
+        // The size includes padding.
         let size = image.number(8, 8)? as usize;
         let compressed = image.number(16, 4)? as usize;
         let flags = image.number(40, 8)?;
@@ -241,7 +242,7 @@ mod tests {
         images(bytes).unwrap()[0].content(&mut room).map(Cow::into_owned)
     }
 
-    /// Four bytes of Zstandard, and how often they stand for a byte.
+    /// Four bytes of Zstandard, and the number of bytes that they expand to.
     const ZSTANDARD: &[u8] = b"\x28\xb5\x2f\xfd\x20\x03\x1b\x00\x00c";
 
     #[test]

@@ -1,6 +1,7 @@
 //! Files that hold GPU code: cubins, fatbins, and host programs with fatbins.
 //!
-//! `object` reads ELF, `lz4_flex` and `ruzstd` unpack; what is specific to NVIDIA's files is here.
+//! The crate `object` reads ELF files; `lz4_flex` and `ruzstd` unpack images. This crate adds what is specific to
+//! NVIDIA's files.
 
 pub mod cubin;
 pub mod elf;

@@ -1,10 +1,10 @@
-//! Unpacks what containers compress: blocks of LZ4 and frames of Zstandard, without dictionaries.
+//! Unpacks compressed images: LZ4 blocks and Zstandard frames, without dictionaries.
 
 use ruzstd::decoding::FrameDecoder;
 
-/// The unpacked bytes, of which there are `size`; `None` where the block is damaged.
+/// Unpacks to exactly `size` bytes. `None` if the block is damaged.
 pub(crate) fn lz4(block: &[u8], size: usize) -> Option<Vec<u8>> {
-    // A byte of a block gives 255 bytes at most: a small file reserves little.
+    // One byte of a block unpacks to at most 255 bytes. So a small file cannot make the program reserve much memory.
     if size > block.len().saturating_mul(255) {
         return None;
     }
@@ -12,9 +12,9 @@ pub(crate) fn lz4(block: &[u8], size: usize) -> Option<Vec<u8>> {
     (lz4_flex::block::decompress_into(block, &mut out).ok()? == size).then_some(out)
 }
 
-/// The unpacked bytes, of which there are `size`; `None` where the frames are damaged.
+/// Unpacks to exactly `size` bytes. `None` if the frames are damaged.
 pub(crate) fn zstandard(frames: &[u8], size: usize) -> Option<Vec<u8>> {
-    // 128 KiB can be a run that four bytes stand for.
+    // Four bytes can stand for a run of 128 KiB.
     if size > frames.len().saturating_mul(BLOCK) {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn zstandard(frames: &[u8], size: usize) -> Option<Vec<u8>> {
     (FrameDecoder::new().decode_all(frames, &mut out).ok()? == size).then_some(out)
 }
 
-/// Bytes of a block of Zstandard, at most.
+/// The largest size of a Zstandard block in bytes.
 const BLOCK: usize = 128 << 10;
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(lz4(b"\x30abc", 4), None);
     }
 
-    /// What `zstd -19` makes of the squares below 150², a line each.
+    /// The output of `zstd -19` for the squares below 150², one per line.
     const PACKED: &str = "
         28b52ffd00688d0a00266f5309b0eb24a188715298754d005100500013194f404c72fc6abc549c461c803863785b7e249c2e
         f844701af233e00de0a41be066ed5a7d5153d11334d57c31d73adb013a496ec867314d3c11d3f123de720607e0b44b5f2779
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn unpacks_blocks_of_one_byte_and_of_plain_ones() {
-        // A single segment of five bytes: two plain, three times the same.
+        // A single segment of five bytes: two literal bytes, then the same byte three times.
         let frame = b"\x28\xb5\x2f\xfd\x20\x05\x10\x00\x00ab\x1b\x00\x00c";
         assert_eq!(zstandard(frame, 5).as_deref(), Some(b"abccc".as_slice()));
         let skipped = [b"\x50\x2a\x4d\x18\x01\x00\x00\x00x".as_slice(), frame].concat();

@@ -1,4 +1,4 @@
-//! Files with wrong bytes are refused or read, and never more than that.
+//! Files with wrong bytes are rejected or read, without a panic.
 
 mod files;
 
@@ -7,7 +7,7 @@ use gpu_files::cubin::{self, Symbol, read};
 use gpu_files::image::{ImageKind, UNPACK_LIMIT, images};
 use sass::{Sm, decode_tolerant, print};
 
-/// Reads everything there is.
+/// Reads everything in a file.
 fn walk(bytes: &[u8]) {
     for image in images(bytes).unwrap_or_default() {
         let Ok(content) = image.content(&mut UNPACK_LIMIT.clone()) else { continue };

@@ -1,4 +1,4 @@
-//! How fast the four walkers are, on the recorded instructions of two generations.
+//! The speed of encoding, decoding, printing and parsing, with the recorded instructions of two generations.
 //!
 //! `cargo bench -p sass`; throughput is in instructions.
 

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p sass --example coverage
 //!
-//! `tests/oracle/forms.py --record` makes up what is missing.
+//! `tests/oracle/forms.py --record` generates the missing ones.
 
 use sass::{FormId, decode, form, forms};
 use std::collections::BTreeSet;

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p sass --example forms -- 20
 //!
-//! as lines NAME<TAB>SHAPE<TAB>FIRST-LAST<TAB>GENERATION<TAB>WORD, as many of each as the argument says. The first
-//! is of neutral values and small registers, the others are random where their fields allow.
+//! as lines NAME<TAB>SHAPE<TAB>FIRST-LAST<TAB>GENERATION<TAB>WORD, with the given number of words for each form. The
+//! first word has neutral values and small registers; the others have random values where their fields permit.
 
 use sass::model::{FieldSpec, Value};
 use sass::{Field, FormId, Inst, Sm, encode, form, forms};
@@ -28,14 +28,14 @@ fn main() -> io::Result<()> {
     out.flush()
 }
 
-/// An instruction of the form. The more of a form's samples there are, the more of its fields are random.
+/// An instruction of the form. With a larger index, more of its fields are random.
 fn sample(id: FormId, index: u32, random: &mut fastrand::Rng) -> Inst {
     let mut inst = Inst::new(id);
     let mut register = 0;
     for spec in &form(id).fields {
         let vary = random.u64(..32) < u64::from(index);
         let raw = if is_register(spec.field) {
-            // Groups of four are aligned for every use.
+            // A group of four registers is aligned for every use.
             register += 4;
             Some(register)
         } else if matches!(spec.field, Field::Guard | Field::GuardNot) || !vary {

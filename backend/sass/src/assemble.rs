@@ -1,6 +1,6 @@
-//! Lines of a listing to instructions, with what their text does not tell.
+//! Assembles the lines of a listing, including the fields that the text of an instruction does not show.
 //!
-//! A line may have the control word in front, and after it the values of fields that the text does not show:
+//! The control word may precede a line, and the values of hidden fields may follow it in braces:
 //!
 //! ```text
 //! B--2---:R-:W0:-:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
@@ -15,10 +15,10 @@ use crate::print::print_to;
 use crate::window::{Line, hides_descriptor, set_descriptors};
 use std::fmt::Write;
 
-/// The instructions of lines, which are an address and a text. The address 0 also means that there is none.
+/// Assembles lines. Each is an address and a text; the address 0 also stands for "unknown".
 ///
-/// Lines of functions may follow each other, and lines may be missing. What a line does not tell is taken from the
-/// others.
+/// The lines may belong to several functions in a row, and lines may be missing. Hidden values that a line does not
+/// give are inferred from the other lines.
 pub fn assemble<'a>(sm: Sm, lines: impl Iterator<Item = (u64, &'a str)>) -> Vec<Result<Inst, ParseError>> {
     let mut read: Vec<Line> = lines.map(|(address, text)| line(sm, address, text)).collect();
     set_descriptors(sm, &mut read);
@@ -30,7 +30,7 @@ fn line(sm: Sm, address: u64, line: &str) -> Line {
     Line { address, inst: instruction(sm, address, line, &mut told), told }
 }
 
-/// The instruction of a line, which may tell the register of the window's descriptor.
+/// The instruction of a line. Sets `told` if the line gives the register of the window's descriptor.
 fn instruction(sm: Sm, address: u64, line: &str, told: &mut bool) -> Result<Inst, ParseError> {
     let (control, text_at) = control_prefix(line)?;
     let (text_end, hidden) = hidden_suffix(line);
@@ -48,11 +48,11 @@ fn instruction(sm: Sm, address: u64, line: &str, told: &mut bool) -> Result<Inst
     Ok(inst)
 }
 
-/// The control word before a line, and where the text begins.
+/// The control word before a line, and the offset at which the text begins.
 fn control_prefix(line: &str) -> Result<(Option<Control>, usize), ParseError> {
     let at = line.len() - line.trim_start().len();
     let text = line.as_bytes();
-    // No mnemonic has a colon.
+    // A mnemonic has no colon.
     if text.get(at) != Some(&b'B') || text.get(at + 7) != Some(&b':') {
         return Ok((None, at));
     }
@@ -65,11 +65,11 @@ fn control_prefix(line: &str) -> Result<(Option<Control>, usize), ParseError> {
     }
 }
 
-/// Where the text ends, and column, name and value of what is set after it.
+/// The offset at which the text ends, and the column, name and value of each hidden field after it.
 fn hidden_suffix(line: &str) -> (usize, Vec<(usize, &str, &str)>) {
     let Some(open) = line.rfind('{') else { return (line.len(), Vec::new()) };
     let Some((inside, _)) = line[open + 1..].split_once('}') else { return (line.len(), Vec::new()) };
-    // A set of scoreboards is an operand.
+    // Braces without `=` are an operand, a set of scoreboards.
     if !inside.contains('=') {
         return (line.len(), Vec::new());
     }
@@ -102,11 +102,11 @@ fn set_hidden(sm: Sm, inst: &mut Inst, name: &str, value: &str) -> Result<(), &'
     if inst.rejected().is_some() { Err("the value does not fit its field") } else { Ok(()) }
 }
 
-/// What is in braces beside fields: the bits of operand caches, and all bits but the control word.
+/// Names in braces that are not fields: the bits of operand caches, and all bits except the control word.
 const REUSE: &str = "reuse";
 const WORD: &str = "word";
 
-/// Appends the line that [`assemble`] reads back as the same instruction, whatever the text does not tell.
+/// Appends a line with all hidden values. [`assemble`] reads the line back as the same instruction.
 pub fn print_exact(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     let _ = write!(out, "{}  ", inst.control);
     let start = out.len();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn exact_lines_read_back() {
-        // A descriptor, a NaN, operand caches of a warp that may yield, a bit without a meaning.
+        // A descriptor, a NaN, operand caches of a warp that may yield, and a bit without a meaning.
         let words = [
             0x000ea2000c1e19000000000602057981,
             0x000fe200048000007fb0000007077808,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn errors_name_their_column() {
         let error = |text| one(Sm(80), 0, text).unwrap_err().to_string();
-        assert_eq!(error("  MOV R1, R999"), "column 11: there is no register of this number");
+        assert_eq!(error("  MOV R1, R999"), "column 11: register number out of range");
         assert_eq!(
             error("B9-----:R-:W-:-:S01 MOV R1, R2"),
             "column 2: expected a control word like B--2---:R-:W0:-:S04"

@@ -1,9 +1,9 @@
-//! Pipes: what decides an instruction's latency, and whether a scoreboard guards its result.
+//! Pipes. The pipe of an instruction decides its latency, and whether a scoreboard guards its result.
 
 use crate::inst::Inst;
 use crate::model::{Field, Sm};
 
-/// Category of an instruction for the latency tables.
+/// The category of an instruction in the latency tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
     /// Integer, logic, comparison, selection and moves.
@@ -22,24 +22,25 @@ pub enum Class {
     Fp64Compare,
     /// Transcendentals, conversions and bit counts.
     Xu,
-    /// Clocks and the zeroing of pairs.
+    /// Reads of clocks, and the zeroing of register pairs.
     Cs2r,
-    /// Special registers.
+    /// Reads of special registers.
     S2r,
     Vote,
     VoteUniform,
-    /// Uniform datapath.
+    /// Instructions of the uniform datapath.
     Uniform,
     /// `UMOV` and `ULDC`.
     UniformMove,
-    /// Uniform results by scoreboard: `S2UR`, `R2UR`, `REDUX`, `LDCU`, and whether `USETMAXREG` got registers.
+    /// Instructions with a uniform result that a scoreboard guards: `S2UR`, `R2UR`, `REDUX`, `LDCU`; and the predicate
+    /// of `USETMAXREG`, which says whether it got registers.
     UniformLoad,
     Hmma16,
     Hmma32,
     Imma16,
     Imma32,
     Dmma,
-    /// Loads and warp exchanges: sources read late, result by scoreboard.
+    /// Loads and warp exchanges: they read their sources late, and a scoreboard guards their result.
     Load,
     /// Constant loads through the memory path.
     LoadConstant,
@@ -56,7 +57,7 @@ pub enum Class {
     Control,
 }
 
-/// Which of an instruction's two scoreboards tells something.
+/// Which of an instruction's two scoreboards signals an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     Written,
@@ -64,7 +65,7 @@ pub enum Told {
 }
 
 impl Inst {
-    /// The pipe that executes the instruction.
+    /// The category of the pipe that executes the instruction.
     pub fn class(&self, _sm: Sm) -> Class {
         match self.form().class {
             Class::Half if self.form().mnemonic == "HADD2" && self.get(Field::High) == Some(1) => {
@@ -74,13 +75,14 @@ impl Inst {
         }
     }
 
-    /// The result is guarded by a scoreboard: its latency is not fixed.
+    /// Whether a scoreboard guards the result, because the latency is not fixed.
     pub fn is_variable(&self, sm: Sm) -> bool {
         match self.class(sm) {
             Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 90 | 100),
             Class::Dmma => true,
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
-            // The counter is at hand, and no instruction waits for a write to a convergence barrier.
+            // Reading the program counter has a fixed latency, and no instruction waits for a write to a convergence
+            // barrier.
             Class::S2r => !matches!(self.form().mnemonic, "LEPC" | "RPCMOV") && self.has(Field::Rd),
             Class::UniformLoad => !self.is_fixed_to_uniform(sm),
             Class::Xu
@@ -94,7 +96,7 @@ impl Inst {
         }
     }
 
-    /// Sources may be read after issue: overwriting one needs a read scoreboard.
+    /// Whether sources may be read after issue. A write to such a source must wait for a read scoreboard.
     pub fn reads_late(&self, sm: Sm) -> bool {
         // A load from tensor memory reads its address at issue, and cannot set a scoreboard for it.
         if self.is_fixed_to_uniform(sm) || self.form().mnemonic == "LDTM" {
@@ -114,20 +116,21 @@ impl Inst {
         ) || self.is_variable(sm)
     }
 
-    /// A fence that is not over when it has issued: a scoreboard tells when, and what must come after it waits
-    /// for that. As observed of ptxas 13.0.
+    /// For a fence that is not complete when it has issued: the scoreboard that signals its completion. Instructions
+    /// that the fence orders wait for this scoreboard. As observed in code of ptxas 13.0.
     pub fn fences_late(&self, sm: Sm) -> Option<Told> {
         match self.form().mnemonic {
             "FENCE" => Some(Told::Written),
-            // The barrier object is there for others when it is written.
+            // The barrier object becomes visible to other threads when it is written.
             "SYNCS" if self.form().name == "SYNCS.EXCH" => Some(Told::Written),
             "MEMBAR" if sm.0 >= 90 && self.is_local_fence() => Some(Told::Read),
             _ => None,
         }
     }
 
-    /// Which scoreboard tells that the predicate among the results is written. A generic atomic has one: it says whether the
-    /// operation was done, which it is not in shared memory. As observed of ptxas 13.0.
+    /// Which scoreboard signals that the predicate result has been written. A generic atomic has such a predicate: it
+    /// says whether the operation was done; for an address in shared memory, it was not. As observed in code of ptxas
+    /// 13.0.
     pub fn predicate_told(&self, sm: Sm) -> Told {
         match self.form().mnemonic {
             "ATOM" if sm.0 >= 90 => Told::Read,
@@ -135,12 +138,12 @@ impl Inst {
         }
     }
 
-    /// A product of a warp group, which goes on beside the code.
+    /// Whether this is a matrix product of a warp group, which runs asynchronously.
     pub fn is_group_product(&self) -> bool {
         matches!(self.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
     }
 
-    /// The arrival of a warp group, after which its products may read registers.
+    /// Whether this is the arrival of a warp group, after which its products may read registers.
     pub fn is_group_arrival(&self) -> bool {
         self.form().name == "WARPGROUP.ARRIVE"
     }
@@ -149,8 +152,8 @@ impl Inst {
         self.text(Field::Mode) == Some(".ALL") && self.text(Field::Scope) == Some(".CTA")
     }
 
-    /// The least stall count of the instruction: cycles before the next one may issue, whatever that is. As observed
-    /// of ptxas 13.0 for every target.
+    /// The smallest stall count of the instruction: the cycles before the next instruction may issue, whatever that
+    /// instruction is. As observed in code of ptxas 13.0 for every target.
     pub fn issue_cycles(&self, sm: Sm) -> u8 {
         match self.form().mnemonic {
             "EXIT" | "BRA" | "BSYNC" | "CALL" | "BRX" | "JMP" | "RET" | "BREAK" | "WARPSYNC" | "BPT"
@@ -161,25 +164,26 @@ impl Inst {
             "DEPBAR" => 4,
             "BMOV" if sm.0 >= 90 => 5,
             "NANOSLEEP" if sm.0 >= 90 => 5,
-            // Until a wait sees the group that it ends.
+            // Until a wait instruction counts the group that this product ends.
             _ if self.is_group_product() && self.get(Field::Scoreboard) == Some(0) => 3,
             "WARPGROUP" => 2,
-            // Until other threads are active.
+            // Until the new set of threads is active.
             "BMOV" if self.form().name == "BMOV.32.STATE" && self.form().shape == "b" => 2,
-            // Zero stands for a long pause that the hardware takes by itself.
+            // Zero stands for a long pause that the hardware inserts itself.
             "ERRBAR" => 0,
             _ if self.gives_registers() => 0,
             _ => 1,
         }
     }
 
-    /// Gives registers of its threads to others: accesses of those registers before it must be over, and what comes after it
-    /// waits for its scoreboard. As observed of ptxas 13.0.
+    /// Whether the instruction releases registers of its threads for other warps. Earlier accesses to those registers
+    /// must be complete, and later instructions wait for its scoreboard. As observed in code of ptxas 13.0.
     pub fn gives_registers(&self) -> bool {
         self.form().name == "USETMAXREG.DEALLOC"
     }
 
-    /// From sm_90, moving a register to a uniform one takes a known time, and so does reducing on the way.
+    /// Whether the instruction moves a general register to a uniform one with a fixed latency, as `R2UR` and `CREDUX`
+    /// do from sm_90 on.
     fn is_fixed_to_uniform(&self, sm: Sm) -> bool {
         sm.0 >= 90 && matches!(self.form().mnemonic, "R2UR" | "CREDUX")
     }

@@ -1,39 +1,39 @@
-//! The control word: what the compiler tells the scheduler about an instruction.
+//! The control word of an instruction: what the compiler tells the hardware's warp scheduler.
 
 use crate::model::ones;
 use std::fmt;
 
-/// Scheduling of an instruction, bits 105 to 125 of the word.
+/// The scheduling data of an instruction, bits 105 to 125 of the word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Control {
     /// Cycles until the warp may issue its next instruction, 0 to 15.
     pub stall: u8,
-    /// The scheduler may turn to another warp. In the word this is bit 109 when clear.
+    /// The warp scheduler may switch to another warp. The word stores this inverted, in bit 109.
     pub yield_: bool,
-    /// Scoreboard released when the result is written. There are six; that a seventh can be named does not mean
-    /// that it exists.
+    /// The scoreboard that is released when the result is written. There are six, although the field could name a
+    /// seventh.
     pub write_sb: Option<u8>,
-    /// Scoreboard released when the sources have been read.
+    /// The scoreboard that is released when the sources have been read.
     pub read_sb: Option<u8>,
-    /// Scoreboards that must be free before issue, one bit each.
+    /// The scoreboards that must be free before issue, one bit each.
     pub wait: u8,
-    /// Operand caches kept for the next instruction: bit 0 for slot A, 1 for B, 2 for C.
+    /// The operands to keep in operand caches for the next instruction: bit 0 for slot A, 1 for B, 2 for C.
     pub reuse: u8,
 }
 
-/// Lowest bit of the control word.
+/// The lowest bit of the control word.
 const CONTROL_LOW: u8 = 105;
-/// Bits 105 to 124; nothing is known to use bit 125.
+/// Bits 105 to 124. Bit 125 has no known use.
 const CONTROL_BITS: u8 = 20;
 const SCOREBOARDS: u8 = 6;
-/// The value of a scoreboard field that names none.
+/// The value of a scoreboard field for "no scoreboard".
 const NO_SCOREBOARD: u8 = 7;
 
 impl Control {
-    /// The bits of a word that hold the control word.
+    /// The bits of an instruction word that the control word occupies.
     pub const MASK: u128 = ones(CONTROL_BITS) << CONTROL_LOW;
 
-    /// The word's bits, in place; `None` where a value is out of range.
+    /// The control word at its place in the instruction word. `None` if a value is out of range.
     pub fn to_bits(self) -> Option<u128> {
         let scoreboard = |sb: Option<u8>| sb.unwrap_or(NO_SCOREBOARD);
         let named = |sb: Option<u8>| sb.is_none_or(|sb| sb < NO_SCOREBOARD);
@@ -51,7 +51,7 @@ impl Control {
         in_range.then_some(u128::from(bits) << CONTROL_LOW)
     }
 
-    /// Reads the control word.
+    /// Decodes the control word of an instruction word.
     pub fn from_bits(word: u128) -> Control {
         let bits = (word >> CONTROL_LOW & ones(CONTROL_BITS)) as u32;
         let scoreboard = |at: u32| {
@@ -70,14 +70,14 @@ impl Control {
 }
 
 impl Default for Control {
-    /// One cycle, no scoreboards.
+    /// A stall of one cycle, no scoreboards.
     fn default() -> Control {
         Control { stall: 1, yield_: false, write_sb: None, read_sb: None, wait: 0, reuse: 0 }
     }
 }
 
-/// `B--2---:R-:W0:-:S04`: the scoreboards waited for, the one that reading releases, the one that writing releases,
-/// `Y` where the warp may yield, the stall count. Reuse appears in the text of the operands.
+/// `B--2---:R-:W0:-:S04`: the scoreboards that the instruction waits for, its read scoreboard, its write scoreboard,
+/// `Y` if the warp may yield, the stall count. Reuse is printed with the operands.
 impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = *b"B------:R-:W-:-:S00";
@@ -101,10 +101,10 @@ impl fmt::Display for Control {
 }
 
 impl Control {
-    /// Bytes of the text.
+    /// The length of the text in bytes.
     pub(crate) const TEXT_LEN: usize = 19;
 
-    /// Reads what [`Control`]'s `Display` writes; an error is the byte of the text that is not as it should be.
+    /// Parses the output of [`Control`]'s `Display`. The error is the offset of the first wrong byte.
     pub(crate) fn parse(text: &str) -> Result<Control, usize> {
         let text = text.as_bytes();
         let mut control = Control::default();

@@ -1,8 +1,9 @@
-//! Word to instruction.
+//! Decodes an instruction word.
 //!
-//! Of one generation, the forms that share an opcode make a bucket. NVIDIA's disassembler ignores the bits that do
-//! not tell a form from the others, and compilers set none of them; where one is set all the same, it may be a
-//! modifier that the table lacks. [`decode`] refuses it, [`decode_tolerant`] keeps it.
+//! The forms of one generation that share an opcode make a bucket. NVIDIA's disassembler ignores fixed bits that are
+//! not needed to tell the forms of a bucket apart, and compilers leave these bits clear. If such a bit is set, it may
+//! be a modifier that the table lacks. [`decode`] then rejects the word; [`decode_tolerant`] accepts it and keeps the
+//! bit.
 
 use crate::control::Control;
 use crate::expand::{UNIFORM_BIT, table};
@@ -10,9 +11,10 @@ use crate::inst::Inst;
 use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 use std::sync::OnceLock;
 
-/// The instruction that a word encodes, or `None` where no form of the generation matches.
+/// The instruction that a word encodes. `None` if no form of the generation matches.
 ///
-/// Exact: what this returns encodes to the same word, and every bit of it has a meaning.
+/// Decoding is exact: every bit of the word has a meaning in the instruction, and the instruction encodes to the same
+/// word.
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
     let strict = |candidate: &Candidate| candidate.later_checks.iter().all(|check| check.holds(rest));
@@ -20,9 +22,9 @@ pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
-/// As [`decode`], and bits that no form of the opcode uses are ignored as NVIDIA's disassembler does.
+/// As [`decode`], but ignores bits that no form of the opcode uses, as NVIDIA's disassembler does.
 ///
-/// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
+/// The ignored bits stay in the instruction, so that it encodes to the same word. [`Inst::stray`] returns them.
 pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
     let bucket = table().bucket(sm, word)?;
@@ -34,23 +36,23 @@ pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
 /// The forms of a generation that share an opcode.
 pub(crate) struct Bucket {
     candidates: Vec<Candidate>,
-    /// Of the fixed bits of each candidate, those that tell it from others. Only tolerant decoding asks.
+    /// For each candidate, the fixed bits that distinguish it from the others. Only tolerant decoding needs them.
     telling: OnceLock<Box<[u128]>>,
 }
 
 struct Candidate {
     form: FormId,
-    /// Bits outside the fields and their values.
+    /// The values of the bits outside of all fields, and the mask of these bits.
     fixed: u128,
     fixed_mask: u128,
     checks: Vec<Check>,
-    /// Checks of the fields that have no meaning on the generation: they came later.
+    /// Checks of fields that only later generations have.
     later_checks: Vec<Check>,
 }
 
-/// A field that does not have all values that its bits can hold.
+/// A field some of whose bit patterns are invalid.
 enum Check {
-    /// In one piece, with the existing values as bits.
+    /// A contiguous field, with its valid values as bits of `legal`.
     Small {
         lo: u8,
         mask: u8,
@@ -83,7 +85,7 @@ impl Bucket {
         })
     }
 
-    /// The form that a word without its control bits is of, by its fixed bits within a mask.
+    /// The form of a word without its control bits. Compares only the fixed bits in `mask`.
     fn find(
         &self,
         word: u128,
@@ -100,15 +102,15 @@ impl Bucket {
 }
 
 impl Form {
-    /// The fixed bits that the form needs whatever others there are: its ones, those that are reserved, and the bit for
-    /// the uniform datapath, which is as good as one of the opcode.
+    /// The fixed bits that every word of the form must match, whatever other forms exist: its ones, its reserved bits,
+    /// and the bit for the uniform datapath, which acts as an opcode bit.
     fn own_bits(&self) -> u128 {
         (self.fixed | self.reserved | UNIFORM_BIT) & self.fixed_mask & !self.filled
     }
 
-    /// The fixed bits that tell the form from another one: those that are otherwise in both. Where there are none, a
-    /// field may tell them apart that has no value in common with the other. Else they are all that the other uses:
-    /// no word can then be of both, since no word is of both that has all bits as they should be.
+    /// The fixed bits that distinguish the form from another one: the bits that both forms fix to different values. If
+    /// there are none, the two may differ in a field whose valid values the other form excludes. Otherwise, these are
+    /// all bits that the other form uses: no word with all its fixed bits set correctly belongs to both forms.
     fn telling_bits(&self, other: &Form) -> u128 {
         let fixed_mask = self.fixed_mask & !self.filled;
         let opposed = (self.fixed ^ other.fixed) & fixed_mask & other.fixed_mask & !other.filled;
@@ -124,7 +126,7 @@ impl Form {
         }
     }
 
-    /// Whether the form cannot have any of the values that a field of another form has.
+    /// Whether the form excludes all valid values of a field of another form.
     fn lacks_values_of(&self, spec: &FieldSpec) -> bool {
         let Some(check) = Check::new(spec) else { return false };
         (0..1 << spec.bits()).map(|raw| spec.insert(0, raw)).filter(|&word| check.holds(word)).all(|word| {
@@ -136,7 +138,7 @@ impl Form {
 }
 
 impl Check {
-    /// `None` where every value exists.
+    /// `None` if all bit patterns of the field are valid.
     fn new(spec: &FieldSpec) -> Option<Check> {
         if !matches!(spec.value, Value::Choice(_)) && spec.limit == u64::MAX {
             return None;

@@ -1,17 +1,17 @@
-//! Instruction to word.
+//! Encodes an instruction as a word.
 
 use crate::inst::Inst;
 use crate::model::{Field, Sm};
 use std::fmt;
 
-/// Why an instruction has no word.
+/// The reason why an instruction cannot be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
     /// The form does not exist on the generation.
     Generation,
-    /// The field was given a value that it cannot hold.
+    /// A field was set to a value that it cannot hold.
     Value(Field),
-    /// The control word has a value out of range.
+    /// A value of the control word is out of range.
     Control,
 }
 

@@ -1,11 +1,11 @@
-//! The table: families expanded into forms, with the indices that the walkers use.
+//! The table: the families expanded into forms, with indices for decoding and parsing.
 //!
-//! Finding which forms exist is cheap and done once; a form's fields are worked out when it is first used, since
-//! one run of a tool meets few of them.
+//! Which forms exist is computed once, which is cheap. The fields of a form are computed when the form is first used,
+//! because one run of a tool uses few forms.
 //!
-//! A shape has one letter per slot: `r` register, `i` immediate, `c` constant, `u` uniform register,
-//! `x` constant through a handle. The letters choose the operand form, bits 9 to 11 of the opcode, and the
-//! place of each source: one source at most is not a register, and it takes the wide slot from bit 32.
+//! A shape has one letter per slot: `r` register, `i` immediate, `c` constant, `u` uniform register, `x` constant
+//! through a handle. The letters determine the operand form (bits 9 to 11 of the opcode) and the place of each source:
+//! at most one source is not a general register, and it is encoded in the wide slot from bit 32 on.
 
 use crate::control::Control;
 use crate::decode::Bucket;
@@ -17,42 +17,43 @@ use std::sync::{LazyLock, OnceLock};
 /// All forms of all generations.
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    /// The forms, those of an opcode together, and where each opcode's begin.
+    /// The forms sorted by opcode, and the start of each opcode's forms.
     by_opcode: Vec<FormId>,
     opcodes: Vec<u16>,
-    /// What decoding needs, of each generation that anything was decoded for.
+    /// The decoding data of each generation, created on first use.
     generations: Vec<OnceLock<Generation>>,
     by_name: Names,
-    /// For the parser only.
+    /// The index of the parser.
     by_mnemonic: OnceLock<Names>,
 }
 
-/// A form that exists, and the form itself once it is asked for.
+/// A form that exists. Its row is computed on first use.
 struct Entry {
     family: &'static Family,
     shape: &'static str,
-    /// Bits 9 to 11 of the opcode, which say where each source lies.
+    /// Bits 9 to 11 of the opcode, which determine where each source is encoded.
     operand_form: u16,
     fixed: u128,
     sm: (u8, u8),
     form: OnceLock<Box<Form>>,
 }
 
-/// The bucket of each opcode, once it is asked for: at the place of its first form in [`Table::by_opcode`].
+/// The buckets of the opcodes, created on first use. The index of a bucket is that of the opcode's first form in
+/// [`Table::by_opcode`].
 struct Generation(Vec<OnceLock<Box<Bucket>>>);
 
-/// The low bits of a word that every form fixes.
+/// The number of low bits that make up the opcode. Every form fixes them.
 const OPCODE_BITS: u8 = 12;
-/// Set where the wide slot holds a uniform register, and in all instructions of the uniform datapath.
+/// Set if the wide slot holds a uniform register, and in all instructions of the uniform datapath.
 pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
-/// The last generation whose arithmetic reads constants in place.
+/// The last generation whose arithmetic instructions have constant operands.
 const LAST_CONSTANT_SM: u8 = 90;
-/// The first generation whose uniform registers take eight bits.
+/// The first generation with uniform register numbers of eight bits.
 const WIDE_UNIFORM_SM: u8 = 100;
-/// Room for the forms of all families: the mean, rounded up.
+/// The average number of forms per family, rounded up. Used to allocate the table.
 const FORMS_PER_FAMILY: usize = 4;
-/// The first generation whose branch targets are split around bit 24, and the width of those in one piece: of
-/// distances and of addresses.
+/// The first generation whose branch targets are split in two parts around bit 24, and the widths of the unsplit
+/// targets: of distances and of addresses.
 const SPLIT_TARGET_SM: u8 = 90;
 const WHOLE_TARGETS: [u8; 2] = [48, 47];
 
@@ -62,8 +63,8 @@ pub(crate) fn table() -> &'static Table {
     &TABLE
 }
 
-/// The form of a name with an operand shape on a generation. The name is a mnemonic, or for the rows that
-/// need one, a mnemonic with modifiers: `IMAD.WIDE`. Rows without a choice of operands have the shape "".
+/// The form with a name and an operand shape on a generation. The name is a mnemonic, or a mnemonic with modifiers for
+/// the rows that need them: `IMAD.WIDE`. Rows without operand shapes have the shape "".
 pub fn lookup(sm: Sm, name: &str, shape: &str) -> Option<FormId> {
     named(sm, name).find(|&id| table().entry(id).shape == shape)
 }
@@ -119,7 +120,7 @@ impl Table {
         entry.form.get_or_init(|| Box::new(entry.expand()))
     }
 
-    /// The forms of a word's opcode on a generation; `None` for an unknown generation or opcode.
+    /// The forms of a word's opcode on a generation. `None` for an unknown generation or opcode.
     pub(crate) fn bucket(&self, sm: Sm, word: u128) -> Option<&Bucket> {
         let opcode = opcode(word);
         let first = usize::from(self.opcodes[opcode]);
@@ -159,7 +160,7 @@ fn mnemonic(family: &Family) -> &'static str {
     family.name.split('.').next().unwrap_or_default()
 }
 
-/// Adds the forms of a family: one per shape, split where the bits differ between generations.
+/// Adds the forms of a family: one per shape, divided at each generation that changes the encoding.
 fn expand(family: &'static Family, out: &mut Vec<Entry>) {
     let changes = family.pieces.iter().fold(Boundaries::default(), |all, piece| all.and(boundaries(piece)));
     if family.shapes.is_empty() {
@@ -208,12 +209,12 @@ fn split_generations(
     }
 }
 
-/// Generations with which something changes: a bit for each of [`Sm::ALL`].
+/// The generations at which an encoding changes: a bit for each of [`Sm::ALL`].
 #[derive(Clone, Copy, Default)]
 struct Boundaries(u16);
 
 impl Boundaries {
-    /// None for a number that is no generation.
+    /// Empty if there is no such generation.
     fn at(sm: u8) -> Boundaries {
         Boundaries(Sm(sm).ordinal().map_or(0, |ordinal| 1 << ordinal))
     }
@@ -226,14 +227,14 @@ impl Boundaries {
         Boundaries(self.0 | other.0)
     }
 
-    /// In ascending order. Everything begins with the first generation, which is no boundary.
+    /// In ascending order, without the first generation, at which nothing can change.
     fn iter(self) -> impl Iterator<Item = u8> {
         let later = Sm::ALL.iter().enumerate().skip(1);
         later.filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, sm)| sm.0)
     }
 }
 
-/// The generations from which on the piece is encoded otherwise. See [`at_generation`].
+/// The generations at which the encoding of the piece changes. See [`at_generation`].
 fn boundaries(piece: &Piece) -> Boundaries {
     let is_narrow = |spec: &FieldSpec| spec.width == 6;
     let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
@@ -281,7 +282,7 @@ impl Entry {
             let placed = match *piece {
                 Piece::Op(Operand::Slot(slot)) => Piece::Op(place(slot)),
                 Piece::OpIf(Operand::Slot(slot), show) => Piece::OpIf(place(slot), show),
-                // As it is written on the generations that it is written for, which is what most pieces are.
+                // Most pieces have the same encoding on all generations.
                 _ if boundaries(piece).0 == 0 => return piece,
                 other => other,
             };
@@ -291,7 +292,7 @@ impl Entry {
     }
 }
 
-/// The operand form of a shape: which source is not a register, and of which kind.
+/// The operand form of a shape: it says which source is not a general register, and of which kind it is.
 fn operand_form(letters: &str) -> u16 {
     let uniform = !letters.contains('r');
     let special =
@@ -302,7 +303,7 @@ fn operand_form(letters: &str) -> u16 {
         b'c' | b'x' => 1,
         _ => 2,
     };
-    // The third source swaps places with the second.
+    // If it is the third source, it swaps places with the second.
     match (at, kind) {
         (2, 2) => 7,
         (2, kind) => 2 + kind,
@@ -310,12 +311,12 @@ fn operand_form(letters: &str) -> u16 {
     }
 }
 
-/// Other fields of the role select fewer.
+/// Whether the field selects from all special registers. Other fields with this role select from fewer.
 fn is_special_register(spec: &FieldSpec) -> bool {
     spec.field == Field::Special && spec.width == 8
 }
 
-/// Conditional registers may exist only since a generation.
+/// Whether the generation has the piece. Some conditional register operands exist only from a generation on.
 fn exists_at(piece: &Piece, sm: u8) -> bool {
     !matches!(piece, Piece::OpIf(Operand::Reg(reg), _) if sm < reg.spec.since.1)
 }
@@ -326,7 +327,7 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
         && sm < spec.since.1
     {
         spec.limit = spec.since.0;
-        // A field of values that take fewer bits is narrower: the others mean nothing yet.
+        // If the first values need fewer bits, the field is narrower: the other bits have no meaning yet.
         if let Value::Choice(texts) = spec.value
             && spec.limit.is_power_of_two()
             && spec.limit > 1
@@ -390,7 +391,7 @@ fn widen_spec(spec: &mut FieldSpec, sm: u8) {
     }
 }
 
-/// Puts a source where the operand form has it.
+/// Places a source as the operand form requires.
 fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
     let swapped = matches!(operand_form, 2 | 3 | 7);
     let (lo, neg, abs, swizzle) = match slot.place {
@@ -400,13 +401,13 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         Place::Wide | Place::WideC => (32, 63, 62, 60),
         Place::B | Place::C => (64, 75, 74, 81),
     };
-    // The operand cache goes by the source's role, not by its bits.
+    // The operand cache depends on the role of the source, not on its bits.
     let reuse = match slot.place {
         Place::A => 0,
         Place::B | Place::Wide => 1,
         Place::C | Place::WideC => 2,
     };
-    // The third source of packed halves has its modifiers elsewhere than that of singles.
+    // Packed half instructions have the modifiers of the third source at other bits than single-precision ones.
     let half = matches!(slot.mods, Mods::Half | Mods::HalfTimesI | Mods::HalfSum(_) | Mods::HalfWhole);
     let (neg, abs) = if half && lo == 64 { (84, 83) } else { (neg, abs) };
     let (f_neg, f_abs, f_swizzle, f_reg, f_ureg) = match slot.role {
@@ -438,7 +439,8 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             abs,
             suffix: suffix.or(slot.suffix),
             text: slot.text,
-            // The lanes of a general register follow the bars, those of others appear between them.
+            // The lanes of a general register are printed after the magnitude bars, those of other operands between
+            // them.
             inside: file != RegFile::R || matches!(slot.imm, ImmStyle::HalfWord(..)),
             complement,
             reuse: (file == RegFile::R).then_some(reuse),
@@ -469,9 +471,9 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
     }
 }
 
-/// Lanes of a packed half source.
+/// The lanes of a packed half source.
 pub(crate) const SWIZZLE: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1"];
-/// The same, and swapped with the high half negated on its way down.
+/// The same, and `.H0_NH1`: the halves swapped, with the former high half negated.
 const SWIZZLE_TIMES_I: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1", ".H0_NH1", BAD, BAD, BAD];
 
 fn finish(entry: &Entry, pieces: Box<[&'static Piece]>) -> Form {
@@ -482,7 +484,7 @@ fn finish(entry: &Entry, pieces: Box<[&'static Piece]>) -> Form {
     fields.push(FieldSpec::new(Field::GuardNot, 15, 1));
     for piece in &pieces {
         piece.each_field(&mut |spec| {
-            // Conditional pieces may show one field in several ways.
+            // Several conditional pieces may print the same field in different ways.
             if !fields
                 .iter()
                 .any(|known: &FieldSpec| known.field == spec.field && known.mask() == spec.mask())

@@ -1,9 +1,9 @@
-//! Floating-point immediates as NVIDIA prints them: C's `%.20g`, but `%.20e` from 1e9 on, and its own words for
-//! what is not finite.
+//! Floating-point immediates in NVIDIA's format: C's `%.20g`, but `%.20e` from 1e9 on, and NVIDIA's own words for
+//! infinities and NaNs.
 
-/// Significant digits, or decimals in scientific notation.
+/// The number of significant digits, or of decimals in scientific notation.
 const DIGITS: usize = 20;
-/// Decimal exponent from which numbers are scientific with all decimals.
+/// The decimal exponent from which numbers are printed in scientific notation with all decimals.
 const SCIENTIFIC: i32 = 9;
 
 /// A single-precision immediate.
@@ -15,7 +15,7 @@ pub(crate) fn print_f32(out: &mut String, bits: u32) {
     general(out, f64::from(value));
 }
 
-/// The high word of a double-precision immediate.
+/// A double-precision immediate, given by its high word.
 pub(crate) fn print_f64(out: &mut String, high: u32) {
     let value = f64::from_bits(u64::from(high) << 32);
     if value.is_nan() {
@@ -48,7 +48,7 @@ fn general(out: &mut String, value: f64) {
     if value == 0.0 {
         return out.push_str(if value.is_sign_negative() { "-0.0 " } else { "0" });
     }
-    // The digits are written in place, and what is too many of them is taken back.
+    // The digits are written directly to the output, and surplus ones are removed again.
     let start = out.len();
     let exponent = push_scientific(out, value, DIGITS - 1);
     if exponent >= SCIENTIFIC {
@@ -66,7 +66,7 @@ fn general(out: &mut String, value: f64) {
     }
 }
 
-/// Appends the mantissa of a number with a digit before the point, and returns the decimal exponent.
+/// Appends the mantissa of a number with one digit before the point. Returns the decimal exponent.
 fn push_scientific(out: &mut String, value: f64, decimals: usize) -> i32 {
     let start = out.len();
     push(out, format_args!("{value:.decimals$e}"));
@@ -85,7 +85,7 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a string");
 }
 
-/// Takes back the zeros after the decimal point of the number from `start` on.
+/// Removes the zeros at the end of the decimals of the number that begins at `start`.
 fn trim_zeros(out: &mut String, start: usize) {
     let text = &out[start..];
     if text.contains('.') {
@@ -94,7 +94,7 @@ fn trim_zeros(out: &mut String, start: usize) {
     }
 }
 
-/// Signals of the words that are not numbers, as (sign, all ones exponent, mantissa top bits).
+/// Parses the word for an infinity or a NaN: its sign, and the top bits of the mantissa.
 fn special(text: &str) -> Option<(bool, u8)> {
     let (negative, word) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -108,14 +108,14 @@ fn special(text: &str) -> Option<(bool, u8)> {
     }
 }
 
-/// The bits themselves, `0x7fc00000`, which tell what the word for a NaN does not.
+/// Parses the bits of a number, such as `0x7fc00000`. Listings give the bits where the word for a NaN is ambiguous.
 fn raw(text: &str) -> Option<u32> {
     u32::from_str_radix(text.trim_end().strip_prefix("0x")?, 16).ok()
 }
 
 pub(crate) fn parse_f32(text: &str) -> Option<u32> {
     if let Some((negative, mantissa)) = special(text.trim_end()) {
-        // The text does not tell the payload. These are the commonest.
+        // The text does not give the payload of a NaN, so the most common one is assumed.
         let mantissa = match (mantissa, negative) {
             (2, false) => 0x7f_ffff,
             (2, true) => 0x40_0000,
@@ -127,8 +127,8 @@ pub(crate) fn parse_f32(text: &str) -> Option<u32> {
     raw(text).or_else(|| number(text)?.parse::<f32>().ok().map(f32::to_bits))
 }
 
-/// What a `FSEL` selects: a float, or the high word of a double. The commonest NaN of a double is that of an infinite
-/// low word, and the commonest one of a float has all bits.
+/// Parses an immediate of `FSEL`, which is a float or the high word of a double. The most common high word with the
+/// text of a NaN is that of an infinite double, and the most common NaN of a float has all mantissa bits set.
 pub(crate) fn parse_selected(text: &str, is_high_word: impl Fn(bool) -> bool) -> Option<u32> {
     match special(text.trim_end()) {
         Some((negative, 2)) => {
@@ -187,7 +187,8 @@ pub(crate) fn parse_bf16(text: &str) -> Option<u16> {
     (bits as u16 == 0).then_some((bits >> 16) as u16)
 }
 
-/// Only digits, sign, point and exponent: the standard parser also takes words.
+/// A number that consists only of digits, sign, point and exponent. The standard parser would also accept words such as
+/// `inf`.
 fn number(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e');

@@ -1,14 +1,15 @@
-//! Instructions that have an encoding and a text, and that hardware does not execute.
+//! Instructions that have an encoding and a text, but that the hardware does not execute.
 
 use crate::{Field, Inst, Sm};
 
 impl Inst {
-    /// Why hardware raises "illegal instruction" for this form with these operands.
+    /// The reason why the hardware raises "illegal instruction" for this form with these operands.
     ///
-    /// Source: `IADD3` with both operands negated stopped a kernel on sm_90; the vendor's compiler puts one of them third.
-    /// The open driver of Mesa keeps to this for `IADD3` and `LEA` on all generations. On sm_100 and sm_103 the vendor's
-    /// compiler emits `CREDUX` for minima and maxima of integers, and `REDUX` for the other reductions only. On sm_75 it
-    /// makes two products eight deep of one sixteen deep, which Turing's tensor cores do not have.
+    /// Sources: `IADD3` with both operands negated stopped a kernel on sm_90, and NVIDIA's compiler makes one of them
+    /// the third operand. Mesa's open driver follows this rule for `IADD3` and `LEA` on all generations. On sm_100 and
+    /// sm_103, NVIDIA's compiler emits `CREDUX` for minima and maxima of integers, and `REDUX` only for the other
+    /// reductions. On sm_75, it splits a matrix product with a depth of sixteen into two with a depth of eight, because
+    /// Turing's tensor cores lack the former.
     pub fn illegal(&self, sm: Sm) -> Option<&'static str> {
         let is_set = |field| self.get(field) == Some(1);
         match self.form().mnemonic {
@@ -19,10 +20,10 @@ impl Inst {
                 if matches!(self.text(Field::Op), Some(".MIN" | ".MAX"))
                     && crate::lookup(sm, "CREDUX", "").is_some() =>
             {
-                Some("minima and maxima of a warp are CREDUX on this target")
+                Some("minima and maxima over a warp require CREDUX on this target")
             }
             "HMMA" if sm.0 < 80 && self.text(Field::Size) == Some(".16816") => {
-                Some("products of halves are at most eight deep on this target")
+                Some("half-precision products have a depth of at most 8 on this target")
             }
             _ => None,
         }

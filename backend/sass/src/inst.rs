@@ -1,4 +1,4 @@
-//! An instruction: a form with a value for each field, and its control word.
+//! An instruction: a form with a value for each field, and the control word.
 
 use crate::control::Control;
 use crate::expand::table;
@@ -11,12 +11,12 @@ pub struct Inst {
     pub control: Control,
     /// The word without its control bits.
     word: u128,
-    /// A field that was given a value it cannot hold; encoding reports it.
+    /// A field that was set to a value it cannot hold. Encoding reports it.
     rejected: Option<Field>,
 }
 
 impl Inst {
-    /// Every field neutral: RZ, PT, 0.
+    /// An instruction with every field at its neutral value: RZ, PT, 0.
     pub fn new(form: FormId) -> Inst {
         Inst { form, control: Control::default(), word: table().form(form).neutral, rejected: None }
     }
@@ -29,7 +29,8 @@ impl Inst {
         self.word
     }
 
-    /// The bits that are not as the form has them, of those that no form of the opcode gives a meaning.
+    /// The set bits that have no meaning in any form of the opcode: those that differ from the form's fixed bits, and
+    /// those of fields that only later generations have.
     pub fn stray(&self) -> u128 {
         let form = self.form();
         let later =
@@ -37,7 +38,7 @@ impl Inst {
         (self.word ^ form.fixed) & form.fixed_mask | self.word & later
     }
 
-    /// The field whose last value did not fit.
+    /// The field whose value did not fit.
     pub fn rejected(&self) -> Option<Field> {
         self.rejected
     }
@@ -50,7 +51,7 @@ impl Inst {
         self.form().spec(field).is_some()
     }
 
-    /// The field's value; signed values are sign-extended, and a choice is an index into its texts.
+    /// The value of a field. Signed values are sign-extended; the value of a choice is an index into its texts.
     pub fn get(&self, field: Field) -> Option<u64> {
         self.form().spec(field).map(|spec| self.get_spec(spec))
     }
@@ -63,7 +64,7 @@ impl Inst {
         spec.extract(self.word)
     }
 
-    /// Sets a field. A value that does not fit, or a field that the form lacks, makes encoding fail.
+    /// Sets a field. If the form lacks the field or the value does not fit, encoding will fail.
     pub fn set(&mut self, field: Field, value: u64) -> &mut Inst {
         match self.form().spec(field) {
             Some(spec) => self.set_spec(spec, value),
@@ -82,7 +83,8 @@ impl Inst {
         }
     }
 
-    /// Sets a choice field by its text, as `set_text(Field::Cmp, ".GE")`. An unknown text makes encoding fail.
+    /// Sets a choice field by its text, for example `set_text(Field::Cmp, ".GE")`. With an unknown text, encoding will
+    /// fail.
     pub fn set_text(&mut self, field: Field, text: &str) -> &mut Inst {
         match self.choice(field, text) {
             Some(value) => self.set(field, value),
@@ -93,7 +95,7 @@ impl Inst {
         }
     }
 
-    /// The value of a choice field that prints as the text.
+    /// The value of a choice field that prints as `text`.
     pub fn choice(&self, field: Field, text: &str) -> Option<u64> {
         let texts = self.form().spec(field)?.texts();
         texts.iter().position(|&t| t == text).map(|i| i as u64)

@@ -1,8 +1,9 @@
-//! Issue distances between instructions that depend on each other.
+//! The distances that dependent instructions must keep.
 //!
-//! The hardware does not check fixed latencies; these are the cycles that code must leave. One table per
-//! generation (`latency/*.csv`): a row per kind of producer, a column per kind of use. Values are the smallest
-//! distances that ptxas 13.0 leaves, which agree with the tables of Mesa's NAK where both have one.
+//! For fixed latencies, the hardware does not check dependences; the code itself must leave these cycles between the
+//! issue of two instructions. There is one table per generation (`latency/*.csv`), with a row per kind of producer and
+//! a column per kind of use. Values are the smallest distances in code of ptxas 13.0. They agree with the tables of
+//! Mesa's NAK where NAK has a value.
 
 use crate::class::Class;
 use crate::inst::Inst;
@@ -10,35 +11,36 @@ use crate::model::{Field, RegFile, Role, Sm};
 use crate::roles::RegUse;
 use std::sync::LazyLock;
 
-/// The result of [`raw`] and [`waw`] for a producer whose latency is not fixed.
+/// The result of [`raw`] and [`waw`] for a producer with a variable latency.
 pub const UNKNOWN: u8 = u8::MAX;
 
-/// The shortest distance seen where it is shortened by what an operand is for.
+/// The smallest result of [`raw`] after the reductions for special operands.
 const LEAST_READ: u8 = 1;
 
-/// Cycles from any instruction of fixed latency to one of variable latency that overwrites its result.
+/// Cycles from any instruction with a fixed latency to an instruction with a variable latency that overwrites its
+/// result.
 const LEAST_OVERTAKEN: u8 = 6;
 
-/// Cycles from what computes in a uniform register to a move to the same register.
+/// Cycles from a computation in a uniform register to a move to the same register.
 const MOVE_OVERTAKES: u8 = 7;
 
-/// Cycles from the issue of a producer to that of a consumer of its result; [`UNKNOWN`] where only a
-/// scoreboard tells. `def` and `read` are the operands of the two that share a register.
+/// Cycles from the issue of a producer to the issue of a consumer of its result. [`UNKNOWN`] if a scoreboard guards the
+/// result. `def` and `read` are the operands of the two that share a register.
 pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse) -> u8 {
     if producer.is_variable(sm) {
         return UNKNOWN;
     }
-    // What a convergence barrier holds is there for the next instruction.
+    // The next instruction can use the value of a convergence barrier.
     if def.file == RegFile::B {
         return 1;
     }
     match producer_row(sm, producer, def) {
-        // Logic reads what a vote found at once.
+        // Integer instructions can read the result of a uniform vote at once.
         Some(Row::UniformVote) if def.file == RegFile::UP && column(sm, consumer, read) == Column::Alu => 1,
         Some(row) => {
             let table = table(sm);
             let column = match column(sm, consumer, read) {
-                // Of what the multiplier computes in floats it reads the results early.
+                // `R2UR` reads the results of floating-point arithmetic early.
                 Column::Alu if computes_floats(producer) && is_early_move(sm, consumer) => Column::Xu,
                 column => column,
             };
@@ -48,26 +50,26 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
                 .saturating_sub(late_operand(sm, consumer, read))
                 .max(least_for_product(consumer, read))
         }
-        // Nothing else writes registers.
+        // Other instructions do not write registers.
         None => 1,
     }
 }
 
-/// Cycles from the issue of a writer to that of another one of the same register; [`UNKNOWN`] where only a
-/// scoreboard tells.
+/// Cycles from the issue of a writer to the issue of another writer of the same register. [`UNKNOWN`] if a scoreboard
+/// guards the first result.
 pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> u8 {
     if first.is_variable(sm) {
         return UNKNOWN;
     }
-    // Whoever gets the registers does not know of what is still to land in them.
+    // The warp that receives the released registers does not know of results that are still to be written to them.
     if second.gives_registers() {
         return longest(sm, first, def);
     }
     let Some(row) = producer_row(sm, first, def) else { return 1 };
     let lands = |column: Column| table(sm)[row as usize][column as usize];
-    // The first result must not land after the second one.
+    // The first result must not be written after the second one.
     let cycles = match producer_row(sm, second, over).filter(|_| !second.is_variable(sm)) {
-        // What a scoreboard guards may land at once. Comparisons of doubles take their time.
+        // A result that a scoreboard guards might be written at once. Comparisons of doubles always take some time.
         None if def.file == RegFile::P && second.class(sm) == Class::Fp64Compare => lands(Column::Guard) - 5,
         None if matches!(def.file, RegFile::P | RegFile::UP) => lands(Column::Guard) - 1,
         None if def.file == RegFile::UR => lands(Column::Uldc) - 1,
@@ -78,7 +80,7 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
         Some(Row::Half | Row::HalfMma)
             if def.file == RegFile::P && !matches!(row, Row::Half | Row::HalfMma) =>
         {
-            // From sm_100 on they land as early as others.
+            // From sm_100 on, their results are written as early as those of other instructions.
             lands(Column::Guard) - if sm.0 >= 100 { 8 } else { 5 }
         }
         Some(Row::Fp64 | Row::Compare64)
@@ -86,17 +88,17 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
         {
             lands(Column::Guard) - 6
         }
-        // Moves to uniform registers are quicker than what computes in them.
+        // Moves to uniform registers are faster than computations.
         Some(Row::UniformMove | Row::UniformVote) if row == Row::Uniform => MOVE_OVERTAKES,
-        // The low half of a wide product lands early.
+        // The low half of a wide product is written early.
         Some(Row::Wide) if over.count == 2 => lands(Column::Fma).saturating_sub(2),
         Some(second) => lands(Column::Alu).saturating_sub(table(sm)[second as usize][Column::Alu as usize]),
     };
     cycles.max(1)
 }
 
-/// Cycles from the issue of a reader to that of an instruction that overwrites what it read, for readers that set no
-/// scoreboard. Most read at issue.
+/// Cycles from the issue of a reader to the issue of an instruction that overwrites the register, for readers without a
+/// scoreboard. Most instructions read at issue.
 pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
     let quick = matches!(writer.class(sm), Class::UniformMove | Class::VoteUniform);
     match read.file {
@@ -106,22 +108,23 @@ pub fn war(sm: Sm, reader: &Inst, read: &RegUse, writer: &Inst) -> u8 {
     }
 }
 
-/// The longest [`war`].
+/// The largest result of [`war`].
 pub const LATE_READ: u8 = 3;
 
-/// Whether an instruction reads uniform registers after its issue: what computes in them does.
+/// Whether an instruction reads uniform registers after its issue, as computations in uniform registers do.
 pub fn reads_late(sm: Sm, inst: &Inst) -> bool {
     inst.class(sm) == Class::Uniform
 }
 
-/// What keeps a distance from certain instructions before it, whatever registers they use.
+/// Instructions that must keep a distance from certain earlier instructions, whatever registers they use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spaced {
-    /// A product of a warp group.
+    /// A matrix product of a warp group.
     Product,
-    /// A branch that some threads may take and others not.
+    /// A branch, which may be divergent.
     Branch,
-    /// What ends a group of copies to shared memory, or arrives when they are over.
+    /// An instruction that ends a group of copies to shared memory, or arrives at a barrier object when the copies are
+    /// complete.
     Commit,
 }
 
@@ -137,9 +140,10 @@ impl Spaced {
         }
     }
 
-    /// Cycles from the issue of an instruction to that of the next one of this kind. The least that ptxas leaves: to a product 6
-    /// after an arrival, and after a product one for every eight columns, less 4; to a branch 4 after a convergence barrier
-    /// is set, from sm_90 on; to the end of a group 2 after its last copy.
+    /// Cycles from the issue of an instruction to the issue of the next instruction of this kind. These are the
+    /// smallest distances in code of ptxas: from an arrival to a product, 6; from a product to the next one, one cycle
+    /// per eight columns, minus 4; from an instruction that sets a convergence barrier to a branch, 4, from sm_90 on;
+    /// from the last copy to the end of its group, 2.
     pub fn after(self, sm: Sm, inst: &Inst) -> u8 {
         match self {
             Spaced::Product if inst.is_group_arrival() => ARRIVAL,
@@ -157,12 +161,14 @@ impl Spaced {
 
 const ARRIVAL: u8 = 6;
 
-/// The least distance in ptxas's code from arithmetic to a product of a warp group that reads its result as the left matrix,
-/// and as the sum. The arrival between them comes [`ARRIVAL`] cycles before the product.
+/// The smallest distances in code of ptxas from arithmetic to a warp group's product that reads the result as its left
+/// matrix, and to one that reads it as its accumulator. The arrival between them comes [`ARRIVAL`] cycles before the
+/// product.
 const LEFT_MATRIX: u8 = 10;
 const SUM: u8 = 12;
 
-/// What [`raw`] is at least for the operands in general registers of products, and of the arrival before them.
+/// The lower bound of [`raw`] for general registers that a warp group's product reads, and for the arrival before the
+/// product.
 fn least_for_product(consumer: &Inst, read: &RegUse) -> u8 {
     if read.file != RegFile::R {
         return LEAST_READ;
@@ -175,8 +181,8 @@ fn least_for_product(consumer: &Inst, read: &RegUse) -> u8 {
     }
 }
 
-/// Cycles from the issue of a producer after which no reader can be too early: no [`raw`] or [`waw`] of it is
-/// longer. [`UNKNOWN`] where only a scoreboard tells.
+/// Cycles from the issue of a producer after which its result can be read and overwritten: no [`raw`] or [`waw`] of it
+/// is larger. [`UNKNOWN`] if a scoreboard guards the result.
 pub fn longest(sm: Sm, producer: &Inst, def: &RegUse) -> u8 {
     if producer.is_variable(sm) {
         return UNKNOWN;
@@ -185,7 +191,8 @@ pub fn longest(sm: Sm, producer: &Inst, def: &RegUse) -> u8 {
     row.map_or(1, |row| table(sm)[row as usize].into_iter().max().unwrap_or(1))
 }
 
-/// Cycles until a result of a producer can be read by arithmetic, or by a guard; [`UNKNOWN`] where only a scoreboard tells.
+/// Cycles until arithmetic, or a guard if `guard` is set, can read the result of a producer. [`UNKNOWN`] if a
+/// scoreboard guards the result.
 pub(crate) fn typical(sm: Sm, producer: &Inst, def: &RegUse, guard: bool) -> u8 {
     if producer.is_variable(sm) {
         return UNKNOWN;
@@ -202,7 +209,7 @@ fn is_early_move(sm: Sm, inst: &Inst) -> bool {
     (80..90).contains(&sm.0) && inst.form().mnemonic == "R2UR"
 }
 
-/// The low half of a wide product is there before the high one.
+/// The low half of a wide product can be read before the high half.
 fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &RegUse) -> Option<u8> {
     let low =
         sm.0 >= 90 && producer.class(sm) == Class::ImadWide && def.count == 2 && read.file == RegFile::R;
@@ -214,13 +221,13 @@ fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &
     }
 }
 
-/// Cycles by which the operand of an atomic is read later than its address.
+/// Cycles by which the data operand of an atomic is read later than its address.
 fn late_operand(sm: Sm, consumer: &Inst, read: &RegUse) -> u8 {
     let late = (80..90).contains(&sm.0) && consumer.class(sm) == Class::Atomic && read.role == Role::Data;
     if late { 5 } else { 0 }
 }
 
-/// Cycles by which the high half of an addend is read later than the low one.
+/// Cycles by which the high half of an addend is read later than the low half.
 fn late_high_half(sm: Sm, def: &RegUse, column: Column, read: &RegUse) -> u8 {
     let high = read.file == RegFile::R && read.count == 2 && def.index > read.index;
     match column {
@@ -261,7 +268,7 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         _ if inst.form().mnemonic == "ELECT" && def.file == RegFile::UR => Row::UniformVote,
         _ if inst.form().mnemonic == "ELECT" => Row::Alu,
         _ if inst.form().mnemonic == "CS2UR" => Row::Uniform,
-        // Logic reads what halves compare to as soon as what integers do.
+        // Integer instructions read the result of a half comparison as early as that of an integer comparison.
         _ if sm.0 >= 120 && inst.form().mnemonic == "HSETP2" => Row::Alu,
         _ if is_light(sm, inst) => Row::Light,
         _ if is_extreme(sm, inst) => Row::Extreme,
@@ -273,10 +280,10 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::HalfMma => Row::HalfMma,
         Class::Fp64 => Row::Fp64,
         Class::Fp64Compare => Row::Compare64,
-        // Half of a clock is read as fast as a register is moved.
+        // One half of a clock can be read as early as the result of a move.
         Class::Cs2r if inst.get(Field::Wide) == Some(0) => Row::Alu,
         Class::Cs2r => Row::Clock,
-        // What is fixed among what is not otherwise: `LEPC`, moves to barriers.
+        // Instructions of this class with a fixed latency: `LEPC`, moves to barriers.
         Class::S2r => Row::Clock,
         Class::Vote => Row::Vote,
         Class::VoteUniform => Row::UniformVote,
@@ -288,15 +295,16 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::Imma16 | Class::Imma32 if takes_two_steps(inst) => Row::Imma32,
         Class::Imma16 | Class::Imma32 => Row::Imma16,
         Class::Dmma => Row::Dmma,
-        // Where lanes differ.
+        // The predicate that says where lanes differ.
         Class::UniformLoad if def.file == RegFile::P => Row::ToUniformTold,
         Class::UniformLoad => Row::ToUniform,
         _ => return None,
     })
 }
 
-/// Executed by the unit beside that of shifts, logic and sums: sums of two numbers on sm_90 to sm_110; from sm_120 on, moves,
-/// selections, comparisons and extremes, those of halves included.
+/// Whether the instruction runs on a second integer unit, beside the one for shifts, logic and additions. On sm_90 to
+/// sm_110, this unit adds two numbers; from sm_120 on, it executes moves, selections, comparisons, minima and maxima,
+/// including those of halves.
 fn is_light(sm: Sm, inst: &Inst) -> bool {
     match inst.form().name {
         "VIADD" => true,
@@ -306,22 +314,22 @@ fn is_light(sm: Sm, inst: &Inst) -> bool {
     }
 }
 
-/// Executed by the unit for sums, selections and moves of 64 bits, which sm_120 has.
+/// Whether the instruction runs on sm_120's unit for 64-bit additions, selections and moves.
 fn is_long(sm: Sm, inst: &Inst) -> bool {
     sm.0 >= 120 && inst.class(sm) == Class::Alu && inst.form().name.ends_with(".64") && !is_extreme(sm, inst)
 }
 
-/// Executed by the unit for comparisons and extremes of 64 bits, which sm_120 has.
+/// Whether the instruction runs on sm_120's unit for 64-bit comparisons, minima and maxima.
 fn is_extreme(sm: Sm, inst: &Inst) -> bool {
     sm.0 >= 120 && matches!(inst.form().name, "ISETP.64" | "IMNMX")
 }
 
-/// A product of a matrix with eight rows, not sixteen.
+/// Whether this is a matrix product with eight rows instead of sixteen.
 fn has_eight_rows(inst: &Inst) -> bool {
     matches!(inst.text(Field::Size), Some(".8816" | ".8832" | ".88128"))
 }
 
-/// A product whose common dimension is too long for one step of the unit.
+/// Whether the matrix product is too deep for one step of the unit.
 fn takes_two_steps(inst: &Inst) -> bool {
     let longest = match inst.form().name {
         "HMMA" | "HMMA.SP.TF32" => ".16816",
@@ -344,12 +352,13 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         _ if is_long(sm, inst) && !predicate => Column::Long,
         _ if is_extreme(sm, inst) && !predicate => Column::Extreme,
         _ if is_light(sm, inst) || is_long(sm, inst) || is_extreme(sm, inst) => Column::Light,
-        // Votes, and what computes doubles and halves, read predicates when guards are read.
+        // Votes and half instructions read predicates at the time of the guard; double instructions have a time of
+        // their own.
         Class::Vote | Class::VoteUniform if read.file == RegFile::P => Column::Guard,
         Class::Fp64 | Class::Fp64Compare if predicate => Column::Predicate64,
         Class::Alu | Class::Vote | Class::Cs2r => Column::Alu,
         Class::Fma => Column::Fma,
-        // Before sm_90 a carry is read when factors are.
+        // Before sm_90, a carry is read at the same time as the factors.
         Class::ImadWide if read.role == Role::C || predicate && sm.0 >= 90 => Column::Addend,
         Class::ImadWide => Column::Factor,
         Class::Half if predicate && sm.0 != 103 => Column::Guard,
@@ -358,7 +367,7 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Fp64 | Class::Fp64Compare => Column::Fp64,
         Class::Uniform | Class::VoteUniform => Column::Uniform,
         Class::UniformMove if inst.form().mnemonic == "ULDC" => Column::Uldc,
-        // It reads uniform registers before what computes in them does.
+        // A uniform move reads uniform registers earlier than a uniform computation.
         Class::UniformMove => Column::Move,
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma
             if read.role == Role::C =>
@@ -366,12 +375,12 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
             Column::Accumulate
         }
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma => Column::Tensor,
-        // Predicates of everything else are read when guards are.
+        // All other instructions read predicates at the time of the guard.
         _ if predicate => Column::Guard,
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
         Class::UniformLoad if inst.form().mnemonic == "R2UR" && sm.0 >= 80 => Column::Alu,
         Class::UniformLoad => Column::Xu,
-        // From uniform registers barrier objects get their words later than their addresses.
+        // Operations on barrier objects read data in uniform registers later than addresses.
         _ if inst.form().mnemonic == "SYNCS" && read.file == RegFile::UR => match read.role {
             Role::Data => Column::Uldc,
             _ => Column::Memory,
@@ -389,7 +398,7 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
 
 type Table = [[u8; COLUMNS]; ROWS];
 
-/// First generation of each table. A program asks for few of them.
+/// The first generation of each table. A run of a program uses few of them.
 static TABLES: [(u8, LazyLock<Table>); 5] = [
     (75, LazyLock::new(|| parse(include_str!("latency/sm75.csv")))),
     (80, LazyLock::new(|| parse(include_str!("latency/sm80.csv")))),
@@ -403,7 +412,7 @@ fn table(sm: Sm) -> &'static Table {
     &TABLES[newest].1
 }
 
-/// Reads a table; the tests check that the files are complete. A producer that a generation lacks has no row.
+/// Parses a table. The tests check that the files are complete. A producer that a generation lacks has no row.
 fn parse(text: &str) -> Table {
     let mut table = [[UNKNOWN; COLUMNS]; ROWS];
     let mut lines = text.lines();
@@ -426,7 +435,7 @@ fn parse(text: &str) -> Table {
 mod tests {
     use super::*;
 
-    /// The distance between two instructions, of which the second reads what the first one writes.
+    /// The distance between two instructions. The second reads the result of the first.
     fn distance(sm: u8, producer: &str, consumer: &str) -> u8 {
         let sm = Sm(sm);
         let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));
@@ -476,7 +485,7 @@ mod tests {
         }
     }
 
-    /// The distance between two instructions that write one register.
+    /// The distance between two instructions that write the same register.
     fn overtaken(sm: u8, first: &str, second: &str) -> u8 {
         let sm = Sm(sm);
         let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));

@@ -1,8 +1,8 @@
-//! The machine code: one table of encodable forms for sm_75 to sm_121, and four walkers over it.
+//! The machine code: one table of encodable forms for sm_75 to sm_121, and the four functions that use it.
 //!
-//! A [`Form`] is one row; an [`Inst`] is a form with a value for each of its fields and a control word.
-//! [`encode`] and [`decode`] are inverse; [`print()`] gives NVIDIA's text and [`parse`] reads it back.
-//! The crate has no dependencies.
+//! A [`Form`] is one row of the table; an [`Inst`] is a form with a value for each of its fields and a control word.
+//! [`encode`] and [`decode`] are inverse to each other. [`print()`] writes an instruction as NVIDIA's disassembler
+//! does, and [`parse`] reads this text back. The crate has no dependencies.
 
 mod assemble;
 mod class;

@@ -1,9 +1,9 @@
 //! The row types of the table: fields, operands, modifiers and forms.
 //!
-//! A [`Family`] is what is written down: a mnemonic with all its operand shapes. [`crate::table`] expands the
-//! families into [`Form`]s, one per encodable operand shape, and each form lists where every bit of the word
-//! goes. Bits of a form that belong to no field are fixed. Decoding holds a word to those that another form of the
-//! opcode uses and keeps the others, so that it is exact: a word that has a form encodes back to itself.
+//! A [`Family`] is a row as the table files contain it: a mnemonic with all its operand shapes. [`crate::table`]
+//! expands the families into [`Form`]s, one per encodable operand shape, and each form lists the place of every bit of
+//! the word. Bits of a form that belong to no field are fixed. Decoding checks the fixed bits that another form of the
+//! opcode uses and keeps the others, so that a decoded word encodes back to itself.
 
 use crate::class::Class;
 use crate::speed::Speed;
@@ -29,7 +29,8 @@ impl Sm {
         Sm(121),
     ];
 
-    /// From `sm_90`; the suffixes `a` and `f` are accepted and ignored, since they encode alike.
+    /// Parses a name such as `sm_90`. The suffixes `a` and `f` are accepted and ignored, because they do not change the
+    /// encoding.
     pub fn parse(text: &str) -> Option<Sm> {
         let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
         let number = digits.parse().ok()?;
@@ -41,7 +42,7 @@ impl Sm {
         Sm::ALL.iter().position(|&sm| sm == self)
     }
 
-    /// The value that means URZ: the highest of the field, which grew with sm_100.
+    /// The number of URZ: the highest value of the field, which is wider from sm_100 on.
     pub const fn urz(self) -> u8 {
         if self.0 >= 100 { 255 } else { 63 }
     }
@@ -54,20 +55,20 @@ pub struct FormId(pub u16);
 /// The role of a field in its form. An instruction has at most one field of each role.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Field {
-    /// Guard predicate (7: always) and its negation.
+    /// The guard predicate (7: always) and its negation.
     Guard,
     GuardNot,
-    /// Register destination, or the register pair's first.
+    /// The register destination, or the first register of the destination.
     Rd,
-    /// Second register destination.
+    /// The second register destination.
     Rd2,
-    /// Sources in the order of the text, in whichever slot they are encoded.
+    /// The sources in the order of the text, whatever slot encodes them.
     Ra,
     Rb,
     Rc,
     Re,
-    /// Uniform registers: destination, sources, the one in the place of a register source, base of an address,
-    /// descriptor of the global window.
+    /// Uniform registers: the destination, the sources, the one that replaces a general register source, the base of an
+    /// address, the descriptor of the global window.
     URd,
     URa,
     URb,
@@ -75,7 +76,7 @@ pub enum Field {
     Ur,
     UrBase,
     UrDesc,
-    /// The descriptor is the access's own.
+    /// The descriptor belongs to this access instead of the window.
     OwnDescriptor,
     /// Predicate destinations.
     Pd,
@@ -101,9 +102,9 @@ pub enum Field {
     /// Format or layout words attached to a source (`.ROW`, `.F32`).
     LayoutA,
     LayoutB,
-    /// The operand cache keeps a fourth source.
+    /// The operand cache keeps the fourth source.
     KeepD,
-    /// Immediate in the wide slot.
+    /// The immediate in the wide slot.
     Imm32,
     /// Further small immediates, in the order of the text.
     Imm2,
@@ -113,7 +114,7 @@ pub enum Field {
     COffset,
     /// Byte offset of a memory operand.
     Offset,
-    /// Branch target: bytes relative to the next instruction.
+    /// The branch target, in bytes relative to the next instruction.
     Target,
     /// Convergence barrier, scoreboard.
     Barrier,
@@ -123,7 +124,7 @@ pub enum Field {
     /// Truth tables.
     Lut,
     Lut2,
-    /// Comparison, and how it combines.
+    /// The comparison, and the operator that combines it with a predicate.
     Cmp,
     Bool,
     /// Signedness, element types.
@@ -154,8 +155,8 @@ pub enum Field {
     AddressWidth,
     Bypass,
     ZeroFill,
-    /// Texture and surface modifiers: kind of texture, components, level of detail, texel offsets, uniform array
-    /// index, comparison or sample, coordinates outside.
+    /// Texture and surface modifiers: kind of texture, components, level of detail, texel offsets, uniform array index,
+    /// comparison or sample, coordinates out of bounds.
     Dims,
     Mask,
     Lod,
@@ -169,21 +170,21 @@ pub enum Field {
     Flag3,
 }
 
-/// How a field's bits are read as a value.
+/// How the bits of a field are interpreted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
     Unsigned,
-    /// Two's complement; `scale` units of the value per unit of the field (4 for word offsets).
+    /// Two's complement. One unit of the field is `scale` units of the value (4 for word offsets).
     Signed {
         scale: u8,
     },
-    /// All bits complemented: zero stands for the highest value.
+    /// All bits inverted: zero stands for the highest value.
     Inverted,
-    /// Unsigned in units of `scale`.
+    /// Unsigned, in units of `scale`.
     Scaled {
         scale: u8,
     },
-    /// An index into texts. An empty text prints nothing; [`BAD`] marks values that the hardware lacks.
+    /// An index into texts. An empty text prints nothing; [`BAD`] marks values that the hardware does not have.
     Choice(&'static [&'static str]),
 }
 
@@ -194,24 +195,24 @@ pub const BAD: &str = "\0";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldSpec {
     pub field: Field,
-    /// Lowest bit and width of the low part.
+    /// The lowest bit and the width of the low part.
     pub lo: u8,
     pub width: u8,
-    /// Lowest bit and width of the high part; width 0 where the field is in one piece.
+    /// The lowest bit and the width of the high part. The width is 0 for a contiguous field.
     pub high: (u8, u8),
     pub value: Value,
-    /// Raw bits in a new instruction.
+    /// The raw bits in a new instruction.
     pub neutral: u64,
-    /// Raw values from this one on do not exist.
+    /// Raw values from this one on are invalid.
     pub limit: u64,
-    /// Raw values from the first on exist only since the second, a generation.
+    /// Raw values from the first number on exist only from a generation on, which is the second number.
     pub since: (u64, u8),
-    /// Where a field has such a value the bits mean nothing, and the text does not tell them.
+    /// If one of these fields has the given value, this field has no meaning and is not printed.
     pub silent: &'static [(Field, u64)],
 }
 
 impl FieldSpec {
-    /// An unsigned field in one piece whose neutral value is zero.
+    /// An unsigned, contiguous field whose neutral value is zero.
     pub const fn new(field: Field, lo: u8, width: u8) -> FieldSpec {
         FieldSpec {
             field,
@@ -247,13 +248,13 @@ impl FieldSpec {
         self
     }
 
-    /// Leaves the field out of the text where another has such a value.
+    /// Makes the field meaningless if another field has the given value.
     pub const fn silent(mut self, silent: &'static [(Field, u64)]) -> FieldSpec {
         self.silent = silent;
         self
     }
 
-    /// Whether raw bits stand for a value that exists.
+    /// Whether raw bits are a valid value.
     pub fn allows(&self, raw: u64) -> bool {
         (raw < self.limit || self.limit == u64::MAX)
             && match self.value {
@@ -262,12 +263,13 @@ impl FieldSpec {
             }
     }
 
-    /// Whether the field came with a later generation than the form's: it has its first value only.
+    /// Whether the field was added by a later generation than that of the form. The field then has only its first
+    /// value.
     pub(crate) fn came_later(&self) -> bool {
         self.limit == 1
     }
 
-    /// Continues the field in the bits from `lo` on.
+    /// Adds the high part of the field, from bit `lo` on.
     pub const fn high(mut self, lo: u8, width: u8) -> FieldSpec {
         self.high = (lo, width);
         self
@@ -277,7 +279,7 @@ impl FieldSpec {
         self.width as u32 + self.high.1 as u32
     }
 
-    /// The bits that a value of the field has.
+    /// The number of bits of the field's values.
     pub const fn value_bits(&self) -> u32 {
         match self.value {
             Value::Scaled { scale } | Value::Signed { scale } => self.bits() + scale.trailing_zeros(),
@@ -297,7 +299,7 @@ impl FieldSpec {
         (low | high << self.width) as u64
     }
 
-    /// The word with the field's bits replaced; `raw` has no more bits than the field.
+    /// Replaces the field's bits in a word. `raw` must not have more bits than the field.
     pub const fn insert(&self, word: u128, raw: u64) -> u128 {
         let raw = raw as u128;
         let low = (raw & ones(self.width)) << self.lo;
@@ -305,7 +307,7 @@ impl FieldSpec {
         word & !self.mask() | low | high
     }
 
-    /// The value that raw bits stand for.
+    /// The value of raw bits.
     pub const fn from_raw(&self, raw: u64) -> u64 {
         match self.value {
             Value::Unsigned | Value::Choice(_) => raw,
@@ -318,7 +320,7 @@ impl FieldSpec {
         }
     }
 
-    /// The raw bits for a value, where the field can hold it.
+    /// The raw bits of a value. `None` if the field cannot hold the value.
     pub fn to_raw(&self, value: u64) -> Option<u64> {
         let raw = match self.value {
             Value::Unsigned => value,
@@ -371,7 +373,7 @@ pub enum RegFile {
     B,
 }
 
-/// What an instruction uses a register for.
+/// The purpose of a register operand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Role {
     Dst,
@@ -380,51 +382,51 @@ pub enum Role {
     B,
     C,
     D,
-    /// Address of a memory operand, its uniform base, its window descriptor.
+    /// The address of a memory operand, its uniform base, its window descriptor.
     Address,
     Base,
     Descriptor,
-    /// Stored value.
+    /// A stored value.
     Data,
     /// Predicate source: carry, selector, accumulated comparison.
     Carry,
 }
 
-/// Registers that an operand spans.
+/// The number of registers that an operand spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
     Fixed(u8),
-    /// By the value of a field.
+    /// Depends on the value of a field.
     By(Field, &'static [u8]),
-    /// By the product of two fields' counts.
+    /// The product of two fields' counts.
     By2(Field, &'static [u8], Field, &'static [u8]),
-    /// By the sum of several fields' counts; a field that the form lacks counts nothing.
+    /// The sum of several fields' counts, without fields that the form lacks.
     Sum(&'static [(Field, &'static [u8])]),
-    /// The count that a field's value selects, else the first.
+    /// The count that a field's value selects, or else the first.
     Select(Field, &'static [Count]),
-    /// A number more than another count.
+    /// A fixed number added to another count.
     Plus(u8, &'static Count),
-    /// Another count, where a flag is set at most so many.
+    /// Another count; if a flag is set, at most the given number.
     AtMost(Field, u8, &'static Count),
-    /// The first of two counts; if a flag is set, half of their sum, rounded up, at most two.
+    /// The first of two counts. If a flag is set, half of their sum, rounded up, but at most two.
     First(Field, &'static Count, &'static Count),
-    /// The rest of the sum of the two counts.
+    /// The second of two counts. If a flag is set, their sum without the registers of [`Count::First`].
     Second(Field, &'static Count, &'static Count),
 }
 
-/// When an operand or a modifier is part of the text.
+/// When an operand or a modifier is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Show {
     Always,
-    /// Unless it has its neutral value.
+    /// If it does not have its neutral value.
     NotNeutral,
-    /// The same, and in any case where a field has a value.
+    /// If it does not have its neutral value, or if a field has the given value.
     NotNeutralOr(Field, u64),
-    /// Where a field has a value.
+    /// If a field has the given value.
     When(Field, u64),
-    /// Where a field has another value.
+    /// If a field does not have the given value.
     Unless(Field, u64),
-    /// Never: bits that the text does not tell.
+    /// Never. The text does not show the bits.
     Never,
 }
 
@@ -437,54 +439,56 @@ pub struct RegOperand {
     pub count: Count,
     pub neg: Option<FieldSpec>,
     pub abs: Option<FieldSpec>,
-    /// `!` for predicates; `~` for registers, if the field `complement` names is set it replaces `-`.
+    /// Prints `!` before predicates and `~` before registers. For registers, it replaces `-` if the field in
+    /// `complement` is set.
     pub not: Option<FieldSpec>,
-    /// The flag under which `neg` complements: it prints `~`.
+    /// The flag that makes `neg` a complement, printed as `~`.
     pub complement: Option<Field>,
-    /// Fixed text after the name.
+    /// A fixed text after the name.
     pub text: &'static str,
-    /// Text after the name, a choice.
+    /// A choice whose text is printed after the name.
     pub suffix: Option<FieldSpec>,
-    /// What follows the name appears between the bars of a magnitude.
+    /// The text after the name is printed inside the magnitude bars.
     pub inside: bool,
-    /// Bit of [`crate::Control::reuse`].
+    /// The operand's bit in [`crate::Control::reuse`].
     pub reuse: Option<u8>,
 }
 
-/// How an immediate prints.
+/// How an immediate is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ImmStyle {
     /// `0xff`.
     Hex,
     /// `-0x1`.
     SignedHex,
-    /// With a sign where the lowest bit of the field is set, which tells a signed type.
+    /// With a sign if the lowest bit of the field is set, which means a signed type.
     SignedBy(Field),
     /// 17.
     Decimal,
-    /// As a float.
+    /// As a single-precision number.
     F32,
-    /// As a float, though it may be the high word of a double.
+    /// As a single-precision number, although it may be the high word of a double.
     HighWord,
     /// The high word of a double.
     F64,
-    /// As a float, or the high word of a double where the field is in the range.
+    /// As a single-precision number, or as the high word of a double if the field is in the range.
     DoubleIn(Field, u64, u64),
     /// Two halves: `1, 0.5`, the high one second.
     F16x2,
     /// Two bfloat16.
     Bf16x2,
-    /// Two halves or, where the field has the value, bfloat16.
+    /// Two halves, or two bfloat16 if the field has the given value.
     HalfBy(Field, u64),
-    /// As [`ImmStyle::HalfBy`]; where the second field is set, only the low one.
+    /// As [`ImmStyle::HalfBy`], but only the low half if the second field is set.
     HalfSum(Field, u64, Field),
-    /// One half in the low bits or, where the field has the value, bfloat16.
+    /// One half in the low bits, or a bfloat16 if the field has the given value.
     HalfWord(Field, u64),
-    /// Single-digit flag texts are not needed here: a plain hexadecimal byte without sign in brackets.
+    /// An unsigned hexadecimal byte in brackets.
     Bracketed,
 }
 
-/// `c[bank][offset]`, possibly indexed by a register or through a uniform-register handle.
+/// `c[bank][offset]`, with an optional index register; or a constant whose bank is given by a handle in a uniform
+/// register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConstOperand {
     pub bank: FieldSpec,
@@ -500,22 +504,23 @@ pub struct ConstOperand {
     pub complement: Option<Field>,
 }
 
-/// The descriptor of a global or generic access, a pair of uniform registers.
+/// The descriptor of a global or generic access, in a pair of uniform registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     pub spec: FieldSpec,
-    /// Set where it describes this access, with a cache policy, and not the window. Before sm_90 the text shows
-    /// the register only then.
+    /// Set if the descriptor belongs to this access and holds a cache policy, and is not that of the window. Before
+    /// sm_90, only such descriptors are printed.
     pub own: FieldSpec,
-    /// The register is the one after the field's, URZ after the last; the field is that of a base before it.
+    /// The descriptor's register is the one after the field's register, or URZ after the last one. The field holds the
+    /// base that precedes it.
     pub next: bool,
 }
 
-/// Whether a uniform base shows that is URZ.
+/// Whether a uniform base is printed if it is URZ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urz {
     Shown,
-    /// Beside an address of 32 bits only.
+    /// Only with a 32-bit address.
     Beside32,
     Hidden,
 }
@@ -525,58 +530,58 @@ pub enum Urz {
 pub struct MemOperand {
     pub desc: Option<Descriptor>,
     pub reg: Option<RegOperand>,
-    /// Uniform base and the registers it spans.
+    /// The uniform base, and the number of registers that it spans.
     pub ureg: Option<(FieldSpec, u8)>,
     pub urz: Urz,
     pub offset: Option<FieldSpec>,
 }
 
-/// `tmem[UR4+0x10].A_KEEP`: what a uniform register describes. The register's suffix follows the bracket.
+/// `tmem[UR4+0x10].A_KEEP`: a descriptor in a uniform register. The register's suffix follows the bracket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandleOperand {
     pub word: &'static str,
     pub reg: RegOperand,
     pub offset: Option<FieldSpec>,
-    /// The register in the text is the one after the field's, URZ after itself.
+    /// The text shows the register after the field's register, or URZ if the field is URZ.
     pub next: bool,
 }
 
-/// Where a source that may be a register, an immediate, a constant or a uniform register is encoded.
+/// Where a source is encoded that may be a register, an immediate, a constant or a uniform register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Bits 24–31.
     A,
-    /// The wide slot from bit 32, or bits 64–71 where that holds C.
+    /// The wide slot from bit 32 on, or bits 64–71 if source C occupies the wide slot.
     B,
-    /// Bits 64–71, or the wide slot where it is not a register.
+    /// Bits 64–71, or the wide slot if the source is not a general register.
     C,
     /// Always the wide slot.
     Wide,
-    /// Always the wide slot, in the role of the third source.
+    /// Always the wide slot, but in the role of the third source.
     WideC,
 }
 
-/// Modifiers a slot takes; their bits follow from where the source is encoded.
+/// The modifiers of a slot. Their bits depend on where the source is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mods {
     None,
     Neg,
     NegAbs,
-    /// `-`, or `~` when the field is set.
+    /// `-`, or `~` if the field is set.
     NegOrNot(Field),
-    /// Half: sign, magnitude, lanes.
+    /// Modifiers of a half source: sign, magnitude, lanes.
     Half,
-    /// The same, and the halves of a complex number may be those of its product with i.
+    /// The same, and the lanes may also be those of the complex product with i.
     HalfTimesI,
-    /// The same, but where the field has the value there is no magnitude.
+    /// The same, but without magnitude if a field has the given value.
     HalfSum(&'static [(Field, u64)]),
-    /// Half without lanes.
+    /// A half source without lanes.
     HalfWhole,
-    /// Bitwise complement at the place of the sign.
+    /// Bitwise complement, at the bit of the sign.
     Not,
 }
 
-/// A source of a [`Family`], to be expanded by the shape.
+/// A source of a [`Family`]. The shape determines its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
     pub role: Role,
@@ -584,27 +589,27 @@ pub struct Slot {
     pub mods: Mods,
     pub count: Count,
     pub imm: ImmStyle,
-    /// Text after the source, unless [`Mods::Half`] has its own.
+    /// A text after the source, unless [`Mods::Half`] prints one.
     pub suffix: Option<FieldSpec>,
-    /// Fixed text after the source.
+    /// A fixed text after the source.
     pub text: &'static str,
 }
 
-/// How a branch distance prints.
+/// How a branch distance is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TargetStyle {
-    /// The address that the distance from the next instruction leads to.
+    /// As an address, computed from the address of the next instruction.
     FromNext,
-    /// The field itself, signed.
+    /// As the signed value of the field.
     Plain,
-    /// The same, and nothing where it is zero.
+    /// As the signed value of the field, or not at all if it is zero.
     Optional,
 }
 
-/// An operand in the text, which also tells how its fields are encoded and what it reads or writes.
+/// An operand in the text. It also determines how its fields are encoded, and what it reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operand {
-    /// Only in families.
+    /// Occurs only in families.
     Slot(Slot),
     Reg(RegOperand),
     Imm(FieldSpec, ImmStyle),
@@ -628,24 +633,25 @@ pub enum Operand {
     Signs(FieldSpec),
 }
 
-/// An element of a form's text, in the order of printing.
+/// A piece of a form's text, in printing order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Piece {
     /// A choice or a flag after the mnemonic.
     Mod(FieldSpec),
-    /// A modifier that is only shown under a condition.
+    /// A modifier that is printed only under a condition.
     ModIf(FieldSpec, Show),
     /// Fixed text after the mnemonic.
     Text(&'static str),
-    /// Text after the mnemonic that field values imply: of the first alternative whose conditions all hold.
+    /// A text after the mnemonic that depends on several fields: that of the first alternative whose conditions all
+    /// hold.
     Alias(&'static [Alias]),
     Op(Operand),
     OpIf(Operand, Show),
-    /// Bits that the text does not tell.
+    /// Bits that the text does not show.
     Hidden(FieldSpec),
 }
 
-/// An alternative of [`Piece::Alias`]: its text and the field values that imply it.
+/// An alternative of [`Piece::Alias`]: its text and the field values that select it.
 pub type Alias = (&'static str, &'static [(Field, AliasValue)]);
 
 /// A condition of an [`Alias`]. It does not hold where the form lacks the field.
@@ -653,28 +659,28 @@ pub type Alias = (&'static str, &'static [(Field, AliasValue)]);
 pub enum AliasValue {
     Is(u64),
     Below(u64),
-    /// A power of two as NVIDIA counts them for shifts: positive, and for no known reason not 1 << 16.
+    /// A power of two in NVIDIA's sense, which excludes negative numbers and, for no known reason, 1 << 16.
     PowerOfTwo,
 }
 
-/// A mnemonic with its operand shapes, as the table files write it.
+/// A mnemonic with its operand shapes, as in the table files.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// The name for [`crate::lookup`]; what precedes its first dot is the mnemonic.
+    /// The name for [`crate::lookup`]. The part before its first dot is the mnemonic.
     pub name: &'static str,
-    /// Nine bits of base where there are slots, else the twelve bits of the opcode.
+    /// The nine low bits of the opcode if there are slots, otherwise all twelve bits.
     pub opcode: u16,
-    /// Blank-separated shapes; `ri:2` names the operand form where it differs from the usual one.
+    /// The shapes, separated by blanks. `ri:2` gives the operand form where it is not the usual one.
     pub shapes: &'static str,
-    /// The shape's name where there are no slots.
+    /// The shape's name if there are no slots.
     pub label: &'static str,
-    /// First and last generation.
+    /// The first and the last generation.
     pub sm: (u8, u8),
     /// Further fixed bits that are one.
     pub ones: u128,
-    /// As `ones`, and the bits mean nothing: NVIDIA's compiler sets them, and its disassembler does not look.
+    /// As `ones`, but the bits have no meaning: NVIDIA's compiler sets them, and its disassembler ignores them.
     pub filled: u128,
-    /// Bits that are zero where they belong to no field: NVIDIA's disassembler refuses words where they are not.
+    /// Bits that must be zero unless they belong to a field: NVIDIA's disassembler rejects words in which they are set.
     pub reserved: u128,
     pub guard: RegFile,
     pub class: Class,
@@ -722,19 +728,19 @@ impl Family {
         self
     }
 
-    /// Sets fixed bits that mean nothing.
+    /// Sets fixed bits that have no meaning.
     pub const fn filled(mut self, bits: u128) -> Family {
         self.filled = bits;
         self
     }
 
-    /// Names bits that must be zero.
+    /// Declares bits that must be zero.
     pub const fn reserved(mut self, bits: u128) -> Family {
         self.reserved = bits;
         self
     }
 
-    /// The guard is a uniform predicate.
+    /// Makes the guard a uniform predicate.
     pub const fn uniform(mut self) -> Family {
         self.guard = RegFile::UP;
         self
@@ -749,12 +755,12 @@ pub struct Form {
     pub mnemonic: &'static str,
     pub shape: &'static str,
     pub sm: (u8, u8),
-    /// Bits outside the fields, the guard and the control word, and their values.
+    /// The mask of the bits outside the fields, the guard and the control word, and the values of these bits.
     pub fixed_mask: u128,
     pub fixed: u128,
-    /// Fixed bits that mean nothing.
+    /// Fixed bits that are one and have no meaning.
     pub filled: u128,
-    /// Fixed bits that no word has set.
+    /// Fixed bits that must be zero.
     pub reserved: u128,
     /// The word of a new instruction: fixed bits and neutral values.
     pub neutral: u128,
@@ -762,23 +768,23 @@ pub struct Form {
     pub class: Class,
     pub(crate) speed: Speed,
     pub pieces: Box<[&'static Piece]>,
-    /// Every field, guard included, in the order of the text.
+    /// All fields including the guard, in the order of the text.
     pub fields: Vec<FieldSpec>,
     pub(crate) places: Places,
 }
 
-/// Where in [`Form::fields`] each role is.
+/// The index in [`Form::fields`] of each role.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Places([u8; Places::ROLES]);
 
 impl Places {
-    /// Room for every [`Field`].
+    /// The size of the array, at least the number of [`Field`]s.
     const ROLES: usize = 128;
     const ABSENT: u8 = u8::MAX;
 
     pub(crate) fn of(fields: &[FieldSpec]) -> Places {
         let mut places = [Places::ABSENT; Places::ROLES];
-        // The first of a role counts.
+        // If a role occurs twice, the first field counts.
         for (place, spec) in fields.iter().enumerate().rev() {
             places[spec.field as usize] = place as u8;
         }
@@ -829,7 +835,7 @@ impl RegOperand {
 }
 
 impl Operand {
-    /// Visits the operand's fields.
+    /// Calls `visit` for each field of the operand.
     pub fn each_field(&self, visit: &mut dyn FnMut(&FieldSpec)) {
         match self {
             Operand::Slot(_) | Operand::Literal(_) => {}
@@ -879,7 +885,7 @@ impl Operand {
 }
 
 impl Piece {
-    /// Visits the piece's fields.
+    /// Calls `visit` for each field of the piece.
     pub fn each_field(&self, visit: &mut dyn FnMut(&FieldSpec)) {
         match self {
             Piece::Mod(spec) | Piece::ModIf(spec, _) | Piece::Hidden(spec) => visit(spec),

@@ -1,4 +1,4 @@
-//! Forms by name. The index is made at every start of a tool, so that making it must be cheap.
+//! An index of forms by name. Every run of a tool builds the index, so building it must be cheap.
 
 use crate::model::FormId;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ pub(crate) struct Names {
     runs: Vec<Run>,
 }
 
-/// Consecutive forms, and the next run of the same name.
+/// A run of consecutive forms, and the next run of the same name.
 struct Run {
     forms: Range<u16>,
     next: Option<u16>,
@@ -41,7 +41,8 @@ impl Names {
     }
 }
 
-/// Multiplies and rotates by eight bytes: names are short and come from the table, so that nobody can make them collide.
+/// A hash function that multiplies and rotates, eight bytes at a time. It does not resist attacks, but the names are
+/// short and come from the table.
 #[derive(Default)]
 struct NameHasher(u64);
 
@@ -63,7 +64,7 @@ impl Hasher for NameHasher {
     }
 
     fn finish(&self) -> u64 {
-        // The table looks at the low bits and at the highest ones.
+        // The hash table uses the low bits and the highest bits.
         self.0 ^ self.0 >> 32
     }
 }

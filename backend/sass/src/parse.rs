@@ -1,7 +1,8 @@
-//! NVIDIA's text to instruction.
+//! Parses NVIDIA's text of an instruction.
 //!
-//! Every form of the mnemonic is tried in the order of the table, and the first that reads the whole text
-//! wins; otherwise the error is where any of them came furthest, and tells what they wanted there.
+//! The parser tries every form of the mnemonic in the order of the table. The first form that matches the whole text
+//! wins. If none does, the error is at the furthest place that any form reached, and lists what the forms expected
+//! there.
 
 mod cursor;
 
@@ -13,7 +14,7 @@ use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, SIGNS, operand_shown, zero_r
 use cursor::{Cursor, Failed, Wanted};
 use std::fmt;
 
-/// Why a text is not an instruction, and at which byte of it.
+/// The reason why a text is not an instruction, and the offset of the wrong byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     pub column: usize,
@@ -28,15 +29,16 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Before sm_90 the text does not tell the window's descriptor. This is the pair that NVIDIA's compiler takes first.
+/// Before sm_90, the text does not show the window's descriptor. This is the register pair that NVIDIA's compiler uses
+/// first.
 pub(crate) const USUAL_DESCRIPTOR: u64 = 4;
 
-/// The instruction that the text denotes at an address; a closing `;` is allowed. The control word is the
-/// default one but for `.reuse`.
+/// Parses the text of the instruction at an address. A final `;` is allowed. The control word is the default one, with
+/// the `.reuse` flags of the text.
 pub fn parse(sm: Sm, text: &str, address: u64) -> Result<Inst, ParseError> {
     let text = text.trim_end().trim_end_matches(';').trim_end();
     attempt(sm, &mut Cursor::new(text), address).or_else(|Failed| {
-        // Once more, for the message.
+        // Parses again to collect the error message.
         let mut cursor = Cursor::noting(text);
         attempt(sm, &mut cursor, address).map_err(|Failed| {
             let (column, message) = cursor.error();
@@ -75,7 +77,7 @@ fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64) -> Result<Inst, Failed
     })
 }
 
-/// File, index and negation of the guard.
+/// The register file, index and negation of the guard.
 type Guard = Option<(RegFile, u64, bool)>;
 
 fn guard(cursor: &mut Cursor<'_>) -> Result<Guard, Failed> {
@@ -93,7 +95,7 @@ struct Parser<'a, 'text> {
     sm: Sm,
     address: u64,
     inst: Inst,
-    /// The form prints this text otherwise, so another that takes it goes first.
+    /// The form would print the instruction with another text. Another form that matches takes precedence.
     loose: bool,
     cursor: &'a mut Cursor<'text>,
 }
@@ -118,7 +120,7 @@ impl Parser<'_, '_> {
                     first = false;
                 }
                 Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => {
-                    // Present where it reads; what it took is given back where it does not.
+                    // The operand is present if it can be parsed. If not, the parser goes back to where it began.
                     let (at, inst) = (self.cursor.at, self.inst);
                     if self.separator(first).is_ok() && self.operand(operand).is_ok() {
                         first = false;
@@ -141,7 +143,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Sets a field to the value that appears at a place of the text.
+    /// Sets a field to a value from the text at offset `at`.
     fn set(&mut self, at: usize, spec: &FieldSpec, value: u64) -> Result<(), Failed> {
         self.inst.set_spec(spec, value);
         match self.inst.rejected() {
@@ -151,7 +153,7 @@ impl Parser<'_, '_> {
     }
 
     fn modifiers(&mut self, form: &Form) -> Result<(), Failed> {
-        // The modifiers that would still be in order after the last one that the text has.
+        // The first of the modifiers that may still follow the last one in the text.
         let mut open = 0;
         for (i, piece) in form.pieces.iter().enumerate() {
             let start = self.cursor.at;
@@ -238,7 +240,7 @@ impl Parser<'_, '_> {
                     if !(0..6).contains(&sb) {
                         return Err(self
                             .cursor
-                            .fail_at(start, Wanted::Not("there is no scoreboard of this number")));
+                            .fail_at(start, Wanted::Not("scoreboard number out of range")));
                     }
                     set |= 1 << sb;
                     self.cursor.eat(",");
@@ -270,7 +272,7 @@ impl Parser<'_, '_> {
         self.set(start, spec, distance)
     }
 
-    /// One of the texts of a choice.
+    /// Parses one of the texts of a choice.
     fn choice(&mut self, spec: &FieldSpec) -> Result<(), Failed> {
         let start = self.cursor.at;
         match self.cursor.choice(spec.texts()) {
@@ -291,7 +293,7 @@ impl Parser<'_, '_> {
 
     fn sign(&mut self, neg: &Option<FieldSpec>, complement: Option<Field>) {
         let complemented = complement.is_some_and(|field| self.inst.get(field).unwrap_or(0) != 0);
-        // Where the sign bit itself makes it a complement, only `~` is written.
+        // If the sign bit itself means a complement, only `~` is accepted.
         let always = neg.is_some_and(|spec| Some(spec.field) == complement);
         self.flag(neg, if complemented || always { "~" } else { "-" });
     }
@@ -350,7 +352,7 @@ impl Parser<'_, '_> {
             ImmStyle::F32 => self.float(float::parse_f32)?.into(),
             ImmStyle::HighWord => {
                 let [to, from] = [Field::Rd, Field::Ra].map(|field| self.inst.get(field).unwrap_or(0));
-                // High words are in odd registers. A positive NaN more often replaces a float.
+                // A double's high word is in a register with an odd number. A positive NaN more often replaces a float.
                 let high = |negative| to & 1 != 0 && (negative || from & 1 != 0 && to != from);
                 self.float(|text| float::parse_selected(text, high))?.into()
             }
@@ -390,7 +392,7 @@ impl Parser<'_, '_> {
             }
             None => {
                 self.cursor.at = start;
-                Err(self.cursor.fail(Wanted::Thing("a number that the immediate can hold")))
+                Err(self.cursor.fail(Wanted::Thing("a number within the range of the immediate")))
             }
         }
     }
@@ -457,7 +459,7 @@ impl Parser<'_, '_> {
             if !handle.next {
                 self.set(start, spec, index)?;
             } else if index != (self.inst.get_spec(spec) + 1).min((1 << spec.bits()) - 1) {
-                return Err(self.cursor.fail_at(start, Wanted::Thing("the register after the one before")));
+                return Err(self.cursor.fail_at(start, Wanted::Thing("the next consecutive register")));
             }
         }
         if handle.offset.is_some() {
@@ -467,7 +469,7 @@ impl Parser<'_, '_> {
         self.suffix(handle.reg.text, &handle.reg.suffix)
     }
 
-    /// `+0x8`, `+-0x8`, or alone without the plus.
+    /// Parses an offset: `+0x8` or `+-0x8` after a register, or `0x8` alone.
     fn offset(&mut self, spec: Option<&FieldSpec>, follows: bool) -> Result<(), Failed> {
         if follows && !self.cursor.eat("+") {
             return Ok(());
@@ -475,7 +477,7 @@ impl Parser<'_, '_> {
         let start = self.cursor.at;
         let value = self.cursor.integer()?;
         match spec {
-            // An offset alone is an address, and so without a sign.
+            // An offset without a register is an address, and therefore unsigned.
             Some(spec) if !follows && value >> (spec.value_bits() - 1) == 1 => {
                 let sign = value & 1 << (spec.value_bits() - 1);
                 self.set(start, spec, (value - 2 * sign) as u64)
@@ -529,7 +531,7 @@ impl Parser<'_, '_> {
         }
         if !(follows && self.cursor.starts_with("]")) {
             self.offset(mem.offset.as_ref(), follows)?;
-            // An offset from RZ alone prints as an address.
+            // An offset from RZ alone is printed as an address.
             let alone = mem.desc.is_none() && mem.ureg.is_none();
             self.loose |=
                 follows && alone && mem.reg.is_some_and(|reg| self.inst.raw(&reg.spec) == reg.spec.neutral);

@@ -1,28 +1,28 @@
-//! Instruction to NVIDIA's text.
+//! Prints an instruction as NVIDIA's disassembler does.
 
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
 
-/// Bytes of one instruction.
+/// The size of an instruction in bytes.
 pub const INST_BYTES: u64 = 16;
-/// The first generation whose descriptors show in the text.
+/// The first generation whose descriptors are printed.
 pub(crate) const SHOWN_DESCRIPTOR_SM: u8 = 90;
 
-/// The text of an instruction at an address, as `cuobjdump -sass` writes it, without the closing `;`.
+/// The text of an instruction at an address, as `cuobjdump -sass` prints it, without the final `;`.
 pub fn print(sm: Sm, inst: &Inst, address: u64) -> String {
     let mut out = String::with_capacity(64);
     print_to(&mut out, sm, inst, address);
     out
 }
 
-/// Appends what [`print()`] returns.
+/// Appends the result of [`print()`].
 pub fn print_to(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     Printer { sm, inst, address, out }.inst();
 }
 
-/// What `FSWZADD` does with its two sources in one lane: add, subtract the second, subtract the first, take zero for
-/// the first.
+/// What `FSWZADD` does with its two sources in one lane: adds them, subtracts the second, subtracts the first, uses
+/// zero for the first.
 pub(crate) const SIGNS: &[&str] = &["PP", "PN", "NP", "ZP"];
 
 struct Printer<'a> {
@@ -159,7 +159,7 @@ impl Printer<'_> {
             self.out.push('|');
         }
         let control = &self.inst.control;
-        // The bits mean something else where the warp may yield.
+        // The bits have another meaning if the warp may yield.
         if reg.reuse.is_some_and(|bit| control.reuse >> bit & 1 != 0) && !control.yield_ {
             self.out.push_str(".reuse");
         }
@@ -238,7 +238,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The high half first.
+    /// Prints two halves, the high one first.
     fn halves(&mut self, value: u32, print: fn(&mut String, u16)) {
         print(self.out, (value >> 16) as u16);
         self.out.push_str(", ");
@@ -260,13 +260,13 @@ impl Printer<'_> {
             }
         }
         let offset = self.inst.get_spec(&c.offset);
-        // A zero index shows only where it would be all.
+        // A zero index register is printed only if the offset is zero too.
         let index = c.index.as_ref().filter(|index| offset == 0 || !is_neutral(self.inst, &index.spec));
-        // Offsets print as signed, but not from a handle alone on.
+        // Offsets are printed as signed numbers, except after a handle without index.
         let unsigned = c.handle.is_some() && index.is_none();
         let unused = if unsigned { 0 } else { u64::BITS - c.offset.value_bits() };
         let offset = (offset << unused) as i64 >> unused;
-        // NVIDIA sets the offset apart where lanes may follow.
+        // NVIDIA prints a blank before the offset of operands that can have lanes.
         self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
         if let Some(index) = index {
             self.reg(index);
@@ -306,7 +306,7 @@ impl Printer<'_> {
         let offset = mem.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
         let based = ureg.is_some() || mem.desc.is_some();
         if let Some(reg) = &mem.reg {
-            // A zero register shows where its suffix or the lack of anything else asks for it.
+            // A zero register is printed if it has a suffix that must be shown, or if the address has nothing else.
             if !is_neutral(self.inst, &reg.spec) || zero_register_shows(self.sm, self.inst, mem, reg) {
                 self.reg(reg);
                 follows = true;
@@ -323,7 +323,7 @@ impl Printer<'_> {
             follows = true;
         }
         match &mem.offset {
-            // An offset alone is an address.
+            // An offset without a register is an address.
             Some(spec) if !follows && !based => {
                 push_hex(self.out, offset as u64 & ones(spec.value_bits() as u8) as u64);
             }
@@ -375,10 +375,10 @@ fn push_signed(out: &mut String, value: i64) {
     push_hex(out, value.unsigned_abs());
 }
 
-/// Whether a zero register of an address shows for its suffix, beside a base or a descriptor.
+/// Whether the zero register of an address is printed for its suffix, next to a base or a descriptor.
 pub(crate) fn zero_register_shows(sm: Sm, inst: &Inst, mem: &MemOperand, reg: &RegOperand) -> bool {
     let based = mem.ureg.is_some() || mem.desc.is_some();
-    // An address of 32 bits beside a descriptor is always shown.
+    // A 32-bit address register is always printed after a descriptor.
     if mem.desc.is_some() && reg.text.is_empty() && reg.suffix.is_none() {
         return true;
     }
@@ -400,17 +400,17 @@ pub(crate) fn choice_text(inst: &Inst, spec: &FieldSpec) -> &'static str {
     spec.texts().get(value).copied().unwrap_or("")
 }
 
-/// Whether the field means something beside the instruction's others.
+/// Whether the field has a meaning, given the values of the other fields.
 fn told(inst: &Inst, spec: &FieldSpec) -> bool {
     spec.silent.iter().all(|&(field, value)| inst.get(field) != Some(value))
 }
 
-/// Whether a conditional modifier shows.
+/// Whether a conditional modifier is printed.
 fn modifier_shown(inst: &Inst, spec: &FieldSpec, show: Show) -> bool {
     shown(inst, show, || !is_neutral(inst, spec))
 }
 
-/// Whether a conditional operand shows.
+/// Whether a conditional operand is printed.
 pub(crate) fn operand_shown(inst: &Inst, operand: &Operand, show: Show) -> bool {
     shown(inst, show, || {
         let mut neutral = true;

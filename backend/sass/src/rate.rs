@@ -31,7 +31,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A unit that executes one instruction at a time, for some cycles each.
+    /// A unit that executes one instruction at a time. An instruction occupies it for some cycles.
     Pipe {
         Fma "fma", Heavy "heavy", Alu "alu", Shift "shift", Half "half", Fp64 "fp64", Xu "xu", Uniform "udp",
         Constant "constant", Tensor "tensor", SharedFp64 "sm.fp64", System "sm.system",
@@ -60,21 +60,21 @@ named! {
         LoadRelease "load_release",
         StoreRelease "store_release",
         ReleaseWord "release_word",
-        /// Latency of loads from shared memory, the caches and memory.
+        /// The latency of loads from shared memory, the caches and memory.
         Shared "shared",
         L1 "l1",
         L2 "l2",
         Dram "dram",
-        /// Bytes per cycle.
+        /// Bandwidths, in bytes per cycle.
         SharedBytes "shared_bytes",
         L1Bytes "l1_bytes",
         L2Bytes "l2_bytes",
         DramBytes "dram_bytes",
         /// The size of the first-level cache and shared memory together, in KB.
         L1Kilobytes "l1_kilobytes",
-        /// The cost of each further pass over shared memory.
+        /// The cost of each additional pass over shared memory, caused by bank conflicts.
         Conflict "conflict",
-        /// Latency of results of variable latency that do not come from memory.
+        /// The latency of variable-latency results that do not come from memory.
         Double "double",
         Special "special",
         System "system",
@@ -85,7 +85,7 @@ named! {
         ReduceQuickly "reduce_quickly",
         Match "match",
         Texture "texture",
-        /// The first access to a constant bank line.
+        /// The cost of the first access to a line of a constant bank.
         ConstantMiss "constant_miss",
         /// From the last arrival at a block's barrier until its warps continue; and the time for each warp.
         Barrier "barrier",
@@ -96,12 +96,12 @@ named! {
         FenceBlock "fence_block",
         FenceDevice "fence_device",
         FenceSystem "fence_system",
-        /// After a branch to an address in a register.
+        /// The cost of a branch to an address in a register.
         Indirect "indirect",
         CopyRelease "copy_release",
         /// From the start of a bulk copy until its first byte arrives.
         Transfer "transfer",
-        /// A stall count of zero.
+        /// The pause for a stall count of zero.
         Pause "pause",
         /// Cycles for which 2,048 multiply-adds keep the tensor pipe busy: with accumulators of `.f16` and of `.f32`,
         /// `.tf32`, 8-bit integers, 8-bit floats, 4-bit and 1-bit integers, `.f64`; and products of warp groups.
@@ -123,7 +123,7 @@ const PRODUCT: u64 = 2048;
 /// The pipes that an instruction uses, and its latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rate {
-    /// Pipes, and the cycles for which each is busy.
+    /// The pipes, and the number of cycles for which the instruction occupies each.
     pub busy: [Option<(Pipe, u32)>; 2],
     /// The latency of a result that a scoreboard signals, unless it comes from memory.
     pub result: Option<u32>,

@@ -1,10 +1,10 @@
-//! What an instruction reads and writes, as its form's operands tell.
+//! The registers that an instruction reads and writes, derived from its form's operands.
 
 use crate::inst::Inst;
 use crate::model::*;
 use crate::print::INST_BYTES;
 
-/// The predicate that always holds.
+/// The predicate that is always true.
 const PT: u64 = 7;
 
 /// Registers that an instruction uses as one operand.
@@ -13,13 +13,13 @@ pub struct RegUse {
     pub file: RegFile,
     /// The first register.
     pub index: u8,
-    /// How many, from the first on.
+    /// The number of registers, from the first on.
     pub count: u8,
     pub role: Role,
 }
 
 impl RegUse {
-    /// Whether the two share a register.
+    /// Whether the two uses have a register in common.
     pub fn overlaps(&self, other: &RegUse) -> bool {
         let end = |of: &RegUse| u16::from(of.index) + u16::from(of.count);
         self.file == other.file && u16::from(self.index) < end(other) && u16::from(other.index) < end(self)
@@ -27,12 +27,12 @@ impl RegUse {
 }
 
 impl Inst {
-    /// Registers read, guard included. RZ, PT and URZ are never listed.
+    /// The registers read, including the guard. RZ, PT and URZ are never listed.
     pub fn reads(&self, sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
         self.uses(sm).filter(|used| used.role != Role::Dst)
     }
 
-    /// The address that the instruction at an address may go to, or name, by its distance alone.
+    /// The address of the instruction's branch or code target, if the target is encoded as a distance.
     pub fn target(&self, address: u64) -> Option<u64> {
         self.form().operands().find_map(|operand| match operand {
             Operand::Target(spec, TargetStyle::FromNext) => {
@@ -42,17 +42,17 @@ impl Inst {
         })
     }
 
-    /// Whether it asks for a predicate: other instructions act in every thread.
+    /// Whether the instruction has a guard other than PT.
     pub fn is_guarded(&self) -> bool {
         self.get(Field::Guard).is_some_and(|guard| guard != PT) || self.get(Field::GuardNot) == Some(1)
     }
 
-    /// Registers written.
+    /// The registers written.
     pub fn writes(&self, sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
         self.uses(sm).filter(|used| used.role == Role::Dst)
     }
 
-    /// All of them: the guard first, then in the order of the text.
+    /// The registers read and written: first the guard, then in the order of the text.
     pub fn uses(&self, _sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
         let form = self.form();
         let guard = FieldSpec::new(Field::Guard, 12, 3);
@@ -70,7 +70,8 @@ impl Inst {
         })
     }
 
-    /// The bits of operands that may be kept: matrix products keep fewer. As nvdisasm 13.0 accepts the words.
+    /// The slots whose operand caches the instruction may use. Matrix products may use fewer. As nvdisasm 13.0 accepts
+    /// the words.
     fn cached_slots(&self, sm: Sm) -> u8 {
         match self.form().mnemonic {
             "HMMA" if sm.0 < 80 => 0b010,
@@ -80,18 +81,18 @@ impl Inst {
         }
     }
 
-    /// The register that an operand names, if the instruction has the operand: some depend on a modifier, and
-    /// then the bits of the field mean nothing without it.
+    /// The register in a field. `None` if the instruction does not have the operand: some operands depend on a
+    /// modifier, and the field has no meaning without it.
     pub fn register(&self, field: Field) -> Option<u8> {
         let is_it = |operand: &&Operand| matches!(operand, Operand::Reg(reg) if reg.spec.field == field);
         self.operands().find(is_it).and_then(|_| self.get(field)).map(|index| index as u8)
     }
 
-    /// The operands that the instruction has with its modifiers, in the order of the text.
+    /// The operands that the instruction has with its current modifiers, in the order of the text.
     fn operands(&self) -> impl Iterator<Item = &'static Operand> + '_ {
         self.form().pieces.iter().filter_map(|piece| match piece {
             Piece::Op(operand) => Some(operand),
-            // At its neutral value it names no register.
+            // At its neutral value, the operand refers to no register anyway.
             Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => Some(operand),
             Piece::OpIf(operand, show) => {
                 crate::print::operand_shown(self, operand, *show).then_some(operand)
@@ -130,8 +131,8 @@ impl Inst {
         }
     }
 
-    /// The predicates that a mask spans, from its lowest bit to its highest. The text names the file first where
-    /// they are written.
+    /// The predicates from the lowest to the highest bit of a mask. They are written if the register file is the first
+    /// operand of the text.
     fn predicates(&self, file: RegFile) -> Option<RegUse> {
         let mask = (self.get(Field::Imm32)? & 0x7f) as u8;
         let written = matches!(self.form().operands().next(), Some(Operand::Literal(_)));
@@ -182,7 +183,7 @@ impl Inst {
 
     fn used(&self, file: RegFile, spec: &FieldSpec, role: Role, count: u8) -> Option<RegUse> {
         let index = self.get_spec(spec) as u8;
-        // The last register of a file reads as zero or true; there is none among the barriers.
+        // The last register of a file is RZ, URZ or PT. Barriers have no such register.
         let absent = file != RegFile::B && u128::from(index) == ones(spec.bits() as u8);
         (!absent && count > 0).then_some(RegUse { file, index, count, role })
     }

@@ -1,9 +1,10 @@
-//! How long instructions take, as far as it is only a matter of speed: what schedulers weigh.
+//! How long instructions take, for the heuristics of schedulers. Correctness does not depend on these numbers.
 //!
-//! `latency/speed.csv` has a row per mnemonic, and the first row stands for all others. Sources: the measurements of
-//! Huerta et al. (MICRO 2025) on Ampere for memory, and of Jia et al. (2019) for conversions and special functions.
-//! Global memory is assumed to hit the second-level cache half of the time; what matters is that it is much longer
-//! than the rest. Distances that code must keep are in [`crate::latency`].
+//! `latency/speed.csv` has a row per mnemonic; its first row stands for all mnemonics without a row. Sources: the
+//! measurements of Huerta et al. (MICRO 2025) on Ampere for memory, and of Jia et al. (2019) for conversions and
+//! special functions. Accesses to global memory are assumed to hit the second-level cache half of the time; what
+//! matters is that they take much longer than anything else. The distances that code must keep are in
+//! [`crate::latency`].
 
 use crate::expand::{form, named};
 use crate::inst::Inst;
@@ -12,20 +13,20 @@ use crate::model::{Field, FormId, Sm};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What an instruction takes, in cycles.
+/// The duration of an instruction, in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Speed {
     /// Until the result of a variable-latency instruction can be used.
     pub result: u32,
-    /// Until sources have been read, where that is not at issue.
+    /// Until the sources have been read, if that is later than issue.
     pub release: u32,
-    /// For which the unit is busy, so that the next of its kind issues no earlier.
+    /// The cycles for which the unit is busy. The next instruction of its kind cannot issue earlier.
     pub occupancy: u32,
-    /// Whose the occupancy is, where it is more than one.
+    /// The unit, if several kinds of instructions share it.
     pub unit: Option<Unit>,
 }
 
-/// Instructions that share a unit.
+/// A unit that several kinds of instructions share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Memory,
@@ -57,12 +58,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table { others, by_mnemonic: rows.collect() }
 });
 
-/// What a form's row says; the form keeps it.
+/// The durations in a mnemonic's row. The form stores them.
 pub(crate) fn of_mnemonic(mnemonic: &str) -> Speed {
     TABLE.by_mnemonic.get(mnemonic).copied().unwrap_or(TABLE.others)
 }
 
-/// The tests check that every row has all of its cells.
+/// Parses a row. The tests check that every row is complete.
 fn row(line: &'static str) -> Option<(&'static str, Speed)> {
     let mut cells = line.split(',');
     let mnemonic = cells.next()?;
@@ -71,17 +72,18 @@ fn row(line: &'static str) -> Option<(&'static str, Speed)> {
     Some((mnemonic, Speed { result, release, occupancy, unit: Unit::named(cells.next()?) }))
 }
 
-/// What instructions of a form take.
+/// The durations of a form's instructions.
 pub fn speed(id: FormId) -> Speed {
     form(id).speed
 }
 
-/// A form of the family that the target has, to ask what all of them have in common. `None` if it has none.
+/// Any form of the family on the target, for properties that all its forms have in common. `None` if the target has
+/// none.
 pub fn any_form(sm: Sm, family: &str) -> Option<FormId> {
     named(sm, family).next()
 }
 
-/// Cycles until what a form computes can be read by arithmetic, or by a guard.
+/// Cycles until arithmetic, or a guard if `guard` is set, can read the result of a form.
 pub fn result(sm: Sm, id: FormId, guard: bool) -> u32 {
     let mut inst = Inst::new(id);
     for field in [Field::Rd, Field::URd, Field::Pd].into_iter().filter(|&field| Inst::new(id).has(field)) {

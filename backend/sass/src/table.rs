@@ -1,6 +1,6 @@
-//! The rows, by family of instructions, and the operands they share.
+//! The rows of the table by instruction family, and the operands that they share.
 //!
-//! Bits come from flipping bits of real instructions and reading NVIDIA's disassembly.
+//! The meaning of the bits was found by flipping bits of real instructions and comparing NVIDIA's disassembly.
 
 mod bulk;
 mod control;
@@ -24,7 +24,7 @@ pub(crate) use moves::special_registers;
 
 use crate::model::*;
 
-/// All rows. Within one generation no two of them match the same word.
+/// All rows. Within one generation, no word matches two of them.
 pub(crate) static FAMILIES: &[&[Family]] = &[
     moves::ROWS,
     integer::ROWS,
@@ -64,7 +64,7 @@ const fn one(bit: u32) -> u128 {
     1 << bit
 }
 
-/// A modifier that is there or not: `flag(Field::Ftz, 80, &["", ".FTZ"])`.
+/// An optional modifier of one bit: `flag(Field::Ftz, 80, &["", ".FTZ"])`.
 const fn flag(field: Field, bit: u8, texts: &'static [&'static str]) -> Piece {
     Piece::Mod(FieldSpec::new(field, bit, 1).choice(texts))
 }
@@ -74,12 +74,12 @@ const fn choice(field: Field, lo: u8, width: u8, texts: &'static [&'static str])
     Piece::Mod(FieldSpec::new(field, lo, width).choice(texts))
 }
 
-/// A modifier whose new instructions have another value than 0.
+/// A modifier of several bits whose value in a new instruction is not 0.
 const fn choice_from(field: Field, lo: u8, width: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
     Piece::Mod(FieldSpec::new(field, lo, width).choice(texts).neutral(neutral))
 }
 
-/// The piece, whose values from `first` on exist since generation `sm`.
+/// The piece with its values from `first` on restricted to generations from `sm` on.
 const fn since(piece: Piece, first: u64, sm: u8) -> Piece {
     match piece {
         Piece::Mod(spec) => Piece::Mod(spec.since(first, sm)),
@@ -87,7 +87,7 @@ const fn since(piece: Piece, first: u64, sm: u8) -> Piece {
     }
 }
 
-/// A flag that new instructions have set.
+/// A flag that is set in a new instruction.
 const fn flag_from(field: Field, bit: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
     choice_from(field, bit, 1, texts, neutral)
 }
@@ -120,12 +120,12 @@ const fn noted(reg: RegOperand, not: Field, bit: u8) -> RegOperand {
     RegOperand { not: Some(FieldSpec::new(not, bit, 1)), ..reg }
 }
 
-/// As [`noted`], with the negation set in new instructions: the neutral operand is `!PT`.
+/// As [`noted`], but with the negation set in a new instruction: the neutral operand is `!PT`.
 const fn noted_false(reg: RegOperand, not: Field, bit: u8) -> RegOperand {
     RegOperand { not: Some(FieldSpec::new(not, bit, 1).neutral(1)), ..reg }
 }
 
-/// A predicate source whose register is stored complemented, so that zero is PT.
+/// A predicate source whose register number is stored inverted, so that zero is PT.
 const fn inverted(reg: RegOperand) -> RegOperand {
     RegOperand { spec: FieldSpec { value: Value::Inverted, neutral: 0, ..reg.spec }, ..reg }
 }
@@ -134,7 +134,7 @@ const fn op(reg: RegOperand) -> Piece {
     Piece::Op(Operand::Reg(reg))
 }
 
-/// Shown unless neutral.
+/// An operand that is printed unless it is neutral.
 const fn optional(reg: RegOperand) -> Piece {
     Piece::OpIf(Operand::Reg(reg), Show::NotNeutral)
 }
@@ -148,7 +148,7 @@ const fn handle(word: &'static str, reg: RegOperand, offset: Option<FieldSpec>) 
     Piece::Op(Operand::Handle(HandleOperand { word, reg, offset, next: false }))
 }
 
-/// `word[UR]`, whose register may span several.
+/// `word[UR]`. The operand may span several registers.
 const fn bracket(word: &'static str, reg: RegOperand) -> Piece {
     Piece::Op(Operand::Handle(HandleOperand { word, reg, offset: None, next: false }))
 }
@@ -163,7 +163,7 @@ const RD2: Piece = op(counted(reg_at(Field::Rd, 16, Role::Dst), Count::Fixed(2))
 const RD_OPERAND: RegOperand = reg_at(Field::Rd, 16, Role::Dst);
 const URD: Piece = op(ureg_at(Field::URd, 16, Role::Dst));
 const URD2: Piece = op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2)));
-/// Sources at their usual places where they are registers only.
+/// Sources at their usual places, in rows where they can only be general registers.
 const RA_OPERAND: RegOperand = reused(reg_at(Field::Ra, 24, Role::A), 0);
 const RB_OPERAND: RegOperand = reused(reg_at(Field::Rb, 32, Role::B), 1);
 const RC_OPERAND: RegOperand = reused(reg_at(Field::Rc, 64, Role::C), 2);
@@ -184,16 +184,16 @@ const UPD: Piece = op(UPD_OPERAND);
 const UPQ: Piece = op(UPQ_OPERAND);
 const UPP: Piece = op(UPP_OPERAND);
 
-/// A minimum tells whether it is the first source.
+/// The modifier of minima and maxima with a predicate that says whether the result is the first source.
 const WHICH: Piece = since(flag(Field::Flag2, 65, &["", ".IS_A"]), 1, 90);
 
-/// A predicate that tells it, for one of two halves.
+/// The predicate result that says so, for one of two halves.
 const fn which(field: Field, lo: u8) -> Piece {
     let spec = FieldSpec::new(field, lo, 3).since(0, 90);
     Piece::OpIf(Operand::Reg(RegOperand { spec, ..PD_OPERAND }), Show::When(Field::Flag2, 1))
 }
 
-/// Sources that the shape places.
+/// Sources whose place depends on the shape.
 const fn slot(role: Role, place: Place, mods: Mods, imm: ImmStyle) -> Slot {
     Slot { role, place, mods, count: Count::Fixed(1), imm, suffix: None, text: "" }
 }
@@ -214,12 +214,12 @@ const fn source_c(mods: Mods, imm: ImmStyle) -> Piece {
     source(slot(Role::C, Place::C, mods, imm))
 }
 
-/// The second source where it always takes the wide slot.
+/// The second source, where it always occupies the wide slot.
 const fn source_wide(mods: Mods, imm: ImmStyle) -> Piece {
     source(slot(Role::B, Place::Wide, mods, imm))
 }
 
-/// The second source where it takes the wide slot in the role of the third.
+/// The second source, where it occupies the wide slot in the role of the third.
 const fn source_wide_c(mods: Mods, imm: ImmStyle) -> Piece {
     source(slot(Role::B, Place::WideC, mods, imm))
 }
@@ -232,7 +232,8 @@ const fn pair(piece: Piece) -> Piece {
 }
 
 const ROUND: Piece = choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]);
-/// Flushing of denormals, for both operands of a product or as `.FMZ` makes zero times anything zero.
+/// The treatment of subnormal numbers: `.FTZ` flushes both operands to zero; `.FMZ` also makes the product of zero and
+/// anything zero.
 const FTZ_FMZ: Piece =
     Piece::Mod(FieldSpec::new(Field::Ftz, 80, 1).high(76, 1).choice(&["", ".FTZ", ".FMZ", BAD]));
 const FTZ: Piece = flag(Field::Ftz, 80, &["", ".FTZ"]);

@@ -1,9 +1,10 @@
-//! The register of the global window's descriptor, which the text does not tell before sm_90.
+//! Infers the register of the global window's descriptor, which the text does not show before sm_90.
 //!
-//! NVIDIA's compiler loads the descriptor from `c[0x0][0x118]` into a pair of uniform registers. So the last load tells
-//! the pair; where none is visible, as in excerpts or in lines of a listing without their repetitions, it follows
-//! from what the other lines of the function use ([`pairs`]) while accesses need the descriptor ([`extent`]).
-//! Without optimization, each access has its own copy, from general registers.
+//! NVIDIA's compiler loads the descriptor from `c[0x0][0x118]` into a pair of uniform registers, so the last load
+//! before an access gives the pair. Excerpts, and listings from which repeated lines were removed, may lack the load.
+//! The pair then follows from the uniform registers that the other lines of the function use ([`pairs`]) while accesses
+//! need the descriptor ([`extent`]). Without optimization, each access has its own copy of the descriptor, made from
+//! general registers.
 
 mod extent;
 mod loops;
@@ -18,15 +19,15 @@ use extent::{Extent, Flow};
 use pairs::Pairs;
 use std::collections::BTreeSet;
 
-/// Where the descriptor lies in constant bank 0.
+/// The offset of the descriptor in constant bank 0.
 const DESCRIPTOR_OFFSET: u64 = 0x118;
 
 /// A line of a listing.
 pub(crate) struct Line {
-    /// 0 where it is not known.
+    /// 0 if the address is unknown.
     pub(crate) address: u64,
     pub(crate) inst: Result<Inst, ParseError>,
-    /// The line itself tells the register.
+    /// The line itself gives the register.
     pub(crate) told: bool,
 }
 
@@ -39,7 +40,7 @@ impl Line {
         self.inst.as_ref().is_ok_and(|inst| inst.form().mnemonic == mnemonic)
     }
 
-    /// Where the line branches to, if its own address is known.
+    /// The branch target of the line, if the line's own address is known.
     fn target(&self) -> Option<u64> {
         self.inst.as_ref().ok()?.target(self.address).filter(|_| self.address != 0)
     }
@@ -51,7 +52,7 @@ impl Line {
     }
 }
 
-/// Whether the instruction has a descriptor that its text does not tell.
+/// Whether the instruction has a descriptor that its text does not show.
 pub(crate) fn hides_descriptor(sm: Sm, inst: &Inst) -> bool {
     let hides = |operand: &Operand| match operand {
         Operand::Mem(MemOperand { desc: Some(desc), .. }) => !desc.next && inst.raw(&desc.own) == 0,
@@ -70,7 +71,8 @@ pub(crate) fn set_descriptors(sm: Sm, lines: &mut [Line]) {
     }
 }
 
-/// Sets them in the lines of a function. The registers that are seen to be loaded are those of all functions so far.
+/// Sets the hidden descriptors of one function. `seen` collects the registers of the visible loads in all functions so
+/// far.
 fn set_in_function(sm: Sm, lines: &mut [Line], seen: &mut BTreeSet<u64>) {
     let uses: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].hides_descriptor(sm)).collect();
     let loads = loads(lines);
@@ -115,16 +117,16 @@ fn load_before(loads: &[Load], line: usize) -> Option<&Load> {
     loads[..loads.partition_point(|load| load.line < line)].last()
 }
 
-/// How many loads before an access may be in blocks that ways to it pass by.
+/// How many loads before an access are considered. Each may be in a block that some paths to the access bypass.
 const PASSED_BY: usize = 16;
 
-/// The loads that serve accesses, as far as they are seen.
+/// For each access, the visible load that provides its descriptor.
 fn served<'a>(sm: Sm, lines: &[Line], uses: &[usize], loads: &'a [Load]) -> Vec<Option<&'a Load>> {
     let all_alike = loads.windows(2).all(|pair| pair[0].register == pair[1].register);
     if all_alike && follow(lines) {
         return uses.iter().map(|&line| load_before(loads, line)).collect();
     }
-    // A load that a way to the access passes by does not serve it.
+    // If a path bypasses a load and reaches the access, the load does not provide its descriptor.
     let passed_by = Flow::new(sm, lines).passed_by(loads.iter().map(|load| load.line));
     let serves = |load: usize, line| passed_by[load].is_none_or(|to| to > line);
     let load = |&line: &usize| {
@@ -135,9 +137,10 @@ fn served<'a>(sm: Sm, lines: &[Line], uses: &[usize], loads: &'a [Load]) -> Vec<
     uses.iter().map(load).collect()
 }
 
-/// A copy serves one access, and would be repeated before the next, where it may be left out.
+/// Sets the descriptors of unoptimized code. A copy provides the descriptor of one access only. The copy of the next
+/// access may be a missing line.
 fn set_copied(lines: &mut [Line], uses: &[usize], copies: &[Load]) {
-    // The copy of the last access, and that access if the copy served it.
+    // The copy before the last access, and that access if it used the copy.
     let (mut last, mut served) = (None, None);
     for &line in uses {
         let copy = load_before(copies, line);
@@ -148,7 +151,7 @@ fn set_copied(lines: &mut [Line], uses: &[usize], copies: &[Load]) {
     }
 }
 
-/// Whether no line is missing between these.
+/// Whether the addresses of the lines are consecutive, so that no line is missing.
 fn follow(lines: &[Line]) -> bool {
     lines.windows(2).all(|pair| pair[0].address.checked_add(INST_BYTES) == Some(pair[1].address))
 }
@@ -161,7 +164,7 @@ fn loads(lines: &[Line]) -> Vec<Load> {
     (0..lines.len()).filter_map(load).collect()
 }
 
-/// The register that the instruction loads the descriptor into.
+/// The register into which the instruction loads the descriptor.
 fn loaded(inst: &Inst) -> Option<u64> {
     let loads = inst.form().mnemonic == "ULDC"
         && inst.text(Field::Size) == Some(".64")
@@ -175,7 +178,7 @@ mod tests {
     use crate::assemble::assemble;
     use crate::{Field, Sm};
 
-    /// The registers of the descriptors of lines ADDRESS TEXT.
+    /// The registers of the descriptors in lines with an address and a text.
     fn descriptors_on(sm: u8, lines: &str) -> Vec<u64> {
         let lines = lines.lines().map(|line| line.trim().split_once(' ').unwrap());
         let lines = lines.map(|(address, text)| (u64::from_str_radix(address, 16).unwrap(), text));
@@ -213,13 +216,13 @@ mod tests {
         assert_eq!(descriptors(through), [6]);
         let behind = "0 MOV R1, UR4\n20 @P0 BRA 0x60\n0 LDG.E R5, [R2.64]\n0 UMOV UR4, 0x1\n60 BRA 0x60";
         assert_eq!(descriptors(behind), [4]);
-        // What is missing is below what is there, but for the pair of the descriptor itself.
+        // The registers that missing lines use are below the visible ones, except for the descriptor's pair.
         let above =
             "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UMOV UR6, 0x1\n0 STG.E [R2.64], R1\n80 BRA 0x80";
         assert_eq!(descriptors(above), [4, 4]);
         let far_above = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, UR6\n0 MOV R1, UR8\n80 BRA 0x80";
         assert_eq!(descriptors(far_above), [10]);
-        // But where nothing is missing, but the load.
+        // But not if no line except the load is missing.
         let complete =
             "0 MOV R1, UR4\n10 MOV R1, R2\n20 MOV R1, R2\n30 MOV R1, R2\n40 MOV R1, UR4\n60 LDG.E R5, [R2.64]
             70 UMOV UR8, 0x1\n80 MOV R1, UR8\n90 STG.E [R2.64], R1\na0 BRA 0xa0";
@@ -260,7 +263,7 @@ mod tests {
             40 LDG.E R5, [R2.64]\n50 RET.REL.NODEC R8 0x0\n60 BRA 0x60";
         assert_eq!(descriptors(lines), [8, 8]);
         assert_eq!(descriptors(&lines.replace("30 EXIT", "30 ULDC.64 UR4, c[0x0][0x118]")), [8, 4]);
-        // One that calls itself, and so keeps registers as any function does.
+        // The subroutine makes calls itself, so it preserves registers as any function does.
         let lines = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.REL.NOINC 0x60\n0 STG.E [R2.64], R1\n0 EXIT
             60 BSSY B0, 0x70\n70 CALL.REL.NOINC 0x60\n0 LDG.E R5, [R2.64]\n90 RET.REL.NODEC R20 0x0\na0 BRA 0xa0";
         assert_eq!(descriptors(lines), [36, 36, 4]);
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn lines_of_other_functions_tell_nothing() {
-        // More lines than have room before the second address, and a function with a single address.
+        // There are more lines before the second address than there is room for; and a function has a single address.
         let crowded = "20 BRA 0x10\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n40 BRA 0x10";
         assert_eq!(descriptors(crowded), [4]);
         let front =

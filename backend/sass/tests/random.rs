@@ -1,6 +1,6 @@
-//! Random words are refused or come back as they were.
+//! Random words are rejected, or encode back to themselves.
 //!
-//! `SASS_RANDOM_WORDS=10000000 cargo test --release -p sass --test random` tries as many.
+//! `SASS_RANDOM_WORDS=10000000 cargo test --release -p sass --test random` sets the number of words.
 
 mod recorded;
 
@@ -14,7 +14,7 @@ fn what_decodes_encodes_to_the_same_word() {
     let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let mut text = String::new();
     for i in 0..count {
-        // Uniform, with the opcode of an instruction, and an instruction with random bits.
+        // A random word, a random word with the opcode of an instruction, and an instruction with random bits changed.
         let base = bases[random.usize(..bases.len())];
         let word = match i % 3 {
             0 => random.u128(..),

@@ -1,4 +1,4 @@
-//! Walks over the whole table, and the recorded instructions of every generation.
+//! Tests of the whole table, and of the recorded instructions of every generation.
 
 mod recorded;
 
@@ -54,13 +54,13 @@ fn choices_name_every_value() {
     }
 }
 
-/// Two forms match one word if they agree where both are fixed and their choices can agree too.
+/// Two forms match the same word if the bits that both fix are equal and their choices can be equal too.
 fn overlap(a: &Form, b: &Form) -> bool {
     let both = a.fixed_mask & b.fixed_mask;
     if a.fixed & both != b.fixed & both {
         return false;
     }
-    // The choices of one form may exclude the other's fixed bits, or all of its choices.
+    // The choices of one form may exclude the fixed bits of the other, or all of its choices.
     let excludes = |one: &Form, other: &Form| {
         one.fields.iter().any(|spec| {
             let Value::Choice(_) = spec.value else { return false };
@@ -125,7 +125,7 @@ fn recorded_words_print_as_recorded() {
     .assert_eq(&undecoded);
 }
 
-/// The text does not tell everything: NaN payloads, and the window's descriptor before sm_90.
+/// The text does not show everything: NaN payloads are missing, and before sm_90 the window's descriptor.
 #[test]
 fn recorded_texts_assemble_to_the_recorded_words() {
     for Sample { sm, address, word, text } in samples() {
@@ -156,7 +156,7 @@ fn forms_without_a_recorded_sample() {
             unseen.remove(&inst.form);
         }
     }
-    // Words for new forms are made by `tests/oracle/forms.py --record`. It finds none for these.
+    // `tests/oracle/forms.py --record` generates words for new forms. It finds none for these.
     let unseen: Vec<String> = unseen.into_iter().map(|id| format!("{}\n", name(form(id)))).collect();
     expect![[r#"
         TMML u sm_120-255
@@ -195,7 +195,7 @@ proptest! {
         let word = encode(sm, &inst).expect("values were chosen to fit");
         prop_assert_eq!(decode(sm, word), Some(inst));
         let text = print(sm, &inst, 0x1230);
-        // What the text hides may read back as neutral, but the text stays.
+        // Hidden values may be parsed as neutral ones, but the text stays the same.
         if !text.contains("NAN") {
             let parsed = parse(sm, &text, 0x1230).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
             prop_assert_eq!(print(sm, &parsed, 0x1230), text);
@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// Where a uniform base always shows, an address without one is of another form.
+/// In forms that always print a uniform base, an address without one belongs to another form.
 #[test]
 fn a_uniform_base_is_told_from_none() {
     for text in ["STG.E [URZ+0x10], R69", "STG.E [0x10], R69"] {
@@ -226,7 +226,7 @@ fn a_uniform_base_is_told_from_none() {
     }
 }
 
-/// Before sm_90 the descriptor does not show, but RZ beside it does.
+/// Before sm_90, the descriptor is not printed, but an RZ with it is.
 #[test]
 fn an_offset_from_the_zero_register_is_told_from_an_address() {
     for (text, word) in

@@ -1,4 +1,4 @@
-//! What the data sections hold: variables, addresses of variables.
+//! The data sections: contents of variables and addresses of variables.
 
 use super::Linker;
 use super::elf::SectionId;
@@ -11,9 +11,10 @@ use crate::target::AddressRelocations;
 use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
 
-/// A file begins its sections where their alignment wants it, so no alignment may make it much longer.
+/// The largest alignment. A section starts at a multiple of its alignment in the file, so a larger alignment would make
+/// the file too long.
 const MOST_ALIGN: u64 = 1 << 20;
-/// Initialised data of a module.
+/// The maximum size of the initialized data of a module.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The contents of a data section.
@@ -24,7 +25,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// An empty section is left out.
+    /// The section, unless it is empty.
     fn if_any(self) -> Option<Data> {
         (!self.bytes.is_empty()).then_some(self)
     }
@@ -43,13 +44,13 @@ pub(super) struct Reloc {
 pub(super) enum Referent {
     Variable(u32),
     Kernel(usize),
-    /// A function of the driver or of another module.
+    /// A driver function, or a function of another module.
     Extern(Slot),
-    /// A parameter of a kernel that is a texture, a sampler or a surface.
+    /// A kernel parameter that is a texture, a sampler or a surface.
     Handle(usize, u32),
-    /// The bytes of an entry of a table of the driver.
+    /// The size of an entry of a driver table.
     EntrySize(Descriptors),
-    /// A section of an object, by its index among the sections that are referred to.
+    /// A section of an object, by its index among the sections that other sections refer to.
     Section(usize),
 }
 
@@ -60,13 +61,13 @@ pub(super) struct Globals {
     pub(super) zeroed_align: u64,
 }
 
-/// A global variable that this module defines.
+/// Whether a variable is a global variable that this module defines.
 fn has_place(v: &Variable) -> bool {
     v.space == Space::Global && v.linkage != Linkage::Extern && v.ty.kind() != TypeKind::Opaque
 }
 
-/// The relocation for a whole address or for one of its bytes. The kinds for the bytes are consecutive, lowest byte
-/// first.
+/// The relocation type for a whole address or for one of its bytes. The types for the bytes are consecutive, lowest
+/// byte first.
 fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
     match (reloc.size, reloc.byte) {
         (8, 0) => Ok(whole),
@@ -141,12 +142,12 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Bank 4: the addresses of all global variables, and those of functions that any kernel reads.
+    /// Bank 4: the addresses of all global variables, and of the functions whose addresses kernels read.
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
         let mut symbols: Vec<Slot> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
         let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
-        // A variable without a place that is not read needs no slot.
+        // A variable that is neither defined nor read needs no slot.
         symbols.extend(globals.map(|(i, _)| Slot::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
         symbols.dedup();
@@ -185,13 +186,14 @@ impl Linker<'_> {
         Ok(data.if_any())
     }
 
-    /// The alignment of bank 3: that of its strictest variable.
+    /// The alignment of bank 3: the largest alignment of its variables.
     pub(super) fn constant_align(&self) -> u64 {
         let constants = self.env.variables.iter().filter(|v| v.space == Space::Const);
         constants.map(|v| u64::from(v.align)).fold(1, u64::max)
     }
 
-    /// Variables of stricter alignment come first, as in ptxas's files, so that there is little padding between them.
+    /// The global data sections. Variables with larger alignment come first, as in files of ptxas, so that there is
+    /// little padding.
     pub(super) fn global_data(&mut self) -> Result<Globals, CodegenError> {
         let env = self.env;
         let mut data = Data::default();

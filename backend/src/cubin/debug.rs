@@ -1,7 +1,8 @@
-//! Debug sections of the PTX text, such as `.section .debug_info`, passed through to the cubin.
+//! Debug sections of the PTX text, such as `.section .debug_info`, copied to the cubin.
 //!
-//! The front end supplies the bytes and the names in them. Names of code and variables become relocations, as in
-//! ptxas's files. In objects, names of sections do too, since the linker concatenates sections of one name.
+//! The front end supplies the bytes and the names in them. Names of code and variables become relocations, as in the
+//! files of ptxas. In objects, names of sections also become relocations, because the linker concatenates sections with
+//! the same name.
 
 use super::data::{Referent, Reloc};
 use super::note::Saved;
@@ -19,13 +20,13 @@ pub struct Debug {
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DebugSection {
-    /// With its dot.
+    /// The name of the section, with its dot.
     pub name: String,
     pub bytes: Vec<u8>,
     pub references: Vec<Reference>,
 }
 
-/// A field whose value is not known before the file is linked or loaded.
+/// A field whose value is known only when the file is linked or loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {
     pub at: u64,
@@ -34,8 +35,8 @@ pub struct Reference {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Referred {
-    /// Eight bytes: an offset in the code of a kernel, or, in objects, of a function, which is given by its index among
-    /// those linked.
+    /// Eight bytes: an offset in the code of a kernel (in objects, of a function). The kernel is an index among the
+    /// linked functions.
     Code { function: usize, offset: u64 },
     /// Eight bytes: a variable of the module.
     Variable(u32),
@@ -82,13 +83,13 @@ impl DebugSection {
     }
 }
 
-/// Instructions that are searched for the one that allocates a function's frame.
+/// The number of instructions at the start that may allocate the function's frame.
 const PROLOGUE: usize = 64;
 /// The stack pointer.
 const R1: u64 = 1;
 
 /// The offset of the byte after the instruction that lowers the stack pointer, and the frame's size. `None` if there is
-/// no such instruction, or if the code lowers the stack pointer further.
+/// no such instruction, or if the code lowers the stack pointer a second time.
 pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
     let changes = |word: &u128| {
         let inst = sass::decode(sm, *word)?;
@@ -103,7 +104,7 @@ pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
         let Some(inst) = changes(word) else { continue };
         match lowered(&inst) {
             Some(bytes) if found.is_none() && bytes < 1 << 31 => found = Some((place * 16, bytes)),
-            // The epilogue.
+            // The epilogue raises the stack pointer.
             Some(_) => break,
             None if found.is_some() => return None,
             None => {}
@@ -112,7 +113,8 @@ pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
     found
 }
 
-/// Where a function has saved registers of its caller in its frame: stores of those that the code has not written before.
+/// The places in the frame where a function saves registers of its caller: the stores of registers that the code has
+/// not written before.
 pub(super) fn saved(
     sm: Sm,
     code: &[u128],

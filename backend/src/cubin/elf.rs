@@ -1,7 +1,7 @@
 //! An ELF image as a list of sections and symbols, and its bytes.
 //!
-//! The order of the file is the one ptxas uses: header, `.shstrtab`, `.strtab`, `.symtab`, the other sections
-//! in index order, section headers, program headers. Nothing here knows what the sections mean.
+//! Sections are in the same order as in files of ptxas: header, `.shstrtab`, `.strtab`, `.symtab`, the other sections
+//! in index order, section headers, program headers. This module does not know the meaning of the sections.
 
 use object::Endianness;
 use object::elf;
@@ -10,7 +10,8 @@ use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
 /// Header index of the first section after the three tables.
 const FIRST_SECTION: u32 = 4;
 const SYMTAB_INDEX: u32 = 3;
-/// Marks a word that names a text. No symbol has such a number, and markers of lists have all upper bits.
+/// Marks a word that is replaced by the offset of a string. No symbol has such a number, and markers of lists have all
+/// upper bits set.
 const STRING: u32 = 0x4000_0000;
 
 /// The index of a section's header.
@@ -24,9 +25,9 @@ pub(super) struct SymbolId(pub(super) u32);
 #[derive(Debug)]
 pub(super) enum Body {
     Bytes(Vec<u8>),
-    /// Takes memory but no room in the file.
+    /// Zeros that take memory but no space in the file.
     Zeros(u64),
-    /// Words, some of which are [`Image::string`]s.
+    /// Words, some of which are the result of [`Image::string`].
     Words(Vec<u32>),
 }
 
@@ -50,7 +51,7 @@ pub(super) struct Section {
     pub(super) align: u64,
     pub(super) entry_size: u64,
     pub(super) body: Body,
-    /// The loadable segment it belongs to.
+    /// The loadable segment that contains the section.
     pub(super) segment: Option<Segment>,
 }
 
@@ -127,22 +128,22 @@ impl Symbol {
     }
 }
 
-/// How a target's cubins differ as ELF files.
+/// Properties of a target's cubins as ELF files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     pub(super) e_flags: u32,
-    /// The table of program headers is readable only (from sm_90), else executable too.
+    /// The program header table is in a read-only segment (from sm_90), otherwise in an executable one.
     pub(super) plain_header_segment: bool,
-    /// An object for a linker, which has no segments.
+    /// An object for a linker; it has no segments.
     pub(super) relocatable: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Image {
     sections: Vec<Section>,
-    /// Locals before the others.
+    /// The symbols, local ones first.
     symbols: Vec<Symbol>,
-    /// Texts besides names.
+    /// Strings that are not names of sections or symbols.
     strings: Vec<String>,
 }
 
@@ -161,7 +162,7 @@ impl Image {
         self.symbols = symbols;
     }
 
-    /// A word that will be where the table of strings has a text.
+    /// A word that will contain the offset of `text` in the string table.
     pub(super) fn string(&mut self, text: &str) -> u32 {
         let known = self.strings.iter().position(|other| other == text);
         let index = known.unwrap_or_else(|| {
@@ -171,14 +172,14 @@ impl Image {
         STRING | index as u32
     }
 
-    /// Index that `set_symbols` gives to the `i`-th symbol: the null symbol is first.
+    /// The index of the `i`-th symbol of `set_symbols`; index 0 is the null symbol.
     pub(super) fn symbol_id(i: usize) -> SymbolId {
         SymbolId(i as u32 + 1)
     }
 
     pub(super) const SYMTAB: u32 = SYMTAB_INDEX;
 
-    /// Offset and size in the file, and size in memory, of a segment's sections.
+    /// The offset and size in the file, and the size in memory, of the sections of a segment.
     fn extent(&self, segment: Segment, offsets: &[u64]) -> Option<(u64, u64, u64)> {
         let members = || self.sections.iter().zip(offsets).filter(|(s, _)| s.segment == Some(segment));
         let start = members().map(|(_, &o)| o).min()?;
@@ -198,7 +199,7 @@ impl Image {
         let mut out = Vec::new();
         let mut writer = Writer::new(Endianness::Little, true, &mut out);
 
-        // Reserve, in file order.
+        // First reserve space for all parts, in file order.
         writer.reserve_file_header();
         writer.reserve_shstrtab_section_index();
         writer.reserve_strtab_section_index();
@@ -238,7 +239,7 @@ impl Image {
         let table_size = u64::from(header_count) * 56;
         let table_offset = writer.reserved_len() - table_size;
 
-        // Write, in the same order.
+        // Then write the parts in the same order.
         writer.write_file_header(&FileHeader {
             os_abi: elf::OsAbi(0x41),
             abi_version: 8,

@@ -33,7 +33,7 @@ pub(super) fn handle_symbol(
     Symbol { name, section, binding, kind, other: 0, value: 0, size: 0 }
 }
 
-/// Where code has the size of an entry of a table.
+/// The instructions of the code that contain the size of a driver table's entry.
 fn entry_sizes<'f>(f: &LinkFunction<'f>) -> impl Iterator<Item = (u64, Descriptors)> + 'f {
     f.code.links.iter().filter_map(|link| match link.to {
         LinkTo::EntrySize(table) => Some((u64::from(link.at) * WORD, table)),
@@ -42,13 +42,13 @@ fn entry_sizes<'f>(f: &LinkFunction<'f>) -> impl Iterator<Item = (u64, Descripto
 }
 
 impl Linker<'_> {
-    /// A kernel's words for handles: the offset in the constant bank, the variable or parameter, and its kind.
+    /// The handle words of a kernel: the offset in the constant bank, the variable or parameter, and its kind.
     fn handles(&self, f: &LinkFunction<'_>) -> Vec<(u32, Name, ScalarType)> {
         let named = |(at, symbol)| Some((at, symbol, layout::opaque(self.env, f.input, symbol)?));
         f.code.attributes.handles.places().filter_map(named).collect()
     }
 
-    /// The kinds of the handles that a kernel uses, or a function of an object.
+    /// The kinds of handles that a kernel, or a function of an object, uses.
     pub(super) fn handle_kinds(&self, f: &LinkFunction<'_>) -> Vec<ScalarType> {
         let linked = f.code.links.iter().filter_map(|link| match link.to {
             LinkTo::Symbol(link) => layout::opaque(self.env, f.input, link.symbol),
@@ -57,7 +57,7 @@ impl Linker<'_> {
         self.handles(f).into_iter().map(|(.., kind)| kind).chain(linked).collect()
     }
 
-    /// The relocations of each kernel's constant bank 0, with the name of its section.
+    /// The relocations of each kernel's constant bank 0, with the name of the bank's section.
     pub(super) fn handle_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
         let sampler = match self.target.uniform_handles {
             true => R_CUDA_SAMP_HEADER_INDEX_0,
@@ -87,7 +87,7 @@ impl Linker<'_> {
             .collect()
     }
 
-    /// The places in each kernel's code that have the size of an entry of a table, with the name of its section.
+    /// The relocations for entry sizes in each kernel's code, with the name of the code's section.
     pub(super) fn entry_size_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
         let of_kernel = |f: &LinkFunction<'_>| {
             let relocs = entry_sizes(f).map(|(at, table)| Reloc {
@@ -101,7 +101,7 @@ impl Linker<'_> {
         self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
     }
 
-    /// The tables whose sizes code asks for.
+    /// The driver tables whose entry sizes the code uses.
     pub(super) fn described(&self) -> Vec<Descriptors> {
         let mut all: Vec<Descriptors> =
             self.functions.iter().flat_map(|f| entry_sizes(f)).map(|(_, table)| table).collect();
@@ -124,7 +124,7 @@ impl Linker<'_> {
         }
     }
 
-    /// Adds the symbols of the parameters of a kernel that are handles, which are in the section of its code.
+    /// Adds the symbols of a kernel's handle parameters. They belong to the section of its code.
     pub(super) fn parameter_symbols(
         &self,
         kernel: usize,

@@ -1,4 +1,4 @@
-//! `.nv.info` records: what the driver must know of a module and of each kernel.
+//! `.nv.info` records: the properties of a module and of each kernel that the driver needs.
 
 /// Attribute numbers, with the names that `cuobjdump -elf` prints (`EIATTR_…`).
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Attribute {
     Regcount = 0x2f,
     IntWarpWideInstrOffsets = 0x31,
     IndirectBranchTargets = 0x34,
-    /// Without a public name; present on sm_80 to sm_88.
+    /// No public name is known; present on sm_80 to sm_88.
     Workaround35 = 0x35,
     SwWar = 0x36,
     CudaApiVersion = 0x37,
@@ -33,12 +33,12 @@ pub(super) enum Attribute {
     KparamInfoV2 = 0x45,
     SyscallOffsets = 0x46,
     NumBarriers = 0x4c,
-    /// Code that the driver runs before a kernel's own.
+    /// Numbers of driver code fragments that run before a kernel's own code.
     AtEntryFragments = 0x4f,
     SparseMmaMask = 0x50,
     BindlessTextureBank = 0x15,
     BindlessSurfaceBank = 0x16,
-    /// What tools may want to know of instructions.
+    /// Facts about instructions for tools.
     Annotations = 0x55,
     Tcgen05OneCtaUsed = 0x51,
     Tcgen05TwoCtaUsed = 0x52,
@@ -89,8 +89,8 @@ impl Records {
 /// Driver ABI that the cubins are written for: CUDA 13.0.
 pub(super) const API_VERSION: u16 = 0x82;
 
-/// The records of `.nv.compat`, which say what other hardware may use the code. The last one concerns finalisers, which
-/// need sections that this file does not have.
+/// The records of `.nv.compat`, which state on which other hardware the code may run. The last record is about
+/// finalizers, which need sections that this file does not have.
 pub(super) fn compat(sm: ptx_isa::Sm) -> Vec<u8> {
     let accelerator = u8::from(sm.feature == ptx_isa::Feature::Arch);
     let mut out = vec![2, 9, accelerator, 0, 2, 2, 1, 0, 2, 5, 5, 0, 3, 7, 1, 1, 2, 3, 0, 0, 2, 6, 1, 0];

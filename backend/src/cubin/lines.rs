@@ -1,22 +1,23 @@
-//! Line tables: which lines of the source and of the PTX text each instruction comes from.
+//! Line tables: the source line and the PTX line of each instruction.
 //!
-//! Both are programs of DWARF 2 for its line machine. `.debug_line` has the lines that `.loc` gives, with an extension of
-//! NVIDIA's for inlined functions; `.nv_debug_line_sass` those of the PTX text, which `.nv_debug_ptx_txt` holds.
+//! Both tables are DWARF 2 line number programs. `.debug_line` contains the lines that `.loc` gives, with an extension
+//! of NVIDIA for inlined functions. `.nv_debug_line_sass` contains the lines of the PTX text, which is in
+//! `.nv_debug_ptx_txt`.
 
 use super::data::{Referent, Reloc};
 use super::numbers::R_CUDA_64;
 
-/// What a module says of its source, and where its kernels' instructions come from.
+/// The source locations of a module, and the locations of its kernels' instructions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lines {
     pub files: Vec<File>,
-    /// Positions in the source.
+    /// The source locations that instructions refer to.
     pub places: Vec<SourcePlace>,
     /// `.debug_str`, with the names of inlined functions.
     pub strings: Vec<u8>,
     /// `.nv_debug_ptx_txt`.
     pub text: Vec<u8>,
-    /// Of each kernel, in the order they are linked in.
+    /// The rows of each kernel, in the order in which the kernels are linked.
     pub kernels: Vec<Vec<Row>>,
 }
 
@@ -39,23 +40,23 @@ pub struct SourcePlace {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inlined {
-    /// Of the function's name in the strings.
+    /// The offset of the function's name in the strings.
     pub name: u32,
-    /// The place of the call, an earlier one.
+    /// The location of the call, which is an earlier location.
     pub at: u32,
 }
 
-/// From this byte of a kernel's code on, instructions come from here.
+/// The location of the instructions from this byte of a kernel's code on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     pub at: u64,
     pub place: Option<u32>,
-    /// In the PTX text, from 1.
+    /// The line in the PTX text, counted from 1.
     pub ptx_line: u32,
 }
 
 const TEXT_SECTION: &str = ".nv_debug_ptx_txt";
-/// FNV-1a.
+/// The initial value of the FNV-1a hash.
 const HASH_START: u32 = 0x811c_9dc5;
 const HASH_FACTOR: u32 = 0x0100_0193;
 
@@ -79,8 +80,8 @@ const SET_FILE: u8 = 4;
 /// Extended operations.
 const END_SEQUENCE: u8 = 1;
 const SET_ADDRESS: u8 = 2;
-/// NVIDIA's: the rows that follow are inlined at a row of this sequence, counted from 1; 0: not at all. Then the
-/// offset of the function's name in `.debug_str`.
+/// NVIDIA's extension: the following rows are inlined at a row of this sequence, counted from 1; 0 means not inlined.
+/// The offset of the function's name in `.debug_str` follows.
 const INLINED_AT: u8 = 0x90;
 
 /// A section, and the relocations of its sequences' addresses.
@@ -90,7 +91,7 @@ pub(super) struct Section {
 }
 
 impl Lines {
-    /// `.debug_line`. `code_bytes`: of each kernel.
+    /// Writes `.debug_line`. `code_bytes` has the code size of each kernel.
     pub(super) fn source(&self, code_bytes: &[u64]) -> Section {
         let mut program = Program::new(&self.files);
         for (i, (rows, &end)) in self.kernels.iter().zip(code_bytes).enumerate() {
@@ -99,7 +100,7 @@ impl Lines {
             }
             program.start(i);
             let mut last = None;
-            // Line 0 is no line: what precedes it goes on.
+            // Line 0 means that the location has no line; the previous line continues.
             let has_line = |place: &u32| self.places.get(*place as usize).is_none_or(|place| place.line > 0);
             for row in rows {
                 if let Some(place) = row.place.filter(has_line).filter(|&place| last != Some(place)) {
@@ -112,9 +113,9 @@ impl Lines {
         program.finish()
     }
 
-    /// Adds a row for a place, after one for each call that it is inlined at.
+    /// Adds a row for a location, after one row for each call at which it is inlined.
     fn row(&self, program: &mut Program, at: u64, place: u32) {
-        // A place is inlined at an earlier one, so this ends.
+        // A location is inlined at an earlier one, so this ends.
         let mut calls = Vec::new();
         let mut next = place;
         while let Some(inlined) = self.places.get(next as usize).and_then(|place| place.inlined)
@@ -142,8 +143,8 @@ impl Lines {
         program.row(at, file, line, context.unwrap_or((0, 0)))
     }
 
-    /// The section with the PTX text. In objects its name has a hash, so that it is distinct from that of other
-    /// objects.
+    /// The name of the section with the PTX text. In objects it contains a hash, so that it differs from the names in
+    /// other objects.
     pub(super) fn text_name(&self, relocatable: bool) -> String {
         if !relocatable {
             return TEXT_SECTION.to_owned();
@@ -155,7 +156,7 @@ impl Lines {
         format!("{TEXT_SECTION}.{hash}")
     }
 
-    /// `.nv_debug_line_sass`. In objects it names the section of the text.
+    /// `.nv_debug_line_sass`. In objects it names the section with the PTX text.
     pub(super) fn machine(&self, code_bytes: &[u64], relocatable: bool) -> Section {
         let text = File { number: 1, name: self.text_name(relocatable), ..File::default() };
         let files = if relocatable { &[text][..] } else { &[] };
@@ -175,12 +176,12 @@ impl Lines {
     }
 }
 
-/// A program under construction, and the state of the machine.
+/// A line number program under construction, with the state of its machine.
 struct Program {
     bytes: Vec<u8>,
     header_end: usize,
     relocs: Vec<Reloc>,
-    /// Rows for the places of calls in this sequence.
+    /// The rows of the call locations in this sequence.
     calls: Vec<(u32, u32)>,
     rows: u32,
     address: u64,
@@ -191,7 +192,7 @@ struct Program {
 
 impl Program {
     fn new(files: &[File]) -> Self {
-        // Length, version and length of the header come last.
+        // The length, the version and the length of the header are written at the end.
         let mut bytes = vec![0; 10];
         bytes.extend(HEADER);
         let none = File::default();
@@ -257,7 +258,7 @@ impl Program {
         self.file = u32::MAX;
     }
 
-    /// Adds a row; its number in the sequence.
+    /// Adds a row and returns its number in the sequence.
     fn row(&mut self, at: u64, file: u32, line: u32, context: (u32, u32)) -> u32 {
         // No instruction precedes the first row.
         let at = if self.rows == 0 { 0 } else { at };
@@ -292,13 +293,13 @@ impl Program {
         self.rows
     }
 
-    /// NVIDIA's readers take the number for a signed one; written as such it is the same to all.
+    /// NVIDIA's readers interpret the number as signed. It is written so that all readers get the same value.
     fn advance(&mut self, bytes: u64) {
         self.bytes.push(ADVANCE_PC);
         signed(&mut self.bytes, bytes as i64);
     }
 
-    /// Ends a sequence at this byte of the code.
+    /// Ends a sequence at this byte offset of the code.
     fn end(&mut self, at: u64) {
         self.advance(at - self.address);
         self.extended(END_SEQUENCE, &[]);
@@ -315,12 +316,12 @@ impl Program {
     }
 }
 
-/// Bytes that ptxas leaves after the file table of a header with directories.
+/// The number of bytes that ptxas writes after the file table of a header with directories.
 const PADDING: usize = 4;
-/// Files have numbers, and what lies between is written too.
+/// The maximum file number. Files with numbers in between are written too.
 const MOST_FILES: u32 = 1 << 16;
 
-/// The operation that advances both and adds a row, if there is one.
+/// The opcode that advances line and address and adds a row, if there is one.
 fn special(lines: i64, bytes: u64) -> Option<u8> {
     let range = LINE_BASE..LINE_BASE + LINE_RANGE;
     if !range.contains(&lines) || bytes == 0 || bytes > 17 {
@@ -362,7 +363,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// As ptxas writes it for such a kernel: three rows of a file, then an inlined function, and back.
+    /// The table that ptxas writes for such a kernel: three rows of a file, then an inlined function, and back.
     #[test]
     fn rows_of_inlined_functions() {
         let place = |file, line, inlined| SourcePlace { file, line, inlined };
@@ -413,7 +414,7 @@ mod tests {
         );
     }
 
-    /// As ptxas: code of line 0 belongs to the line before.
+    /// As in ptxas, code with line 0 belongs to the line before.
     #[test]
     fn line_0_has_no_row() {
         let with = |lines: &[u32]| {

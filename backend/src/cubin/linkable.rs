@@ -1,9 +1,9 @@
-//! Relocatable objects (`--compile-only`): each function in a section of its own, with relocations that nvlink applies.
+//! Relocatable objects (`--compile-only`): each function is in its own section, with relocations that nvlink applies.
 //!
-//! Observed on ptxas 13.0.88: section types are NVIDIA's own, symbols of variables say in `st_other` where these lie,
-//! shared variables have no place but an alignment, and the call graph lists callers and callees and their prototypes,
-//! from which nvlink computes registers and stacks. All relocations carry addends here; ptxas leaves out those of zero
-//! before sm_90.
+//! Observed on ptxas 13.0.88: section types are NVIDIA's own. The space of a variable is in `st_other` of its symbol.
+//! Shared variables have an alignment but no address. The call graph lists callers, callees and their prototypes, from
+//! which nvlink computes registers and stack sizes. All our relocations have addends; ptxas omits zero addends before
+//! sm_90.
 
 use super::Sizes;
 use super::data::{Data, Referent, Reloc};
@@ -42,11 +42,11 @@ const UNIFIED_TABLES: [&str; 8] = [
 ];
 /// Bytes of an instruction.
 const WORD: u64 = 16;
-/// What code adds to indices of lists of targets.
+/// The number that code adds to indices of target lists.
 const TABLE_BIAS: i64 = 0x8000;
 
-/// Makes an object of all functions of a module. `arguments` is recorded as the tool's command line; `lines` has rows for
-/// each function.
+/// Writes an object with all functions of a module. `arguments` is recorded as the tool's command line; `lines` has
+/// rows for each function.
 ///
 /// # Errors
 /// `Unsupported` for what objects of ours do not have yet.
@@ -70,27 +70,27 @@ pub fn object(
     Linker::new(program, &[], functions, options, target).object(arguments, lines, debug)
 }
 
-/// What a relocation of code or data names.
+/// The target of a relocation of code or data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Named {
-    /// A function with code, by its place.
+    /// A function with code, by its index among those linked.
     Own(usize),
-    /// One without, by its index in the module.
+    /// A function without code, by its index in the module.
     Foreign(u32),
-    /// One of the driver that no module declares.
+    /// A driver function that no module declares.
     Driver(DriverFunction),
     Variable(u32),
-    /// A variable of a function's body.
+    /// A variable in the body of a function.
     Local(usize, u32),
     /// A texture, a sampler or a surface that is a parameter of a kernel.
     Handle(usize, u32),
-    /// The lists of targets of a function.
+    /// The target lists of a function.
     Tables(usize),
-    /// The bytes of an entry of a table of the driver.
+    /// The size of an entry of a driver table.
     EntrySize(Descriptors),
 }
 
-/// A relocation before its symbol has a number.
+/// A relocation whose symbol has no number yet.
 struct Open {
     at: u64,
     kind: u32,
@@ -99,7 +99,8 @@ struct Open {
 }
 
 impl Open {
-    /// It takes the address of a function. A return address has the function's own name too, and an addend.
+    /// Whether the relocation takes the address of a function. The relocation of a return address also names the
+    /// function, but has an addend.
     fn takes_function(&self, target: &Target) -> bool {
         let is_function = matches!(self.named, Named::Own(_) | Named::Foreign(_));
         let is_address = [target.cubin.function_address.low, KERNEL_ADDRESS.low].contains(&self.kind);
@@ -142,7 +143,7 @@ impl Linker<'_> {
             open.push(relocs);
         }
 
-        // Sections that describe the code. Tools look for the notes after the frames.
+        // Sections that describe the code. Tools expect the notes after the frames.
         let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
         let sm = sass::Sm(self.options.sm.number as u8);
         let unwound: Vec<Unwound> = code
@@ -168,7 +169,7 @@ impl Linker<'_> {
                 let id = self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, table.bytes));
                 line_tables.push((name, id, table.relocs));
             }
-            // With all debug data they are one of them.
+            // If all debug data is written, `.debug_str` is part of it.
             let strings: &[u8] = if debug.is_some() { &[] } else { &lines.strings };
             for (name, bytes) in [(".debug_str", strings), (&*text_name, &lines.text)] {
                 if !bytes.is_empty() {
@@ -299,7 +300,7 @@ impl Linker<'_> {
         let mut table = Table::default();
         let section =
             |name: &str, id: SectionId| symbol(name, Some(id), Binding::Local, SymbolKind::Section, 0);
-        // The linker finds the notes, and in them the version of the tools, by these.
+        // The linker finds the notes, and the tool version in them, through these symbols.
         for (name, id) in [
             (".note.nv.tkinfo", tool_note),
             (".note.nv.cuinfo", cuda_note),
@@ -423,8 +424,8 @@ impl Linker<'_> {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
         }
         if self.target.cubin.rela {
-            // From sm_90 on the linker refuses objects that do not know of the system's part of shared memory. Where functions
-            // have addresses ptxas names tables of unified ones too.
+            // From sm_90 on, the linker rejects objects without a symbol for the system's part of shared memory. If
+            // functions have addresses, ptxas also refers to tables of unified functions.
             let tables = if self.uses_addresses(&open) { &UNIFIED_TABLES[..] } else { &[] };
             let named = tables.iter().map(|&name| (name, 8)).chain([(".nv.reservedSmem.offset0", 4)]);
             for (name, size) in named {
@@ -440,10 +441,10 @@ impl Linker<'_> {
                 let named = match reloc.symbol {
                     Referent::Variable(i) => Some(Named::Variable(i)),
                     Referent::Extern(Slot::Function(i)) => by_index(env, i),
-                    // Refused before.
+                    // Rejected before.
                     Referent::Extern(_) => None,
                     Referent::Kernel(i) => Some(Named::Own(i)),
-                    // Refused before.
+                    // Rejected before.
                     Referent::Handle(..) => None,
                     Referent::EntrySize(table) => Some(Named::EntrySize(table)),
                     Referent::Section(i) => {
@@ -456,7 +457,7 @@ impl Linker<'_> {
             bytes.collect()
         };
 
-        // What names symbols.
+        // Replace names by symbols.
         for i in 0..names.len() {
             let f = self.functions[i];
             let own = id(Named::Own(i));
@@ -504,7 +505,7 @@ impl Linker<'_> {
         }
         let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
         let described = frame_addresses.iter().enumerate().flat_map(|(i, &(common, at))| {
-            // The word before the address names the common entry.
+            // The word before the address refers to the common entry.
             let common = i64::try_from(common).unwrap_or(0);
             [entry(at - 8, frames_id, R_CUDA_64, common), entry(at, id(Named::Own(i)), R_CUDA_64, 0)].concat()
         });
@@ -523,7 +524,8 @@ impl Linker<'_> {
             .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
     }
 
-    /// The address of a function is taken, or one is called by its address or is of the driver.
+    /// Whether the address of a function is taken, or a function is called through its address, or a driver function is
+    /// called.
     fn uses_addresses(&self, open: &[Vec<Open>]) -> bool {
         let in_data = self.initial_symbols().any(|symbol| matches!(symbol, Name::Function(_)));
         in_data
@@ -563,7 +565,7 @@ impl Linker<'_> {
             .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 8, bytes)))
     }
 
-    /// All variables that a linker places.
+    /// All variables whose addresses the linker assigns.
     fn named_variables(&self) -> Vec<(Named, Variable)> {
         let placed =
             |v: &Variable| matches!(v.space, Space::Global | Space::Const | Space::Shared) && !v.is_opaque();
@@ -609,7 +611,8 @@ impl Linker<'_> {
         self.initial_symbols().filter_map(foreign).collect()
     }
 
-    /// The code of a function with what it knows of itself filled in, and what is left to the linker.
+    /// Fills in the fields of a function's code that depend only on the function, and returns the code with the
+    /// relocations for the linker.
     fn resolve(
         &self,
         i: usize,
@@ -622,7 +625,7 @@ impl Linker<'_> {
         for link in &f.code.links {
             let at = u64::from(link.at) * WORD;
             let (kind, named, addend) = match link.to {
-                // Filled in already: the function begins its section.
+                // Already filled in, because the function begins its section.
                 LinkTo::Start | LinkTo::Place(_) => continue,
                 LinkTo::Function(function) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
@@ -670,7 +673,7 @@ impl Linker<'_> {
         Ok((f.code.code.to_vec(), open))
     }
 
-    /// What a linker computes the resources of kernels from.
+    /// The records from which a linker computes the resources of kernels.
     fn object_records(&self, id: &dyn Fn(Named) -> SymbolId) -> Vec<u8> {
         let mut records = Records::default();
         for (i, f) in self.functions.iter().enumerate().rev() {
@@ -685,7 +688,8 @@ impl Linker<'_> {
         records.into_bytes()
     }
 
-    /// Callers and callees, functions whose addresses are taken and where, functions that call by address, and the prototypes of calls.
+    /// Adds callers and callees, functions whose addresses are taken and the functions that take them, functions that
+    /// call through addresses, and the prototypes of calls.
     fn describe_calls(
         &mut self,
         call_graph: SectionId,
@@ -738,14 +742,15 @@ impl Linker<'_> {
             !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
         });
         let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().copied()).collect();
-        // Prototypes of those whose addresses are taken are in the call graph.
+        // The call graph contains the prototypes of functions whose addresses are taken.
         for named in all.into_iter().filter(|named| !taken.contains(named)) {
             described.push([id(named).0, self.prototype_of(named)]);
         }
         self.image.section_mut(prototypes).body = Body::Words(described.concat());
     }
 
-    /// The place of the text among the strings. Kernels have none: their addresses are for launches, not for calls.
+    /// The offset of the prototype among the strings. Kernels have no prototype, because their addresses are for
+    /// launches, not for calls.
     fn prototype_of(&mut self, named: Named) -> u32 {
         let text = match named {
             Named::Own(i) => {
@@ -766,7 +771,7 @@ impl Linker<'_> {
     }
 }
 
-/// The prototypes by which a function calls addresses.
+/// The prototypes of a function's calls through addresses.
 fn indirect_calls(f: &LinkFunction<'_>) -> Vec<String> {
     use crate::input::{Operand, Stmt};
     let mut found: Vec<String> = f
@@ -787,10 +792,13 @@ fn indirect_calls(f: &LinkFunction<'_>) -> Vec<String> {
     found
 }
 
-/// How a function is called, as text, the same in every object: where two objects differ, the linker loses functions. Results, then parameters, a letter for each. What it preserves follows, where it says
-/// so: the words of parameters or results and the first register, the return address, and masks of what it overwrites.
+/// The prototype of a function as text. It must be the same in every object, because the linker loses functions if two
+/// objects differ. It has a letter for each result, then one for each parameter. If the function states what it
+/// preserves, these follow: the number of words of parameters or results and the first register, the return address,
+/// and masks of the registers that the function overwrites.
 fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> String {
-    // A vector of registers has the letter of a scalar of its size, an array that of its elements and their number.
+    // A vector of registers has the letter of a scalar of its size. An array has the letter of its elements and their
+    // number.
     let letter = |param: &Param| {
         let bytes = param.ty.bytes().max(1);
         let letter = match (param.ty, if param.is_array { bytes } else { param.size }) {
@@ -839,7 +847,8 @@ fn binding(linkage: Linkage) -> Binding {
     }
 }
 
-/// nvlink refuses a kernel whose symbol says so in one object and not in another, be it only referred to.
+/// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only
+/// refers to it.
 fn other_of_function(entry: bool) -> u8 {
     if entry { STO_CUDA_ENTRY } else { 0 }
 }
@@ -864,7 +873,7 @@ enum Key {
     Debug(usize),
 }
 
-/// Symbols in the making; local ones come first.
+/// Symbols under construction; local ones come first.
 #[derive(Default)]
 struct Table(Vec<(Symbol, Option<Key>)>);
 

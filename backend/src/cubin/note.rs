@@ -1,4 +1,5 @@
-//! Notes that say which tool made the file and for what, and the frames that a debugger unwinds by.
+//! Notes that name the tool and the target of the file, and the frame descriptions with which a debugger unwinds the
+//! stack.
 
 use super::info::API_VERSION;
 use ptx_isa::Sm;
@@ -42,20 +43,20 @@ pub(super) fn cuda(virtual_sm: Sm) -> Vec<u8> {
     note(CUDA_NOTE, &description)
 }
 
-/// The code of a function, as unwinding needs it.
+/// The facts about a function's code that unwinding needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unwound {
     pub(super) code_bytes: u64,
-    /// The offset from which its frame exists, and the size of the frame.
+    /// The offset from which on the frame exists, and the size of the frame.
     pub(super) frame: Option<(u32, u32)>,
-    /// What it does for its caller; none for kernels, and where functions follow the kernel's code.
+    /// How the function returns, and what it saves. `None` for kernels, and for functions that follow a kernel's code.
     pub(super) caller: Option<Caller>,
 }
 
-/// What a function does for its caller.
+/// The return address and the saved registers of a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Caller {
-    /// The first register of the pair with the address where it returns to.
+    /// The first register of the pair that holds the return address.
     pub(super) return_address: u8,
     pub(super) saved: Vec<Saved>,
 }
@@ -66,11 +67,11 @@ pub(super) struct Saved {
     /// The offset of the byte after the store.
     pub(super) at: u32,
     pub(super) register: u8,
-    /// Bytes above the lowered stack pointer.
+    /// The offset of the register above the lowered stack pointer.
     pub(super) place: u32,
 }
 
-/// Bytes of code and of the stack are counted in such units.
+/// The unit of code offsets and stack offsets in bytes.
 const UNIT: u32 = 4;
 const SAME_VALUE: u8 = 0x08;
 const DEFINE_FRAME: u8 = 0x0c;
@@ -78,12 +79,12 @@ const ADVANCE: u8 = 0x04;
 const OFFSET_EXTENDED: u8 = 0x05;
 const STACK_POINTER: u8 = 1;
 
-/// A register by its number for debuggers.
+/// Writes the debugger's number of a register.
 fn register(out: &mut Vec<u8>, index: u8) {
     super::lines::unsigned(out, 0x0500_0000 + u64::from(index));
 }
 
-/// The frame lies so many bytes below R1.
+/// States that the frame begins this number of bytes above R1.
 fn define_frame(out: &mut Vec<u8>, bytes: u32) {
     out.push(DEFINE_FRAME);
     register(out, STACK_POINTER);
@@ -95,7 +96,7 @@ fn advance(out: &mut Vec<u8>, bytes: u32) {
     out.extend((bytes / UNIT).to_le_bytes());
 }
 
-/// An entry of so many bytes in the 64-bit form, padded to a multiple of four with `DW_CFA_nop`.
+/// Writes an entry in the 64-bit form, padded with `DW_CFA_nop` to a multiple of four bytes.
 fn entry(out: &mut Vec<u8>, mut content: Vec<u8>) {
     content.resize(content.len().next_multiple_of(4), 0);
     out.extend(u32::MAX.to_le_bytes());
@@ -103,7 +104,7 @@ fn entry(out: &mut Vec<u8>, mut content: Vec<u8>) {
     out.extend(content);
 }
 
-/// What entries of functions have in common: code alignment 4, data alignment -4, frame address R1.
+/// The common part of the entries of functions: code alignment 4, data alignment -4, frame address R1.
 fn common(return_address: Option<u8>) -> Vec<u8> {
     let mut out = u64::MAX.to_le_bytes().to_vec();
     // Version 3, no augmentation, the alignments.
@@ -121,7 +122,8 @@ fn common(return_address: Option<u8>) -> Vec<u8> {
     out
 }
 
-/// `.debug_frame` for functions, and for each the offsets of its common entry and of its address field.
+/// `.debug_frame` for functions. Also returns, for each function, the offsets of its common entry and of its address
+/// field.
 pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<(u64, u64)>) {
     let (mut out, mut addresses) = (Vec::new(), Vec::new());
     for function in functions {
@@ -137,7 +139,8 @@ pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<(u64, u64)>) {
     (out, addresses)
 }
 
-/// The frame begins at R1, and after the function has allocated it at R1 plus its size. Then registers are saved.
+/// The rules of a function: the frame begins at R1, and, after the function has allocated it, at R1 plus its size. Then
+/// registers are saved.
 fn rules(function: &Unwound) -> Vec<u8> {
     let mut out = Vec::new();
     let Some((at, bytes)) = function.frame else {

@@ -13,7 +13,7 @@ pub(super) const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
 pub(super) const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
 pub(super) const SHT_CUDA_GLOBAL_INIT: u32 = 0x7000_0008;
 pub(super) const SHT_CUDA_SHARED: u32 = 0x7000_000a;
-/// Of constant bank 0; those of other banks follow.
+/// The type of constant bank 0; those of the other banks follow.
 pub(super) const SHT_CUDA_CONSTANT: u32 = 0x7000_0064;
 pub(super) const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
 pub(super) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
@@ -22,8 +22,8 @@ pub(super) const SHF_ALLOC: u64 = 2;
 pub(super) const SHF_EXEC: u64 = 4;
 pub(super) const SHF_INFO: u64 = 0x40;
 
-/// In `e_flags` of an object: it has machine code only. From sm_100 on ptxas writes 2, for files with sections from which
-/// other hardware of the family generates its own code, and nvlink wants these sections then.
+/// In `e_flags` of an object: the object has machine code only. From sm_100 on ptxas writes 2 for files with the
+/// sections from which other hardware of the family generates its own code. nvlink then requires these sections.
 pub(super) const EF_CUDA_SASS: u32 = 4;
 
 /// `st_other` of an entry point.
@@ -33,34 +33,34 @@ pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
 
 /// `st_other` of variables that host and device share.
 pub(super) const STO_CUDA_MANAGED: u8 = 4;
-/// `st_other` of variables in objects: where these lie.
+/// `st_other` of variables in objects: their state space.
 pub(super) const STO_CUDA_GLOBAL: u8 = 0x20;
 pub(super) const STO_CUDA_SHARED: u8 = 0x40;
 pub(super) const STO_CUDA_CONSTANT: u8 = 0x80;
-/// Not seen by other objects.
+/// The symbol is not visible to other objects.
 pub(super) const STV_INTERNAL: u8 = 1;
 
-/// Relocations of 32 bits of an instruction: an address in shared memory, the halves of one in memory, 16 bits of one
-/// in a constant bank; and the offset and bank of a load from one.
+/// Relocations of 32 bits of an instruction: an address in shared memory, the halves of a memory address, 16 bits of an
+/// address in a constant bank. Also the offset and bank of a load from a constant bank.
 pub(super) const R_CUDA_ABS32_32: u32 = 55;
 pub(super) const R_CUDA_ABS32_LO_32: u32 = 56;
 pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
-/// The address of a kernel is that of its descriptor, which launches take: R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32,
-/// R_CUDA_FUNC_DESC_64 and R_CUDA_FUNC_DESC_8_0.
+/// The address of a kernel is that of its descriptor, which launches use: R_CUDA_FUNC_DESC32_LO_32,
+/// R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64 and R_CUDA_FUNC_DESC_8_0.
 pub(super) const KERNEL_ADDRESS: AddressRelocations =
     AddressRelocations { low: 62, high: 63, whole: 35, lowest_byte: 92 };
 
-/// Relocations: the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
+/// Relocations for the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
 pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX_0: u32 = 101;
 pub(super) const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
-/// Relocations: addresses of 32 and 64 bits, and a 64-bit generic address.
+/// Relocations for addresses of 32 and 64 bits, and for a 64-bit generic address.
 pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;
-/// The lowest byte of either; the kinds of the other seven follow.
+/// The lowest byte of an address; the types for the other seven bytes follow.
 pub(super) const R_CUDA_G8_0: u32 = 84;

@@ -1,4 +1,4 @@
-//! What `.nv.info` tells the driver of the module and of each kernel.
+//! The contents of `.nv.info`: the properties of the module and of each kernel that the driver needs.
 
 use super::elf::SymbolId;
 use super::info::{self, Attribute, Records};
@@ -30,7 +30,7 @@ impl Linker<'_> {
         records.into_bytes()
     }
 
-    /// The functions of the driver that a kernel calls.
+    /// The driver functions that a kernel calls.
     fn externs<'n>(
         &self,
         f: &LinkFunction<'_>,
@@ -40,8 +40,8 @@ impl Linker<'_> {
         names.externs.iter().filter(move |(name, _)| called.contains(name)).map(|(_, id)| *id)
     }
 
-    /// Who calls whom across the file: pairs of a kernel and a function of the driver. What calls what inside a kernel's
-    /// code is not said, as in ptxas's files; four markers are in every file.
+    /// The call graph of the file: pairs of a kernel and a driver function. As in files of ptxas, calls inside a
+    /// kernel's code are not listed; four markers are in every file.
     pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
         let mut pairs = vec![[0, u32::MAX]];
         for (f, kernel) in self.functions.iter().zip(&names.kernels) {
@@ -206,17 +206,18 @@ impl Linker<'_> {
     }
 }
 
-/// Words of one record: its size has 16 bits.
+/// The maximum number of words in a record, whose size has 16 bits.
 const MOST_ANNOTATIONS: usize = 0x3ff0;
 
-/// Requests the driver's code that clears, before a kernel, the reserved words in which blocks record their columns.
+/// Requests the driver code that clears, before a kernel, the reserved words in which blocks record their columns.
 const TENSOR_FRAGMENT: u32 = 6;
 const TENSOR_FRAGMENT_OF_PAIR: u32 = 7;
-/// A block's share of the count that keeps other blocks from starting. It holds this until it gives up allocating
-/// columns.
+/// A block's share of the count that prevents other blocks from starting. The block holds the share until it gives up
+/// the permission to allocate columns.
 const BLOCKS_WITH_TENSOR_MEMORY: u8 = 0x80;
 
-/// For each indirect branch where it is, a word of flags, how many targets it has, and these. A record has room for 64 KB.
+/// For each indirect branch: its offset, a word of flags, the number of its targets, and the targets. A record can hold
+/// 64 KB.
 fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {
     const WORD: u32 = 16;
     const MOST: usize = (1 << 14) - 1;
@@ -232,10 +233,10 @@ fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {
     records
 }
 
-/// What a parameter that is a handle has for its place.
+/// The value for the place of a handle parameter.
 const NO_PLACE: u32 = 0xffff << 16;
 
-/// The space of a parameter that is a handle.
+/// The space number of a handle parameter.
 fn handle_space(ty: ScalarType) -> u32 {
     match ty {
         ScalarType::SurfRef => 7,
@@ -244,13 +245,13 @@ fn handle_space(ty: ScalarType) -> u32 {
     }
 }
 
-/// What a parameter points to: the space, and the alignment as a power of two.
+/// The space that a parameter points to, and the alignment as a power of two.
 fn pointee(p: &Param, rela: bool) -> u32 {
     let Some(pointer) = p.pointer else { return 0 };
     let space = match pointer.space {
         Some(Space::Local) => 1,
         Some(Space::Shared) => 2,
-        // From sm_90 on constants are as global.
+        // From sm_90 on, constant memory has the number of global memory.
         Some(Space::Const) if !rela => 3,
         Some(Space::Const | Space::Global) => 4,
         _ => 5,

@@ -7,13 +7,13 @@ use super::sections::{About, Loaded};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
 
-/// The name of a kernel's constant bank 0, without that of the kernel.
+/// The name of a kernel's constant bank 0, without the name of the kernel.
 pub(super) const PARAMETERS: &str = ".nv.constant0.";
 
-/// The same of its code.
+/// The name of a kernel's code section, without the name of the kernel.
 pub(super) const CODE: &str = ".text.";
 
-/// A relocation section whose entries wait for the symbols.
+/// A relocation section whose entries are written when the symbols are known.
 pub(super) struct PendingRelocs<'n> {
     section: SectionId,
     with_addends: bool,
@@ -23,7 +23,8 @@ pub(super) struct PendingRelocs<'n> {
 }
 
 impl Linker<'_> {
-    /// Placeholders for the relocations of a section: with and without addends apart where the target wants it.
+    /// Adds placeholders for the relocations of a section. Relocations with and without addends are in separate
+    /// sections if the target requires it.
     pub(super) fn relocation_sections<'n>(
         &mut self,
         name: &'n str,
@@ -42,7 +43,7 @@ impl Linker<'_> {
             let (prefix, kind, entry_size) =
                 if with_addends { (".rela", SHT_RELA, 24) } else { (".rel", SHT_REL, 16) };
             let mut section = Self::plain(format!("{prefix}{name}"), kind, SHF_INFO, 8, Vec::new());
-            // The size is known now, so that later sections get their place.
+            // The size is known now, so later sections can be placed.
             section.body = Body::Bytes(vec![0; mine.len() * entry_size as usize]);
             section.link = Image::SYMTAB;
             section.entry_size = entry_size;

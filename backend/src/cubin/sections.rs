@@ -11,7 +11,7 @@ use crate::layout::Slot;
 use crate::ori::ir::TensorUse;
 use ptx_isa::Space;
 
-/// What `.nv.rel.action` holds: how the one relocation of its kind is applied.
+/// The contents of `.nv.rel.action`: how to apply the only relocation of its type.
 const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 5, 0x36];
 
 /// Sections that describe the file.
@@ -22,7 +22,7 @@ pub(super) struct About {
     pub(super) tool_note: SectionId,
     pub(super) cuda_note: SectionId,
     pub(super) module_info: SectionId,
-    /// Parallel to the functions.
+    /// In the order of the functions.
     pub(super) kernel_info: Vec<SectionId>,
     pub(super) callgraph: SectionId,
     /// `.nv.rel.action`, before sm_90.
@@ -100,7 +100,7 @@ impl Linker<'_> {
             let name = format!(".nv.info.{}", f.code.name);
             kernel_info.push(self.linked(Self::plain(name, SHT_CUDA_INFO, SHF_INFO, 4, Vec::new())));
         }
-        // The size is known now, so that later sections get their place.
+        // The size is known now, so later sections can be placed.
         let calls = |f: &LinkFunction<'_>| {
             let functions = |slot: &&Slot| !matches!(slot, Slot::Global(_));
             f.code.attributes.symbols.iter().filter(functions).count()
@@ -203,7 +203,7 @@ impl Linker<'_> {
         self.image.add_section(section)
     }
 
-    /// `.nv.shared.KERNEL`, where the kernel has static shared memory or the module dynamic.
+    /// `.nv.shared.KERNEL`, if the kernel has static shared memory or the module has dynamic shared memory.
     fn shared_section(&mut self, i: usize, text: SectionId) -> Option<SectionId> {
         let f = self.functions[i];
         let dynamic =
@@ -222,12 +222,12 @@ impl Linker<'_> {
         Some(id)
     }
 
-    /// Shared memory that the system keeps for itself in every block.
+    /// The number of bytes of shared memory that the system reserves in every block.
     pub(super) fn reserved_shared_bytes(&self) -> u64 {
         self.target.cubin.reserved_shared
     }
 
-    /// Further words, in which a block records its columns of tensor memory.
+    /// Additional reserved bytes, in which a block records its columns of tensor memory.
     pub(super) fn tensor_words_bytes(&self) -> u64 {
         const BYTES: u64 = 0x20;
         let takes = |f: &&LinkFunction<'_>| {

@@ -11,30 +11,30 @@ use ptx_isa::Space;
 
 /// Symbols that other sections refer to.
 pub(super) struct Names {
-    /// Of each function's constant bank 0.
+    /// The symbol of each function's constant bank 0.
     pub(super) parameters: Vec<SymbolId>,
-    /// Parallel to the module's variables; 0 for those without a place in the file.
+    /// The symbol of each variable of the module; 0 for variables without memory in the file.
     pub(super) variables: Vec<SymbolId>,
     pub(super) kernels: Vec<SymbolId>,
-    /// Per kernel, of the functions in its code.
+    /// Per kernel, the symbols of the functions in its code.
     pub(super) parts: Vec<Vec<SymbolId>>,
-    /// Functions of the driver that code calls.
+    /// The driver functions that the code calls.
     pub(super) externs: Vec<(Slot, SymbolId)>,
-    /// Of the parameters that are handles, by kernel and parameter.
+    /// The symbols of handle parameters, by kernel and parameter.
     pub(super) handles: Vec<(usize, u32, SymbolId)>,
-    /// Of the sizes that code asks for.
+    /// The symbols of the entry sizes that the code uses.
     pub(super) entry_sizes: Vec<(Descriptors, SymbolId)>,
 }
 
 impl Names {
-    /// A parameter of a kernel that is a handle.
+    /// The symbol of a kernel's handle parameter.
     pub(super) fn handle(&self, kernel: usize, param: u32) -> SymbolId {
         let found = self.handles.iter().find(|(of, i, _)| (*of, *i) == (kernel, param));
         found.map_or(SymbolId(0), |(.., id)| *id)
     }
 }
 
-/// The symbol of the bytes of an entry of a table of the driver.
+/// The symbol of the size of an entry of a driver table.
 pub(super) fn entry_size(table: Descriptors) -> Symbol {
     Symbol {
         name: table.entry_size().into(),
@@ -48,7 +48,7 @@ pub(super) fn entry_size(table: Descriptors) -> Symbol {
 }
 
 impl Linker<'_> {
-    /// Makes the symbol table: locals, then the others.
+    /// Builds the symbol table: local symbols, then the others.
     pub(super) fn name_all(&mut self, about: &About, loaded: &Loaded, code_bytes: &[u64]) -> Names {
         let mut symbols = Vec::new();
         let section_symbol = |section: SectionId, name: &str| Symbol {
@@ -161,7 +161,7 @@ impl Linker<'_> {
         Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
 
-    /// Functions of the driver whose addresses code reads.
+    /// The driver functions whose addresses code reads.
     pub(super) fn called_externs(&self) -> Vec<Slot> {
         let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
         let is_called = |symbol: &Slot| match symbol {
@@ -175,7 +175,7 @@ impl Linker<'_> {
         all
     }
 
-    /// Adds the symbols of functions in the code of kernels that have a binding.
+    /// Adds the symbols of functions in kernels' code that have the given binding.
     fn part_symbols(
         &self,
         symbols: &mut Vec<Symbol>,
@@ -209,7 +209,7 @@ impl Linker<'_> {
         }
     }
 
-    /// Fills in the sections of `places`, which are known only now.
+    /// Fills in the sections of `places`, whose symbols are known only now.
     pub(super) fn resolve_places(
         &mut self,
         init: Option<SectionId>,
@@ -229,7 +229,8 @@ impl Linker<'_> {
         }
     }
 
-    /// Adds the symbols of module variables, locals first; index of each, 0 for those without one.
+    /// Adds the symbols of the module's variables, local ones first. Returns the index of each, 0 for variables without
+    /// a symbol.
     fn variable_symbols(&self, symbols: &mut Vec<Symbol>) -> Vec<SymbolId> {
         let mut ids = vec![SymbolId(0); self.env.variables.len()];
         for local in [true, false] {
@@ -258,7 +259,7 @@ impl Linker<'_> {
         ids
     }
 
-    /// The two names of the system's part of shared memory.
+    /// The two symbols of the system's part of shared memory.
     fn reserved_symbols(&self, section: SectionId) -> [Symbol; 2] {
         let value = self.reserved_shared_bytes();
         let name = |name: &str, section, kind, other, size| Symbol {

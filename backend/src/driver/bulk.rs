@@ -1,12 +1,12 @@
-//! Bulk copies from global memory into the shared memory of other blocks of a cluster, where the machine copies only into
-//! the shared memory of the block itself (sm_120 and sm_121).
+//! Bulk copies from global memory into the shared memory of other blocks of a cluster, for machines whose instruction
+//! copies only into the shared memory of the block itself (sm_120 and sm_121).
 
 use super::param;
 use crate::input::{Instr, Param};
 use crate::ori::op::Dims;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// What is copied.
+/// The kind of source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum BulkSource {
     /// Contiguous bytes.
@@ -19,7 +19,7 @@ pub enum BulkSource {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BulkFunction {
     pub source: BulkSource,
-    /// To the blocks of a mask instead of the one that the address names.
+    /// The copy goes to all blocks of a mask, instead of the block that the address names.
     pub multicast: bool,
 }
 
@@ -30,9 +30,9 @@ const DIMS: [(Mod, Dims); 5] = [
     (Mod::D4d, Dims::D4),
     (Mod::D5d, Dims::D5),
 ];
-/// Coordinates that are passed, whatever the dimensions.
+/// The number of coordinates that are passed, for any number of dimensions.
 const COORDINATES: u32 = 5;
-/// Offsets that are passed, whatever the dimensions.
+/// The number of offsets that are passed, for any number of dimensions.
 const OFFSETS: u32 = 3;
 
 impl BulkFunction {
@@ -55,7 +55,7 @@ impl BulkFunction {
 
     pub(super) fn all() -> impl Iterator<Item = BulkFunction> {
         let tensors = |image: bool| {
-            // Images have a channel and a number beside their extents.
+            // Images have a channel and an image number in addition to their extents.
             let dims = DIMS.into_iter().skip(if image { 2 } else { 0 });
             dims.map(move |(_, dims)| BulkSource::Tensor { dims, image })
         };
@@ -75,8 +75,8 @@ impl BulkFunction {
         }
     }
 
-    /// The destination, the source (of tensors the map, then coordinates) and its size, the barrier object, offsets of
-    /// pixels, the mask of blocks, and the cache policy, which is zero where there is none.
+    /// The parameters: the destination, the source (for tensors, the map and the coordinates) and its size, the
+    /// mbarrier object, pixel offsets, the mask of blocks, and the cache policy, which is zero if there is none.
     pub(super) fn params(self) -> Vec<Param> {
         let wide = || param(ScalarType::U64, 8);
         let list = |ty, count: u32, size: u32| Param { size: count * size, ..param(ty, size) };

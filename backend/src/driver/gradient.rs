@@ -1,5 +1,5 @@
-//! Texture reads with derivatives that the machine has no instruction for: from sm_90 on, a function of the driver does
-//! each of them.
+//! Texture reads with derivatives that have no machine instruction: from sm_90 on, a driver function executes each of
+//! them.
 
 use super::param;
 use crate::input::{Env, Instr, Operand, Param};
@@ -12,7 +12,7 @@ pub struct Gradient {
     pub dims: TexDims,
     /// The type of the texels; `F16` for `.f16x2` too.
     pub texel: ScalarType,
-    /// The statement asks whether the texels are resident. The function tells in any case.
+    /// The statement asks whether the texels are resident. The function always returns that.
     pub residency: bool,
     /// The module is in independent texture mode, where the function takes a sampler.
     pub independent: bool,
@@ -20,7 +20,7 @@ pub struct Gradient {
     pub compares: bool,
 }
 
-/// Geometries with their names, and how many coordinates each has.
+/// Geometries, with their names and numbers of coordinates.
 const GEOMETRIES: [(Mod, TexDims, &str, usize); 7] = [
     (Mod::D1d, TexDims::D1, "1d", 1),
     (Mod::D2d, TexDims::D2, "2d", 2),
@@ -32,11 +32,11 @@ const GEOMETRIES: [(Mod, TexDims, &str, usize); 7] = [
 ];
 const TEXELS: [(ScalarType, &str); 4] =
     [(ScalarType::F32, "f32"), (ScalarType::U32, "u32"), (ScalarType::S32, "s32"), (ScalarType::F16, "f16")];
-/// Before the derivatives: the texels and the place.
+/// The number of operands before the derivatives: the texels and the coordinates.
 const DERIVATIVES: usize = 2;
 
 impl Gradient {
-    /// How many there are in a module of one texture mode.
+    /// The number of functions for modules of one texture mode.
     pub const COUNT: u16 = (GEOMETRIES.len() * TEXELS.len() * 8) as u16;
 
     /// The function for a statement; `None` if the machine has an instruction for it.
@@ -65,7 +65,7 @@ impl Gradient {
         (count == 3 || compares).then_some(found)
     }
 
-    /// The one of a number, among those of one texture mode.
+    /// The function with a number, among those of one texture mode.
     pub fn numbered(number: u16, independent: bool) -> Option<Gradient> {
         let index = usize::from(number);
         let flag = |bit: usize| index >> bit & 1 == 1;
@@ -74,7 +74,7 @@ impl Gradient {
         Some(Gradient { dims, texel, residency: flag(2), independent, offsets: flag(1), compares: flag(0) })
     }
 
-    /// Its name in the driver.
+    /// The name of the function in the driver.
     pub fn name(self) -> String {
         let geometry =
             GEOMETRIES.iter().find(|(_, dims, ..)| *dims == self.dims).map_or("", |(_, _, name, _)| name);
@@ -89,7 +89,7 @@ impl Gradient {
         )
     }
 
-    /// Its handles, its vectors (the place, both derivatives, offsets), and the reference value.
+    /// The parameters: the handles, the vectors (coordinates, both derivatives, offsets), and the reference value.
     pub fn params(self) -> Vec<Param> {
         let handles = [param(ScalarType::U64, 8), param(ScalarType::U64, 8)];
         let vector = || param(ScalarType::B8, VECTOR);
@@ -99,18 +99,19 @@ impl Gradient {
         params
     }
 
-    /// Whether the texels are resident, then the texels; halves come in pairs.
+    /// The results: whether the texels are resident, then the texels. Halves are in pairs.
     pub fn returns(self) -> Vec<Param> {
         let texels = if self.texel == ScalarType::F16 { 2 } else { 4 };
         (0..1 + texels).map(|_| param(ScalarType::B32, 4)).collect()
     }
 }
 
-/// Bytes of a vector, whatever the number of its elements.
+/// The size of a vector in bytes, for any number of elements.
 const VECTOR: u32 = 16;
 
-/// Whether ptxas takes an operand of a texture read as the reference value of a depth comparison: the first register or
-/// float after the offsets, even where offsets without braces could be meant. It ignores an integer.
+/// Whether ptxas treats an operand of a texture read as the reference value of a depth comparison. This is the first
+/// register or floating-point constant after the offsets, even where it could be an offset without braces. ptxas
+/// ignores an integer.
 pub(crate) const fn is_reference(operand: &Operand) -> bool {
     matches!(operand, Operand::Reg(_) | Operand::F32(_) | Operand::F64(_))
 }

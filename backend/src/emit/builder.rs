@@ -1,4 +1,4 @@
-//! One machine instruction in the making: a form chosen by mnemonic and operand shape, its fields by role.
+//! Builds one machine instruction: chooses a form by mnemonic and operand shape, and sets its fields by role.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -8,7 +8,7 @@ use crate::ori::signature::{At, Signature, SrcSlot};
 use sass::{Field, Inst, Sm};
 use smallvec::SmallVec;
 
-/// The phase that errors name.
+/// The phase name in errors.
 pub(super) const PHASE: &str = "emit";
 
 /// A source that may be a register, an immediate, a constant or a uniform register, by its role in the form.
@@ -53,7 +53,7 @@ impl Slot {
     }
 }
 
-/// Builds one instruction; the first thing that does not fit is reported by [`Builder::finish`].
+/// Builds one instruction. [`Builder::finish`] reports the first operand or modifier that does not fit.
 pub(super) struct Builder {
     inst: Inst,
     src: SrcId,
@@ -61,7 +61,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// An instruction of a form that takes no slots, or whose slots the caller fills by field.
+    /// Starts an instruction whose form has no slots, or whose slots the caller sets by field.
     pub(super) fn new(sm: Sm, src: SrcId, mnemonic: &str, shape: &str) -> Result<Builder, CodegenError> {
         match sass::lookup(sm, mnemonic, shape) {
             Some(form) => Ok(Builder { inst: Inst::new(form), src, problem: None }),
@@ -72,7 +72,7 @@ impl Builder {
         }
     }
 
-    /// An instruction whose shape the sources decide.
+    /// Starts an instruction whose shape follows from the sources.
     pub(super) fn shaped(
         sm: Sm,
         src: SrcId,
@@ -91,7 +91,7 @@ impl Builder {
         Ok(builder)
     }
 
-    /// The best of the families that the target has, in the form that the sources choose.
+    /// Starts an instruction of the best family that the target has, in the form that the sources select.
     pub(super) fn of_row(
         sm: Sm,
         src: SrcId,
@@ -102,7 +102,7 @@ impl Builder {
         let letters: SmallVec<[u8; 4]> =
             signature.srcs.iter().zip(sources).filter_map(|(slot, source)| letter(slot, source)).collect();
         let shape = str::from_utf8(&letters).unwrap_or("");
-        // Some accesses have a form of their own for addresses without a descriptor.
+        // Some accesses have a separate form for addresses without a descriptor.
         let bare =
             |(slot, source): (&SrcSlot, &Src)| slot.at == At::Descriptor && source.kind == SrcKind::Zero;
         let without = signature.srcs.iter().zip(sources).any(bare).then_some("r");
@@ -114,7 +114,7 @@ impl Builder {
         Builder::new(sm, src, families[0], shape)
     }
 
-    /// A source in the place that its slot names.
+    /// Sets the source of a slot.
     pub(super) fn operand(&mut self, slot: &SrcSlot, source: &Src) -> &mut Builder {
         match slot.at {
             At::B if slot.extended && matches!(source.kind, SrcKind::Imm(_)) => self.extended(source),
@@ -124,7 +124,7 @@ impl Builder {
             At::In(field) if matches!(slot.file, File::P | File::UP) => self.pred(field, source),
             At::In(field) => self.reg(field, slot.file, source),
             At::Either(register, immediate, mask) => {
-                // Bits that do not count need not fit either.
+                // Ignored bits need not fit.
                 let kind = match source.kind {
                     SrcKind::Imm(bits) => SrcKind::Imm(bits & mask),
                     other => other,
@@ -136,7 +136,7 @@ impl Builder {
                 let field = if self.has(Field::Rb) { Field::Rb } else { Field::Rc };
                 self.reg(field, File::R, source)
             }
-            // Compare-and-swap takes none anywhere.
+            // Compare-and-swap has no descriptor in any form.
             At::Descriptor if !self.has(Field::UrDesc) => self,
             At::Descriptor => self.reg(Field::UrDesc, File::UR, source),
             At::Base if source.kind == SrcKind::Zero => self,
@@ -149,7 +149,7 @@ impl Builder {
         }
     }
 
-    /// An immediate that the instruction extends to a pair by its sign, which some forms have in a bit of its own.
+    /// Sets an immediate that the instruction sign-extends to a pair. Some forms encode the sign in a separate bit.
     fn extended(&mut self, source: &Src) -> &mut Builder {
         self.source(Slot::B, source);
         if let (SrcKind::Imm(bits), Some(spec)) = (source.kind, self.inst.form().spec(Field::Imm32))
@@ -160,7 +160,7 @@ impl Builder {
         self
     }
 
-    /// What a modifier says, in the first of the fields that the form has.
+    /// Sets a modifier, in the first of the fields that the form has.
     pub(super) fn setting(&mut self, fields: &[Field], setting: Setting) -> &mut Builder {
         let found = fields.iter().copied().find(|&field| self.has(field));
         match (setting, found) {
@@ -182,7 +182,7 @@ impl Builder {
             (Setting::Choice(texts), Some(field)) => {
                 let named = texts.iter().filter(|text| !text.is_empty());
                 let unnamed = texts.iter().filter(|text| text.is_empty());
-                // A target may lack some.
+                // A target may lack some settings.
                 let allowed =
                     |value: &u64| self.inst.form().spec(field).is_some_and(|spec| spec.allows(*value));
                 let value = |text: &&str| self.inst.choice(field, text).filter(allowed);
@@ -231,7 +231,7 @@ impl Builder {
         self
     }
 
-    /// A flag; a form without it has it off.
+    /// Sets a flag. If the form has no such field, the flag must be off.
     pub(super) fn flag(&mut self, field: Field, on: bool) -> &mut Builder {
         if on {
             self.value(field, 1);
@@ -241,7 +241,7 @@ impl Builder {
         self
     }
 
-    /// A choice by its text. A form without the field has none of its alternatives, the empty text apart.
+    /// Sets a field by the text of its setting. If the form has no such field, the text must be empty.
     pub(super) fn text(&mut self, field: Field, text: &str) -> &mut Builder {
         if !self.has(field) {
             if !text.is_empty() {
@@ -255,7 +255,7 @@ impl Builder {
         self
     }
 
-    /// A destination; a sink leaves the field at RZ or PT.
+    /// Sets a destination; a sink leaves the field at RZ or PT.
     pub(super) fn dst(&mut self, field: Field, dst: Option<&Dst>) -> &mut Builder {
         match dst {
             Some(Dst::Reg(reg)) => {
@@ -267,7 +267,7 @@ impl Builder {
         self
     }
 
-    /// A source that can only be a register of the file; zero leaves the field neutral.
+    /// Sets a source that must be a register of the file; zero leaves the field neutral.
     pub(super) fn reg(&mut self, field: Field, file: File, source: &Src) -> &mut Builder {
         match source.kind {
             SrcKind::Reg(reg) if reg.file == file => {
@@ -279,7 +279,7 @@ impl Builder {
         self
     }
 
-    /// A predicate source with its negation.
+    /// Sets a predicate source with its negation.
     pub(super) fn pred(&mut self, field: Field, source: &Src) -> &mut Builder {
         let not = match field {
             Field::Guard => Field::GuardNot,
@@ -301,7 +301,7 @@ impl Builder {
         self
     }
 
-    /// A source that is a register or a small immediate by the form; zero is the immediate.
+    /// Sets a source that the form encodes as a register or as a small immediate; zero is the immediate.
     pub(super) fn reg_or_imm(&mut self, register: Field, immediate: Field, source: &Src) -> &mut Builder {
         match source.kind {
             SrcKind::Imm(bits) => self.value(immediate, bits.into()),
@@ -310,7 +310,7 @@ impl Builder {
         }
     }
 
-    /// `c[bank][offset]` of a form that always has a constant.
+    /// Sets `c[bank][offset]` in a form that always has a constant.
     pub(super) fn constant(&mut self, source: &Src) -> &mut Builder {
         if let SrcKind::Const(c) = source.kind {
             self.value(Field::CBank, c.bank.into()).value(Field::COffset, c.offset.into());
@@ -318,7 +318,7 @@ impl Builder {
         self
     }
 
-    /// A source of the shape, with its modifiers.
+    /// Sets a source of the shape, with its modifiers.
     pub(super) fn source(&mut self, slot: Slot, source: &Src) -> &mut Builder {
         match source.kind {
             SrcKind::Reg(Reg { file: File::R, index }) => {
@@ -337,7 +337,7 @@ impl Builder {
             }
             _ => self.fail(format!("{slot:?} cannot be {source:?}")),
         }
-        // A complement is encoded where the sign is.
+        // The bit for the sign also encodes the complement.
         self.flag(slot.negation(), source.mods.neg || source.mods.not);
         self.flag(slot.magnitude(), source.mods.abs);
         self
@@ -359,7 +359,7 @@ pub(super) fn is_imm(source: &Src) -> bool {
     matches!(source.kind, SrcKind::Imm(_) | SrcKind::Zero)
 }
 
-/// The letter that a source adds to the name of the form's shape.
+/// The letter of a source in the name of the form's shape.
 fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
     match slot.at {
         At::A | At::B | At::C if slot.file == File::UR && source.kind == SrcKind::Zero => Some(b'u'),
@@ -372,7 +372,7 @@ fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
     }
 }
 
-/// What the sources of a shape are called: see [`sass::lookup`].
+/// The letter of a source's kind in shape names: see [`sass::lookup`].
 fn shape_letter(source: &Src) -> u8 {
     match source.kind {
         SrcKind::Imm(_) => b'i',

@@ -1,4 +1,4 @@
-//! Calls and returns, and what a function has of the code that it is linked with.
+//! Calls and returns, and the fields of instructions that are filled in when a function is linked.
 
 use super::builder::{Builder, PHASE, Slot};
 use super::generic::operand;
@@ -12,7 +12,7 @@ use crate::ori::op::Op;
 use crate::runtime;
 use sass::Field;
 
-/// The carry of an address that is put together.
+/// The carry of an address sum.
 const CARRY: Reg = Reg { file: File::P, index: 0 };
 
 const fn general(index: u8) -> Reg {
@@ -20,7 +20,7 @@ const fn general(index: u8) -> Reg {
 }
 
 impl Emitter<'_> {
-    /// Sets the return address and calls, which ends the block.
+    /// Sets the return address and calls. This ends the block.
     pub(super) fn call(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let at = inst.src;
         let back = BlockId(self.blocks.len() as u32 + 1);
@@ -44,7 +44,7 @@ impl Emitter<'_> {
                 call.reg(Field::Ra, File::R, operand(inst, 0)?);
                 (call, None)
             }
-            // Routines of the runtime library are in the same code, and what the driver has in no code.
+            // Routines of the runtime library are in the same code; driver functions are in no code of the file.
             _ if matches!(inst.op, Op::CallDriver { .. }) || self.relocatable && inst.op.calls_function() => {
                 for (dst, high) in [(&low, false), (&high, true)] {
                     self.linked_mov(dst, Link::Return { block: back, high }, Some(at))?;
@@ -101,7 +101,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The address of a block, wherever the code lies. Before sm_90 the counter is of the instruction that reads it.
+    /// Computes the address of a block, wherever the code is placed. Before sm_90, the program counter is that of the
+    /// instruction that reads it.
     fn return_address(
         &mut self,
         low: &Dst,
@@ -121,7 +122,7 @@ impl Emitter<'_> {
         let [first, second] = [abi::RETURN_ADDRESS, abi::RETURN_ADDRESS + 1]
             .map(|index| Src::new(SrcKind::Reg(general(index))));
         let carry = Src::new(SrcKind::Reg(CARRY));
-        // The number is filled in when the code is laid out.
+        // The distance is filled in when the code is laid out.
         let distance = Src::new(SrcKind::Imm(0));
         let slots = [(Slot::A, &first), (Slot::B, &distance), (Slot::C, &Src::ZERO)];
         let mut add = Builder::shaped(self.sm, at, "IADD3", &slots)?;
@@ -134,7 +135,7 @@ impl Emitter<'_> {
         self.select(&Inst::new(op, &[*high, Dst::Sink, Dst::Sink], &srcs, at))
     }
 
-    /// Gives the frame back and returns.
+    /// Frees the frame and returns.
     pub(super) fn return_to_caller(&mut self, src: SrcId) -> Result<(), CodegenError> {
         let stack = Dst::Reg(general(STACK_POINTER));
         self.caller_stack(&stack, src)?;
@@ -148,7 +149,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `dst` = the stack pointer and so many bytes; nothing where that changes nothing.
+    /// `dst` = the stack pointer plus `bytes`. Emits no instruction if that changes nothing.
     pub(super) fn add_to_stack_pointer(
         &mut self,
         dst: &Dst,
@@ -189,7 +190,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Moves a number that is filled in later.
+    /// Moves a number that is filled in when the function is linked.
     fn linked_mov(&mut self, dst: &Dst, link: Link, at: Option<SrcId>) -> Result<(), CodegenError> {
         let number = Src::new(SrcKind::Imm(0));
         let mut mov = Builder::shaped(self.sm, at.unwrap_or_default(), "MOV", &[(Slot::B, &number)])?;

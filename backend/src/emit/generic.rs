@@ -1,4 +1,4 @@
-//! What the rows of the operation table say about machine instructions, done: family, form, operands, modifiers.
+//! Emits an operation as its row in the operation table describes: family, form, operands, modifiers.
 
 use super::Emitter;
 use super::builder::{Builder, PHASE};
@@ -14,14 +14,14 @@ use crate::ori::signature::{Accept, SrcSlot};
 use smallvec::SmallVec;
 
 impl Emitter<'_> {
-    /// Emits an operation: by its row, or by code of its family's own where the row is not enough.
+    /// Emits an operation by its row, or by special code if the row is not enough.
     pub(super) fn select(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         match inst.op {
-            // The allocator has made moves of them.
+            // The allocator has replaced them by moves.
             Op::Pack | Op::Copy | Op::Fix => {
                 Err(CodegenError::internal(inst.src, PHASE, format!("no selection for {:?}", inst.op)))
             }
-            // The registers are where the convention has them.
+            // The values are already in the registers of the convention.
             Op::Params | Op::Results => Ok(()),
             Op::Hold { .. } | Op::HaveRegisters { .. } => Ok(()),
             Op::Shown { register, word } => {
@@ -74,7 +74,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The instruction that the operation's row describes.
+    /// Builds the instruction that the operation's row describes.
     pub(super) fn by_row(&self, inst: &Inst) -> Result<Builder, CodegenError> {
         let signature = signature(&inst.op);
         if !signature.admits_counts(inst) {
@@ -111,8 +111,8 @@ pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
     builder.finish().is_ok_and(|inst| inst.illegal(sm).is_none())
 }
 
-/// Whether the target has a form of the operation that reads its `index`-th source from a uniform register, and the
-/// others from registers.
+/// Whether the target has a form of the operation that reads source `index` from a uniform register, and the others
+/// from registers.
 pub(crate) fn takes_uniform(sm: sass::Sm, op: &Op, index: usize, mods: SrcMods) -> bool {
     let signature = signature(op);
     let register = |(i, slot): (usize, &SrcSlot)| {
@@ -136,13 +136,13 @@ pub(crate) fn takes_uniform(sm: sass::Sm, op: &Op, index: usize, mods: SrcMods) 
     builder.finish().is_ok()
 }
 
-/// One of the forms that the operation can have on the target, to ask what all of them have in common. `None` for what
-/// becomes no instruction.
+/// One of the forms that the operation can have on the target, for questions whose answer is the same for all of them.
+/// `None` if the operation emits no instruction.
 pub(crate) fn any_form(sm: sass::Sm, op: &Op) -> Option<sass::FormId> {
     families(op).iter().find_map(|family| sass::speed::any_form(sm, family))
 }
 
-/// What the row means to the scheduler.
+/// The effect of the operation for the scheduler.
 fn machine_effect(inst: &Inst) -> Effect {
     let facts = facts(&inst.op);
     match facts.effect {

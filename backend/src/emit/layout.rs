@@ -1,7 +1,7 @@
-//! How blocks follow each other: which are emitted, and by what branches each is left.
+//! The order of blocks: which blocks are emitted, and which branches end each.
 //!
-//! Empty blocks that only jump are skipped over, a jump to a block that only exits becomes an `EXIT`, and a
-//! branch to the next block becomes a fall-through.
+//! Empty blocks that only jump are skipped. A jump to a block that only exits becomes an `EXIT`. A branch to the next
+//! block becomes a fall-through.
 
 use crate::input::SrcId;
 use crate::mach;
@@ -9,23 +9,23 @@ use crate::ori::ir::{BlockId, File, Function, Src, SrcKind, Term};
 use crate::ori::op::Op;
 use smallvec::{SmallVec, smallvec};
 
-/// One branch at the end of a block. The last of a block always leaves, or control falls through after it.
+/// One branch at the end of a block. Control falls through after the last one, unless it is unconditional.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Leave {
-    /// [`Src::TRUE`] for always.
+    /// [`Src::TRUE`] for an unconditional branch.
     pub(super) guard: Src,
     pub(super) to: BranchTarget,
-    /// The statement that it belongs to: the branch, or for an exit that control falls into, the one that exits.
+    /// The statement of the branch. For an `EXIT` that replaces a fall-through, the statement that exits.
     pub(super) src: SrcId,
 }
 
-/// Where a branch leads.
+/// The target of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BranchTarget {
     Block(BlockId),
     /// The thread ends.
     Exit,
-    /// Back to the caller.
+    /// Return to the caller.
     Return,
     /// One of the targets of a [`Term::Switch`].
     Switch,
@@ -34,15 +34,16 @@ pub(super) enum BranchTarget {
 pub(super) struct Plan {
     /// The Ori blocks to emit.
     pub(super) order: Vec<BlockId>,
-    /// The branches at the end of each; none: control falls through. Each ends a machine block.
+    /// The branches at the end of each block; if there are none, control falls through. Each branch ends a machine
+    /// block.
     pub(super) leaves: Vec<SmallVec<[Leave; 2]>>,
-    /// The first machine block of each Ori block that is emitted.
+    /// The first machine block of each emitted Ori block.
     first: Vec<Option<mach::BlockId>>,
-    /// For each block, the one that stands for it; itself unless it is skipped.
+    /// For each block, the block that is emitted in its place: the block itself, unless it is skipped.
     resolved: Vec<BlockId>,
-    /// Where each block is in the layout.
+    /// The position of each block in the layout.
     position: Vec<usize>,
-    /// How many machine blocks there are.
+    /// The number of machine blocks.
     pub(super) machine_blocks: u32,
 }
 
@@ -74,7 +75,7 @@ impl Plan {
         plan
     }
 
-    /// The machine block that a branch to an Ori block leads to.
+    /// The machine block for a branch to an Ori block.
     pub(super) fn machine_block(&self, block: BlockId) -> Option<mach::BlockId> {
         self.first[self.resolved[block.index()].index()]
     }
@@ -85,7 +86,8 @@ impl Plan {
             if only_exits(func, to) { BranchTarget::Exit } else { BranchTarget::Block(to) }
         };
         let (src, here) = (func.block(block).term_src, self.position[block.index()]);
-        // Control that falls into an exit leaves at its statement, control that jumps there at the jump.
+        // If control falls into an exit, it leaves at the statement of the exit. If control jumps there, it leaves at
+        // the jump.
         let falling = |to: BlockId| {
             let to = self.resolved[to.index()];
             let (exit, after) = (self.position[to.index()], next.map(|next| self.position[next.index()]));
@@ -110,12 +112,12 @@ impl Plan {
                 if cond.not().is_true() {
                     return always(*if_false);
                 }
-                // Exits have no uniform predicates.
+                // `EXIT` cannot have a uniform predicate.
                 let block = |to: BlockId| BranchTarget::Block(self.resolved[to.index()]);
                 let (then, els) =
                     if is_uniform(cond) { (block(*if_true), block(*if_false)) } else { (then, els) };
                 let falls = |to: BranchTarget| next.is_some_and(|next| to == BranchTarget::Block(next));
-                // Backwards first, so that an iteration of a loop ends with one branch.
+                // Backward branches come first, so that an iteration of a loop ends with one branch.
                 let claim = |to: BranchTarget| match to {
                     to if falls(to) => 0,
                     BranchTarget::Block(to) if self.position[to.index()] <= here => 3,
@@ -132,14 +134,14 @@ impl Plan {
                 leaves
             }
             Term::Switch { .. } => only(BranchTarget::Switch),
-            // What is not reached must still not fall into the next block.
+            // A block that is never reached must still not fall into the next block.
             Term::Exit | Term::Unreachable => only(BranchTarget::Exit),
             Term::Ret => only(BranchTarget::Return),
         }
     }
 }
 
-/// Of the uniform datapath.
+/// Whether the condition is a uniform predicate.
 pub(super) fn is_uniform(cond: &Src) -> bool {
     matches!(cond.kind, SrcKind::Reg(reg) if reg.file == File::UP)
 }
@@ -149,7 +151,7 @@ fn only_exits(func: &Function, block: BlockId) -> bool {
     block.insts.is_empty() && block.term == Term::Exit
 }
 
-/// The block that a jump to `block` reaches first with something to do.
+/// The first block with instructions that a jump to `block` reaches.
 fn resolve(func: &Function, block: BlockId) -> BlockId {
     let mut at = block;
     for _ in 0..func.blocks.len() {
@@ -178,7 +180,8 @@ fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
             Op::Bssy { target, .. } => Some(target),
             _ => None,
         });
-        // Who goes to a block that only exits, exits itself, unless a list of targets or a branch of the uniform datapath names it.
+        // A branch to a block that only exits becomes an exit itself, except in target lists and branches of the
+        // uniform datapath.
         let is_listed = match &block.term {
             Term::Branch { cond, .. } => is_uniform(cond),
             term => matches!(term, Term::Switch { .. }),

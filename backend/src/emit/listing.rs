@@ -1,4 +1,4 @@
-//! For tests: textual Ori, allocated, to machine code as text with its control fields.
+//! For tests: compiles textual allocated Ori to machine code, as text with its control fields.
 
 use crate::assemble::assemble;
 use crate::hazard;
@@ -8,7 +8,7 @@ use crate::target::Target;
 use sass::Sm;
 use std::fmt::Write as _;
 
-/// The code of a function given by the lines of its body, up to the closing branch. It has no hazards.
+/// The code of a function given by its body (the lines up to the closing brace). It has no hazards.
 pub(crate) fn listing(sm: u8, body: &str, options: Options) -> String {
     let func = text::parse(&format!("entry \"f\" {{\nb0:\n{body}\n}}")).expect("the text parses");
     let target = Target::of(ptx_isa::Sm::new(u16::from(sm))).expect("the target is known");

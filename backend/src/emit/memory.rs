@@ -1,4 +1,4 @@
-//! What memory accesses tell the scheduler, and the fences.
+//! Descriptions of memory accesses for the scheduler, and fences.
 
 use super::Emitter;
 use super::builder::Builder;
@@ -25,7 +25,7 @@ impl Emitter<'_> {
             builder.text(Field::Mode, mode).text(Field::Scope, scope);
         }
         self.push(builder, Some(inst.src), fence)?;
-        // Where blocks form clusters, errors of these are waited for too.
+        // On targets with clusters, the errors of clusters are also waited for.
         if inst.op == Op::Errbar && self.target.clusters {
             let cluster = Builder::new(self.sm, inst.src, "CGAERRBAR", "")?;
             self.push(cluster, Some(inst.src), fence)?;

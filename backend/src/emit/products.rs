@@ -1,4 +1,4 @@
-//! Warp group products run asynchronously. This pass ensures that no instruction conflicts with their registers before
+//! `wgmma` products run asynchronously. This pass ensures that no instruction conflicts with their registers before
 //! they complete.
 //!
 //! Before: products may use any registers. Group ends and waits are those of the input. An arrival precedes each

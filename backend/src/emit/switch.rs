@@ -1,4 +1,4 @@
-//! Branches to one of a list of targets: the entry of the list, and the jump there.
+//! Branches to one target of a list: the load of the target's address, and the jump.
 
 use super::Emitter;
 use super::builder::{Builder, PHASE};
@@ -11,14 +11,15 @@ use crate::ori::op::JumpTable;
 use sass::Field;
 
 impl Emitter<'_> {
-    /// Loads the address of a target. Where the list lies in its bank is filled in when the code is laid out and linked.
+    /// Loads the address of a target. The offset of the list in its bank is filled in when the code is laid out and
+    /// linked.
     pub(super) fn target_entry(&mut self, inst: &Inst, table: JumpTable) -> Result<(), CodegenError> {
         let at = inst.src;
         let Some(dst) = inst.dsts.first() else {
             return Err(CodegenError::internal(at, PHASE, "a target that goes nowhere"));
         };
         if !self.listed.contains(&table) {
-            // The branch has only one target left, and nothing reads this.
+            // The branch has only one target left, and no instruction reads this value.
             return self.mov(dst, &Src::ZERO, Some(at));
         }
         let mut load = Builder::new(self.sm, at, "LDC", "")?;
@@ -29,7 +30,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Goes to where the address of a target says, which ends the block.
+    /// Jumps to the loaded address, which ends the block.
     pub(super) fn switch(&mut self, block: &ir::Block) -> Result<(), CodegenError> {
         let src = block.term_src;
         let Term::Switch { address, table, targets, .. } = &block.term else {

@@ -1,4 +1,4 @@
-//! Emission of tensor memory operations that a row of the table does not describe completely.
+//! Emission of tensor memory operations that a row of the operation table does not describe completely.
 
 use super::Emitter;
 use crate::CodegenError;
@@ -27,7 +27,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Not all products can scale their accumulator.
+    /// A product that can scale its accumulator. Not all products can.
     pub(super) fn tensor_product(&mut self, inst: &Inst, scale: u8) -> Result<(), CodegenError> {
         let mut product = self.by_row(inst)?;
         if scale != 0 {

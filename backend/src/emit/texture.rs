@@ -1,4 +1,4 @@
-//! Textures and surfaces, whose form depends on where their handle is.
+//! Texture and surface instructions, whose form depends on where their handle is.
 
 use super::Emitter;
 use super::builder::{Builder, PHASE, Slot};
@@ -16,17 +16,17 @@ use crate::ori::signature::{coordinates, has_layer};
 use sass::Field;
 
 const PINNED: Effect = Effect::Fence { pinned: true };
-/// The register of the threads that execute what follows.
+/// The register with the mask of active threads.
 const ACTIVE: &str = "MACTIVE";
-/// Threads of a quad, and the bounds of a shuffle within one.
+/// The number of threads of a quad, and the bounds of a shuffle within a quad.
 const QUAD: u32 = 4;
 const IN_QUAD: u32 = 0x1c03;
-/// What each thread of a quad does with the sign of a derivative and a coordinate: only the second and the fourth thread
-/// add the first derivative, only the third and the fourth the second one. The others take the coordinate alone.
+/// Whether each thread of a quad adds a derivative to a coordinate. Only the second and the fourth thread add the first
+/// derivative, and only the third and the fourth add the second one. The others take the coordinate alone.
 const TO_THE_RIGHT: u64 = 0b11_00_11_00;
 const BELOW: u64 = 0b11_11_00_00;
-/// Where things are in the registers that the threads of a quad share. The layer and the coordinates come first, and
-/// what is read replaces them.
+/// The layout of the registers that the threads of a quad share. The layer and the coordinates come first; the results
+/// of the read replace them.
 const BEHIND: usize = 4;
 const KEPT: usize = 8;
 const RESULTS: usize = 5;
@@ -66,7 +66,7 @@ impl Emitter<'_> {
                     _ => {
                         builder.text(Field::Lod, level.text());
                         builder.flag(Field::Compare, read == TexRead::FetchSample);
-                        // A level that does not exist is replaced by the nearest one that does.
+                        // A mipmap level that does not exist is replaced by the nearest one.
                         builder.flag(Field::Mode2, level == TexLevel::Given);
                     }
                 }
@@ -79,10 +79,10 @@ impl Emitter<'_> {
         Ok(builder)
     }
 
-    /// `TEXTURE_BY_QUADS`, as ptxas does it. `TEX` takes derivatives from the differences between the places at which the
-    /// four threads of a quad read. So all threads of the quads execute what follows, once for each thread of a quad: they
-    /// get the operands of that thread, add its derivatives to the place in those to the right and below, read, and the
-    /// thread keeps what the first of them has read.
+    /// Emits `TEXTURE_BY_QUADS` as ptxas does. `TEX` computes derivatives from the differences between the coordinates
+    /// of the four threads of a quad. So all threads of the quads execute the following code once for each thread of a
+    /// quad: they copy the operands of that thread, add its derivatives to the coordinates in the threads to the right
+    /// and below, and read. The thread then keeps the result of the first thread of the quad.
     pub(super) fn derive(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let broken = || CodegenError::internal(inst.src, PHASE, "no texture read with derivatives");
         let Op::TexDerive { dims, offsets, compare, handle, word } = inst.op else { return Err(broken()) };
@@ -107,7 +107,7 @@ impl Emitter<'_> {
         self.push(active, Some(inst.src), PINNED)?;
         self.activate(inst, *barrier, true)?;
         if by_register {
-            // Threads that do not execute this have no handle, and nothing is read for them.
+            // Threads that do not execute this instruction have no handle, and no texel is read for them.
             self.mov(&Dst::Reg(at(MARK)), &Src::ZERO, Some(inst.src))?;
             self.activate(inst, *barrier, false)?;
             self.mov(&Dst::Reg(at(MARK)), &Src::imm(1), Some(inst.src))?;
@@ -184,7 +184,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lets the threads that a barrier register has execute what follows, or all threads of their quads.
+    /// Activates the threads in a barrier register, or all threads of their quads, for the following instructions.
     fn activate(&mut self, inst: &Inst, barrier: Reg, quads: bool) -> Result<(), CodegenError> {
         let mut active = Builder::new(self.sm, inst.src, "BMOV.32.STATE", "b")?;
         active.text(Field::Special, ACTIVE).flag(Field::Flag, quads);
@@ -230,7 +230,7 @@ impl Emitter<'_> {
         self.push(builder, Some(inst.src), Effect::Fence { pinned: false })
     }
 
-    /// The form for where the handle is.
+    /// Selects the form by where the handle is.
     fn by_handle(
         &self,
         inst: &Inst,
@@ -268,7 +268,7 @@ fn unit(read: TexRead) -> &'static str {
     }
 }
 
-/// The channel that is gathered.
+/// The channel that a gather reads.
 fn channel(read: TexRead) -> Option<&'static str> {
     match read {
         TexRead::Sample | TexRead::Derive | TexRead::Fetch | TexRead::FetchSample => None,
@@ -279,7 +279,7 @@ fn channel(read: TexRead) -> Option<&'static str> {
     }
 }
 
-/// The channels of a converting store.
+/// The channels that a converting store writes.
 fn channels(size: MemSize) -> &'static str {
     match size {
         MemSize::B128 => "",

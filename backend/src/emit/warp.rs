@@ -1,4 +1,4 @@
-//! Barriers, and what else of control needs more than a row.
+//! Barriers, and other control operations that a row cannot describe.
 
 use super::builder::{Builder, PHASE, is_imm};
 use super::generic::operand;
@@ -33,14 +33,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A breakpoint is a trap to the hardware too.
+    /// The hardware treats a breakpoint as a trap.
     pub(super) fn stop(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let mut stop = self.by_row(inst)?;
         stop.text(Field::Mode, ".TRAP").value(Field::Imm2, 1);
         self.push(stop, Some(inst.src), Effect::Fence { pinned: true })
     }
 
-    /// `BAR`: the mode is three fields, and barrier and thread count share a register field.
+    /// `BAR`: the mode takes three fields, and the barrier and the thread count share a register field.
     pub(super) fn barrier(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let Op::Bar { mode } = inst.op else { return Ok(()) };
         let id = operand(inst, 0)?;
@@ -85,12 +85,12 @@ impl Emitter<'_> {
         self.push(bar, Some(inst.src), FENCE)
     }
 
-    /// A product of a warp group, with its result in the registers of the accumulator. It ends no group.
+    /// A `wgmma` product, with its result in the registers of the accumulator. It ends no group.
     pub(super) fn group_product(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let pinned = Effect::Fence { pinned: true };
         let mut inst = inst.clone();
         let at = inst.srcs.len() - 2;
-        // Nothing reads the result of a product that no group has.
+        // A product without a group has a result that is never read.
         let Some(Dst::Reg(sum)) = inst.dsts.first().copied() else { return Ok(()) };
         let Width::Exactly(count) = signature(&inst.op).dsts[0].width else { return Ok(()) };
         if let SrcKind::Reg(old) = inst.srcs[at].kind {
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         self.push(product, Some(inst.src), Effect::Fence { pinned: true })
     }
 
-    /// `R2UR`: newer targets say whether it takes the value of a chosen thread.
+    /// `R2UR`: newer targets encode whether it takes the value of a chosen thread.
     pub(super) fn uniform_copy(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let mut copy = self.by_row(inst)?;
         if !inst.guard.is_true() && copy.has(Field::Mode2) {
@@ -146,7 +146,7 @@ impl Emitter<'_> {
         self.push(copy, Some(inst.src), Effect::Convergent)
     }
 
-    /// `WARPSYNC`: newer targets have a form of their own for all threads, and masks in registers only.
+    /// `WARPSYNC`: newer targets have a separate form for all threads, and take masks only from registers.
     pub(super) fn warpsync(&mut self, inst: &Inst, exclusive: bool) -> Result<(), CodegenError> {
         let mask = operand(inst, 0)?;
         let all = mask.kind == SrcKind::Imm(u32::MAX) && sass::lookup(self.sm, "WARPSYNC.ALL", "").is_some();
@@ -159,7 +159,7 @@ impl Emitter<'_> {
             } else {
                 sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
             }
-            // A mask of the whole warp leaves no thread out. Where no form parts threads, results are masked.
+            // A mask of the whole warp excludes no thread. On targets that cannot separate threads, results are masked.
             if exclusive && mask.kind != SrcKind::Imm(u32::MAX) && parts_warps(self.sm) {
                 sync.text(Field::Mode, ".EXCLUSIVE");
             }

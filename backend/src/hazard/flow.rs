@@ -1,4 +1,4 @@
-//! Control flow of machine code: blocks, where threads meet again, and where subroutines return to.
+//! Control flow of machine code: blocks, convergence points, and the return points of subroutines.
 
 use super::queue::name;
 use super::state::PT;
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Control flow between basic blocks of instruction indices.
 pub(super) struct Flow {
-    /// First instruction of each block, ascending; the first is 0.
+    /// The first instruction of each block, ascending; the first is 0.
     pub(super) starts: Vec<usize>,
     pub(super) successors: Vec<Vec<usize>>,
-    /// Instructions that control reaches from a call and before a return.
+    /// Instructions on paths from a call to a return.
     pub(super) in_subroutine: Vec<bool>,
     /// Blocks that end with a return.
     pub(super) returns: Vec<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn of(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Flow {
         let target = |at: usize| -> Option<usize> {
-            // A function by its address may be any.
+            // A call through an address may call any function.
             let by_address = code[at].has(Field::Ra) || code[at].has(Field::URa);
             let elsewhere = by_address || code[at].form().name == "CALL.ABS";
             if elsewhere && name(&code[at]) == "CALL" {
@@ -33,7 +33,7 @@ impl Flow {
         let next = |at: usize| if at + 1 < code.len() { vec![at + 1] } else { Vec::new() };
         let meetings = meetings(code, &target, tables);
         let returns = returns(code, &target, tables);
-        // Where control goes from instructions that may leave; others fall through.
+        // The successors of instructions that may branch; other instructions fall through.
         let leave = |at: usize| -> Option<Vec<usize>> {
             let mut to = match mnemonic(at) {
                 "BRA" | "JMP" => target(at).into_iter().collect(),
@@ -48,7 +48,7 @@ impl Flow {
                 "RET" => returns[at].clone(),
                 "EXIT" => Vec::new(),
                 "BSYNC" => match &meetings[at] {
-                    // The meeting point may be named by the `BSYNC` itself or by the instruction after it.
+                    // A `BSSY` may name the `BSYNC` itself, or the instruction after it.
                     to if to.is_empty() || to.contains(&at) => next(at),
                     to => to.clone(),
                 },
@@ -102,17 +102,17 @@ impl Flow {
 /// Targets of an indirect branch, by its index.
 type Tables = [(usize, Vec<usize>)];
 
-/// Where the indirect branch at an index may lead.
+/// The possible targets of the indirect branch at an index.
 fn listed(tables: &Tables, at: usize) -> impl Iterator<Item = usize> {
     tables.iter().filter(move |table| table.0 == at).flat_map(|table| table.1.iter().copied())
 }
 
-/// For each `BSYNC`, where the threads that meet there go on: the targets of the `BSSY`s whose barrier it may
-/// be, those from which control reaches it with the barrier not set anew.
+/// For each `BSYNC`, where the converged threads continue: the targets of each `BSSY` that may have set its barrier.
+/// These are the `BSSY`s from which control reaches the `BSYNC` without setting the barrier again.
 fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tables) -> Vec<Vec<usize>> {
     let barrier = |at: usize| code[at].get(Field::Barrier);
     let mut meetings: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
-    // The setter that last visited an instruction.
+    // The `BSSY` that last visited an instruction.
     let mut visited = vec![usize::MAX; code.len()];
     for setter in (0..code.len()).filter(|&at| name(&code[at]) == "BSSY") {
         let Some(meeting) = target(setter) else { continue };
@@ -148,8 +148,8 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tab
     meetings
 }
 
-/// For each `RET`, where it may lead: after the calls from whose target control reaches it. What is called
-/// elsewhere may return to all of them.
+/// For each `RET`, where it may return to: after each call from whose target control reaches it. A function that is
+/// called from several places may return to all of them.
 fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tables) -> Vec<Vec<usize>> {
     let mut returns: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
     let calls = (0..code.len()).filter(|&at| name(&code[at]) == "CALL" && at + 1 < code.len());
@@ -190,8 +190,8 @@ fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tabl
     returns
 }
 
-/// Whether a control instruction acts in every thread that comes to it: no predicate and no question about which
-/// threads are together (`BRA.DIV`, `BRA.CONV`) lets a thread go on to the next instruction.
+/// Whether all threads that reach a control instruction execute it. A predicate, or a test whether threads are together
+/// (`BRA.DIV`, `BRA.CONV`), may let a thread continue at the next instruction.
 pub(crate) fn is_unconditional(inst: &Inst) -> bool {
     let always = |field, not| {
         inst.get(field).is_none_or(|p| p == PT) && inst.get(not).is_none_or(|negated| negated == 0)

@@ -1,21 +1,21 @@
-//! In which order units take their sources and finish, and what else tells that they did.
+//! The order in which units read their sources and finish, and which other events show that they have.
 
 use sass::{Class, Field, Inst, RegUse, Role, Sm};
 
-/// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
-/// tells of the earlier ones too, and a later one cannot overtake them.
+/// A unit that reads its sources, or finishes, in the order of issue. So the scoreboard of a later instruction also
+/// covers earlier ones, and a later instruction cannot overtake an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Queue {
-    /// Everything that goes through the memory input-output unit.
+    /// All instructions of the memory input-output unit.
     Memory,
     /// Special functions and conversions.
     Special,
-    /// Double precision where it is slow.
+    /// Double precision on targets where it is slow.
     Double,
     Texture,
-    /// Products of groups of warps.
+    /// `wgmma` products.
     WarpGroup,
-    /// One kind of instruction, among itself.
+    /// One kind of instruction, relative to itself.
     Same(&'static str),
 }
 
@@ -27,7 +27,7 @@ pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
         Class::Dmma => Some(Queue::Same("DMMA")),
-        // Before sm_80 scoreboards tell of products.
+        // Before sm_80, products set scoreboards.
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 if inst.is_variable(sm) => {
             Some(Queue::Same(name(inst)))
         }
@@ -39,7 +39,7 @@ pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     }
 }
 
-/// The queue in which an instruction writes its results; loads from global memory overtake one another.
+/// The queue in which an instruction writes its results. Loads from global memory may overtake one another.
 pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match name(inst) {
         "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" | "QSPC" => Some(Queue::Memory),
@@ -49,8 +49,8 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     }
 }
 
-/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products, of
-/// doubles where they have eight rows.
+/// Whether the unit forwards a result to a later instruction of the same unit before it is written: sums of products,
+/// and of double-precision products with eight rows.
 pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
     let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
     let eight_rows = |inst: &Inst| matches!(inst.text(Field::Size), None | Some(".8x8x4"));
@@ -62,12 +62,12 @@ pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool
     sum && read.role == Role::C
 }
 
-/// If an instruction waits for warp group products: the number of latest groups that it leaves in flight.
+/// For an instruction that waits for `wgmma` products: the number of latest groups that it leaves in flight.
 pub fn group_wait(inst: &Inst) -> Option<u8> {
     (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
 }
 
-/// Whether an instruction closes the current group of warp group products, itself included.
+/// Whether an instruction closes the current group of `wgmma` products, which includes the instruction itself.
 pub fn ends_product_group(inst: &Inst) -> bool {
     inst.is_group_product() && inst.get(Field::Scoreboard) == Some(0)
 }
@@ -76,16 +76,16 @@ pub(super) fn same(a: Option<Queue>, b: Option<Queue>) -> bool {
     a.is_some() && a == b
 }
 
-/// The most that a counted wait can leave.
+/// The largest count that a counted wait can leave.
 pub(super) const MOST_BEHIND: u8 = 63;
 
-/// A wait until a scoreboard counts no more than so many; textures come back in the order of issue.
+/// A wait until a scoreboard counts at most a given number; textures return in the order of issue.
 pub(super) fn counted_wait(inst: &Inst) -> Option<(u8, u8)> {
     let but = inst.get(Field::Imm2).filter(|_| name(inst) == "DEPBAR")?;
     Some((inst.get(Field::Scoreboard)? as u8, but.min(MOST_BEHIND.into()) as u8))
 }
 
-/// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.
+/// The scoreboards that are at zero when an instruction issues or, for a `DEPBAR`, when it completes.
 pub fn waits(inst: &Inst) -> u8 {
     let mut mask = inst.control.wait;
     if name(inst) == "DEPBAR" {

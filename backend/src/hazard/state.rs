@@ -1,4 +1,4 @@
-//! The accesses in progress at a point of the code, and how they merge where paths join.
+//! The accesses in progress at a point of the code, and how they are united where paths join.
 
 use super::SCOREBOARD_DELAY;
 use sass::latency::Spaced;
@@ -11,24 +11,24 @@ pub(super) const PT: u64 = 7;
 /// A pending access to a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum PendingAccess {
-    /// Will be written after a known time.
+    /// A write after a fixed latency.
     FixedWrite,
-    /// Will be written at some time.
+    /// A write after a variable latency.
     VariableWrite,
-    /// Will be read after a known time.
+    /// A read after a fixed latency.
     FixedRead,
-    /// Will be read at some time.
+    /// A read after a variable latency.
     LateRead,
 }
 
 impl PendingAccess {
-    /// Whether only writers must wait for it.
+    /// Whether the access is a read, so that only writers must wait for it.
     pub(super) fn reads(self) -> bool {
         matches!(self, PendingAccess::FixedRead | PendingAccess::LateRead)
     }
 }
 
-/// The predicate that an instruction asks for.
+/// The guard predicate of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Guard {
     pub(super) file: RegFile,
@@ -37,7 +37,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// `None` for instructions that always act.
+    /// `None` for instructions without a guard.
     pub(super) fn of(inst: &Inst) -> Option<Guard> {
         let index = inst.get(Field::Guard)?;
         let not = inst.get(Field::GuardNot) == Some(1);
@@ -45,36 +45,38 @@ impl Guard {
         (index != PT || not).then_some(Guard { file, index: index as u8, not })
     }
 
-    /// Whether one of the registers is its predicate.
+    /// Whether one of the registers is the guard's predicate.
     pub(super) fn changes(self, writes: &[RegUse]) -> bool {
         writes.iter().any(|w| w.file == self.file && w.index <= self.index && self.index - w.index < w.count)
     }
 
-    /// Whether only one of the two can hold.
+    /// Whether the two guards are never both true.
     pub(super) fn excludes(self, other: Guard) -> bool {
         other == Guard { not: !self.not, ..self }
     }
 }
 
-/// One register in use by an earlier instruction.
+/// One register that an earlier instruction still accesses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct InProgress {
     pub(super) file: RegFile,
     pub(super) index: u8,
     pub(super) access: PendingAccess,
-    /// The instruction, and which of its operands.
+    /// The instruction, and the number of its operand.
     pub(super) at: u32,
     pub(super) operand: u8,
-    /// Scoreboards any of which, found at zero, tells that the access is over.
+    /// The scoreboards that signal the completion of the access: if any of them is zero, the access is complete.
     pub(super) told_by: u8,
-    /// Instructions of its queue that have set one of these scoreboards since the one that tells.
+    /// The number of instructions of its queue that have set one of these scoreboards since the instruction that
+    /// signals.
     pub(super) behind: u8,
-    /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
-    /// told from others by that.
+    /// The guard of the access, as long as its predicate keeps its value; `None` if it cannot distinguish the access
+    /// from others.
     pub(super) guard: Option<Guard>,
-    /// A late read of the unit for memory, which takes its sources in the order of issue.
+    /// A late read of the memory unit, which reads its sources in the order of issue.
     pub(super) is_of_memory: bool,
-    /// Cycles since it issued, and how many of them are enough for everybody. Of accesses of known time only.
+    /// For accesses of fixed latency: the cycles since issue, and the number of cycles that is enough for every reader
+    /// and writer.
     pub(super) elapsed: u8,
     pub(super) enough: u8,
 }
@@ -88,7 +90,8 @@ impl InProgress {
         mark(self.file, self.index)
     }
 
-    /// Whether this one is over wherever the other is: whatever tells of that tells of this too, from now on as well.
+    /// Whether this access is always complete when the other one is: every present and later event that completes the
+    /// other one also completes this one.
     fn ends_with(&self, other: &InProgress) -> bool {
         (self.file, self.index, self.access) == (other.file, other.index, other.access)
             && self.is_of_memory
@@ -98,7 +101,7 @@ impl InProgress {
     }
 }
 
-/// One bit for a register; other registers may have the same, so it only tells what is not there.
+/// One bit for a register. Several registers may share a bit, so it can only prove that a register is absent.
 fn mark(file: RegFile, index: u8) -> u64 {
     1 << ((u32::from(index) + 11 * file as u32) % 64)
 }
@@ -110,12 +113,12 @@ pub(super) fn marks(registers: &[RegUse]) -> u64 {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
-    /// What time ends, and what only scoreboards do. Sorted by [`InProgress::key`] between blocks.
+    /// Accesses that end by time, and accesses that only scoreboards end. Sorted by [`InProgress::key`] between blocks.
     pub(super) fixed: Vec<InProgress>,
     pub(super) pending: Vec<InProgress>,
-    /// Cycles since each scoreboard was last set.
+    /// The number of cycles since each scoreboard was last set.
     pub(super) since_set: [u8; 6],
-    /// Cycles that must pass before the next instruction of each [`Spaced`] kind.
+    /// The number of cycles that must pass before the next instruction of each [`Spaced`] kind.
     pub(super) before: [u8; Spaced::ALL.len()],
 }
 
@@ -134,7 +137,8 @@ impl State {
         self.pending.sort_unstable_by_key(InProgress::key);
     }
 
-    /// Whether the state got worse. `shortens`: accesses are left out that are over wherever another one is.
+    /// Unites with another state. Returns whether this state became stricter. `shortens`: drop accesses that are
+    /// complete whenever another one is.
     pub(super) fn unite(&mut self, other: &State, shortens: bool) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.before.iter_mut().zip(other.before) {
@@ -150,7 +154,7 @@ impl State {
     }
 }
 
-/// Adds accesses to others, both sorted: the fewest cycles, the scoreboards that tell on both paths.
+/// Unites two sorted lists of accesses: the minimum of the cycles, and the scoreboards that signal on both paths.
 fn unite(into: &mut Vec<InProgress>, from: &[InProgress], shortens: bool) -> bool {
     let mut changed = false;
     for new in from {
@@ -189,7 +193,7 @@ fn unite(into: &mut Vec<InProgress>, from: &[InProgress], shortens: bool) -> boo
     changed
 }
 
-/// Adds the accesses of an instruction's numbered operands; `told` gives each one's scoreboards and cycles.
+/// Adds the accesses of an instruction's numbered operands; `told` gives the scoreboards and cycles of each.
 pub(super) fn add<'r>(
     into: &mut Vec<InProgress>,
     at: usize,

@@ -1,4 +1,5 @@
-//! Programs whose hazards are known, random ones that the scheduler makes, and those with something taken away.
+//! Programs with known hazards, random programs that the scheduler has processed, and such programs with something
+//! removed.
 
 use super::*;
 use crate::assemble::assemble;
@@ -60,7 +61,7 @@ fn fixed_latencies_need_their_cycles() {
     );
 }
 
-/// Of what a warp gives away nothing is in progress, and what comes after waits.
+/// No access to released registers may be in progress, and later instructions must wait.
 #[test]
 fn registers_are_given_when_they_are_not_in_use() {
     let findings = |lines: &[&str]| -> Vec<String> {
@@ -85,7 +86,7 @@ fn registers_are_given_when_they_are_not_in_use() {
     assert_eq!(findings(&[give, "s1: MOV R2, 0x1"]), ["0x0010: WriteAfterWrite of R2 after 0x0000, no wait"]);
 }
 
-/// A wait for warp group products completes those of all groups but the latest ones.
+/// A wait for warpgroup products completes those of all groups except the latest.
 #[test]
 fn products_end_by_groups() {
     let found = |wait: &str, last: &str| {
@@ -122,7 +123,7 @@ fn products_end_by_groups() {
     );
 }
 
-/// From sm_90 on a branch comes some cycles after a convergence barrier is set.
+/// From sm_90 on, a branch must be some cycles after the instruction that sets a convergence barrier.
 #[test]
 fn branches_keep_a_distance_from_barriers() {
     let found = |sm: u8, stall: u8| {
@@ -142,7 +143,7 @@ fn branches_keep_a_distance_from_barriers() {
     assert_eq!(found(80, 2), []);
 }
 
-/// A group of copies ends two cycles after its last copy.
+/// A group of copies must end two cycles after its last copy.
 #[test]
 fn ends_of_groups_keep_a_distance_from_copies() {
     let found = |sm: u8, stall: u8| {
@@ -161,7 +162,8 @@ fn ends_of_groups_keep_a_distance_from_copies() {
     }
 }
 
-/// Products begin some cycles after the arrival, and the arrival some after what their registers are written by.
+/// Products must begin some cycles after the arrival, and the arrival some cycles after the writes to the products'
+/// registers.
 #[test]
 fn products_begin_after_an_arrival() {
     let found = |lines: &[&str]| {
@@ -194,7 +196,7 @@ fn products_begin_after_an_arrival() {
     );
 }
 
-/// Where the threads are together a `BRA.DIV` falls through, and what follows it is in progress where paths join.
+/// If the threads have converged, a `BRA.DIV` falls through. Accesses after it are in progress at the join.
 #[test]
 fn a_branch_for_diverged_threads_may_not_be_taken() {
     for branch in ["BRA.DIV UR4, 0x40", "BRA.DIV ~URZ, 0x40", "@P0 BRA 0x40"] {
@@ -237,7 +239,7 @@ fn every_path_counts() {
         ])
     };
     assert_eq!(body("s5 ?0: FADD R1, R0, R0"), ["0x0040: ReadAfterWrite of R0 after 0x0000, no wait"]);
-    // Around a loop.
+    // A hazard around a loop.
     let looped = |stall: &str| findings(&[stall, "s5: @P0 BRA 0x0", "s5: EXIT"]);
     assert_eq!(looped("s4: IADD3 R0, R0, 0x1, RZ"), [""; 0]);
     assert_eq!(
@@ -255,12 +257,12 @@ fn control_words_and_operands_must_be_legal() {
     let mut reuse = code(&["y5: FADD R0, R1, R2"]);
     reuse[0].control.reuse = 1;
     assert_eq!(check(SM, &reuse, &[])[0].kind, Kind::IllegalReuse);
-    // The next instruction would read what the register held before.
+    // The next instruction would read the old value of the register.
     assert_eq!(kinds(&["s5: FADD.FTZ R1, R1.reuse, R2", "s5: FADD R3, R1, R2"]), [Kind::IllegalReuse]);
     assert_eq!(kinds(&["s5: FADD.FTZ R3, R1.reuse, R2", "s5: FADD R4, R1, R2"]), []);
 }
 
-/// Templates of instructions; letters stand for registers.
+/// Templates of instructions. Letters stand for registers.
 const TEMPLATES: &[&str] = &[
     "IADD3 a, b, c, RZ",
     "@P0 IADD3 a, b, c, RZ",
@@ -304,7 +306,7 @@ fn instantiate(template: &str, registers: [u8; 3]) -> MachInst {
     }
 }
 
-/// A program of up to six blocks with random branches between them, not scheduled.
+/// An unscheduled program of up to six blocks with random branches between them.
 fn program() -> impl Strategy<Value = Code> {
     let inst = (0..TEMPLATES.len(), any::<[u8; 3]>()).prop_map(|(t, r)| instantiate(TEMPLATES[t], r));
     let block = (prop::collection::vec(inst, 0..12), prop::option::of((0u32..6, any::<bool>())));
@@ -363,8 +365,8 @@ proptest! {
     }
 }
 
-/// Takes away one thing at a time from scheduled programs. Not everything is needed (a branch stalls for
-/// itself), so some changes are harmless; the share that is found must not fall.
+/// Removes one thing at a time from scheduled programs. Some changes are harmless because not everything is needed (for
+/// example, a branch stalls anyway). The share of detected changes must not fall.
 #[test]
 fn what_is_taken_away_is_found() {
     let mut runner = TestRunner::new_with_rng(

@@ -1,4 +1,4 @@
-//! The machine instructions that have to do with memory, by block and by statement.
+//! The machine instructions that affect memory, by block and by statement.
 
 use super::program::{Program, Reach, Statement, What, flow, switch};
 use super::{Claims, Violation};
@@ -28,22 +28,22 @@ pub(super) enum Part {
     Copy,
     /// Ends a group of copies.
     Close,
-    /// Waits for some.
+    /// Waits for groups of copies.
     Await,
-    /// Of the block.
+    /// A barrier of the block.
     Barrier,
-    /// Of the warp, which also precedes a barrier of the block.
+    /// A barrier of the warp; one also precedes a barrier of the block.
     WarpBarrier,
-    /// Of a function.
+    /// A call of a function.
     Call,
-    /// An operation on a barrier object.
+    /// An operation on an mbarrier object.
     Object,
-    /// Has to do with memory in another way.
+    /// Affects memory in another way.
     Other,
 }
 
 impl Part {
-    /// It is more than a fence.
+    /// Whether it implements the statement, rather than being a fence for it.
     pub(super) fn does(self) -> bool {
         !matches!(self, Part::Membar | Part::ErrorBarrier | Part::Invalidate)
     }
@@ -53,22 +53,22 @@ impl Part {
     }
 }
 
-/// A machine instruction that has to do with memory.
+/// A machine instruction that affects memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
-    /// Its place in the code.
+    /// The index of the instruction in the code.
     pub(super) at: usize,
     pub(super) block: BlockId,
     pub(super) rank: u32,
     pub(super) part: Part,
-    /// How far it synchronises.
+    /// The scope of the synchronization.
     pub(super) reach: Reach,
 }
 
 pub(super) struct Code {
-    /// By place.
+    /// The events in code order.
     events: Vec<Event>,
-    /// By rank and place, and where each rank starts.
+    /// The events by rank and code order, and the start of each rank.
     by_rank: Vec<Event>,
     starts: Vec<u32>,
     /// The first instruction of each block.
@@ -98,11 +98,11 @@ impl Code {
                 block += 1;
             }
             let Some(mut part) = part(sm, inst) else { continue };
-            // Calls inside the code go to the runtime library, which comes last. It accesses no memory.
+            // Calls inside the code go to the runtime library, which comes last in the code and does not access memory.
             if part == Part::Call
                 && let Some(routine) = target(insts, at)
             {
-                // A barrier of the block is the call's.
+                // A barrier in a routine belongs to the statement of the call.
                 let code = insts[routine..].iter().take_while(|inst| name(inst) != "RET");
                 match code.filter(|inst| name(inst) == "BAR").count() {
                     0 => continue,
@@ -136,11 +136,12 @@ impl Code {
             };
             let statement = &program.statements[rank as usize];
             let belongs = has_part(statement, part);
-            // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
+            // A warp exchange waits for threads but does not order memory. Textures are also waited for with counted
+            // waits.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store | What::Update);
             let waits = (part == Part::WarpBarrier && exchanges)
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
-            // What calls and returns pass in memory is known to caller and callee alone.
+            // Only caller and callee know the parameters and results that a call passes in memory.
             let passes =
                 (statement.may_call || matches!(statement.what, What::Call | What::Return)) && is_local(inst);
             // Threads may wait for errors before they end.
@@ -174,7 +175,7 @@ impl Code {
         Ok(Code { events, by_rank, starts: rank_starts, block_starts: starts, tree })
     }
 
-    /// The instructions of a statement, by place.
+    /// The instructions of a statement in code order.
     pub(super) fn of(&self, rank: u32) -> &[Event] {
         &self.by_rank[self.starts[rank as usize] as usize..self.starts[rank as usize + 1] as usize]
     }
@@ -203,7 +204,7 @@ fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
         && inst.get(Field::Offset).is_some_and(|offset| (bottom..).contains(&offset) && offset < 1 << 23)
 }
 
-/// Whether the thread ends before it does anything else to memory.
+/// Whether the thread ends before it accesses memory again.
 fn precedes_exit(sm: Sm, insts: &[Inst]) -> bool {
     let mut next = insts.iter().skip_while(|inst| {
         let part = part(sm, inst);
@@ -219,7 +220,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
     match statement.what {
         What::Load => part == Part::Load || (part == Part::Invalidate && statement.acquires),
         What::Store => part == Part::Store || (fence && statement.releases),
-        // An exchange that is tried until it succeeds starts from a load.
+        // A compare-and-swap loop starts with a load.
         What::Update => {
             part.is_access()
                 || (fence && statement.releases)
@@ -244,7 +245,7 @@ fn name(inst: &Inst) -> &'static str {
     inst.form().mnemonic.split('.').next().unwrap_or("")
 }
 
-/// What an instruction has to do with memory.
+/// The effect of an instruction on memory.
 fn part(sm: Sm, inst: &Inst) -> Option<Part> {
     if is_never(inst) {
         return None;
@@ -272,13 +273,13 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
     })
 }
 
-/// `@!PT`: it does nothing.
+/// Whether the guard is `@!PT`, so that the instruction has no effect.
 fn is_never(inst: &Inst) -> bool {
     inst.get(Field::Guard) == Some(PT) && inst.get(Field::GuardNot) == Some(1)
 }
 
-/// A wait for warp group products. Emission may place it before any instruction that needs their registers, so its
-/// position follows no statement.
+/// A wait for `wgmma` products. Emission may place it before any instruction that needs their registers, so its
+/// position does not depend on a statement.
 fn awaits_registers(inst: &Inst) -> bool {
     inst.form().name == "WARPGROUP.DEPBAR"
 }
@@ -300,9 +301,9 @@ fn reach(inst: &Inst) -> Reach {
     }
 }
 
-/// The instruction that a branch leads to.
+/// The target of a branch.
 fn target(insts: &[Inst], at: usize) -> Option<usize> {
-    // Functions are elsewhere; only routines of the runtime library are called relative to the code.
+    // Functions are in other code; only routines of the runtime library are called with a relative address.
     if name(&insts[at]) == "RET" || insts[at].form().name == "CALL.ABS" {
         return None;
     }
@@ -310,7 +311,7 @@ fn target(insts: &[Inst], at: usize) -> Option<usize> {
     Some((address / WORD) as usize).filter(|to| *to < insts.len())
 }
 
-/// Control may go elsewhere after it.
+/// Whether control may leave the block after the instruction.
 fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }

@@ -1,5 +1,5 @@
-//! Whether the code shows that two of its accesses touch different bytes: they access different memories, or the registers
-//! of their addresses hold the same, and their offsets differ.
+//! Whether the code shows that two of its accesses touch different bytes: they access different memories, or their
+//! address registers hold the same values and their offsets do not overlap.
 
 use super::code::Event;
 use super::program::Region;
@@ -8,25 +8,26 @@ use rustc_hash::FxHashMap;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 
-/// The memories and addresses of one block's accesses, parallel to its events; `None` where there is no address or it is not
-/// known.
+/// The memories and addresses of the accesses of one block, one for each of its events; the address is `None` if there
+/// is none or if it is unknown.
 pub(super) struct Addresses(Vec<(Region, Option<Address>)>);
 
 struct Address {
-    /// What each register of the address holds.
+    /// The contents of each register of the address.
     registers: SmallVec<[(RegFile, Role, Held); 2]>,
     start: i64,
     bytes: i64,
 }
 
 impl Addresses {
-    /// `spills` are the loads and stores of spilled values, parallel to `insts`; `start` is the block's first instruction.
+    /// Computes the addresses. `spills` says for each instruction whether it loads or stores a spilled value; `start`
+    /// is the block's first instruction.
     pub(super) fn of(sm: Sm, insts: &[Inst], spills: &[bool], start: usize, events: &[Event]) -> Addresses {
         let Some(last) = events.last() else { return Addresses(Vec::new()) };
         let mut contents = Contents::new();
         let mut addresses = Vec::with_capacity(events.len());
         for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(start) {
-            // One instruction may load for several statements.
+            // One instruction may implement loads of several statements.
             while events.get(addresses.len()).is_some_and(|event| event.at == at) {
                 addresses.push((region(inst), Address::of(sm, inst, &contents)));
             }
@@ -35,7 +36,7 @@ impl Addresses {
         Addresses(addresses)
     }
 
-    /// Whether two events, by their places among the block's, access different bytes.
+    /// Whether two events, given by their indices in the block, access different bytes.
     pub(super) fn are_apart(&self, a: usize, b: usize) -> bool {
         let ((a_region, a), (b_region, b)) = (&self.0[a], &self.0[b]);
         if !a_region.overlaps(*b_region) {
@@ -47,14 +48,14 @@ impl Addresses {
     }
 }
 
-/// The contents of an operand's registers, by number.
+/// The contents of an operand's registers, as numbers.
 type Held = SmallVec<[u32; 2]>;
 
-/// What registers hold at a point of the block, and the slots of spilled values: equal numbers are equal contents.
-/// Registers of other files than R and UR hold no address.
+/// The contents of registers and of slots of spilled values at a point of the block: equal numbers mean equal contents.
+/// Only R and UR registers can hold addresses, so other files are not tracked.
 struct Contents {
     registers: [[u32; 256]; 2],
-    /// By byte offset in the stack frame.
+    /// The slots, by byte offset in the stack frame.
     slots: FxHashMap<i64, u32>,
     next: u32,
 }
@@ -110,7 +111,8 @@ impl Contents {
     }
 }
 
-/// The memory that an instruction accesses. A copy from one to another accesses any, as does what is not listed.
+/// The memory that an instruction accesses. Copies between memories, and instructions that are not listed, access any
+/// memory.
 fn region(inst: &Inst) -> Region {
     match inst.form().mnemonic {
         "LDG" | "STG" | "ATOMG" => Region::Global,
@@ -122,7 +124,7 @@ fn region(inst: &Inst) -> Region {
 
 impl Address {
     fn of(sm: Sm, inst: &Inst, contents: &Contents) -> Option<Address> {
-        // Of a copy, its destination; the address of a matrix comes from other threads of the warp.
+        // For a copy, this is the destination. The address of a matrix access comes from other threads of the warp.
         let copies = inst.form().mnemonic == "LDGSTS";
         if matches!(inst.form().mnemonic, "LDSM" | "STSM") {
             return None;

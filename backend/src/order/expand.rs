@@ -1,9 +1,9 @@
 //! Unrolls loops in the control flow of the input, as the compiler claims to have done.
 //!
-//! The claims name the branch of each loop and the pieces that its iterations were copied to. The loops themselves are found
-//! here. Each copy of an iteration has all its statements and the same control flow, except that the claimed branch repeats
-//! or leaves the loop only at the end of a piece. So each copy of a statement has its own place in program order, and must
-//! have its own instructions.
+//! The claims name the branch of each loop, and the pieces to which its iterations were copied. The loops themselves
+//! are found here. Each copy of an iteration has all statements of the loop and the same control flow, except that the
+//! claimed branch repeats or leaves the loop only at the end of a piece. So each copy of a statement has its own
+//! position in program order, and must have its own instructions.
 
 use super::program::switch;
 use crate::copies::{Piece, Statements, Unrolled};
@@ -14,7 +14,7 @@ use crate::ori::ir::{self, Block, BlockId};
 use crate::ori::loops::Loops;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A run of statements without a jump into or out of its middle, or a copy of one.
+/// A run of statements without a jump into or out of its middle, or a copy of such a run.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// The index of the run.
@@ -28,14 +28,14 @@ pub(super) struct Expansion<'a> {
     pub(super) graph: ir::Function,
     /// Indexed by block.
     pub(super) nodes: Vec<Node>,
-    /// Statements and copies that are claimed never to execute.
+    /// Statements and copies that are claimed to be never executed.
     pub(super) gone: FxHashSet<SrcId>,
     statements: Statements,
     /// The statements of each run.
     sources: &'a [Vec<SrcId>],
 }
 
-/// A claim that the control flow contradicts: the branch that it names, and what is wrong.
+/// A claim that the control flow contradicts: the branch in the claim, and the contradiction.
 pub(super) type Wrong = (SrcId, &'static str);
 
 impl<'a> Expansion<'a> {
@@ -44,7 +44,7 @@ impl<'a> Expansion<'a> {
         Expansion { graph, nodes, gone: FxHashSet::default(), statements, sources }
     }
 
-    /// Unrolls the claimed loops. `never`: the statements that are claimed never to execute.
+    /// Unrolls the claimed loops. `never`: the statements that are claimed to be never executed.
     pub(super) fn expand(&mut self, unrolled: &[Unrolled], never: &[SrcId]) -> Result<(), Wrong> {
         let mut known = 0;
         let all = self.sources.iter().enumerate();
@@ -90,7 +90,7 @@ impl<'a> Expansion<'a> {
     fn copy(&mut self, one: &Unrolled, branch: BlockId, header: BlockId, body: &[BlockId], cfg: &Cfg) {
         let index: FxHashMap<BlockId, usize> = body.iter().enumerate().map(|(i, b)| (*b, i)).collect();
         let base = self.nodes.len();
-        // The first iteration keeps the blocks.
+        // The first iteration keeps its blocks.
         let block_of = |iteration: usize, b: BlockId| match (iteration, index.get(&b)) {
             (0, _) | (_, None) => b,
             (_, Some(i)) => BlockId((base + (iteration - 1) * body.len() + i) as u32),
@@ -122,7 +122,7 @@ impl<'a> Expansion<'a> {
                                 to.extend(exits.iter().filter(|_| last && b != branch));
                             }
                             true => to.push(block_of(iteration, way)),
-                            // The branch does not leave here.
+                            // The branch does not leave the loop here.
                             false if b == branch && !last => {}
                             false => to.push(way),
                         }
@@ -153,7 +153,7 @@ impl<'a> Expansion<'a> {
         self.graph.block_mut(b).term = term;
     }
 
-    /// A statement that never executes in the loop does not execute in a copy of it.
+    /// Marks copies of statements that are never executed in the loop.
     fn copy_gone(&mut self, node: &Node, copy: u32) {
         if self.gone.is_empty() || copy == node.copy {
             return;
@@ -167,7 +167,7 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Where an iteration leads, instead of back to the header.
+/// The target of an iteration that replaces the back edge to the header.
 fn repetition(
     piece: &Piece,
     index: usize,

@@ -1,4 +1,4 @@
-//! What PTX promises of the input's statements, and their order.
+//! The memory effects and the order that PTX guarantees for the input's statements.
 
 use super::expand::{Expansion, Wrong};
 use crate::copies::{Statements, Unrolled};
@@ -12,7 +12,7 @@ use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 
-/// How far synchronisation reaches.
+/// The scope of synchronization.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Reach {
     Thread,
@@ -21,7 +21,7 @@ pub(super) enum Reach {
     System,
 }
 
-/// Memory that is apart from the others; a generic address may point into any.
+/// A memory that does not overlap with the others; a generic address may point into any of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
     Global,
@@ -43,35 +43,35 @@ pub(super) enum What {
     Load,
     Store,
     Update,
-    /// Reads one place and writes another, at any time until it is waited for.
+    /// Reads one address and writes another, at any time until the wait.
     Copy,
-    /// Ends a group of copies, or waits for some.
+    /// Ends a group of copies, or waits for groups.
     Wait,
     Fence,
     /// A barrier of the block.
     Sync,
     /// A barrier of the warp.
     SyncWarp,
-    /// May do anything.
+    /// May have any effect.
     Call,
-    /// Gives results back.
+    /// Returns results to the caller.
     Return,
-    /// Makes accesses of one memory by several addresses see each other.
+    /// Orders accesses of the same memory through different addresses.
     Alias,
-    /// On a barrier object, or something that goes on beside the thread: ordered with everything.
+    /// An operation on an mbarrier object, or an operation that continues asynchronously: ordered with all accesses.
     Beside,
-    /// Makes a barrier object: a store, by whatever instruction.
+    /// Initializes an mbarrier object: a store, by any instruction.
     Make,
-    /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
-    /// nothing orders it with accesses of memory by addresses.
+    /// An access of a texture or a surface. It uses another proxy (PTX ISA, "Memory Consistency Model", "Proxies"):
+    /// without a proxy fence, it is not ordered with accesses of memory by addresses.
     Image,
-    /// Not known here: what it does to memory is ordered with everything.
+    /// Unknown: its effect on memory is ordered with all accesses.
     Other,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statement {
-    /// Of the statement or the copy that unrolling made of it.
+    /// The statement, or the copy of it that unrolling made.
     pub(super) src: SrcId,
     pub(super) block: BlockId,
     pub(super) what: What,
@@ -81,22 +81,22 @@ pub(super) struct Statement {
     pub(super) volatile: bool,
     pub(super) acquires: bool,
     pub(super) releases: bool,
-    /// Memory with side effects.
+    /// An access of memory with side effects, which must be executed exactly once.
     pub(super) once: bool,
     pub(super) guarded: bool,
-    /// Its instructions are in branches: on how the kernel was launched, or of one thread of the warp.
+    /// Its instructions are in branches: on how the kernel was launched, or for one thread of the warp.
     pub(super) in_branches: bool,
-    /// A function of the driver may do it, whose arguments are on the stack.
+    /// A driver function may implement it; its arguments are on the stack.
     pub(super) may_call: bool,
-    /// It has an address, so it may access memory.
+    /// It has an address operand, so it may access memory.
     pub(super) addressed: bool,
-    /// What a copy reads.
+    /// The memory that a copy reads.
     pub(super) source: Option<Region>,
-    /// The most groups of copies that a wait leaves.
+    /// The maximum number of groups of copies that a wait leaves in flight.
     pub(super) groups: Option<i64>,
 }
 
-/// Where the variable is that an access without a state space names.
+/// The memory of the variable that an access without a state space names.
 fn named_place(env: &Env, function: &Function, instr: &Instr) -> Region {
     let named = instr.operands.iter().find_map(|operand| match operand {
         Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
@@ -110,7 +110,7 @@ fn named_place(env: &Env, function: &Function, instr: &Instr) -> Region {
 }
 
 impl Statement {
-    /// `None` for reads of what nothing writes.
+    /// `None` for reads of memory that is never written.
     fn new(env: &Env, function: &Function, instr: &Instr, block: BlockId) -> Option<Statement> {
         let other = Statement {
             src: instr.src,
@@ -174,7 +174,7 @@ impl Statement {
             }
             FormId::Bar | FormId::Barrier => What::Sync,
             FormId::BarWarpSync => What::SyncWarp,
-            // The words of a map, like those of a variable.
+            // The words of a tensor map, like those of a variable.
             FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
                 let place = match () {
                     () if instr.opcode.form == FormId::TensormapCpFenceproxy => Region::Generic,
@@ -187,11 +187,11 @@ impl Statement {
             FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
                 return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
             }
-            // A barrier object is in shared memory, and its initialisation only writes.
+            // An mbarrier object is in shared memory, and its initialization only writes.
             FormId::MbarrierInit => {
                 return Some(Statement { what: What::Make, place: Region::Shared, ..other });
             }
-            // Reads the object, and at most acquires: what comes before may come after it.
+            // It reads the object and may acquire, so earlier accesses may move after it.
             FormId::MbarrierTestWait | FormId::MbarrierTryWait => {
                 return Some(Statement {
                     what: What::Beside,
@@ -241,7 +241,7 @@ impl Statement {
             FormId::Suld | FormId::Sust | FormId::SustFormatted | FormId::Sured => {
                 return Some(Statement { what: What::Image, ..other });
             }
-            // The driver's tables, which nothing writes while a kernel runs.
+            // It reads the driver's tables, which are not written while a kernel runs.
             FormId::Txq | FormId::Suq => return None,
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
@@ -300,34 +300,34 @@ impl Statement {
         matches!(self.what, What::Load | What::Store | What::Update | What::Copy | What::Make)
     }
 
-    /// The memory that it accesses.
+    /// The memories that the statement accesses.
     pub(super) fn places(&self) -> impl Iterator<Item = Region> {
         [Some(self.place), self.source].into_iter().flatten()
     }
 
-    /// No access passes it.
+    /// Whether no access may move across it in either direction.
     pub(super) fn is_hard(&self) -> bool {
         !self.is_access() && self.what != What::Image
     }
 
-    /// It passes no access.
+    /// Whether it may not move before any earlier access.
     pub(super) fn follows_all(&self) -> bool {
         self.releases || (self.is_hard() && !self.acquires)
     }
 
-    /// Its order is seen by reads too.
+    /// Whether its order can also be observed relative to reads.
     pub(super) fn is_ordering(&self) -> bool {
         self.strong || self.what != What::Load
     }
 
-    /// It goes through caches that are not shared by all threads that can see the memory.
+    /// Whether it bypasses the caches that are not shared by all threads which can access the memory.
     pub(super) fn is_coherent(&self) -> bool {
         matches!(self.place, Region::Global | Region::Generic)
     }
 
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
-            // The thread alone reads and writes it: what a load gives is for other checks to find.
+            // Only the thread itself accesses local memory. Other checks verify the values of its loads.
             What::Load | What::Store if self.place == Region::Local => false,
             What::Load => self.strong,
             What::Call
@@ -345,12 +345,12 @@ impl Statement {
         }
     }
 
-    /// It stays before `later` wherever the two go.
+    /// Whether the statement stays before `later` for any addresses.
     pub(super) fn keeps(&self, later: &Statement) -> bool {
         self.is_hard() || later.follows_all() || self.acquires || (self.volatile && later.volatile)
     }
 
-    /// It stays before `later`, or after it, where both access the same bytes.
+    /// Whether the statement keeps its order relative to `other` if both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
         let images = [self, other].map(|statement| statement.what == What::Image);
         if images.contains(&true) {
@@ -364,19 +364,19 @@ impl Statement {
     }
 }
 
-/// Statements that have to do with memory, and their copies, by rank: in program order, as far as there is one.
+/// The statements that affect memory, and their copies, by rank: in program order, as far as it is defined.
 pub(super) struct Program {
     pub(super) statements: Vec<Statement>,
-    /// By [`SrcId`].
+    /// The ranks, by [`SrcId`].
     ranks: FxHashMap<SrcId, u32>,
-    /// Code that is claimed never to execute.
+    /// Statements and copies that are claimed to be never executed.
     pub(super) gone: FxHashSet<SrcId>,
     graph: ir::Function,
     cfg: Cfg,
     tree: Tree,
-    /// By block: its statements' ranks.
+    /// The ranks of the statements of each block.
     blocks: Vec<std::ops::Range<u32>>,
-    /// Scratch of [`Program::leads`]: the last walk that came to each block, and how many there were.
+    /// Temporary data of [`Program::leads`]: the last walk that reached each block, and the number of walks.
     seen: RefCell<Vec<u32>>,
     walks: Cell<u32>,
 }
@@ -434,7 +434,7 @@ impl Program {
         self.blocks[block.index()].clone()
     }
 
-    /// Blocks, those that dominate others before them.
+    /// The blocks, each after the blocks that dominate it.
     pub(super) fn preorder(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.tree.preorder.iter().copied()
     }
@@ -443,7 +443,7 @@ impl Program {
         self.tree.parent(block)
     }
 
-    /// Control comes from the first to the second, whose rank is higher, without a back edge.
+    /// Whether control leads from the first statement to the second, which has a higher rank, without a back edge.
     pub(super) fn leads(&self, first: &Statement, second: &Statement) -> bool {
         let (from, to) = (first.block, second.block);
         if self.tree.dominates(from, to) {
@@ -470,7 +470,7 @@ impl Program {
     }
 }
 
-/// The control flow of the input, each block with the statements it has.
+/// The control flow of the input, with the statements of each block.
 fn graph(function: &Function) -> (ir::Function, Vec<std::ops::Range<usize>>) {
     let mut runs = Vec::new();
     let mut at_label = vec![None; function.labels as usize];
@@ -522,7 +522,7 @@ fn graph(function: &Function) -> (ir::Function, Vec<std::ops::Range<usize>>) {
     (flow(blocks), runs)
 }
 
-/// Control goes to one of these.
+/// A branch to one of the targets.
 pub(super) fn switch(targets: Vec<BlockId>) -> Term {
     match targets[..] {
         [] => Term::Exit,
@@ -534,7 +534,7 @@ fn ends_block(instr: &Instr) -> bool {
     matches!(instr.opcode.form, FormId::Bra | FormId::BrxIdx | FormId::Ret | FormId::Exit)
 }
 
-/// A function that is its control flow alone, for the analyses of the IR.
+/// A function that consists only of control flow, for the analyses of the IR.
 pub(super) fn flow(blocks: Vec<Block>) -> ir::Function {
     ir::Function {
         name: String::new(),

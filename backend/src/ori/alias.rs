@@ -1,22 +1,22 @@
-//! The one answer to what may be exchanged, removed and merged: PTX's memory consistency model as rules about
-//! two effects.
+//! Decides which operations may be reordered, removed and merged: PTX's memory consistency model as rules about two
+//! effects.
 //!
-//! - Nothing passes a fence or a barrier, and nothing with an effect a clock.
-//! - No later access passes an acquiring one, and a releasing one passes no earlier access.
-//! - Volatile accesses keep their order, and so do those of `.mmio`; neither is repeated.
-//! - Two accesses that may overlap keep theirs when one of them writes or is strong.
-//! - State spaces do not overlap, but a generic address may point into any.
-//! - A copy is a load of global memory and a store. Before its wait neither has a place in the thread's order, so
-//!   keeping it in place is more than PTX requires.
-//! - Constant memory is not written, so reads of it pass everything.
+//! - No operation moves across a fence or a barrier, and no operation with an effect moves across a clock.
+//! - No later access moves before an acquire, and no earlier access moves after a release.
+//! - Volatile accesses keep their order, and so do `.mmio` accesses; neither is repeated.
+//! - Two accesses that may overlap keep their order if one of them writes or is strong.
+//! - State spaces do not overlap, but a generic address may point into any of them.
+//! - An asynchronous copy is a load of global memory and a store. Before its wait, neither has a position in the
+//!   thread's order, so keeping it in place is stricter than PTX requires.
+//! - Constant memory is not written, so reads of it may move across all operations.
 //!
-//! A rule that is missing here can only lose speed: what is not known to be free keeps its place.
+//! A missing rule only makes the code slower: an operation that no rule covers keeps its position.
 
 use crate::ori::memory::{Effect, Kind, Memory, Space};
 
-/// Whether exchanging two neighbours is invisible, the first standing before the second.
+/// Whether exchanging two adjacent operations, `first` before `second`, cannot be observed.
 ///
-/// `same_base`: their address operands hold the same values, so that offsets compare.
+/// `same_base`: their address operands hold the same values, so that offsets can be compared.
 pub fn may_exchange(first: &Effect, second: &Effect, same_base: bool) -> bool {
     match (first, second) {
         (Effect::None, _) | (_, Effect::None) => true,
@@ -32,7 +32,7 @@ pub fn may_exchange(first: &Effect, second: &Effect, same_base: bool) -> bool {
     }
 }
 
-/// It need not execute where nothing reads its results.
+/// Whether an operation may be removed if its results are not read.
 pub fn is_removable(effect: &Effect) -> bool {
     match effect {
         Effect::None | Effect::Observes | Effect::Warp { removable: true } => true,
@@ -41,7 +41,7 @@ pub fn is_removable(effect: &Effect) -> bool {
     }
 }
 
-/// An equal instruction that dominates it has its results, wherever the two are.
+/// Whether an operation can be replaced by the results of an equal operation that dominates it, wherever the two are.
 pub fn is_repeatable(effect: &Effect) -> bool {
     match effect {
         Effect::None => true,
@@ -50,20 +50,20 @@ pub fn is_repeatable(effect: &Effect) -> bool {
     }
 }
 
-/// Their order is kept wherever they go.
+/// Whether the two accesses keep their order for any addresses.
 fn keeps_order(first: &Memory, second: &Memory) -> bool {
     let (a, b) = (first.order, second.order);
     a.acquires() || b.releases() || (a.is_volatile() && b.is_volatile())
 }
 
-/// Their order is seen where they overlap.
+/// Whether the order of the two accesses can be observed if they overlap.
 fn conflicts(first: &Memory, second: &Memory) -> bool {
     first.writes() || second.writes() || first.order.is_strong() || second.order.is_strong()
 }
 
-/// They access no byte in common.
+/// Whether the two accesses have no byte in common.
 fn are_apart(a: &Memory, b: &Memory, same_base: bool) -> bool {
-    // A global address is its own generic address.
+    // A global address is also its own generic address.
     let wide = |space| matches!(space, Space::Global | Space::Generic);
     let one_space = a.space == b.space || (wide(a.space) && wide(b.space));
     let may_meet = one_space || a.space == Space::Generic || b.space == Space::Generic;
@@ -85,7 +85,7 @@ mod tests {
 
     const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
-    /// Kinds of effects, in the order of the rows and columns of [`RULES`]. A scope changes nothing.
+    /// The kinds of effects, in the order of the rows and columns of [`RULES`]. A scope makes no difference.
     fn kinds(space: Space) -> Vec<(&'static str, Effect)> {
         let of = |kind, order| Effect::Memory(Memory { space, kind, order, offset: 0, bytes: 4 });
         let scope = Scope::Gpu;
@@ -112,8 +112,8 @@ mod tests {
         ]
     }
 
-    /// What PTX's memory model requires of two neighbors: the row is the first, the column the second. `#` keep their
-    /// order, `=` keep it unless they are known to be apart, `.` may be exchanged.
+    /// What PTX's memory model requires of two adjacent operations; the row is the first, the column the second. `#`
+    /// keep their order; `=` keep it unless their addresses are known to differ; `.` may be exchanged.
     const RULES: [&str; 19] = [
         //            weak  relaxed volat mmio acquire release nc fence clock shfl add
         /* ld.weak      */
@@ -155,7 +155,7 @@ mod tests {
                             '=' => !overlap,
                             _ => true,
                         };
-                        // The same bytes, whether that is known or not.
+                        // The same bytes, whether this is known or not.
                         for same_base in [false, true] {
                             assert_eq!(
                                 may_exchange(first, second, same_base),
@@ -189,7 +189,7 @@ mod tests {
             (at(Space::Shared, Kind::Load, 16, 4), false),
             (at(Space::Shared, Kind::Load, 32, 4), true),
             (at(Space::Shared, Kind::Store, 12, 4), true),
-            // Where a matrix lies, other threads say.
+            // The place of a matrix depends on the addresses of other threads.
             (at(Space::Shared, Kind::Load, 64, Memory::ANYWHERE), false),
             (at(Space::Shared, Kind::Copy, 32, 16), true),
             (at(Space::Shared, Kind::Copy, 24, 16), false),
@@ -212,7 +212,7 @@ mod tests {
             (Space::Shared, 4, 4, Space::Shared, 0, 5, false),
             (Space::Global, -4, 4, Space::Generic, 0, 16, true),
             (Space::Global, 0, 4, Space::Generic, 3, 1, false),
-            // A generic address is not a shared one, though both were held in the same register.
+            // A generic address is different from a shared one, although the same register held both.
             (Space::Shared, 0, 4, Space::Generic, 4, 4, false),
         ];
         for (a, start, bytes, b, other, other_bytes, apart) in pairs {

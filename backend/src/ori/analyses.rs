@@ -1,7 +1,8 @@
-//! What is known of a function's control flow, computed when first asked for and kept until the flow changes.
+//! Analyses of a function's control flow, computed on demand and kept until the control flow changes.
 //!
-//! The owner drops them when a phase does not state that it keeps the flow ([`crate::phases::Phase::keeps_flow`]). Builds
-//! with debug assertions compare them with the function at every question, so nothing stale is read.
+//! The owner drops them after each phase that does not declare that it keeps the control flow
+//! ([`crate::phases::Phase::keeps_flow`]). Builds with debug assertions compare them with the function at every use, so
+//! that no stale result is read.
 
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{self, Tree};
@@ -32,7 +33,7 @@ impl Analyses {
         self.loops.get_or_init(|| Loops::new(func, self.cfg(func), dominators))
     }
 
-    /// What was computed so far is still so.
+    /// Whether all computed analyses are still valid for the function.
     pub(crate) fn hold(&self, func: &Function) -> bool {
         self.cfg.get().is_none_or(|cfg| *cfg == Cfg::new(func))
     }

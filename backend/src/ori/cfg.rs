@@ -1,16 +1,16 @@
-//! The control flow graph: predecessors and orders of blocks.
+//! The control flow graph: predecessors and block orders.
 
 use crate::ori::ir::{BlockId, Function, Term};
 
 /// Successor and predecessor lists, and reverse postorder, of the blocks that the entry reaches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cfg {
-    /// Indexed by block: where its predecessors start in `preds`; one entry more than blocks.
+    /// For each block, the start of its predecessors in `preds`; there is one entry more than blocks.
     pred_start: Vec<u32>,
     preds: Vec<BlockId>,
-    /// Reached blocks, a block before its successors except along back edges.
+    /// The reached blocks. A block precedes its successors, except along back edges.
     pub order: Vec<BlockId>,
-    /// Indexed by block: its place in `order`.
+    /// The position of each block in `order`.
     place: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ impl Cfg {
         Cfg { pred_start, preds, order, place }
     }
 
-    /// Reached predecessors of `b`, one for each edge's source (a block that branches twice to `b` is once).
+    /// The reached predecessors of `b`. A block that branches twice to `b` appears once.
     pub fn preds(&self, b: BlockId) -> &[BlockId] {
         &self.preds[self.pred_start[b.index()] as usize..self.pred_start[b.index() + 1] as usize]
     }
@@ -51,7 +51,7 @@ impl Cfg {
         self.place[b.index()] != UNREACHED
     }
 
-    /// Indexed by block: control may come from it to the end of the thread.
+    /// For each block, whether control may lead from it to the end of the thread.
     pub fn reach_an_end(&self, func: &Function) -> Vec<bool> {
         let mut reaches = vec![false; func.blocks.len()];
         let mut work: Vec<BlockId> =
@@ -67,7 +67,7 @@ impl Cfg {
         reaches
     }
 
-    /// Place of a reached block in reverse postorder.
+    /// The position of a reached block in reverse postorder.
     pub fn place(&self, b: BlockId) -> usize {
         self.place[b.index()] as usize
     }
@@ -90,8 +90,8 @@ pub fn for_each_successor(func: &Function, b: BlockId, mut visit: impl FnMut(Blo
     }
 }
 
-/// Blocks that the entry reaches, in reverse postorder. Without recursion: graphs are as deep as programs
-/// are long.
+/// The blocks that the entry reaches, in reverse postorder. Not recursive, because the depth of a graph can grow with
+/// the length of the program.
 pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
     let Some(&entry) = func.layout.first() else { return Vec::new() };
     let mut seen = vec![false; func.blocks.len()];
@@ -99,7 +99,7 @@ pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
     let mut stack = vec![(entry, func.block(entry).term.successors())];
     seen[entry.index()] = true;
     while let Some((b, successors)) = stack.last_mut() {
-        // The last successor first, so that the first comes first in the result.
+        // The last successor comes first, so that the first one comes first in the result.
         match successors.pop() {
             Some(to) if !seen[to.index()] => {
                 seen[to.index()] = true;
@@ -116,7 +116,7 @@ pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
     order
 }
 
-/// By index, the blocks from which control can come to a return of the function.
+/// For each block, whether control can lead from it to a return of the function.
 pub fn returning_blocks(func: &Function) -> Vec<bool> {
     let cfg = Cfg::new(func);
     let mut returning = vec![false; func.blocks.len()];

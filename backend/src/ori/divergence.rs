@@ -1,8 +1,8 @@
 //! Which values and branches are the same for all threads of a warp that execute them together.
 //!
-//! A value is divergent when it is computed from a divergent one, when its operation differs by thread, when
-//! it joins different paths that a divergent branch opened (control dependence), or when it leaves a loop that
-//! threads leave at different times (temporal divergence). What is not proved uniform is divergent.
+//! A value is divergent in these cases: it is computed from a divergent value; its operation has a different result in
+//! each thread; it joins paths that a divergent branch opened (control dependence); or it leaves a loop that threads
+//! leave at different times (temporal divergence). A value that is not proved uniform counts as divergent.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
@@ -15,12 +15,12 @@ use crate::ori::signature::special;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The answer, for one state of a function.
+/// The result of the analysis for one state of a function.
 #[derive(Clone, Debug)]
 pub struct Divergence {
     /// Indexed by value.
     values: Vec<bool>,
-    /// Indexed by block: its branch is divergent.
+    /// For each block, whether its branch is divergent.
     branches: Vec<bool>,
 }
 
@@ -29,7 +29,7 @@ impl Divergence {
         self.values[v.index()]
     }
 
-    /// The block ends in a branch that threads of a warp may leave in different ways.
+    /// Whether threads of a warp may leave the block's branch in different directions.
     pub fn branch_diverges(&self, b: BlockId) -> bool {
         self.branches[b.index()]
     }
@@ -70,8 +70,9 @@ impl Divergence {
     }
 }
 
-/// Which values are the same for all threads of a block wherever they compute them: those of constants, parameters and
-/// the block's place in the grid alone. Unlike a uniform value such a one does not depend on which threads are together.
+/// The values that are the same for all threads of a block, wherever they compute them. They are computed only from
+/// constants, parameters and the block's position in the grid. Unlike a uniform value, such a value does not depend on
+/// which threads are together.
 pub struct Common {
     /// Indexed by value.
     values: Vec<bool>,
@@ -101,9 +102,9 @@ impl Common {
 fn depends_on_sources_alone(op: &Op) -> bool {
     match *op {
         Op::S2r { sr } | Op::S2ur { sr } | Op::Cs2r { sr, .. } => special::is_uniform(sr),
-        // One thread's value, which all have.
+        // The value of one thread, which all threads have.
         Op::R2ur => true,
-        // In the thread's own stack, and what becomes a call.
+        // These depend on the thread's own stack, or become calls.
         Op::FrameTop | Op::Compute { .. } => false,
         _ => {
             let facts = facts(op);
@@ -112,18 +113,18 @@ fn depends_on_sources_alone(op: &Op) -> bool {
     }
 }
 
-/// The operation itself gives threads different results, whatever its operands.
+/// Whether the operation gives threads different results, for any operands.
 fn is_source(inst: &Inst) -> bool {
     let facts = facts(&inst.op);
     match (inst.op, facts.effect) {
         (Op::S2r { sr } | Op::Cs2r { sr, .. }, _) => !special::is_uniform(sr),
-        // All threads that waited at the barrier read the same.
+        // All threads that waited at the barrier read the same value.
         (Op::B2r { .. }, _) => false,
-        // One value for all that execute it together.
+        // All threads that execute it together get the same value.
         (_, Effect::None | Effect::Warp { .. }) if facts.uniform => false,
         (_, Effect::Warp { .. } | Effect::Everything) => true,
-        // Threads may see different values of one place, local memory is a different place for each thread, and of a
-        // matrix each has other elements.
+        // Threads may observe different values at one address, each thread has its own local memory, and each thread
+        // holds different elements of a matrix.
         (_, Effect::Memory(access)) => {
             access.kind == Kind::Update
                 || access.order.is_strong()
@@ -194,17 +195,18 @@ struct Analysis<'a> {
     post: &'a Tree,
     loops: &'a Loops,
     uses: Uses,
-    /// Indexed by loop: values that leave it are marked.
+    /// For each loop, whether the values that leave it are marked.
     left: Vec<bool>,
-    /// The values of cycles that are not loops are marked.
+    /// Whether the values of irreducible cycles are marked.
     left_irreducible: bool,
     result: Divergence,
     work: Vec<Value>,
-    /// Scratch, indexed by block: from which way out of the branch the block is reached.
+    /// For each block: the direction of the branch from which it is reached. Temporary.
     labels: Vec<u32>,
-    /// Block visits left before every join counts as divergent; keeps the analysis near linear.
+    /// The remaining number of block visits; after that, every join counts as divergent. It keeps the analysis almost
+    /// linear.
     budget: usize,
-    /// Phis that do not count as divergent yet.
+    /// The number of phis that do not count as divergent yet.
     open_joins: usize,
 }
 
@@ -243,14 +245,14 @@ impl Analysis<'_> {
         self.leaves_loops(b);
     }
 
-    /// Marks the phis where paths from different ways out of `b` meet, up to its post-dominator.
+    /// Marks the phis where paths from different successors of `b` meet, up to its post-dominator.
     fn joins(&mut self, b: BlockId) {
         if self.open_joins == 0 {
             return;
         }
         let func = self.func;
         let end = self.post.parent(b);
-        // By place in reverse postorder. A block may come again when it turns out to be a join.
+        // By position in reverse postorder. A block may be visited again when it turns out to be a join.
         let mut pending = BinaryHeap::new();
         let mut touched = Vec::new();
         let mut ways = 0;
@@ -273,7 +275,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Control that left branch `b` with `label` arrives at `to`.
+    /// Processes control that left branch `b` with `label` and arrives at `to`.
     fn reach(
         &mut self,
         to: BlockId,
@@ -283,7 +285,7 @@ impl Analysis<'_> {
         pending: &mut BinaryHeap<Reverse<usize>>,
         touched: &mut Vec<BlockId>,
     ) {
-        // Labels of joins differ from those of ways in their top bit.
+        // The labels of joins have their top bit set, unlike those of directions.
         let own = JOIN | to.0;
         let old = self.labels[to.index()];
         if old == label || old == own {
@@ -309,11 +311,11 @@ impl Analysis<'_> {
         }
     }
 
-    /// Values that live on after a loop which `b` lets threads leave one by one.
+    /// Marks values that are live after a loop that threads leave one by one because of `b`.
     fn leaves_loops(&mut self, b: BlockId) {
         let func = self.func;
         if self.loops.is_irreducible(b) && !std::mem::replace(&mut self.left_irreducible, true) {
-            // No loop to tell inside from outside: every value of such cycles counts.
+            // There is no loop that separates inside from outside, so every value of such a cycle counts.
             for &at in self.cfg.order.iter().filter(|at| self.loops.is_irreducible(**at)) {
                 func.block(at).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
                 func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.mark(v));
@@ -331,7 +333,7 @@ impl Analysis<'_> {
             if std::mem::replace(&mut self.left[id.0 as usize], true) {
                 continue;
             }
-            // The contents of an inner loop that is left have been visited.
+            // The contents of an inner loop that has been left have already been visited.
             let was_left = |inner: LoopId| inner != id && self.left[inner.0 as usize];
             for at in self.loops.blocks_outside(id, was_left) {
                 func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));
@@ -340,7 +342,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What reads `v` outside the loop reads different iterations' values.
+    /// Marks readers of `v` outside the loop, which read the values of different iterations.
     fn escapes(&mut self, v: Value, id: LoopId) {
         for i in self.uses.start[v.index()]..self.uses.start[v.index() + 1] {
             let user = self.uses.users[i as usize];

@@ -1,6 +1,6 @@
 //! Dominator and post-dominator trees, by the simple variant of Lengauer and Tarjan's algorithm ("A Fast Algorithm for
-//! Finding Dominators in a Flowgraph"): `m log n` for any graph, where iteration takes the product for joins below long
-//! chains.
+//! Finding Dominators in a Flowgraph"). It takes `m log n` time for any graph; the iterative algorithm takes quadratic
+//! time for joins below long chains.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function};
@@ -11,7 +11,7 @@ use crate::ori::loops::Loops;
 pub struct Tree {
     /// Indexed by block.
     parent: Vec<Option<BlockId>>,
-    /// Indexed by block: visiting times on entering and leaving its subtree; zero for blocks outside.
+    /// For each block, the times of entering and leaving its subtree; zero for blocks outside the tree.
     enter: Vec<u32>,
     leave: Vec<u32>,
     /// Blocks of the tree, parents before children.
@@ -29,20 +29,20 @@ impl Tree {
         self.enter[b.index()] != 0
     }
 
-    /// Grows from parents to children; the blocks below one have consecutive numbers among those of the tree.
+    /// The number of a block. It grows from parents to children, and the blocks below a block have consecutive numbers.
     pub fn number(&self, b: BlockId) -> u32 {
         self.enter[b.index()]
     }
 
-    /// `a` is `b` or above it.
+    /// Whether `a` is `b` or one of its ancestors.
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         self.contains(a)
             && self.enter[a.index()] <= self.enter[b.index()]
             && self.leave[b.index()] <= self.leave[a.index()]
     }
 
-    /// From immediate dominators by place; `blocks[place]` is the block. Place 0 is the root; `root` tells the
-    /// block it stands for, if any.
+    /// Builds the tree from immediate dominators by position; `blocks[place]` is the block. Position 0 is the root;
+    /// `root` is its block, if any.
     fn from_places(count: usize, idom: &[u32], blocks: &[Option<BlockId>]) -> Tree {
         let mut child_start = vec![0u32; blocks.len() + 1];
         for (place, &up) in idom.iter().enumerate().skip(1) {
@@ -100,7 +100,7 @@ impl Tree {
     }
 }
 
-/// Immediate dominators of a graph whose nodes are reached from the root, 0; the root's is itself.
+/// The immediate dominators of a graph whose nodes are reached from the root, node 0. The root is its own dominator.
 fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize))) -> Vec<u32> {
     let mut idom = vec![NONE; nodes];
     if nodes == 0 {
@@ -108,7 +108,7 @@ fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize
     }
     let walk = Walk::new(nodes, &preds);
     let count = walk.order.len();
-    // All below is indexed by place in the walk.
+    // All arrays below are indexed by position in the walk.
     let mut forest = Forest {
         semi: (0..count as u32).collect(),
         best: (0..count as u32).collect(),
@@ -150,16 +150,16 @@ fn immediate_dominators(nodes: usize, preds: impl Fn(usize, &mut dyn FnMut(usize
 /// Nodes in the order in which a depth-first walk from the root first meets them.
 struct Walk {
     order: Vec<u32>,
-    /// Indexed by node: its place in `order`.
+    /// For each node, its position in `order`.
     place: Vec<u32>,
-    /// Indexed by place: the place of the node from which it was met.
+    /// For each position: the position of the node from which it was first reached.
     parent: Vec<u32>,
 }
 
 impl Walk {
     fn new(nodes: usize, preds: &impl Fn(usize, &mut dyn FnMut(usize))) -> Walk {
         let mut start = vec![0u32; nodes + 1];
-        // What leads to the root does not matter.
+        // Edges to the root do not matter.
         (1..nodes).for_each(|node| preds(node, &mut |pred| start[pred + 1] += 1));
         for i in 1..start.len() {
             start[i] += start[i - 1];
@@ -195,7 +195,7 @@ impl Walk {
     }
 }
 
-/// The walk's tree as far as it is linked, with its paths compressed.
+/// The part of the walk's tree that has been linked, with compressed paths.
 struct Forest {
     semi: Vec<u32>,
     /// The node with the lowest semidominator on the compressed path from it.
@@ -215,7 +215,7 @@ impl Forest {
             path.push(at);
             at = self.up[at as usize];
         }
-        // From the top: what is above each has been compressed.
+        // From the top, because the path above each node must already be compressed.
         path.pop();
         while let Some(v) = path.pop() {
             let up = self.up[v as usize] as usize;
@@ -239,11 +239,11 @@ pub fn dominators(cfg: &Cfg, func: &Function) -> Tree {
     Tree::from_places(func.blocks.len(), &idom, &blocks)
 }
 
-/// The post-dominator tree. Its root is the end of the thread, which is not a block: the parent of a block from
-/// which control may leave in different ways is `None`. Endless loops are given an edge to the root, as if the outermost
-/// could end with each iteration: at the last block that leads back to its header.
+/// The post-dominator tree. Its root is the end of the thread, which is not a block: if control may leave a block in
+/// different directions that only meet at the end, the block's parent is `None`. The outermost endless loops get an
+/// edge to the root from the last block that leads back to the header, as if they could end with each iteration.
 pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {
-    // Postorder of the reversed graph from the virtual end, without recursion.
+    // Postorder of the reversed graph from the virtual end, computed without recursion.
     let ends: Vec<BlockId> =
         cfg.order.iter().copied().filter(|b| func.block(*b).term.successors().is_empty()).collect();
     let mut seen = vec![false; func.blocks.len()];
@@ -288,7 +288,7 @@ pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {
     }
     postorder.reverse();
 
-    // Place 0 is the virtual end.
+    // Position 0 is the virtual end.
     let mut place = vec![NONE; func.blocks.len()];
     for (i, b) in postorder.iter().enumerate() {
         place[b.index()] = i as u32 + 1;
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn loops_and_irreducible_graphs() {
-        // 0 -> 1 | 2; 1 <-> 2; 2 -> 3: two entries into the cycle.
+        // 0 -> 1 | 2; 1 <-> 2; 2 -> 3: a cycle with two entries.
         let edges: &[&[u32]] = &[&[1, 2], &[2], &[1, 3], &[]];
         assert_eq!(parents(edges, dominators), [None, Some(0), Some(0), Some(2)]);
         assert_eq!(parents(edges, post_dominators), [Some(2), Some(2), Some(3), None]);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn endless_loops_could_end_with_each_iteration_of_the_outermost() {
-        // 2 is a loop of its own inside 1, 2, 3.
+        // 2 is a separate loop inside the loop of 1, 2 and 3.
         let edges: &[&[u32]] = &[&[1], &[2], &[3, 2], &[1]];
         assert_eq!(parents(edges, post_dominators), [Some(1), Some(2), Some(3), None]);
     }
@@ -367,8 +367,8 @@ mod tests {
         assert!(!tree.dominates(b, d) && !tree.dominates(d, a));
     }
 
-    /// Every block of a long chain leads to one block: that looks up the whole chain for each, unless paths are
-    /// compressed.
+    /// Every block of a long chain has an edge to the same block. Without path compression, each edge would require a
+    /// walk over the whole chain.
     #[test]
     fn a_join_of_a_long_chain_takes_little_time() {
         let count = 200_000;
@@ -390,7 +390,7 @@ mod tests {
         assert!((0..count).all(|b| post.parent(BlockId(b)) == Some(end)));
     }
 
-    /// A block dominates another if that cannot be reached without it.
+    /// A block dominates another one if the latter cannot be reached without it.
     #[test]
     fn random_graphs_have_the_dominators_of_their_definition() {
         for seed in 0..200 {

@@ -1,12 +1,12 @@
-//! Runs one thread of a function in SSA form: the meaning of Ori's operations, for tests of what makes Ori.
+//! For tests: executes a function in SSA form for one thread, and so defines the meaning of Ori's operations.
 //!
-//! Arithmetic, logic, comparisons, conversions, loads and stores of one thread, and control flow. Operations
-//! between threads, atomics and the uniform datapath's own arithmetic give [`EvalError::Operation`]. The
-//! approximations of the multi-function unit are the nearest result moved by [`Machine::error`] units in the
-//! last place, so that a test can show that a refinement tolerates the unit's error in both directions.
+//! It executes arithmetic, logic, comparisons, conversions, loads and stores of one thread, and control flow.
+//! Operations between threads, atomics and arithmetic of the uniform datapath return [`EvalError::Operation`]. An
+//! approximation of the multi-function unit is the nearest result plus [`Machine::error`] units in the last place. So a
+//! test can show that a refinement tolerates the unit's error in both directions.
 //!
-//! Calls of functions give an error too: a phase sees one function, and what a call means depends on the registers of
-//! another that is not there. The emulator runs calls, in joined code.
+//! Calls of functions also return an error: a phase sees only one function, and the meaning of a call depends on the
+//! registers of another one. The emulator executes calls, in joined code.
 
 pub mod float;
 mod operation;
@@ -23,11 +23,11 @@ pub type Word = [u32; 4];
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvalError {
-    /// An operation that one thread alone does not explain.
+    /// An operation whose result depends on more than one thread.
     Operation(Op),
-    /// An access outside the memory given.
+    /// An access outside the given memory.
     Address(u64),
-    /// A value read before it is written, or an operand of no value.
+    /// A value that is read before it is written, or an operand without a value.
     Operand,
     /// More instructions than allowed.
     Steps,
@@ -46,7 +46,7 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// What a thread sees besides its registers.
+/// The state of a thread besides its registers.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// Constant banks: bank and byte offset of each 32-bit word; others are zero.
@@ -58,13 +58,13 @@ pub struct Machine {
     pub global_base: u64,
     pub shared: Vec<u8>,
     pub local: Vec<u8>,
-    /// Units in the last place that approximations are off by.
+    /// The error of approximations in units in the last place.
     pub error: i32,
-    /// Instructions left.
+    /// The number of instructions that may still be executed.
     pub steps: u64,
 }
 
-/// A thread at work.
+/// A thread during execution.
 struct Thread<'a> {
     func: &'a Function,
     values: Vec<Option<Word>>,
@@ -150,7 +150,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// A source without its modifiers; a predicate's negation is applied.
+    /// The value of a source without its modifiers, but with a predicate's negation applied.
     fn word(&self, src: Src) -> Result<Word, EvalError> {
         self.wide(src, 1)
     }
@@ -160,7 +160,7 @@ impl Thread<'_> {
         let mut word = match src.kind {
             SrcKind::Value(v) => value(v)?,
             SrcKind::Part(v, part) => [*value(v)?.get(usize::from(part)).ok_or(EvalError::Operand)?, 0, 0, 0],
-            // The stack pointer: local memory starts at zero.
+            // The stack pointer is zero, so local memory starts at zero.
             SrcKind::Reg(_) | SrcKind::Zero | SrcKind::Undef => [0; 4],
             SrcKind::Pred(b) => [u32::from(b), 0, 0, 0],
             SrcKind::Imm(bits) => [bits, 0, 0, 0],
@@ -224,7 +224,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Registers that a constant operand stands for.
+    /// The number of registers of a constant operand.
     fn constant_width(&self, inst: &Inst, i: usize) -> u8 {
         let sig = signature::signature(&inst.op);
         match sig.srcs.get(i).map(|s| s.width) {
@@ -272,7 +272,7 @@ impl Thread<'_> {
                 store(&mut machine.local, srcs[0].0[0].wrapping_add(offset as u32).into(), size, srcs[1].0)?;
                 Vec::new()
             }
-            // Code has no addresses here: the number of the target represents one.
+            // Code has no addresses here, so the number of the target represents its address.
             Op::Target { .. } => vec![[srcs[0].0[0] / 4, 0, 0, 0]],
             Op::Ldc { size, bank, offset } => {
                 let start = srcs[0].0[0].wrapping_add(offset as u32);

@@ -1,4 +1,4 @@
-//! What an operation does besides computing its results: what a phase may do with an instruction.
+//! The effects of an operation besides its results, which determine how phases may transform an instruction.
 
 use super::ir::{Dst, Inst, Src, SrcKind, SrcMods};
 use super::memory::{Effect, Kind, Memory, Order, Space};
@@ -19,20 +19,20 @@ pub enum Interpretation {
     Half,
 }
 
-/// The facts of a row. [`Facts::WORST`] forbids everything; a row states what it may be relied on for.
+/// The facts of a row. [`Facts::WORST`] allows no transformation; a row states what it allows in addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// What it does to memory and other threads; [`super::alias`] says what follows for moving and removing it.
+    /// The effect on memory and other threads; [`super::alias`] derives whether the operation may be moved or removed.
     pub effect: Effect,
-    /// Its result depends on which threads execute it together: it must not be moved into or out of other
-    /// control flow, nor repeated. Its uniform results belong to those threads; threads that execute it later overwrite
-    /// them.
+    /// The result depends on which threads execute the operation together. So it must be neither moved into or out of
+    /// other control flow nor repeated. A uniform result belongs to those threads; threads that execute the operation
+    /// later overwrite it.
     pub convergent: bool,
-    /// Nothing at all may move across it.
+    /// No instruction at all may move across it.
     pub pinned: bool,
-    /// Threads wait in it, so others of the warp that are elsewhere may run meanwhile.
+    /// Threads wait in the operation, so other threads of the warp may run elsewhere meanwhile.
     pub waits: bool,
-    /// May be given a guard that it did not have.
+    /// A guard may be added to the instruction.
     pub guardable: bool,
     /// Executes on the uniform datapath, for the whole warp at once.
     pub uniform: bool,
@@ -52,7 +52,7 @@ impl Facts {
         commutes: None,
         modifiers: Interpretation::Integer,
     };
-    /// Results by operands alone.
+    /// The results depend on the operands alone.
     pub const PURE: Facts = Facts {
         effect: Effect::None,
         convergent: false,
@@ -63,12 +63,13 @@ impl Facts {
     };
     pub const FLOAT: Facts = Facts { modifiers: Interpretation::Float, ..Facts::PURE };
     pub const HALF: Facts = Facts { modifiers: Interpretation::Half, ..Facts::PURE };
-    /// Results by what the threads of the warp do together.
+    /// The results depend on the threads of the warp that execute the operation together.
     pub const WARP: Facts =
         Facts { effect: Effect::Warp { removable: true }, convergent: true, guardable: false, ..Facts::PURE };
     /// Orders memory.
     pub const FENCE: Facts = Facts { effect: Effect::Everything, ..Facts::PURE };
-    /// That, done by the uniform datapath once for all threads that execute it together, whatever their guards.
+    /// Orders memory. The uniform datapath executes it once for all threads that execute it together, whatever their
+    /// guards.
     pub const UNIFORM_FENCE: Facts = Facts::FENCE.uniform().convergent();
     /// Executed by four warps, which read shared memory. All threads of a warp execute it together, so none of them
     /// runs other code while it waits.
@@ -81,12 +82,12 @@ impl Facts {
         Facts { effect: Effect::Memory(Memory { space, kind, order, offset, bytes }), ..Facts::PURE }
     }
 
-    /// The warp moves a matrix between registers and shared memory, each thread giving addresses for others.
+    /// The warp moves a matrix between registers and shared memory; each thread supplies addresses for other threads.
     pub(super) const fn matrix(kind: Kind, offset: i32) -> Facts {
         Facts::access(Space::Shared, kind, Order::Weak, offset, Memory::ANYWHERE).convergent()
     }
 
-    /// Code that may overwrite registers, and may be a barrier.
+    /// A call of code that may overwrite registers, and may be a barrier.
     pub(super) fn routine(routine: Routine) -> Facts {
         let facts = if routine.waits() { Facts::SYNC.convergent().pinned() } else { Facts::FENCE };
         Facts { guardable: false, ..facts }
@@ -122,17 +123,17 @@ impl Facts {
         if narrow { Facts { modifiers: Interpretation::Narrow, ..self } } else { self }
     }
 
-    /// Same operands, same results, at any place: may be shared with an equal instruction and moved freely.
+    /// Equal operands give equal results anywhere: the operation may be merged with an equal one and moved freely.
     pub const fn is_pure(&self) -> bool {
         matches!(self.effect, Effect::None | Effect::Memory(Memory { space: Space::Constant, .. }))
     }
 }
 
-/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
-/// source of a conversion and the halves of packed operations are left as they are.
+/// Applies the modifiers of immediates, which cannot have modifiers in the encoding. 16-bit float sources of
+/// conversions and halves of packed operations are not changed.
 pub fn fold_modifiers(inst: &mut Inst) {
     let how = facts(&inst.op).modifiers;
-    // A carry tells `-0` from `0`.
+    // A carry distinguishes `-0` from `0`.
     let carries = inst.dsts.iter().skip(1).any(|dst| matches!(dst, Dst::Value(_)));
     for src in &mut inst.srcs {
         if src.mods == SrcMods::NONE {

@@ -1,19 +1,19 @@
-//! Ori: the one IR between PTX and machine code.
+//! Ori: the only IR between PTX and machine code.
 //!
-//! Operations are machine operations from the start ([`Op`]), so selection happens once, at
-//! construction, and every later phase sees what will be encoded. The same types carry two states:
+//! Operations are machine operations from the start ([`Op`]), so instructions are selected only once, at construction,
+//! and every later phase sees the operations that will be encoded. The same types represent two states:
 //!
 //! - **SSA**: every [`Value`] has one definition; joins are [`Phi`]s. From construction to allocation.
 //! - **Allocated**: every operand is a [`Reg`]; no phis, no [`Op::Pack`].
 //!
-//! A value occupies `width` consecutive 32-bit registers of one file (1, 2, 3, 4, 8 …), and one wider than a
-//! register starts at a multiple of its width rounded up to a power of two, at most 4 in the R file. Parts of
-//! a wide value are read in place ([`SrcKind::Part`]) and put together by `Op::Pack`; the allocator makes
-//! both free wherever it can.
+//! A value occupies `width` consecutive 32-bit registers of one file (1, 2, 3, 4, 8 …). A value wider than a register
+//! starts at a multiple of its width rounded up to a power of two, at most 4 in the R file. Parts of a wide value are
+//! read in place ([`SrcKind::Part`]), and `Op::Pack` combines registers to a wide value. The allocator makes both free
+//! where possible.
 //!
-//! A guarded instruction that writes leaves the old contents where the guard is false. In SSA this is an
-//! explicit operand: [`Inst::old`] names, for each destination, the value that survives, and the allocator
-//! ties both to one register.
+//! A guarded instruction keeps the old contents of its destination if the guard is false. In SSA this is an explicit
+//! operand: [`Inst::old`] names the value that each destination keeps, and the allocator puts both into the same
+//! register.
 
 use crate::abi;
 use crate::copies::{Statements, Unrolled};
@@ -63,7 +63,7 @@ pub enum File {
     B,
 }
 
-/// A physical register: the first of a run where the operand is wide.
+/// A physical register; for a wide operand, the first of its registers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Reg {
     pub file: File,
@@ -73,10 +73,11 @@ pub struct Reg {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValueData {
     pub file: File,
-    /// Registers occupied.
+    /// The number of registers.
     pub width: u8,
-    /// The register that the calling convention has for it: R only, one register wide. Such a value is made and read by
-    /// the operations of calls ([`Op::Fix`] copies into and out of it) and lives between neighbouring ones alone.
+    /// The register that the calling convention assigns to the value: only in file R, one register wide. Only the
+    /// operations of calls define and read such a value ([`Op::Fix`] copies into and out of it), and it is live only
+    /// between neighboring ones.
     pub pin: Option<u8>,
 }
 
@@ -84,9 +85,9 @@ pub struct ValueData {
 pub struct Function {
     pub name: String,
     pub entry: bool,
-    /// It is code of the runtime library, called by a convention of its own.
+    /// Set for code of the runtime library, which has its own calling convention.
     pub routine: Option<Routine>,
-    /// Indexed by [`BlockId`]; a block that left `layout` is dead.
+    /// Indexed by [`BlockId`]. A block that is no longer in `layout` is dead.
     pub blocks: Vec<Block>,
     /// Emission order; the first is the entry block and has no predecessors.
     pub layout: Vec<BlockId>,
@@ -99,20 +100,21 @@ pub struct Function {
 /// Thread-local memory of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Bytes of `.local` variables, at the bottom of the frame; below them what calls pass on the stack.
+    /// The size of the `.local` variables in bytes. They are at the bottom of the frame; the arguments that calls pass
+    /// on the stack are below them.
     pub local_bytes: u32,
-    /// Bytes: what the frame's lowest address is a multiple of for the variables' sake. Zero without variables.
+    /// The alignment of the frame's lowest address that the variables need. Zero without variables.
     pub local_align: u32,
-    /// Bytes: what the stack pointer is a multiple of where the function starts.
+    /// The alignment of the stack pointer at the start of the function.
     pub entry_align: u32,
-    /// Bytes of spill slots, above them. Zero before allocation.
+    /// The size of the spill slots above the variables in bytes. Zero before allocation.
     pub spill_bytes: u32,
-    /// Bytes stored and loaded by spills, counted per instruction as ptxas reports them.
+    /// The number of bytes that spills store, counted per instruction as ptxas reports them.
     pub spill_stores: u32,
     pub spill_loads: u32,
-    /// R1 is live: the frame or a generic local address is used.
+    /// R1 is live, because the frame or a generic local address is used.
     pub uses_stack: bool,
-    /// The function takes memory from the stack as it runs: calls are told where that ends.
+    /// The function allocates stack memory at run time, so calls pass the end of the stack.
     pub moving: bool,
 }
 
@@ -131,68 +133,69 @@ impl Default for Frame {
     }
 }
 
-/// What the loader must know, collected while lowering.
+/// Facts for the loader, collected during lowering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Facts {
-    /// No function that is called by its address waits for other threads of its warp.
+    /// No function that is called through its address waits for other threads of its warp.
     pub pointees_never_wait: bool,
-    /// No function that it calls watches other threads ([`crate::input::Signature::watches`]): no loop waits for what one
-    /// returns, and none yields.
+    /// No called function watches other threads ([`crate::input::Signature::watches`]), so no loop waits for the result
+    /// of a call, and no callee yields.
     pub callees_never_watch: bool,
-    /// Results of products and sums of floats that name no rounding, in their order: a product and the sum that reads it
-    /// may be one operation. Meant for the phase that does this, which comes first and takes them.
+    /// Results of float products and sums without a rounding modifier, in their order. A product and the sum that reads
+    /// it may be fused. The phase that does this comes first and takes the list.
     pub unrounded: Vec<Value>,
-    /// Statements whose load became part of another's: that one, and the one whose load is gone.
+    /// Statements whose load was joined with another load: the statement of the remaining load, and the one whose load
+    /// is gone.
     pub joined: Vec<(SrcId, SrcId)>,
-    /// Bytes of static shared memory, laid out by [`crate::layout`].
+    /// The size of static shared memory in bytes, laid out by [`crate::layout`].
     pub shared_bytes: u32,
-    /// Highest named barrier in use, plus one.
+    /// The highest named barrier in use, plus one.
     pub barriers: u8,
-    /// Registers that a thread of a kernel starts with, where it gives some back or takes more as it runs.
+    /// The number of registers that a thread starts with, for a kernel that changes the number with `setmaxnreg`.
     pub starts_with: Option<u32>,
     pub reads_ctaid_z: bool,
     pub tensor: TensorUse,
     /// A linker fills in the addresses of functions and variables.
     pub relocatable: bool,
-    /// Those whose address is read from its slot in bank 4 ([`crate::layout::address_slot`]), each once.
+    /// The symbols whose addresses are read from slots in bank 4 ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::layout::Slot>,
     /// Offsets of the body's variables from the start of the frame; `None` for variables outside the frame.
     pub locals: Vec<Option<u32>>,
-    /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
-    /// operations was removed for it.
+    /// Statements with effects that control does not reach or whose guard is false, if an operation of them was removed
+    /// for this reason.
     pub never: Vec<SrcId>,
-    /// The numbers of statements and of their copies.
+    /// The numbering of statements and of their copies.
     pub statements: Statements,
-    /// Loops whose iterations were copied, in the order in which they were.
+    /// The loops that were unrolled, in the order of unrolling.
     pub unrolled: Vec<Unrolled>,
-    /// What it preserves, unless it is private.
+    /// The registers that the function preserves, unless it is private.
     pub preserved: abi::Preserved,
-    /// Its callers are compiled after it, and know what it overwrites.
+    /// The callers are compiled later and know the registers that the function overwrites.
     pub private: bool,
-    /// Its number where it calls itself.
+    /// The number of the function, if it calls itself.
     pub itself: Option<u32>,
-    /// One past the last general register in which callers pass a word, read or not; zero where they pass none.
+    /// The highest general register that passes an argument, used or not, plus one; zero if there are no arguments.
     pub arguments_end: u8,
-    /// Where such a function has the address that it returns to, once it has registers.
+    /// The register pair that holds the return address of a private function, once registers are allocated.
     pub return_address: Option<u8>,
-    /// What calls of other such functions overwrite, by function.
+    /// The registers that calls of other private functions overwrite, by function.
     pub known: Vec<(u32, abi::Known)>,
 }
 
-/// A function's use of tensor memory, which the cubin tells the driver.
+/// How a function uses tensor memory, which the cubin states for the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TensorUse(pub u8);
 
 impl TensorUse {
-    /// Operations of one block, or of a pair.
+    /// The function has operations of a single block.
     pub const ALONE: TensorUse = TensorUse(1);
     pub const PAIR: TensorUse = TensorUse(2);
-    /// It allocates or frees columns, for one block or for a pair.
+    /// The function allocates or frees columns of a single block.
     pub const COLUMNS: TensorUse = TensorUse(4);
     pub const COLUMNS_OF_PAIR: TensorUse = TensorUse(8);
-    /// It accesses tensor memory.
+    /// The function accesses tensor memory.
     pub const MEMORY: TensorUse = TensorUse(16);
-    /// Products of sparse factors.
+    /// The function has products with sparse factors.
     pub const SPARSE: TensorUse = TensorUse(32);
 
     pub fn add(&mut self, more: TensorUse) {
@@ -209,13 +212,13 @@ pub struct Block {
     pub phis: Vec<Phi>,
     pub insts: Vec<Inst>,
     pub term: Term,
-    /// Statement of the terminator.
+    /// The statement of the terminator.
     pub term_src: SrcId,
-    /// A loop that begins here may be unrolled: it is one of the input, and no pragma forbids it.
+    /// A loop begins here that may be unrolled: it is in the input, and no pragma forbids unrolling.
     pub may_unroll: bool,
 }
 
-/// `dst` takes `args[p]` when control comes from block `p`; one argument per predecessor.
+/// `dst` takes `args[p]` if control comes from block `p`; there is one argument per predecessor.
 #[derive(Clone, Debug)]
 pub struct Phi {
     pub dst: Value,
@@ -226,15 +229,15 @@ pub struct Phi {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Term {
     Jump(BlockId),
-    /// To `then` where `cond` holds. `uniform`: all threads of the warp agree (`bra.uni` or proved).
+    /// To `then` if `cond` is true. `uniform`: all threads of the warp agree (`bra.uni`, or proved).
     Branch {
         cond: Src,
         then: BlockId,
         els: BlockId,
         uniform: bool,
     },
-    /// Indirect jump to one of `targets`. `address` is two registers wide; its low word is what an [`Op::Target`] of the
-    /// same table gave, the high one zero.
+    /// Indirect jump to one of `targets`. `address` is two registers wide: the low word is the result of an
+    /// [`Op::Target`] of the same table, the high word is zero.
     Switch {
         address: Src,
         table: JumpTable,
@@ -246,7 +249,7 @@ pub enum Term {
     Exit,
     /// Return from a function.
     Ret,
-    /// Not reached: the instruction before does not come back (`trap`).
+    /// Never reached: the preceding instruction does not return (`trap`).
     Unreachable,
 }
 
@@ -260,7 +263,7 @@ impl Term {
         }
     }
 
-    /// The list that has its targets.
+    /// The target list of the terminator.
     pub fn table(&self) -> Option<JumpTable> {
         match self {
             Term::Switch { table, .. } => Some(*table),
@@ -268,7 +271,7 @@ impl Term {
         }
     }
 
-    /// What it reads: the condition or the address.
+    /// The operand of the terminator: the condition or the address.
     pub fn operand(&self) -> Option<&Src> {
         match self {
             Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => Some(src),
@@ -288,15 +291,16 @@ impl Term {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inst {
     pub op: Op,
-    /// The instruction acts where this holds; [`Src::TRUE`] for always. A predicate (or UP for uniform ops).
+    /// The instruction acts only if the guard is true; [`Src::TRUE`] for no guard. It is a predicate (or UP for
+    /// operations of the uniform datapath).
     pub guard: Src,
-    /// In the order that [`Op`]'s documentation gives.
+    /// In the order of [`Op`]'s documentation.
     pub dsts: SmallVec<[Dst; 2]>,
-    /// In the order that [`Op`]'s documentation gives.
+    /// In the order of [`Op`]'s documentation.
     pub srcs: SmallVec<[Src; 4]>,
-    /// Empty when the guard is always true; else one per destination, what it keeps where the guard is false.
+    /// Empty if there is no guard; otherwise, for each destination, the value that it keeps if the guard is false.
     pub old: SmallVec<[Src; 2]>,
-    /// The PTX statement this came from.
+    /// The PTX statement of the instruction.
     pub src: SrcId,
 }
 
@@ -304,7 +308,7 @@ pub struct Inst {
 pub enum Dst {
     Value(Value),
     Reg(Reg),
-    /// RZ, PT: the result is not wanted.
+    /// RZ or PT: the result is discarded.
     Sink,
 }
 
@@ -328,28 +332,28 @@ pub enum SrcKind {
     /// 32 bits.
     Imm(u32),
     Const(Const),
-    /// A join or a kept value that nothing reads: any contents will do.
+    /// An argument of a phi, or an old value, that is never read: any contents are correct.
     Undef,
 }
 
-/// `c[bank][offset]`; 8 bytes where the operation reads a pair. Offset in bytes, a multiple of 4.
+/// `c[bank][offset]`; 8 bytes if the operation reads a pair. The offset is in bytes, a multiple of 4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Const {
     pub bank: u8,
     pub offset: u16,
 }
 
-/// The upper word of a pair that is a word extended by its sign.
+/// The upper word of a word that is sign-extended to a pair.
 pub const fn sign_bits(low: u32) -> u32 {
     ((low as i32) >> 31) as u32
 }
 
-/// Operand modifiers; what each means is the operation's own (`neg` is two's complement or the sign bit).
+/// Operand modifiers. Their meaning depends on the operation (`neg` is two's complement or the sign bit).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SrcMods {
     pub neg: bool,
     pub abs: bool,
-    /// Bitwise complement, or logical for predicates.
+    /// Bitwise complement; logical negation for predicates.
     pub not: bool,
 }
 
@@ -372,7 +376,7 @@ impl Src {
         if bits == 0 { Src::ZERO } else { Src::new(SrcKind::Imm(bits)) }
     }
 
-    /// The immediate that stands for a pair of words where operations extend it by its sign, if there is one.
+    /// The immediate for a pair of words, if operations can represent the pair by sign-extending the immediate.
     pub fn extended(low: u32, high: u32) -> Option<Src> {
         (high == sign_bits(low)).then_some(Src::imm(low))
     }
@@ -385,7 +389,7 @@ impl Src {
         Src::new(SrcKind::Part(value, part))
     }
 
-    /// The value read, whole or in part.
+    /// The value that is read, as a whole or in part.
     pub const fn value(&self) -> Option<Value> {
         match self.kind {
             SrcKind::Value(v) | SrcKind::Part(v, _) => Some(v),
@@ -432,7 +436,7 @@ impl Inst {
         }
     }
 
-    /// Everything read: guard, sources, kept values.
+    /// All operands that are read: guard, sources, old values.
     pub fn uses(&self) -> impl Iterator<Item = &Src> {
         std::iter::once(&self.guard).chain(&self.srcs).chain(&self.old)
     }
@@ -466,7 +470,7 @@ impl Function {
         Value(self.values.len() as u32 - 1)
     }
 
-    /// Whether threads that wait at a convergence barrier for the threads that execute it may go on.
+    /// Whether threads that wait at a convergence barrier for the executing threads may continue.
     pub fn yields(&self, inst: &Inst) -> bool {
         match inst.op {
             Op::Yield | Op::Nanosleep { .. } => true,
@@ -477,15 +481,16 @@ impl Function {
         }
     }
 
-    /// Whether it calls a function that may keep barriers in its frame meanwhile. An object's callees are not known, and too
-    /// much would be lost if none of them could be called under a barrier, as ptxas has it.
+    /// Whether the instruction calls a function that may save barriers of its caller in its frame. The callees of an object
+    /// are not known; they are assumed not to, as in ptxas's code, since otherwise no loose barrier could be set around
+    /// their calls.
     pub fn saves_barriers(&self, inst: &Inst) -> bool {
         let may = self.known(&inst.op).map_or(!self.facts.relocatable, |callee| callee.saves_barriers);
         inst.op.calls_function() && may
     }
 
-    /// Convergence barriers that may be set at once. What a function saves of its caller's keeps naming threads that are
-    /// released meanwhile, so one that may yield leaves these alone.
+    /// The number of convergence barriers that may be set at the same time. A function that may yield does not use the
+    /// barriers that it would have to save for its caller: threads that are released meanwhile would stay in the saved masks.
     pub fn barriers(&self) -> u16 {
         let yields = || self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| self.yields(inst)));
         let is_kept = |index: &u8| self.facts.preserved.has(Reg { file: File::B, index: *index });
@@ -493,25 +498,25 @@ impl Function {
         u16::from((0..BARRIERS).find(|index| leaves_kept && is_kept(index)).unwrap_or(BARRIERS))
     }
 
-    /// What a call overwrites, if that is known.
+    /// The registers that a call overwrites, if they are known.
     pub fn known(&self, call: &Op) -> Option<&abi::Known> {
         let Op::Call { callee } = *call else { return None };
         self.facts.known.iter().find(|(function, _)| *function == callee.function).map(|(_, known)| known)
     }
 
-    /// It takes part in calls by the convention that all functions share.
+    /// Whether the function takes part in calls by the common calling convention.
     pub fn follows_convention(&self) -> bool {
         let calls = |inst: &Inst| inst.op.calls_function() && self.known(&inst.op).is_none();
         !self.entry && self.routine.is_none() && !self.facts.private
             || self.layout.iter().any(|&b| self.block(b).insts.iter().any(calls))
     }
 
-    /// It calls functions.
+    /// Whether the function calls functions.
     pub fn has_calls(&self) -> bool {
         self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| inst.op.calls_function()))
     }
 
-    /// It calls routines of the runtime library in which threads wait.
+    /// Whether the function calls routines of the runtime library in which threads wait.
     pub fn calls_waiting_routines(&self) -> bool {
         let waits = |inst: &Inst| matches!(inst.op, Op::CallRoutine { routine } if routine.waits());
         self.layout.iter().any(|&b| self.block(b).insts.iter().any(waits))

@@ -1,4 +1,4 @@
-//! The loop forest: natural loops, found from back edges, and the blocks of cycles that are not natural loops.
+//! The loop forest: natural loops, found by their back edges, and the blocks of cycles that are not natural loops.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
@@ -10,22 +10,22 @@ pub struct LoopId(pub u32);
 
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Dominates the loop's blocks.
+    /// The header, which dominates the loop's blocks.
     pub header: BlockId,
     pub parent: Option<LoopId>,
-    /// One for outermost loops.
+    /// The nesting depth; one for outermost loops.
     pub depth: u32,
 }
 
-/// Loops by header; an inner loop comes before the loops around it.
+/// The loops by header; an inner loop precedes the loops around it.
 #[derive(Clone, Debug)]
 pub struct Loops {
     pub loops: Vec<Loop>,
     /// Indexed by block: the innermost loop.
     innermost: Vec<Option<LoopId>>,
-    /// Indexed by block: part of a cycle with several entries. Empty when there is none.
+    /// For each block, whether it is part of a cycle with several entries. Empty if there are no such cycles.
     irreducible: Vec<bool>,
-    /// Indexed by loop: numbers of it and of the loops in it, in an order that keeps these together.
+    /// For each loop, the numbers of the loop and of the loops in it, in an order that keeps them together.
     numbers: Vec<Range<u32>>,
     /// The blocks in loops, by the number of the innermost one.
     blocks: Vec<(u32, BlockId)>,
@@ -41,9 +41,9 @@ impl Loops {
             blocks: Vec::new(),
         };
         let mut is_irreducible = false;
-        // Per loop: one around it, as far out as was found.
+        // For each loop: a loop around it, the outermost one found so far.
         let mut out: Vec<u32> = Vec::new();
-        // Inner headers first: an inner header is below the outer one in the dominator tree.
+        // Inner headers come first: an inner header is below the outer one in the dominator tree.
         for &header in dominators.preorder.iter().rev() {
             let mut work = Vec::new();
             for &pred in cfg.preds(header) {
@@ -68,7 +68,8 @@ impl Loops {
                         }
                     }
                     Some(inner) => {
-                        // Found before: adopt the outermost loop around it and go on before its header.
+                        // The loop has been found before: put it into this one, and continue before the header of the
+                        // outermost loop around it.
                         let outer = outermost_so_far(&mut out, inner);
                         if outer != id {
                             out[outer.0 as usize] = id.0;
@@ -103,7 +104,7 @@ impl Loops {
                 sizes[parent.0 as usize] += sizes[i];
             }
         }
-        // Parents come after their children, so going backwards each finds the place that its parent left it.
+        // Parents come after their children, so in reverse order each loop finds the place that its parent left for it.
         self.numbers = vec![0..0; self.loops.len()];
         let mut next_root = 0;
         let mut next = vec![0u32; self.loops.len()];
@@ -129,7 +130,7 @@ impl Loops {
         &self.loops[id.0 as usize]
     }
 
-    /// The innermost loop with `b` in it.
+    /// The innermost loop that contains `b`.
     pub fn innermost(&self, b: BlockId) -> Option<LoopId> {
         self.innermost[b.index()]
     }
@@ -147,14 +148,14 @@ impl Loops {
         self.number_of(b).is_some_and(|number| self.numbers[id.0 as usize].contains(&number))
     }
 
-    /// The blocks of a loop, without those of loops in it that are to be left out.
+    /// The blocks of a loop, except those of inner loops for which `leave_out` is true.
     pub fn blocks_outside(&self, id: LoopId, leave_out: impl Fn(LoopId) -> bool) -> Vec<BlockId> {
         let after = |number: u32| self.blocks.partition_point(|block| block.0 < number);
         let Range { start, end } = self.numbers[id.0 as usize];
         let mut found = Vec::new();
         let mut at = after(start);
         while let Some(&(_, b)) = self.blocks.get(at).filter(|block| block.0 < end) {
-            // A loop's own blocks come before those of the loops in it.
+            // The loop's own blocks precede those of the loops in it.
             match self.innermost(b).filter(|inner| leave_out(*inner)) {
                 Some(inner) => at = after(self.numbers[inner.0 as usize].end),
                 None => {
@@ -175,19 +176,20 @@ impl Loops {
         self.around(inside).take_while(|id| !self.contains(*id, outside)).last()
     }
 
-    /// In a cycle with several entries: not a loop of this forest.
+    /// Whether the block is in a cycle with several entries, which is not a loop of this forest.
     pub fn is_irreducible(&self, b: BlockId) -> bool {
         self.irreducible.get(b.index()).copied().unwrap_or(false)
     }
 
-    /// Indexed by block: the block that dominates the outermost loop around it and comes last before that loop. What has no
-    /// operands can be computed there once for all iterations; it is computed in vain where the loop is not entered.
+    /// For each block: the last block that dominates the outermost loop around it and precedes that loop. A value
+    /// without operands can be computed there once for all iterations. If the loop is not entered, the computation is
+    /// unnecessary.
     pub fn homes(&self, func: &Function, dom: &Tree) -> Vec<Option<BlockId>> {
         let home = |b: BlockId| self.around(b).last().and_then(|id| dom.parent(self.get(id).header));
         (0..func.blocks.len() as u32).map(|b| home(BlockId(b))).collect()
     }
 
-    /// The only block outside the loop that enters it, where that block goes nowhere else.
+    /// The only block outside the loop that enters it, if the loop is that block's only successor.
     pub fn preheader(&self, func: &Function, cfg: &Cfg, id: LoopId) -> Option<BlockId> {
         let header = self.get(id).header;
         let mut outside = cfg.preds(header).iter().copied().filter(|p| !self.contains(id, *p));
@@ -198,7 +200,7 @@ impl Loops {
     }
 }
 
-/// The outermost loop around `id` by `out`, whose path is halved on the way.
+/// The outermost loop around `id` in `out`; halves the path on the way.
 fn outermost_so_far(out: &mut [u32], id: LoopId) -> LoopId {
     let mut at = id.0;
     while out[at as usize] != at {
@@ -209,8 +211,8 @@ fn outermost_so_far(out: &mut [u32], id: LoopId) -> LoopId {
     LoopId(at)
 }
 
-/// Blocks of strongly connected components that a retreating edge enters beside their dominating header. By
-/// Tarjan's algorithm, without recursion.
+/// The blocks of strongly connected components that a retreating edge enters other than through the dominating header.
+/// Uses Tarjan's algorithm, without recursion.
 fn irreducible_blocks(func: &Function, cfg: &Cfg, dominators: &Tree) -> Vec<bool> {
     let component = components(func, cfg);
     let mut bad = vec![false; func.blocks.len()];

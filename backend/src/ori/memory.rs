@@ -1,13 +1,14 @@
-//! What operations do to memory and to other threads.
+//! The effects of operations on memory and on other threads.
 //!
-//! An access is described once, by what PTX says of it: state space, size, order and scope. The description is
-//! part of the operation, printed with it, and handed on to the machine code. [`super::alias`] answers what may
-//! be exchanged, removed or merged by it. A row of the operation table that states no effect has the worst one.
+//! An access is described once, by its properties in PTX: state space, size, order and scope. The description is part
+//! of the operation, is printed with it, and is attached to the machine instruction. [`super::alias`] uses it to decide
+//! which accesses may be reordered, removed or merged. A row of the operation table that states no effect has the
+//! strongest one.
 
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
 
-/// The threads that a strong access synchronises with. A cluster's are served by the device's.
+/// The threads that a strong access synchronizes with. Cluster scope is implemented by device scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Scope {
     Cta,
@@ -15,21 +16,21 @@ pub enum Scope {
     Sys,
 }
 
-/// What an access promises other threads, by PTX's memory model.
+/// The order of an access in PTX's memory model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Order {
-    /// Ordered by data dependences of the thread alone.
+    /// Ordered only by data dependences of the thread.
     Weak,
-    /// Reads what nothing writes while the kernel runs: `.nc`.
+    /// Reads memory that is never written while the kernel runs: `.nc`.
     Constant,
-    /// As relaxed for the whole system, and in its place among its like.
+    /// Like relaxed for the whole system, and in order with other volatile accesses.
     Volatile,
-    /// As volatile, of memory with side effects.
+    /// Like volatile, for memory with side effects.
     Mmio,
     Relaxed(Scope),
-    /// No later access comes before it.
+    /// No later access moves before it.
     Acquire(Scope),
-    /// No earlier access comes after it.
+    /// No earlier access moves after it.
     Release(Scope),
     AcqRel(Scope),
 }
@@ -54,7 +55,7 @@ impl Order {
         Order::AcqRel(Scope::Sys),
     ];
 
-    /// As printed in an operation's name: PTX's words.
+    /// The text in an operation's name, in the words of PTX.
     pub const fn text(self) -> &'static str {
         match self {
             Order::Weak => "",
@@ -76,13 +77,13 @@ impl Order {
         }
     }
 
-    /// Other threads may watch or cause it: it is neither removed nor merged.
+    /// Other threads may observe or cause the access, so it is neither removed nor merged.
     pub const fn is_strong(self) -> bool {
         !matches!(self, Order::Weak | Order::Constant)
     }
 
-    /// What machine instructions call it, the first that a form has: before sm_80 every access has a scope. What
-    /// acquires and releases beyond the access itself is done by fences around it.
+    /// The names in machine instructions; the first that a form has is used. Before sm_80 every access has a scope.
+    /// Fences around the access implement the rest of acquire and release.
     pub const fn machine_texts(self) -> &'static [&'static str] {
         match self {
             Order::Weak => &[".SYS", ""],
@@ -99,7 +100,7 @@ impl Order {
         }
     }
 
-    /// In its place among its like, wherever they go.
+    /// Whether the access keeps its order relative to other volatile accesses, for any addresses.
     pub const fn is_volatile(self) -> bool {
         matches!(self, Order::Volatile | Order::Mmio)
     }
@@ -117,12 +118,12 @@ impl Order {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Space {
     Global,
-    /// Any of the others.
+    /// Any of the other spaces.
     Generic,
     Shared,
-    /// The thread's own.
+    /// The memory of the thread.
     Local,
-    /// Constant banks, parameters among them: nothing writes them while the kernel runs.
+    /// Constant banks, including parameters: they are not written while the kernel runs.
     Constant,
 }
 
@@ -132,27 +133,28 @@ pub enum Kind {
     Store,
     /// Atomic: reads and writes.
     Update,
-    /// Writes the space what it reads from global memory, at any time until the thread waits for it.
+    /// Writes to the space values that it reads from global memory, at any time until the thread waits for the copy.
     Copy,
 }
 
-/// One access of memory, its address apart.
+/// A memory access, without its address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Memory {
     pub space: Space,
     pub kind: Kind,
     pub order: Order,
-    /// Bytes added to the address.
+    /// The number of bytes added to the address.
     pub offset: i32,
-    /// Bytes accessed, or [`Memory::ANYWHERE`].
+    /// The number of bytes accessed, or [`Memory::ANYWHERE`].
     pub bytes: u8,
 }
 
 impl Memory {
-    /// The thread's address does not tell which bytes are accessed: other threads of the warp give theirs.
+    /// The thread's address does not determine the accessed bytes, because other threads of the warp supply addresses.
     pub const ANYWHERE: u8 = u8::MAX;
 
-    /// What a copy writes, and what it reads at an address of its own; of anything else, that alone.
+    /// For a copy, the access that it writes, and the one that it reads at another address; for other accesses, the
+    /// access itself.
     pub const fn parts(&self) -> [Option<Memory>; 2] {
         if !matches!(self.kind, Kind::Copy) {
             return [Some(*self), None];
@@ -171,28 +173,28 @@ impl Memory {
         !matches!(self.kind, Kind::Load)
     }
 
-    /// Nothing writes what it reads.
+    /// Whether the memory that it reads is never written.
     pub const fn is_constant(&self) -> bool {
         matches!(self.space, Space::Constant) || matches!(self.order, Order::Constant)
     }
 }
 
-/// What an operation does besides reading and writing registers.
+/// The effect of an operation besides reading and writing registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     None,
-    /// Reads what changes by itself, such as a clock: keeps its place, but may be removed.
+    /// Reads a value that changes by itself, such as a clock. Keeps its order, but may be removed.
     Observes,
-    /// Involves the other threads of the warp: keeps its place among its like.
+    /// Involves other threads of the warp. Keeps its order relative to other such operations.
     Warp {
         removable: bool,
     },
     Memory(Memory),
-    /// Reads and writes all memory, or waits for other threads: nothing with an effect passes it.
+    /// Reads and writes all memory, or waits for other threads: no operation with an effect moves across it.
     Everything,
 }
 
-/// What `op` does besides reading and writing registers.
+/// The effect of `op` besides reading and writing registers.
 pub fn effect(op: &Op) -> Effect {
     facts(op).effect
 }

@@ -1,4 +1,4 @@
-//! The modifiers of operations, each a choice with the text that SASS has for it.
+//! The modifiers of operations. Each is a choice, with the text that SASS uses.
 //!
 //! The operations themselves are rows of [`super::operations`].
 
@@ -18,12 +18,12 @@ macro_rules! modifiers {
             impl $name {
                 pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
-                /// As printed in an operation's name; with its dot, or empty for the default.
+                /// The text in an operation's name, with its dot; empty for the default.
                 pub const fn text(self) -> &'static str {
                     match self { $($name::$variant => $text),* }
                 }
 
-                /// What machine instructions call it: families differ in whether they print a default.
+                /// The names in machine instructions. Families differ in whether they print a default.
                 pub const fn machine_texts(self) -> &'static [&'static str] {
                     match self { $($name::$variant => &[$text $(, $other)*]),* }
                 }
@@ -37,7 +37,7 @@ modifiers! {
     Round { Rn "", Rm ".RM", Rp ".RP", Rz ".RZ" }
     /// Integer comparison.
     ICmp { F ".F", Lt ".LT", Eq ".EQ", Le ".LE", Gt ".GT", Ne ".NE", Ge ".GE", T ".T" }
-    /// Float comparison; the `U` ones hold for unordered operands too.
+    /// Float comparison; the `U` ones are also true for unordered operands.
     FCmp {
         F ".F", Lt ".LT", Eq ".EQ", Le ".LE", Gt ".GT", Ne ".NE", Ge ".GE", Num ".NUM",
         Nan ".NAN", Ltu ".LTU", Equ ".EQU", Leu ".LEU", Gtu ".GTU", Neu ".NEU", Geu ".GEU", T ".T",
@@ -64,7 +64,7 @@ modifiers! {
         Cos ".COS", Sin ".SIN", Ex2 ".EX2", Lg2 ".LG2", Rcp ".RCP", Rsq ".RSQ", Rcp64h ".RCP64H", Rsq64h ".RSQ64H",
         Sqrt ".SQRT", Tanh ".TANH",
     }
-    /// Those that have a form for halves.
+    /// Functions that have a form for halves.
     HalfFunc { Ex2 ".EX2", Tanh ".TANH" }
     AtomOp {
         Add ".ADD", Min ".MIN", Max ".MAX", Inc ".INC", Dec ".DEC", And ".AND", Or ".OR", Xor ".XOR", Exch ".EXCH",
@@ -74,7 +74,7 @@ modifiers! {
         F64 ".F64.RN", F16x2 ".F16x2.RN", F16x4 ".F16x4.RN", F16x8 ".F16x8.RN", Bf16x2 ".BF16x2.RN", Bf16x4 ".BF16x4.RN",
         Bf16x8 ".BF16x8.RN",
     }
-    /// What is compared and swapped.
+    /// The size of a compare-and-swap.
     CasSize { B32 "", B64 ".64", B128 ".128" }
     /// Integer formats of conversions.
     IntType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U32 ".U32", S32 "", U64 ".U64", S64 ".S64" }
@@ -82,38 +82,39 @@ modifiers! {
     /// Rounding of float-to-integral conversions.
     IntRound { Near ".RN" or "", Floor ".FLOOR", Ceil ".CEIL", Trunc ".TRUNC" }
     MembarScope { Cta ".SC.CTA", Gpu ".SC.GPU", Sys ".SC.SYS", AllGpu ".ALL.GPU", AllSys ".ALL.SYS", AllCta ".ALL.CTA" }
-    /// What a barrier of the block does. All threads of a warp come to an aligned one together.
+    /// The mode of a barrier of the block. All threads of a warp execute an aligned one together.
     BarMode { Sync ".SYNC", SyncAligned ".SYNC.ALIGNED", Arv ".ARV", RedPopc ".RED.POPC", RedAnd ".RED.AND", RedOr ".RED.OR" }
-    /// How threads meet at a convergence barrier. `Loose`: some may yield before, so that the others do not wait for them.
+    /// The kind of a convergence barrier. `Loose`: some threads may yield before it, so the others do not wait for
+    /// them.
     Meeting { Firm "" or ".RECONVERGENT", Loose ".LOOSE" or "" }
     /// What `IDP` multiplies: four bytes by four bytes, or two halves by two bytes.
     DotMode { A4 ".4A", A2Lo ".2A.LO", A2Hi ".2A.HI" }
     MatchMode { Any ".ANY", All ".ALL" }
     ReduxOp { And ".AND" or "", Or ".OR", Xor ".XOR", Sum ".SUM", Min ".MIN", Max ".MAX" }
     CctlOp { Ivall ".IVALL" }
-    /// The space that `QSPC` asks for; `D` is the shared memory of the cluster.
+    /// The space that `QSPC` tests; `D` is the shared memory of the cluster.
     QuerySpace { Global ".G", Local ".L", Shared ".S", Cluster ".D" }
-    /// What is done to a line of a cache: its contents are lost, it is fetched into the first or the second level, into the
-    /// second to stay, or it no longer stays.
+    /// The operation on a cache line: discard it, prefetch it into the first or the second level, prefetch it into the
+    /// second level with high priority, or reset its priority.
     LineOp { Discard ".RML2", Prefetch1 ".PF1", Prefetch2 ".PF2", PrefetchLast ".PML2", Demote ".DML2" }
-    /// `Mask`: the state before those of other threads, and which they are. `Remote`: without a state, in any block of
-    /// the cluster.
+    /// The result of an arrival. `Mask`: the state before the arrivals of other threads, and the mask of these threads.
+    /// `Remote`: no state; the object may be in any block of the cluster.
     ArriveMode { State "", Mask ".TMASK", Remote ".RED" }
-    /// What arrives at a barrier object: one thread and no bytes, a number of them, one thread that announces bytes, or
-    /// bytes that are announced or come.
+    /// What an arrival at an mbarrier object counts: one thread and no bytes, a number of threads, one thread that
+    /// announces bytes, or bytes that are announced or have arrived.
     Arrival { OneAndBytes "", One ".A1T0", OneByte ".A0T1", Count ".ART0", Announced ".A0TR", Bytes ".A0TX" }
-    /// How a barrier object counts the arrival after copies: in the one way of words, among those that each phase expects,
-    /// or as the byte that was announced for it.
+    /// How an mbarrier object counts the arrival after copies: in the only way of objects that are words, as one of the
+    /// expected arrivals of a phase, or as the byte that was announced for it.
     CopiesArrive { Word "", Expected ".ARVCNT", Announced ".TRANSCNT" }
-    /// Where a copy of a block goes to or comes from.
+    /// The memory of one end of a bulk copy.
     BulkPlace { Global ".G", Shared ".S" }
-    /// What a reduction of a block computes with.
+    /// The operand type of a bulk reduction.
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
     /// Integer types of a reduction over devices.
     ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
-    /// How their floats are combined: bytes and halves may be added as wider numbers.
+    /// How a reduction over devices combines values: bytes and halves may be added in a wider format.
     ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
     ManyFloat {
         F16x2 ".F16x2", F16x4 ".F16x4", F16x8 ".F16x8", Bf16x2 ".BF16x2", Bf16x4 ".BF16x4", Bf16x8 ".BF16x8",
@@ -121,11 +122,11 @@ modifiers! {
         F32 ".F32", F32x2 ".F32x2", F32x4 ".F32x4", F64 ".F64",
     }
     MapOp { Invalidate ".IV", Prefetch ".PF" }
-    /// The factors of a warp group's product.
+    /// The types of the factors of a `wgmma` product.
     GroupFormat { F16 "", Bf16 ".BF16", Tf32 ".TF32" }
     /// Dimensions of a tensor.
     Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
-    /// Which elements make up a tile: a box, or columns of an image.
+    /// The elements of a tile: a box, or columns of an image (im2col).
     TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128", Gather ".GATHER4", Scatter ".SCATTER4" }
     /// Shared, global or tensor memory.
     ViewOf { Shared ".S", Global ".G", Tensor ".T" }
@@ -139,7 +140,7 @@ modifiers! {
         L32B32 "", L16B64 ".16dp64bit", L16B128 ".16dp128bit", L16B256 ".16dp256bit", Lower ".16dp32bit_t0_t15",
         Upper ".16dp32bit_t16_t31",
     }
-    /// How often that is repeated.
+    /// How often the access is repeated.
     TensorCount { X1 "", X2 ".x2", X4 ".x4", X8 ".x8", X16 ".x16", X32 ".x32", X64 ".x64", X128 ".x128" }
     /// Lanes and bits of a copy; shapes with fewer lanes are replicated.
     TensorCopy {
@@ -158,18 +159,18 @@ modifiers! {
     ByteFormat { Bytes ".8", Nibbles ".U4x16P64TO8", Sextets ".U6x16P32TO8" }
     StoreFormat { Bytes ".8" }
     StoreLayout { Columns ".MT168" }
-    /// Matrices of 8 by 16 bytes as they are, and of 16 by 16 transposed.
+    /// Matrices of 8 by 16 bytes without transposition, and of 16 by 16 bytes with transposition.
     ByteLayout { Rows ".M816", Columns ".MT1616" }
-    /// How many matrices of 8 by 8 are moved.
+    /// The number of 8 by 8 matrices.
     MatrixCount { One "", Two ".2", Four ".4" }
-    /// Rows, columns and depth of a product. The places of a result with four registers are those of 16 by 8.
+    /// Rows, columns and depth of a product. A result with four registers has the layout of 16 by 8.
     HalfShape { M16n8k8 ".1688", M16n8k16 ".16816", M16n8k32 ".16832" }
     Tf32Shape { M16n8k4 ".1684", M16n8k8 ".1688" }
     ByteShape { M8n8k16 ".8816", M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
-    /// Shapes of `.f64` products; targets with only one shape do not name it.
+    /// Shapes of `.f64` products; targets with only one shape do not print it.
     DoubleShape { M8n8k4 "" or ".8x8x4", M16n8k4 ".16x8x4", M16n8k8 ".16x8x8", M16n8k16 ".16x8x16" }
     /// Shapes of sparse products of 4-bit integers.
     SparseNibbleShape { M16n8k64 ".16864", M16n8k128 ".168128" }
@@ -183,9 +184,10 @@ modifiers! {
     ScaleBlocks { Two "", Four ".4X" }
     /// Integers that a packing conversion makes.
     PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
-    /// What a packing conversion keeps below its results, of the third source: its low half, 24 or 28 bits.
+    /// The part of the third source that a packing conversion keeps below its results: the low half, 24 bits or 28
+    /// bits.
     PackKept { Half "", Most ".24", Nearly ".28" }
-    /// That a packing conversion saturates, which some targets always do.
+    /// Saturation of a packing conversion; some targets always saturate.
     PackSat { Sat ".SAT" or "" }
     /// Pairs of integers.
     PairType { B16 ".16x2", U16 ".U16x2", S16 ".S16x2" }
@@ -193,13 +195,12 @@ modifiers! {
     RandomRound { Rs ".RS" }
     /// Rounding of scale factors.
     ScaleRound { Rp ".RP", Rz ".RZ" }
-    /// Reductions of floats.
-    /// What `CREDUX` reduces.
+    /// The types that `CREDUX` reduces.
     ExtremeType { U32 "", S32 ".S32", F32 ".F32" }
     FloatRedux { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
-    /// Combination of bits whose ones are counted.
+    /// The bitwise operation before the population count.
     BitOp { Xor ".XOR", And ".AND" }
-    /// What PTX has as one instruction and the hardware has not: a text of the runtime library.
+    /// A routine of the runtime library: a PTX instruction that has no machine instruction.
     Routine {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
@@ -218,70 +219,70 @@ modifiers! {
         CreduxMinNan ".CREDUX_MIN_NAN", CreduxMaxNan ".CREDUX_MAX_NAN",
         CreduxMinAbsNan ".CREDUX_MIN_ABS_NAN", CreduxMaxAbsNan ".CREDUX_MAX_ABS_NAN",
     }
-    /// What a texture's coordinates are; in arrays the layer number comes first.
+    /// The coordinates of a texture; in arrays, the layer index comes first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
-    /// How the level of a texture is chosen: by itself, the first, or as given.
+    /// How the level of a texture is selected: automatically, the first level, or an explicit level.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// How a texture is read: sampled, with explicit derivatives or not; one element or one of its samples fetched; or
-    /// one channel of four neighbours gathered.
+    /// The kind of texture read: sampled, with or without explicit derivatives; a fetch of one element or of one of its
+    /// samples; or a gather of one channel of four neighbors.
     TexRead {
         Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
     }
-    /// What a surface's coordinates are; in arrays the layer number comes last.
+    /// The coordinates of a surface; in arrays, the layer index comes last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
-    /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
+    /// Where the handle of a texture or a surface is: in a constant or in uniform registers, or in a register.
     HandleAt { Shared "", Register ".B" }
-    /// A table of the driver with what textures, samplers or surfaces are, and where a texture has its sampler.
+    /// A driver table that describes textures, samplers or surfaces; `Unified` describes textures with their samplers.
     Descriptors { Unified ".UNIFIED", Texture ".TEXTURE", Sampler ".SAMPLER", Surface ".SURFACE" }
     /// The type of a surface reduction; elements are as wide as those of the surface.
     SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
-    /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
+    /// The effect of an access outside of a surface: none, that of the nearest element, or an error.
     SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
-    /// Floats of a byte and less.
+    /// Floats of at most 8 bits.
     QuarterType { E4m3 ".E4M3", E5m2 ".E5M2", E3m2 ".E3M2", E2m3 ".E2M3", E2m1 ".E2M1" }
 }
 
-/// A named special register read by `S2R`, `S2UR` or `CS2R`.
+/// A special register that `S2R`, `S2UR` or `CS2R` reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sr(pub u8);
 
-/// A global or generic access besides its operands.
+/// The properties of a global or generic access besides its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     pub size: MemSize,
     pub order: Order,
     pub evict: Evict,
     pub prefetch: Prefetch,
-    /// Bytes added to the address: signed 24 bits.
+    /// The number of bytes added to the address: signed 24 bits.
     pub offset: i32,
 }
 
-/// A function that is called, by its place in [`Env::functions`](crate::input::Env::functions).
+/// A called function, by its index in [`Env::functions`](crate::input::Env::functions).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Callee {
     pub function: u32,
-    /// It may wait for other threads.
+    /// Whether the function may wait for other threads.
     pub waits: bool,
     pub preserved: Preserved,
 }
 
-/// A number that is known when a kernel is linked with what it calls: a word of where a symbol lies, or what stands for the
-/// address of a function.
+/// A number that is known when a kernel is linked with the functions that it calls: a word of a symbol's address, or
+/// the number that represents the address of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Link {
     pub symbol: Symbol,
-    /// Bytes after it.
+    /// The offset from the symbol in bytes.
     pub offset: i32,
-    /// The high word of the address instead.
+    /// Whether the high word of the address is meant.
     pub high: bool,
 }
 
-/// The list of targets of an indirect branch, by its number in the function.
+/// The target list of an indirect branch, by its number in the function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct JumpTable(pub u32);
 
 impl Descriptors {
-    /// The symbol whose value is the bytes of an entry. The driver knows it.
+    /// The symbol whose value is the size of an entry; the driver defines it.
     pub const fn entry_size(self) -> &'static str {
         match self {
             Descriptors::Unified => ".nv.unified.texrefDescSize",
@@ -302,23 +303,23 @@ impl Descriptors {
 }
 
 impl Op {
-    /// The first results of the operation that threads overwrite which do not execute it: others of their quads. They may
-    /// be anywhere in the function, so these registers have no other use in it.
+    /// The number of leading results that the operation overwrites in threads which do not execute it: other threads of
+    /// their quads. These threads may be anywhere in the function, so the registers have no other use in it.
     pub const fn results_of_others(&self) -> usize {
         if matches!(self, Op::TexDerive { .. }) { 3 } else { 0 }
     }
 
-    /// Control goes elsewhere and comes back.
+    /// Whether control leaves the function's code and returns.
     pub const fn is_call(&self) -> bool {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
     }
 
-    /// Its uniform result is of all threads that execute it together.
+    /// Whether the uniform result combines values of all threads that execute the operation together.
     pub const fn reduces_group(&self) -> bool {
         matches!(self, Op::Redux { .. } | Op::Credux { .. } | Op::Elect)
     }
 
-    /// What the function preserves that it calls, as far as nothing more is known.
+    /// The registers that the called function preserves, if nothing more precise is known.
     pub const fn preserved(&self) -> Preserved {
         match *self {
             Op::Call { callee } => callee.preserved,
@@ -327,14 +328,14 @@ impl Op {
         }
     }
 
-    /// A call by the calling convention of functions, whose code is not here.
+    /// Whether it calls a function by the calling convention of functions, whose code is elsewhere.
     pub const fn calls_function(&self) -> bool {
         matches!(self, Op::Call { .. } | Op::CallTo { .. } | Op::CallDriver { .. })
     }
 }
 
 impl ICmp {
-    /// The comparison that holds where this one does not.
+    /// The comparison that is true if this one is false.
     pub const fn inverse(self) -> ICmp {
         match self {
             ICmp::F => ICmp::T,
@@ -350,7 +351,7 @@ impl ICmp {
 }
 
 impl FCmp {
-    /// The comparison that holds where this one does not: ordered and unordered change places.
+    /// The comparison that is true if this one is false; ordered and unordered are exchanged.
     pub const fn inverse(self) -> FCmp {
         match self {
             FCmp::F => FCmp::T,
@@ -379,14 +380,14 @@ impl Access {
     }
 }
 
-/// The bits of a number that name one of the sixteen barriers of a block; the hardware ignores others.
+/// The bits of a number that select one of the sixteen barriers of a block; the hardware ignores other bits.
 pub const BARRIER_BITS: u32 = 0xf;
 
-/// A logical function of the bits of three operands; combine the constants with Rust's operators.
+/// Truth tables of logical functions of three operands; combine the constants with Rust's operators.
 pub mod lut {
     pub const A: u8 = 0xf0;
     pub const B: u8 = 0xcc;
     pub const C: u8 = 0xaa;
-    /// `c` where `b` is set, else `a`.
+    /// `c` if `b` is set, otherwise `a`.
     pub const SELECT: u8 = (B & C) | (!B & A);
 }

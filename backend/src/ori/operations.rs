@@ -1,14 +1,14 @@
-//! The operations of Ori, one row each; see [`super::row`] for what a row gives.
+//! The operations of Ori, one row each; [`super::row`] describes what follows from a row.
 //!
 //! `Name "TEXT" { modifier: Type ["text" "other"] = Field } [results] <- [sources] facts, as families;`
 //!
-//! Operations are machine operations: a row's modifiers are exactly what its encoding selects besides operands, and
-//! each names the field of the machine instruction that it sets. A flag has its text and, where it is not empty,
-//! the text of its absence. Operands name their place in the machine instruction: `A`, `B` and `C` are the slots
-//! that choose the form by their contents, anything else is a field. The families are the names in the
-//! machine table, the best first; without any it is the text.
+//! Operations are machine operations: a row's modifiers are exactly the choices of its encoding besides operands, and
+//! each names the field of the machine instruction that it sets. A flag has a text and, if it is not empty, a text for
+//! its absence. Operands name their position in the machine instruction: `A`, `B` and `C` are the slots whose contents
+//! select the form; all others are fields. The families are names in the machine table, the best first; without
+//! families, the text is the name.
 //!
-//! [`Facts::WORST`] is what a row says that says nothing better.
+//! A row that states no facts has [`Facts::WORST`].
 
 use super::facts::{Facts, Interpretation};
 use super::ir::{BlockId, Src};
@@ -39,65 +39,69 @@ const SCALE_SELECTORS: At = At::In(Field::Ur);
 
 #[rustfmt::skip]
 operations! {
-    // Pseudo-operations, gone after allocation.
-    /// A wide value from its registers, in order; any source may be `Zero`, `Imm`, `Const`, `Undef`.
+    // Pseudo-operations, which do not exist after allocation.
+    /// Builds a wide value from its registers, in order. A source may be `Zero`, `Imm`, `Const` or `Undef`.
     Pack "PACK" [any_result()] <- [] NO_GUARD;
-    /// A copy of any file and width that the allocator tries to make free.
+    /// A copy in any file and of any width. The allocator tries to remove it.
     Copy "COPY" [any_result()] <- [alu(B).not().any_width()] NO_GUARD;
 
-    // The runtime library; see `runtime`. Words go in and come out.
-    /// What a routine computes, until it is expanded.
+    // Routines of the runtime library; see `runtime`. Sources and results are words.
+    /// The result of a routine, before the routine is inlined or called.
     Compute "COMPUTE" { routine: Routine } [R.optional(), R.optional(), R.optional(), R.optional()] <- [
         alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO),
     ] NO_GUARD;
-    /// Calls it, by a convention of its own. No thread waits in it, and it accesses no memory.
+    /// Calls a routine, by a special calling convention. No thread waits in it, and it accesses no memory.
     CallRoutine "CALL.ROUTINE" { routine: Routine } [each_result()] <- [each_source()] Facts::routine(routine);
 
-    // Calls. Values with a register of the calling convention go in and come out.
-    /// A copy into or out of such a value. It keeps its place, so that values of one register do not overlap.
+    // Calls. Their sources and results are values in registers of the calling convention.
+    /// A copy into or out of such a value. It keeps its order, so that values in the same register do not overlap.
     Fix "FIX" [R] <- [alu(B)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["MOV"];
-    /// What the caller of the function passes in registers: the first operation of the function.
+    /// The arguments in registers that the function receives: the first operation of the function.
     Params "PARAMS" [each_result()] <- [] Facts { waits: false, ..Facts::WORST };
-    /// What the function gives back in registers, at its return.
+    /// The results in registers that the function returns.
     Results "RESULTS" [] <- [each_source()] Facts { waits: false, ..Facts::WORST };
-    /// Calls a function of the module. It overwrites what the convention lets it, and may do anything to memory.
+    /// Calls a function of the module. It overwrites all registers that the convention allows, and may have any effect
+    /// on memory.
     Call "CALL" { callee: Callee } [each_result()] <- [each_source()] Facts::WORST;
-    /// Calls the function at an address, of which this is the first source: that of code, or counted from the section's start.
+    /// Calls the function at the address in the first source: an absolute address, or an offset from the section's
+    /// start.
     CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"], preserved: Preserved } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
-    /// Calls a function of the driver by its name, which a linker resolves.
+    /// Calls a driver function by its name, which a linker resolves.
     CallDriver "CALL.DRIVER" { function: DriverFunction } [each_result()] <- [each_source()] Facts::WORST;
     /// A number that is known when the kernel is linked.
     Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
-    /// Bytes of an entry of a table of the driver, which the driver fills in.
+    /// The size of an entry of a driver table, which the driver fills in.
     EntrySize "ENTRYSIZE" { table: Descriptors } [R] <- [] I, as &["MOV"];
-    /// The stack pointer before the function's frame: where its caller passes what is not in registers.
+    /// The stack pointer before the function's frame was allocated: the address of the arguments that the caller passes
+    /// on the stack.
     FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];
 
-    /// Where a branch goes that has this list of targets: the entry of the list at so many bytes, four for each target.
+    /// The target of a branch with this target list: the entry at a byte offset in the list, with four bytes for each
+    /// target.
     Target "TARGET" { table: JumpTable } [R] <- [r(RA)] Facts::access(Space::Constant, Kind::Load, Order::Constant, 0, 4), as &["LDC"];
 
     // Moves and selection.
     Mov "MOV" [R] <- [alu(B)] I;
-    /// The first where the predicate holds.
+    /// The first source if the predicate is true, otherwise the second.
     Sel "SEL" [R] <- [r(A), alu(B), p(Field::Pp)] I;
-    /// The same of pairs. ptxas reads none from a uniform register.
+    /// The same for pairs. ptxas never reads a pair from a uniform register here.
     Sel64 "SEL.64" [R2] <- [r(A).wide(2), alu(B).wide(2).extended().no_constant(), p(Field::Pp)] I;
     /// The same with float modifiers on the sources.
     Fsel "FSEL" { ftz: bool [".FTZ"] = Ftz } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F;
-    /// Bytes of the first and third by the nibbles of the second.
+    /// Selects bytes of the first and third source by the nibbles of the second.
     Prmt "PRMT" [R] <- [r(A), alu(B), r(C)] I;
     S2r "S2R" { sr: Sr = Special } [R] <- [] Facts::special(sr);
-    /// In a fixed time: clocks, and zeroing a pair with `SRZ`.
+    /// Reads in a fixed time: clocks, and zeroing a pair with `SRZ`.
     Cs2r "CS2R" { sr: Sr = Special, wide: bool [".64" ".32"] = Wide } [result(registers_if(wide, 2))] <- [] Facts::special(sr).pinned_unless(sr == special::ZERO);
 
     // Integer.
-    /// Sum of three with two carries out; with `x` also two carries in, and a negated source is complemented.
+    /// Sum of three terms with two carries out; with `x` also two carries in, and a negated source is complemented.
     Iadd3 "IADD3" { x: bool [".X"] = Extend }
         [R, P.optional(), PQ.optional()] <- [r(A).neg_or_not(x), alu(B).neg_or_not(x), r(C).neg_or_not(x), carry(Field::Pp).only(x), carry(Field::Pr).only(x)]
         Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..I.commutes(0, 1) };
     /// Low 32 bits of a*b+c.
     Imad "IMAD" { sign: Sign = Signed } [R] <- [r(A), alu(B), alu(C).neg()] I.commutes(0, 1);
-    /// a*b+c, 32x32+64, and the carry out where the sign is not counted; `x` takes a carry.
+    /// a*b+c, 32x32+64, and the carry out if the product is unsigned; `x` takes a carry.
     ImadWide "IMAD.WIDE" { sign: Sign = Signed, x: bool [".X"] = Extend } [R2, P.optional()] <- [r(A), alu(B), alu(C).wide(2), carry(Field::Pp).only(x)] I.commutes(0, 1);
     /// High 32 bits of a*b, plus c.
     ImadHi "IMAD.HI" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C).one_or_two()] I.commutes(0, 1);
@@ -107,7 +111,7 @@ operations! {
     LeaHi "LEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [R] <- [r(A), alu(B), r(C), carry(Field::Pp).only(x)] I;
     /// Any function of three bits; bit `4a+2b+c` of `lut`.
     Lop3 "LOP3" { lut: u8 = Lut } [R] <- [r(A), alu(B), r(C)] I;
-    /// Whether that is not zero.
+    /// Whether the result of the function is not zero.
     Lop3P "LOP3.P" { lut: u8 = Lut } [P] <- [r(A), alu(B), r(C)] I, as &["LOP3"];
     /// Any function of three predicates; the second result by `lut2`.
     Plop3 "PLOP3" { lut: u8 = Lut, lut2: u8 = Lut2 } [P, PQ.optional()] <- [p(Field::Pp), p(Field::Pr).or_absent(Src::TRUE), p(Field::Ps).or_absent(Src::TRUE)] I;
@@ -116,36 +120,36 @@ operations! {
     /// Comparison combined with a predicate; `ex` extends a comparison of the low words.
     Isetp "ISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool, ex: bool [".EX"] = Extend }
         [P, PQ.optional()] <- [r(A), alu(B), p(Field::Pp).or_absent(Src::TRUE), p(Field::Pr).or_absent(Src::TRUE)] I;
-    /// Sum of pairs.
+    /// The sum of pairs.
     Iadd64 "IADD.64" [R2] <- [r(A).wide(2).neg(), alu(B).wide(2).extended().neg()] I.commutes(0, 1);
     /// Comparison of pairs.
     Isetp64 "ISETP.64" { cmp: ICmp = Cmp, sign: WideSign = Signed, bool_: Bool = Bool }
         [P, PQ.optional()] <- [r(A).wide(2), alu(B).wide(2).extended(), p(Field::Pp).or_absent(Src::TRUE)] I;
-    /// Minimum where the predicate holds, else maximum.
+    /// The minimum if the predicate is true, otherwise the maximum.
     Imnmx "IMNMX" { sign: Sign = Type | Signed } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1), as &["VIMNMX", "IMNMX"];
-    /// Of pairs.
+    /// The same for pairs.
     Imnmx64 "IMNMX.64" { sign: WideSign = Type } [R2] <- [r(A).wide(2), alu(B).wide(2).extended(), p(Field::Pp)] I.commutes(0, 1), as &["IMNMX"];
-    /// Of three values.
+    /// The minimum or maximum of three values.
     Imnmx3 "VIMNMX3" { sign: Sign = Type } [R] <- [r(A), alu(B), r(C), p(Field::Pp)] I.commutes(0, 1);
-    /// Of a + b and c.
+    /// The minimum or maximum of a + b and c.
     Iaddmnmx "VIADDMNMX" { sign: Sign = Type } [R] <- [r(A), alu(B).neg(), alu(C), p(Field::Pp)] I;
     Iabs "IABS" [R] <- [alu(B)] I;
     Popc "POPC" [R] <- [alu(B).not()] I;
-    /// Position of the leading one or sign change; `shift`: counted from the top. All ones if there is none.
+    /// The position of the leading one or sign change; `shift`: counted from the top. All ones if there is none.
     Flo "FLO" { sign: Sign = Signed, shift: bool [".SH"] = Mode } [R] <- [alu(B).not()] I;
     Brev "BREV" [R] <- [alu(B).not()] I;
-    /// Sign extension from a bit, `wrap` taking its number modulo 32.
+    /// Sign extension from a bit; with `wrap`, the bit number is taken modulo 32.
     Sgxt "SGXT" { wrap: bool [".W"] = Wrap, sign: Sign = Signed } [R] <- [r(A), alu(B)] I;
-    /// A mask of b ones from bit a.
+    /// A mask of b ones starting at bit a.
     Bmsk "BMSK" { wrap: bool [".W"] = Wrap } [R] <- [r(A), alu(B)] I;
     /// Sum of products of four or two lanes, plus c. It takes no immediate.
     Idp "IDP" { mode: DotMode = Mode, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2 }
         [R] <- [r(A), alu(B).no_immediate(), r(C)] if mode == DotMode::A4 && a_signed == b_signed { I.commutes(0, 1) } else { I };
-    /// Sums of pairs.
+    /// The sums of two 16-bit pairs.
     Viadd2 "VIADD" { ty: PairType = Type } [R] <- [r(A), alu(B)] I.commutes(0, 1);
-    /// Minima of pairs where the predicate holds, else maxima; with `relu` not less than zero.
+    /// The minima of 16-bit pairs if the predicate is true, otherwise the maxima; with `relu` at least zero.
     Vimnmx2 "VIMNMX" { ty: PairType = Type, relu: bool [".RELU"] = Relu } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1);
-    /// Two integers saturated to narrower ones, the high one first, above what is kept of the third source.
+    /// Two integers, saturated to narrower ones, the high one first, above the kept part of the third source.
     I2ip "I2IP" { to: PackType = Type, sat: PackSat = Sat, kept: PackKept = SwizzleC } [R] <- [r(A), alu(B), r(C)] I;
     /// |a-b| + c.
     Vabsdiff "VABSDIFF" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C)] I.commutes(0, 1);
@@ -154,11 +158,11 @@ operations! {
     Fadd "FADD" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
     Fmul "FMUL" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
     Ffma "FFMA" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).neg(), alu(B).neg(), alu(C).neg()] F.commutes(0, 1);
-    /// Of a half and a float.
+    /// The sum of a half and a float.
     Fhadd "FHADD" { bf16: bool [".BF16"] = Type, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A), alu(B).float().no_immediate()] F;
     /// a*b+c of halves and a float.
     Fhfma "FHFMA" { bf16: bool [".BF16"] = Type, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A), r(B), r(C).neg()] F.commutes(0, 1);
-    /// Minimum where the predicate holds, else maximum; with `xor` it takes the product of the signs.
+    /// The minimum if the predicate is true, otherwise the maximum; with `xor`, its sign is the product of the signs.
     Fmnmx "FMNMX" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode, xor: bool [".XORSIGN"] = Flag } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F.commutes(0, 1);
     Fmnmx3 "FMNMX3" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), r(C).float(), p(Field::Pp)] F.commutes(0, 1);
     Fsetp "FSETP" { cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
@@ -166,15 +170,15 @@ operations! {
     Mufu "MUFU" { func: MufuFunc = Op } [R] <- [alu(B).float()] F;
     /// An approximate function of the low half, or of the high one.
     MufuHalf "MUFU.HALF" { func: HalfFunc = Op, bf16: bool [".BF16" ".F16"] = Type, high: bool [".H1"] = SwizzleB } [R] <- [alu(B)] F.narrow_if(true), as &["MUFU.F16"];
-    /// Holds when a/b needs the slow path.
+    /// Whether a/b needs the slow path.
     Fchk "FCHK" [P] <- [r(A).float(), alu(B).float()] F;
 
-    // Two fp32 each.
+    // Operations on two fp32 values.
     Fadd2 "FADD2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float()] F.commutes(0, 1);
     Fmul2 "FMUL2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float()] F.commutes(0, 1);
     Ffma2 "FFMA2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float(), r(C).wide(2).float()] F.commutes(0, 1);
 
-    // fp64: operands are pairs, constants 8 bytes, immediates the high word.
+    // fp64: operands are pairs, constants have 8 bytes, and an immediate is the high word.
     Dadd "DADD" { round: Round = Round } [R2] <- [r(A).wide(2).float(), alu(B).wide(2).float()] F.commutes(0, 1);
     Dmul "DMUL" { round: Round = Round } [R2] <- [r(A).wide(2).float(), alu(B).wide(2).float()] F.commutes(0, 1);
     Dfma "DFMA" { round: Round = Round } [R2] <- [r(A).wide(2).neg(), alu(B).wide(2).neg(), alu(C).wide(2).neg()] F.commutes(0, 1);
@@ -188,7 +192,7 @@ operations! {
         [R] <- [r(A).float(), alu(B).float(), alu(C).neg()] H.commutes(0, 1);
     Hsetp2 "HSETP2" { bf16: bool [".BF16_V2"] = Type, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
         [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
-    /// The result of a comparison in each half: all ones, or with `one` the number 1.
+    /// The result of a comparison in each half: all ones, or 1 with `one`.
     Hset2 "HSET2" { bf16: bool [".BF16_V2"] = Type, one: bool [".BF"] = Flag, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
         [R] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
     Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode, xor: bool [".XORSIGN"] = Flag } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
@@ -237,39 +241,40 @@ operations! {
             FloatType::F16 => &["FRND.F16"],
             FloatType::Bf16 => &["FRND.BF16"],
         };
-    /// Two floats, the high one first, packed as halves; `RZ` high for one.
+    /// Two floats, the high one first, packed as halves; for a single float, the high source is `RZ`.
     F2fp "F2FP" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type, round: Round = Round } [R] <- [r(A).float(), alu(B).float()] F,
         as &["F2FP.PACK_AB"];
 
-    /// The same to a pair of narrow floats in the low half; the high half is that of the third source.
+    /// Two floats, converted to a pair of narrow floats in the low half; the high half is that of the third source.
     F2fpNarrow "F2FP.PACK_AB_MERGE_C" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type } [R] <- [r(A).float(), alu(B).float(), r(C)] F;
-    /// Of two halves.
+    /// The same for two halves.
     F2fpNarrowHalf "F2FP.UNPACK_B_MERGE_C" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type } [R] <- [alu(B), r(C)] I;
-    /// The pair of narrow floats in the low half, as halves.
+    /// Unpacks the pair of narrow floats in the low half to halves.
     F2fpUnpack "F2FP.UNPACK_B" { relu: bool [".RELU"] = Relu, from: QuarterType = SrcType } [R] <- [alu(B)] I;
-    /// The pair in the low byte.
+    /// Unpacks the pair in the low byte.
     F2fpUnpackByte "F2FP.UNPACK_B.BYTE" { relu: bool [".RELU"] = Relu } [R] <- [alu(B)] I, as &["F2FP.UNPACK_B.E2M1"];
-    /// A pair of scale factors, as bf16.
+    /// Unpacks a pair of scale factors to bf16.
     F2fpUnpackScale "F2FP.UNPACK_B.E8" [R] <- [alu(B)] I;
-    /// Two floats as scale factors, the high one first.
+    /// Converts two floats to scale factors, the high one first.
     F2fpScale "F2FP.PACK_AB_MERGE_C.E8" { sat: bool [".SATFINITE"] = Sat, to: ScaleType = Type, round: ScaleRound = Round } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
         as &["F2FP.PACK_AB_MERGE_C"];
-    /// Of two bf16.
+    /// Converts two bf16 to scale factors.
     F2fpScaleHalf "F2FP.UNPACK_B_MERGE_C.E8" { sat: bool [".SATFINITE"] = Sat, to: ScaleType = Type, bf16: bool [".BF16"] = SrcType, round: ScaleRound = Round } [R] <- [alu(B), r(C)] I,
         as &["F2FP.UNPACK_B_MERGE_C"];
-    /// Two floats as halves, rounded by the random bits of the third source.
+    /// Converts two floats to halves, rounded with the random bits of the third source.
     F2fpRandom "F2FP.RS" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
         as &["F2FP.PACK_AB.RS"];
-    /// Two floats as narrow ones, rounded by random bits. The third source has these, or a pair of results beside them.
+    /// Converts two floats to narrow ones, rounded with random bits. The third source contains the random bits, or
+    /// random bits and a pair of results.
     F2fpNarrowRandom "F2FP.PACK_AB_MERGE_C.RS" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type, round: RandomRound = Round } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
         as &["F2FP.PACK_AB_MERGE_C"];
-    /// A float with the precision that tensor cores take.
+    /// Rounds a float to the precision of tensor cores.
     F2fpTf32 "F2FP.PACK_B" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, round: Round = Round } [R] <- [alu(B).float()] F;
 
     // Uniform datapath.
-    /// Constant to uniform registers.
+    /// Loads a constant into uniform registers.
     Uldc "ULDC" { wide: bool [".64"] = Size } [uniform_result(registers_if(wide, 2))] <- [constant().wide(registers_if(wide, 2))] UNIFORM, as &["LDCU", "ULDC"];
-    /// The handle of a variable, from a word of constant bank 0 that a linker places.
+    /// Loads the handle of a variable from a word of constant bank 0 whose offset a linker assigns.
     LoadHandle "ULDC.HANDLE" { link: Link } [UR] <- [] UNIFORM, as &["LDCU", "ULDC"];
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
@@ -289,40 +294,40 @@ operations! {
     /// Funnel shift of low, amount, high; `hi` gives the high word.
     Ushf "USHF" { right: bool [".R" ".L"] = Right, wrap: bool [".W"] = Wrap, ty: ShfType = Type, hi: bool [".HI"] = High }
         [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
-    /// Bytes of the first and third by the nibbles of the second.
+    /// Selects bytes of the first and third source by the nibbles of the second.
     Uprmt "UPRMT" [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
-    /// Sign extension from a bit, `wrap` taking its number modulo 32.
+    /// Sign extension from a bit; with `wrap`, the bit number is taken modulo 32.
     Usgxt "USGXT" { wrap: bool [".W"] = Wrap, sign: Sign = Signed } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
-    /// A mask of b ones from bit a.
+    /// A mask of b ones starting at bit a.
     Ubmsk "UBMSK" { wrap: bool [".W"] = Wrap } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
-    /// The first where the predicate holds.
+    /// The first source if the predicate is true, otherwise the second.
     Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     /// Comparison combined with a predicate.
     Uisetp "UISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool }
         [UP] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
-    /// The threads that execute it together and whose guard holds have one value. It belongs to these threads: others
-    /// that come later overwrite it.
+    /// The value of the threads that execute it together and whose guard is true; they all have the same value. The
+    /// result belongs to these threads: threads that execute it later overwrite it.
     R2ur "R2UR" [UR] <- [r(RA)] Facts::WARP.uniform();
 
-    // Memory. An address is R2 (64-bit), R (32-bit spaces) or `Zero`; the descriptor is the UR pair of the global
-    // window, `Zero` where the target has none.
+    // Memory. An address is R2 (64-bit), R (32-bit spaces) or `Zero`. The descriptor is the UR pair of the global
+    // window, or `Zero` if the target has none.
     Ldg "LDG.E" { access: Access = Size } [result(size_registers(access.size))] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
-    /// The reduction of the copies that several devices have at a multimem address.
+    /// Reduces the values that several devices have at a multimem address.
     Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
         Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
     LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
         Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_float_registers(ty));
-    /// Eight registers, in two halves. The size of the access is that of one of them.
+    /// Loads eight registers, in two halves. The size in the access is that of one register.
     LdgWide "LDG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [result(4), UPPER4] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, 32), as &["LDG.256"];
-    /// Stores those whose bits are set.
+    /// Stores the registers whose bits are set.
     StgWide "STG.E.256" { access: Access = Size, level_two: EvictL2 = Scope, mask: u8 = Mask } [] <- [address(), descriptor(), r(RB).wide(4), r(RC).wide(4)]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, 32), as &["STG.256"];
-    /// Generic.
+    /// Generic accesses.
     Ld "LD.E" { access: Access = Size } [result(size_registers(access.size))] <- [address(), descriptor()]
         Facts::access(Space::Generic, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LD"];
     St "ST.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
@@ -331,22 +336,23 @@ operations! {
         Facts::access(Space::Shared, Kind::Load, order, offset, size_bytes(size));
     Sts "STS" { size: MemSize = Size, order: Order, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(size_registers(size))]
         Facts::access(Space::Shared, Kind::Store, order, offset, size_bytes(size));
-    /// R1-relative when the address is the register R1. PTX has no orders for local memory: it is the thread's own.
+    /// The address is relative to R1 if it is the register R1. PTX has no memory orders for local memory, because it is
+    /// private to the thread.
     Ldl "LDL" { size: MemSize = Size, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA)]
         Facts::access(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size));
     Stl "STL" { size: MemSize = Size, offset: i32 = Offset } [] <- [r(RA), data(size_registers(size))]
         Facts::access(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size));
-    /// Stores a value that has no register to its slot in the stack frame; the address is R1.
+    /// Stores a spilled value to its slot in the stack frame; the address is R1.
     Spill "SPILL" { size: MemSize = Size, offset: i32 = Offset } [] <- [r(RA), data(size_registers(size))]
         Facts::access(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size)), as &["STL"];
-    /// Loads a value from its slot.
+    /// Loads a spilled value from its slot.
     Fill "FILL" { size: MemSize = Size, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA)]
         Facts::access(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size)), as &["LDL"];
     /// `c[bank][index+offset]`.
     Ldc "LDC" { size: MemSize = Size, bank: u8 = CBank, offset: i32 = COffset } [result(size_registers(size))] <- [r(RA)]
         Facts::access(Space::Constant, Kind::Load, Order::Constant, offset, size_bytes(size));
-    /// Global, or generic where `generic`. Newer targets have names of their own for floats. The predicate holds where
-    /// it was done: generic operations that shared memory has not do nothing there.
+    /// Global, or generic if `generic`. Newer targets have separate names for floats. The predicate is true if the
+    /// operation was executed: generic operations that shared memory does not support have no effect there.
     Atom "ATOM.E" { generic: bool [".GENERIC"], op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset }
         [result(atom_registers(ty)), P.optional()] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
         Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * atom_registers(ty)),
@@ -356,11 +362,11 @@ operations! {
             (false, true) => &["ATOMG.F", "ATOMG"],
             (false, false) => &["ATOMG"],
         };
-    /// Compare and swap: the compared value, then the new one.
+    /// Compare-and-swap: the expected value, then the new one.
     AtomCas "ATOM.E.CAS" { generic: bool [".GENERIC"], size: CasSize = Type, order: Order = Order, offset: i32 = Offset }
         [result(cas_registers(size)), P.optional()] <- [address(), descriptor(), r(RB).wide(cas_registers(size)), r(RC).wide(cas_registers(size))]
         Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * cas_registers(size)), as if generic { &["ATOM.CAS"] } else { &["ATOMG.CAS"] };
-    /// Without result; global only.
+    /// Without a result; global memory only.
     Red "RED.E" { op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset } [] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
         Facts::access(Space::Global, Kind::Update, order, offset, 4 * atom_registers(ty)), as if is_float(ty) { &["REDG.F", "RED"] } else { &["REDG", "RED"] };
     Atoms "ATOMS" { op: AtomOp = Op, ty: AtomType = Type, order: Order, offset: i32 = Offset }
@@ -370,52 +376,56 @@ operations! {
         Facts::access(Space::Shared, Kind::Update, order, offset, 4 * cas_registers(size));
     /// Whether a generic address points into a space.
     Qspc "QSPC.E" { space: QuerySpace = Mode } [P] <- [address()] I, as &["QSPC"];
-    /// Of a line of a cache.
+    /// An operation on a cache line.
     Line "CCTL.E" { op: LineOp = Op, offset: i32 = Offset } [] <- [address()] Facts::FENCE, as &["CCTL"];
-    /// A copy from global to shared memory, which is over when the thread has waited for it: destination and source.
-    /// Where the predicate does not hold the destination is cleared; with `fill` as many of its last bytes as the low
-    /// bits of the source's address say.
+    /// A copy from global to shared memory, which is complete when the thread has waited for it: destination and
+    /// source. If the predicate is false, the destination is cleared; with `fill`, the low bits of the source's address
+    /// give the number of trailing bytes to clear.
     Ldgsts "LDGSTS.E" { bypass: bool [".BYPASS"] = Bypass, prefetch: Prefetch = Prefetch, size: MemSize = Size, fill: bool [".ZFILL"] = ZeroFill, to: i32 = Imm2, from: i32 = Offset }
         [] <- [r(RC), address(), descriptor(), p(Field::Pp).or_absent(Src::TRUE)]
         Facts::access(Space::Shared, Kind::Copy, Order::Weak, to, size_bytes(size)), as &["LDGSTS"];
     /// Ends a group of copies.
     Ldgdepbar "LDGDEPBAR" [] <- [] Facts::FENCE;
-    /// Waits for all groups but the latest.
+    /// Waits for all groups except the latest ones.
     Depbar "DEPBAR.LE" { but: u8 = Imm2 } [] <- [] Facts::FENCE;
-    // Barrier objects. An address is a register and a uniform one, in the shared memory of the block or, where the top byte
-    // says so, of another one of the cluster.
-    /// Sets the words of one.
+    // mbarrier objects. An address is a register and a uniform register. It is in the shared memory of the block or, if
+    // the top byte says so, of another block of the cluster.
+    /// Sets the words of an object.
     SyncsExch "SYNCS.EXCH.64" { offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["SYNCS.EXCH"];
-    /// Arrivals and announced bytes; the state before them.
+    /// Arrivals and announced bytes; returns the state before them.
     SyncsArrive "SYNCS.ARRIVE.TRANS64" { mode: ArriveMode = Flag, drop: bool [".OPTOUT"] = Flag3, what: Arrival = Mode, offset: i32 = Offset }
         [result(2).optional()] <- [r(RA), uniform(At::In(Field::UrBase)), data(1)] Facts::FENCE, as &["SYNCS.ARRIVE"];
-    /// Whether the phase is over that a state or a parity names in its top bit; `wait` for some time if not.
+    /// Whether the phase in the top bit of a state or parity has completed; with `wait`, waits for it for a limited
+    /// time.
     SyncsPhasechk "SYNCS.PHASECHK.TRANS64" { wait: bool [".TRYWAIT"] = Mode, offset: i32 = Offset }
         [P] <- [r(RA), uniform(At::In(Field::UrBase)), data(1)] Facts::SYNC, as &["SYNCS.PHASECHK"];
-    /// Ends the life of one.
+    /// Invalidates an object.
     SyncsInvalidate "SYNCS.CCTL.IV" { offset: i32 = Offset } [] <- [r(RA), uniform(At::In(Field::UrBase))] Facts::FENCE, as &["SYNCS.CCTL"];
-    /// Arrives when the thread's copies have come.
+    /// Arrives when the thread's copies are complete.
     ArrivesCopies "ARRIVES.LDGSTSBAR.64" { count: CopiesArrive = Flag, offset: i32 = Offset } [] <- [r(RA), uniform(At::In(Field::UrBase))]
         Facts::FENCE, as &["ARRIVES.LDGSTSBAR"];
-    /// The objects of sm_80: one thread arrives; the state before.
+    /// One thread arrives at an object of sm_80; returns the state before.
     AtomsArrive "ATOMS.ARRIVE.64" { offset: i32 = Offset } [result(2).optional()] <- [r(RA), uniform(At::In(Field::UrBase))]
         Facts::FENCE, as &["ATOMS.ARRIVE"];
 
     // Clusters.
     ClusterArrive "UCGABAR_ARV" [] <- [] Facts::UNIFORM_FENCE;
     ClusterWait "UCGABAR_WAIT" [] <- [] Facts { waits: true, ..Facts::UNIFORM_FENCE };
-    /// Stores to a block of the cluster; the pair is the address and that of a barrier object that counts the bytes.
+    /// Stores to a block of the cluster. The pair is the address, and the address of the mbarrier object that counts
+    /// the bytes.
     Stas "STAS" { size: MemSize = Size } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(size_registers(size))] Facts::FENCE;
     Redas "REDAS" { op: AtomOp = Op, ty: AtomType = Type } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(atom_registers(ty))] Facts::FENCE;
 
-    // Copies of blocks and tiles. In shared memory the address and that of a barrier object; sizes in units of 16 bytes, above
-    // them the blocks of the cluster that get the bytes, or which bytes of each unit are copied.
+    // Bulk and tensor copies. In shared memory there are two addresses: that of the data and that of the mbarrier
+    // object. Sizes are in units of 16 bytes; the bits above the size are the blocks of the cluster that receive the
+    // bytes, or the bytes of each unit that are copied.
     BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag, masked: bool [".DST_G_BYTE_MASK"] = Mask }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).one_or_two(), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
     BulkReduce "UBLKRED" { to: BulkPlace = Mode, op: AtomOp = Op, ty: BulkType = Type }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
     BulkPrefetch "UBLKPF.L2" [] <- [uniform(At::In(Field::Ur)).wide(2), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE, as &["UBLKPF"];
-    /// A tile: its address, a barrier object's, coordinates. Then the map of the tensor; offsets in an image and blocks; a cache policy.
+    /// Loads a tile: the addresses of the tile and of the mbarrier object, and coordinates. Then the tensor map,
+    /// offsets in an image and receiving blocks, and a cache policy.
     TensorLoad "UTMALDG" { dims: Dims = Dims, mode: TensorMode = Mode, multicast: bool [".MULTICAST"] = Flag, pair: bool [".2CTA"] = Flag2 }
         [] <- [uniform(At::In(Field::UrBase)).wide(tile_coordinates(dims, mode) + 2), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE;
     TensorStore "UTMASTG" { dims: Dims = Dims, mode: TensorMode = Mode }
@@ -424,16 +434,16 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 2), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
     TensorPrefetch "UTMAPF.L2" { dims: Dims = Dims, mode: TensorMode = Mode }
         [] <- [uniform(At::In(Field::UrBase)).wide(tile_coordinates(dims, mode)), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE, as &["UTMAPF"];
-    /// Ends a group of them.
+    /// Ends a group of bulk copies.
     BulkFlush "UTMACMDFLUSH" [] <- [] Facts::UNIFORM_FENCE;
-    /// Asks for a cluster that has not begun: the address of the answer, and a barrier object's.
+    /// Requests a cluster that has not started: the addresses of the response and of an mbarrier object.
     NextWork "UGETNEXTWORKID" { broadcast: bool [".BROADCAST" ".SELFCAST"] = Mode } [] <- [uniform(At::In(Field::UrBase)).wide(2)] Facts::UNIFORM_FENCE;
     /// Clears shared memory, in units of eight bytes.
     ClearBlock "UMEMSETS.64" [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE, as &["UMEMSETS"];
-    /// The map of a tensor into the cache for those, or out of it.
+    /// Loads a tensor map into its cache, or invalidates it there.
     TensorMap "UTMACCTL" { op: MapOp = Op } [] <- [uniform(At::In(Field::UrBase)).wide(2)] Facts::UNIFORM_FENCE;
     Membar "MEMBAR" { scope: MembarScope } [] <- [] Facts::FENCE;
-    /// What the proxy of asynchronous copies sees, and what it is seen of.
+    /// Orders accesses of threads with those of the proxy of asynchronous copies.
     FenceView "FENCE.VIEW.ASYNC" { of: ViewOf = Mode } [] <- [] Facts::FENCE;
     Errbar "ERRBAR" [] <- [] Facts::FENCE;
     Cctl "CCTL" { op: CctlOp } [] <- [] Facts::FENCE, as &["CCTL.IVALL"];
@@ -441,39 +451,39 @@ operations! {
     // Warp.
     /// The value of another lane, and whether that lane is in range; the sources are value, lane and clamp.
     Shfl "SHFL" { mode: ShflMode = Mode } [R, P.optional()] <- [r(RA), r_or_imm(Field::Rb, Field::Imm2, 0x1f), r_or_imm(Field::Rc, Field::Imm3, 0x1f1f)] Facts::WARP;
-    /// The ballot, and the result.
+    /// The ballot, and the result of the vote.
     Vote "VOTE" { mode: VoteMode = Mode } [R, P.optional()] <- [p(Field::Pp)] Facts::WARP;
-    /// A predicate of the threads that execute it together.
+    /// The vote of a predicate among the threads that execute it together.
     Voteu "VOTEU" { mode: VoteMode = Mode } [UP] <- [p(Field::Pp)] Facts::WARP.uniform();
-    /// The mask of threads with the same value, and whether all have it.
+    /// The mask of threads with the same value, and whether all threads have it.
     Match "MATCH" { mode: MatchMode, wide: bool [".U64"] = Wide } [R, P.optional()] <- [r(RA).wide(registers_if(wide, 2))] Facts::WARP,
         as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
     /// Only the minimum and the maximum have a sign.
     Redux "REDUX" { op: ReduxOp = Op, signed: bool [".S32"] = Signed } [UR] <- [r(RA)] Facts::WARP.uniform();
-    /// Of floats, of their magnitudes, or of integers.
+    /// A minimum or maximum of floats, of their magnitudes, or of integers.
     Credux "CREDUX" { op: FloatRedux = Op, ty: ExtremeType = Type, nan: bool [".NAN"] = Mode } [UR] <- [r(RA)] Facts::WARP.uniform();
-    /// Holds for one of the threads that execute it together; and which lane that is.
+    /// A predicate that is true for one of the threads that execute it together, and the lane of that thread.
     Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
-    /// Waits for the threads of a mask.
-    /// `exclusive`: threads that name others go on apart, each group by itself. Without it they may stay together.
+    /// Waits for the threads of a mask. `exclusive`: groups of threads with different masks continue separately.
+    /// Without it, they may stay together.
     Warpsync "WARPSYNC" { exclusive: bool [".EXCLUSIVE"] = Mode } [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
-    /// With `object` the thread sleeps for a barrier object.
+    /// With `object`, the thread sleeps until an event of an mbarrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces. The handle is a word of constant bank 0 or in a register; on targets that take neither, it
-    // is in uniform registers.
-    /// Results: the four channels, and whether some are not resident. For the operands after the coordinates see
-    /// `texture_extra`.
+    // Textures and surfaces. The handle is a word of constant bank 0 or in a register. On targets that support neither,
+    // it is in uniform registers.
+    /// Results: the four channels, and whether some texels are not resident. `texture_extra` describes the operands
+    /// after the coordinates.
     Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
         [R2, UPPER2, P.optional()] <- [
             r(RA).wide(texture_place(read, dims, offsets, handle == HandleAt::Register)),
             r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
             descriptor(),
         ] Facts::FENCE, as &["TEX"];
-    /// A texture read with derivatives that `TXD` cannot do: the threads of each quad read together for one of them after
-    /// another. Results: what these threads overwrite, registers, a predicate and a barrier; then those of `TEXTURE`.
-    /// Operands: the layer, the coordinates, the handle in a register, the offsets and the reference value, as far as there
-    /// are such; and two derivatives of each coordinate.
+    /// A texture read with derivatives that `TXD` cannot do: the threads of each quad read together for one thread
+    /// after the other. Results: the registers, predicate and barrier that these threads overwrite; then the results of
+    /// `TEXTURE`. Operands: the layer, the coordinates, the handle in a register, the offsets and the reference value,
+    /// as far as present; and two derivatives of each coordinate.
     TexDerive "TEXTURE_BY_QUADS" { dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
         [result(DERIVE_REGISTERS), P, B_RESULT, R2, UPPER2, P.optional()] <- [
             one().only(has_layer(dims)), one(), one().only(coordinates(dims) > 1), one().only(coordinates(dims) > 2),
@@ -481,7 +491,7 @@ operations! {
             one(), one(), one().only(coordinates(dims) > 1), one().only(coordinates(dims) > 1),
             one().only(coordinates(dims) > 2), one().only(coordinates(dims) > 2),
         ] NEITHER_GUARDED_NOR_MOVED;
-    /// Queries the width, height or depth of a level. The level follows the handle if that is in a register.
+    /// Queries the width, height or depth of a level. The level follows the handle if the handle is in a register.
     Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
     /// Surface load. Operands: coordinates, and a handle in a register.
     Suld "SULD" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
@@ -495,21 +505,21 @@ operations! {
     Sured "SURED" { elements: bool [".P" ".BA"], dims: SurfDims = Dims, op: AtomOp = Op, ty: SurfType = Type, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
         [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(surface_operand(ty))] Facts::FENCE;
 
-    // Matrices, of which each thread of the warp has some elements.
-    /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.
+    // Matrices whose elements are distributed over the threads of the warp.
+    /// Loads matrices of 8 by 8 halves from shared memory; each thread supplies the address of a row.
     Ldsm "LDSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [result(matrices(count))] <- [r(RA), uniform_base()]
         Facts::matrix(Kind::Load, offset), as &["LDSM"];
     Stsm "STSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(matrices(count))]
         Facts::matrix(Kind::Store, offset), as &["STSM"];
-    /// Of bytes. Those of 16 by 16 take two registers each.
+    /// Loads matrices of bytes. Those of 16 by 16 take two registers each.
     LdsmBytes "LDSM.BYTES" { format: ByteFormat = Type, layout: ByteLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset }
         [result(byte_matrices(count, layout))] <- [r(RA), uniform_base()] Facts::matrix(Kind::Load, offset), as &["LDSM"];
-    /// Of 16 by 8 bytes, transposed.
+    /// Stores matrices of 16 by 8 bytes, transposed.
     StsmBytes "STSM.BYTES" { format: StoreFormat = Type, layout: StoreLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(matrices(count))]
         Facts::matrix(Kind::Store, offset), as &["STSM"];
-    /// Transposes one.
+    /// Transposes a matrix.
     Movm "MOVM.16.MT88" [R] <- [r(RA)] Facts::WARP, as &["MOVM"];
-    /// a*b+c: halves, or bf16; the sum in floats or, without `f32`, in pairs of halves.
+    /// a*b+c of halves or bf16; the sum is in floats or, without `f32`, in pairs of halves.
     Hmma "HMMA" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, bf16: bool [".BF16"] = SrcType }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == HalfShape::M16n8k8, 4)), r(RB).wide(by_depth(shape == HalfShape::M16n8k8, 2)), r(RC).wide(sums(f32))] Facts::WARP;
     HmmaTf32 "HMMA.TF32" { shape: Tf32Shape = Size, f32: bool [".F32" ".F16"] = Type }
@@ -535,7 +545,7 @@ operations! {
         ] Facts::WARP;
     Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
-    // Sparse: of each four places of the first factor the metadata say which two are there.
+    // Sparse products: the metadata state which two of each four elements of the first factor are present.
     HmmaSp "HMMA.SP" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, bf16: bool [".BF16"] = SrcType, selector: u8 = Imm2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == HalfShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == HalfShape::M16n8k16, 4)), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
     HmmaSpTf32 "HMMA.SP.TF32" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, selector: u8 = Imm2 }
@@ -546,8 +556,8 @@ operations! {
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
     ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
         [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
-    // With scale factors: those of A, after the metadata if A is sparse; those of B; and the selectors of the bytes and
-    // threads that supply them.
+    // Products with scale factors: the metadata if A is sparse, the scale factors of A, those of B, and the selectors
+    // of the bytes and threads that supply them.
     QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
     QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
@@ -557,9 +567,9 @@ operations! {
     OmmaSpScaled "OMMA.SF.SP" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale, selector: u8 = Imm2 }
         [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
-    // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They run asynchronously; emission adds waits before instructions that conflict with
-    // their registers. The numbers of shapes are those of the encoding.
+    // `wgmma` products: both factors are in shared memory and given by descriptors, or the rows of the first factor are
+    // in registers. Then the accumulator, and whether it is added. Products run asynchronously; emission adds waits
+    // before instructions that conflict with their registers. The shape numbers are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -572,7 +582,7 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
-    // The same with a sparse first factor and a register with its metadata.
+    // The same with a sparse first factor, and a register with its metadata.
     HgmmaSparse "HGMMA.SP" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, selector: u8 = Imm2 }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaSparseRegisters "HGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA, selector: u8 = Imm2 }
@@ -585,7 +595,7 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaSparseRegisters "QGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA.SP"];
-    /// Population counts of the conjunction of bits.
+    /// Population counts of the bitwise AND.
     Bgmma "BGMMA" { shape: u8 = Size, registers: u8 }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     BgmmaRegisters "BGMMA.R" { shape: u8 = Size, registers: u8 }
@@ -594,15 +604,16 @@ operations! {
     EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
     /// Waits for all groups of products except the given number of latest ones.
     AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
-    /// A new name for the accumulator of completed products, in the same registers.
+    /// A new value for the accumulator of completed products, in the same registers.
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
-    /// Says for debuggers which register has a word of a PTX register; none where the source is zero. Emits no instruction.
+    /// States for debuggers which register holds a word of a PTX register; none if the source is zero. Emits no
+    /// instruction.
     Shown "SHOWN" { register: u32, word: u8 } [] <- [r(RA)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["NOP"];
-    /// The warp gives registers back to its block: each thread keeps the first `count`.
+    /// The warp releases registers to its block: each thread keeps the first `count`.
     GiveRegisters "USETMAXREG.DEALLOC" { count: u32 = Imm32 } [] <- [] Facts::UNIFORM_FENCE.pinned();
-    /// The warp takes registers of its block, so that each thread has `count`; whether enough were free.
+    /// The warp takes registers of its block, so that each thread has `count`. Returns whether enough were free.
     TakeRegisters "USETMAXREG.TRY_ALLOC" { count: u32 = Imm32 } [UP] <- [] Facts::UNIFORM_FENCE.pinned();
-    /// The warp has taken them: from here on each thread has `count`. Emits no instruction.
+    /// The warp has taken the registers: from here on each thread has `count`. Emits no instruction.
     HaveRegisters "USETMAXREG.DONE" { count: u32 } [] <- [] Facts::UNIFORM_FENCE.pinned(), as &["NOP"];
     /// Keeps registers live up to here, because a product may still read them. Emits no instruction.
     Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
@@ -613,7 +624,7 @@ operations! {
     TmemTake "UTCATOMSWS.FIND_AND_SET" { pair: bool [".2CTA"] = Size, align: bool [".ALIGN"] = Mode } [UR, UP] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE;
     /// Frees the units whose bits are zero.
     TmemGive "UTCATOMSWS.AND" [] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE, as &["UTCATOMSWS"];
-    /// Lets blocks start that wait because this one may still allocate columns.
+    /// Allows blocks to start that wait because this block could still allocate columns.
     TmemYield "UVIRTCOUNT.DEALLOC.SMPOOL" [] <- [uniform_or_imm(A)] Facts::UNIFORM_FENCE, as &["UVIRTCOUNT"];
     TmemLoad "LDTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset }
         [result(tensor_registers(lanes, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
@@ -623,7 +634,7 @@ operations! {
     /// The halves of the warp load from different columns, at a distance of `behind`.
     TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
         [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];
-    /// Each half of the warp has a statistic of what it loads.
+    /// The same, with a minimum or maximum for each half of the warp.
     TmemLoadStatHalves "LDTM.STAT.HALVES" { count: TensorCount = Size, op: TensorStat = Op, ty: TensorStatType = SrcType, nan: bool [".NAN"] = Mode, offset: i32 = Offset, behind: i32 }
         [result(tensor_registers(TensorLanes::Lower, count)), STAT] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM.STAT"];
     TmemStore "STTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset }
@@ -669,24 +680,25 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE;
 
     // Barriers and control.
-    /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one
-    /// that holds both, the number of threads in the upper half.
+    /// Barrier, number of threads, and the operand of a reduction, whose result `B2R` reads. After legalization, two
+    /// registers are packed into one, with the number of threads in the upper half.
     Bar "BAR" { mode: BarMode } [] <- [r_or_imm(Field::Rb, Field::Imm2, BARRIER_BITS), r_or_imm(Field::Rb, Field::Imm3, 0xfff).or_absent(Src::ZERO), p(Field::Pp).or_absent(Src::TRUE)] Facts::SYNC.convergent();
-    /// The result of a reduction: a predicate, or a number.
+    /// The result of a barrier reduction: a predicate or a number.
     B2r "B2R" { result: bool [".RESULT"] } [if result { P } else { R }] <- [] Facts { effect: Effect::Warp { removable: false }, ..Facts::WARP }, as &["B2R.RESULT"];
-    /// Sets the barrier to the active threads; they meet at the block.
+    /// Sets the convergence barrier to the active threads, which meet at the block.
     Bssy "BSSY" { target: BlockId, meeting: Meeting = Mode } [B_RESULT] <- [] Facts::FENCE.convergent();
     Bsync "BSYNC" { meeting: Meeting = Mode } [] <- [barrier()] Facts::SYNC.convergent().pinned();
-    /// Lets go the threads that wait at a barrier for those that execute it, and lets other threads of the warp run.
+    /// Releases the threads that wait at a convergence barrier for the executing threads, and lets other threads of the
+    /// warp run.
     Yield "YIELD" [] <- [] Facts::SYNC.convergent().pinned();
-    /// Takes a barrier's threads into a register, and leaves the barrier without any: a function does that with barriers
-    /// of its caller that it sets itself.
+    /// Moves the mask of a convergence barrier into a register, and clears the barrier. A function does this before it
+    /// sets a barrier of its caller.
     BarrierTake "BARRIER.TAKE" { clear: bool [".CLEAR"] = Flag } [R] <- [barrier()] Facts::FENCE.convergent().pinned(), as &["BMOV.32"];
-    /// Gives them back.
+    /// Restores the mask of a convergence barrier.
     BarrierGive "BARRIER.GIVE" [B_RESULT] <- [r(At::B)] Facts::FENCE.convergent().pinned(), as &["BMOV.32"];
     /// `trap` and `brkpt`.
     Bpt "BPT" { trap: bool [".TRAP"] } [] <- [] Facts { guardable: false, ..Facts::FENCE.pinned() };
-    /// Waits for the grids that this one depends on, and sees what they wrote.
+    /// Waits for the grids that this grid depends on, and makes their writes visible.
     Acqbulk "ACQBULK" [] <- [] Facts::SYNC.pinned();
     /// Lets the grids that depend on this one start.
     Preexit "PREEXIT" [] <- [] Facts::FENCE.pinned();

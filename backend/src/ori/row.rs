@@ -1,9 +1,9 @@
-//! What a row of the operation table is made of, and all that follows from a row.
+//! The structure of a row of the operation table, and the definitions generated from it.
 //!
-//! `operations!` takes the rows of [`super::operations`] and makes the [`Op`] enum, its text, its operands, its
-//! facts, and the fields of the machine instruction that its modifiers set. As text an operation is its mnemonic
-//! with its modifiers as SASS writes them, `ISETP.LT.U32.AND`, and the numbers that SASS shows as operands in
-//! braces after it, `LEA{shift=2}`.
+//! `operations!` takes the rows of [`super::operations`] and generates the [`Op`] enum, its text, its operands, its
+//! facts, and the fields of the machine instruction that its modifiers set. The text of an operation is its mnemonic
+//! with its modifiers as in SASS, `ISETP.LT.U32.AND`, followed in braces by the numbers that SASS shows as operands,
+//! `LEA{shift=2}`.
 
 use crate::abi::Preserved;
 use crate::driver::DriverFunction;
@@ -13,26 +13,26 @@ use crate::ori::memory::Order;
 use crate::ori::op::*;
 use std::fmt::Write as _;
 
-/// What a modifier sets in the machine instruction.
+/// The effect of a modifier on a field of the machine instruction.
 pub enum Setting {
-    /// The first of these alternatives that the field has; named ones go before the empty text.
+    /// The first of these alternatives that the field has; named ones precede the empty text.
     Choice(&'static [&'static str]),
-    /// A flag, and its text where the field is a choice.
+    /// A flag, and its text if the field is a choice.
     Flag(bool, &'static str),
     Number(u64),
     /// All fields of a global or generic access.
     Access(Access),
-    /// Set by its family's own code.
+    /// Set by special code of the family.
     Custom,
 }
 
-/// An operation's text, taken apart while it is parsed.
+/// The text of an operation during parsing.
 pub(super) struct Reader<'a> {
-    /// Modifiers not consumed yet; empty or starting with a dot.
+    /// Modifiers that have not been read; empty, or starting with a dot.
     pub(super) modifiers: &'a str,
     /// `name=value` pairs.
     pub(super) numbers: &'a [(&'a str, &'a str)],
-    /// Pairs consumed so far.
+    /// The number of pairs that have been read.
     pub(super) taken: usize,
 }
 
@@ -51,7 +51,7 @@ pub(super) trait Payload: Sized {
     fn samples() -> Vec<Self>;
 }
 
-/// `text` without `modifier`, where `modifier` is a whole number of its dotted parts.
+/// The rest of `text` after `modifier`, if `modifier` consists of whole dotted parts of it.
 pub(super) fn strip<'a>(text: &'a str, modifier: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(modifier)?;
     (rest.is_empty() || rest.starts_with('.')).then_some(rest)
@@ -91,7 +91,7 @@ macro_rules! choices {
             }
 
             fn read(_: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
-                // Longest first, so that a default that prints nothing does not hide the others.
+                // The longest text first, so that a default that prints nothing does not hide the others.
                 let (choice, rest) = $name::ALL
                     .iter()
                     .filter_map(|c| Some((*c, strip(from.modifiers, c.text())?)))
@@ -419,7 +419,7 @@ macro_rules! operations {
             $($(#[$doc])* $op $({ $($field: $ty),* })?,)*
         }
 
-        /// The operands of `op`.
+        /// The signature of `op`.
         pub fn signature(op: &Op) -> Signature {
             #[allow(unused_variables, reason = "not every modifier decides about the operands")]
             match *op {
@@ -427,7 +427,7 @@ macro_rules! operations {
             }
         }
 
-        /// What else `op` does.
+        /// The facts of `op`.
         pub fn facts(op: &Op) -> Facts {
             #[allow(unused_variables, reason = "not every modifier decides about the facts")]
             match *op {
@@ -435,7 +435,7 @@ macro_rules! operations {
             }
         }
 
-        /// The names in the machine table, the best first: a target has one of them at least.
+        /// The names in the machine table, the best first. A target has at least one of them.
         pub fn families(op: &Op) -> &'static [&'static str] {
             #[allow(unused_variables, reason = "not every modifier decides about the family")]
             match *op {
@@ -443,7 +443,7 @@ macro_rules! operations {
             }
         }
 
-        /// What each modifier sets, and in which field: the first of those listed that the form has.
+        /// What each modifier sets, and in which field: the first of the listed fields that the form has.
         pub fn for_each_setting(op: &Op, mut set: impl FnMut(&'static [Field], Setting)) {
             #[allow(unused_variables, reason = "some set no field")]
             match op {
@@ -453,7 +453,7 @@ macro_rules! operations {
             }
         }
 
-        /// Writes modifiers and numbers of `op`; gives its mnemonic.
+        /// Writes the modifiers and numbers of `op`; returns its mnemonic.
         fn write_op(op: &Op, out: &mut Writer) -> &'static str {
             match op {
                 $(Op::$op { $($($field),*)? } => {
@@ -465,10 +465,10 @@ macro_rules! operations {
             }
         }
 
-        /// Reads the operation of which `text` is mnemonic and modifiers.
+        /// Reads an operation from its mnemonic and modifiers.
         fn read_op(text: &str, numbers: &[(&str, &str)]) -> Option<Op> {
             $(
-                // A loop for its early exit.
+                // A loop only for its early exit.
                 #[allow(unused_mut, clippy::never_loop)]
                 while let Some(modifiers) = strip(text, $text) {
                     let mut reader = Reader { modifiers, numbers, taken: 0 };
@@ -484,7 +484,7 @@ macro_rules! operations {
             None
         }
 
-        /// Operations of every kind, each field with each of its samples.
+        /// Sample operations of every kind, with each sample value of each field.
         #[cfg(test)]
         pub(crate) fn samples() -> Vec<Op> {
             let mut ops = Vec::new();
@@ -510,7 +510,7 @@ macro_rules! families {
     };
 }
 
-/// The first sample of all fields, then each field varied alone.
+/// The first sample of all fields, then each field varied separately.
 #[cfg(test)]
 macro_rules! sample {
     ($op:ident) => { vec![Op::$op {}] };

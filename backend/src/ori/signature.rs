@@ -1,8 +1,8 @@
-//! What an operation takes and gives: the words in which rows of the operation table describe operands.
+//! The operands of operations, in the terms that rows of the operation table use.
 //!
-//! A slot has a file and a width, the kinds of operand that the machine has for it, the modifiers, and the place
-//! in the machine instruction. Trailing destinations that are not wanted and trailing predicate sources at their
-//! neutral value may be left out; how many may is in the signature.
+//! A slot has a file and a width, the kinds of operands that the machine instruction accepts, the modifiers, and the
+//! position in the machine instruction. Trailing destinations that are discarded, and trailing predicate sources with
+//! their neutral value, may be omitted; the signature states how many.
 
 pub use super::facts::{Interpretation, fold_modifiers};
 pub use super::operations::{facts, signature};
@@ -16,7 +16,7 @@ use crate::ori::op::{
 use sass::Field;
 use smallvec::SmallVec;
 
-/// How many registers an operand has.
+/// The number of registers of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
     Exactly(u8),
@@ -34,7 +34,7 @@ impl Width {
     }
 }
 
-/// Operand kinds that a source slot can hold besides its file's zero or true register.
+/// The kinds of operands that a source slot accepts besides the zero or true register of its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accept(u8);
 
@@ -43,7 +43,7 @@ impl Accept {
     pub const UR: Accept = Accept(2);
     pub const IMM: Accept = Accept(4);
     pub const CONST: Accept = Accept(8);
-    /// Any of them; one operand that is not a register per instruction.
+    /// Any kind; at most one operand of an instruction is not a register.
     pub const ALU: Accept = Accept(15);
 
     pub const fn or(self, other: Accept) -> Accept {
@@ -55,7 +55,7 @@ impl Accept {
     }
 }
 
-/// Modifiers that a source slot can carry.
+/// The modifiers that a source slot accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mods {
     pub neg: bool,
@@ -70,33 +70,33 @@ impl Mods {
     pub const FLOAT: Mods = Mods { neg: true, abs: true, not: false };
 }
 
-/// The place of an operand in the machine instruction.
+/// The position of an operand in the machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
     /// The sources whose kinds choose the form; see [`sass::lookup`].
     A,
     B,
     C,
-    /// A field of its own.
+    /// A separate field.
     In(Field),
-    /// A register in the first field or the bits of the mask of an immediate in the second; the kind chooses the
+    /// A register in the first field, or an immediate in the bits of the mask in the second field; the kind selects the
     /// form.
     Either(Field, Field, u32),
     /// `c[bank][offset]`.
     Constant,
-    /// The stored value: it lies in different fields by form.
+    /// The stored value, whose field depends on the form.
     Data,
     /// The descriptor of the global window, in forms that have one.
     Descriptor,
-    /// A uniform base of the address; a register chooses the form that adds one.
+    /// A uniform base of the address. A register selects the form that adds one.
     Base,
     /// The descriptor of a cache policy, in forms that have one.
     Policy,
-    /// A uniform register with more of what a copy of a tile does, in forms that have one.
+    /// A uniform register with further properties of a tensor copy, in forms that have one.
     Extra,
-    /// By the family's own code, or no place.
+    /// Set by special code of the family, or not encoded.
     Custom,
-    /// Where the calling convention has each of them.
+    /// In the register of the calling convention.
     Each,
 }
 
@@ -112,13 +112,13 @@ pub struct SrcSlot {
     pub width: Width,
     pub accept: Accept,
     pub mods: Mods,
-    /// What the slot holds when the instruction leaves it out; only trailing slots have one.
+    /// The operand of the slot if the instruction omits it; only trailing slots can be omitted.
     pub neutral: Option<Src>,
     pub at: At,
-    /// An immediate is the lower half of a pair, and its sign the upper half. In other slots for pairs it is the upper half
-    /// of a double.
+    /// An immediate is the lower half of a pair, and its sign is the upper half. In other slots for pairs, an immediate
+    /// is the upper half of a double.
     pub extended: bool,
-    /// The operation as it is has no such operand.
+    /// The operation with its current modifiers has no such operand.
     absent: bool,
 }
 
@@ -126,10 +126,10 @@ pub struct SrcSlot {
 pub struct DstSlot {
     pub file: File,
     pub width: Width,
-    /// May be left out, which means [`Dst::Sink`].
+    /// May be omitted, which means [`Dst::Sink`].
     pub optional: bool,
     pub at: Field,
-    /// Stands for any number of results, each where the calling convention has it.
+    /// Represents any number of results, each in its register of the calling convention.
     each: bool,
 }
 
@@ -137,9 +137,10 @@ pub struct DstSlot {
 pub struct Signature {
     pub dsts: SmallVec<[DstSlot; 3]>,
     pub srcs: SmallVec<[SrcSlot; 5]>,
-    /// `Pack` alone takes as many sources as its result has registers.
+    /// Only for `Pack`, which has as many sources as its result has registers.
     pub variadic: bool,
-    /// Any number of values with registers of the calling convention follow the results, and the sources.
+    /// After the results, and after the sources, there may be any number of values in registers of the calling
+    /// convention.
     pub more_dsts: bool,
     pub more_srcs: bool,
 }
@@ -219,7 +220,7 @@ impl SrcSlot {
         self
     }
 
-    /// Leaves the slot out of the signature unless `present`.
+    /// Removes the slot from the signature unless `present`.
     pub const fn only(mut self, present: bool) -> SrcSlot {
         self.absent = !present;
         self
@@ -255,7 +256,7 @@ pub(super) fn r(at: At) -> SrcSlot {
     SrcSlot::new(File::R, Accept::REG, at)
 }
 
-/// One general register of which several instructions are made.
+/// One general register, for operations that become several instructions.
 pub(super) fn one() -> SrcSlot {
     r(At::Custom)
 }
@@ -274,17 +275,17 @@ pub(super) const fn p(at: Field) -> SrcSlot {
     SrcSlot::new(File::P, Accept::REG, At::In(at)).not()
 }
 
-/// The same of the uniform datapath.
+/// The same for the uniform datapath.
 pub(super) const fn up(at: Field) -> SrcSlot {
     SrcSlot::new(File::UP, Accept::REG, At::In(at)).not()
 }
 
-/// A carry: left out for none.
+/// A carry; omitted if there is none.
 pub(super) const fn carry(at: Field) -> SrcSlot {
     p(at).or_absent(Src::FALSE)
 }
 
-/// The same of the uniform datapath.
+/// The same for the uniform datapath.
 pub(super) fn uniform_carry(at: Field) -> SrcSlot {
     up(at).or_absent(Src::FALSE)
 }
@@ -331,7 +332,7 @@ pub(super) const fn extra() -> SrcSlot {
     SrcSlot::new(File::UR, Accept::REG, At::Extra)
 }
 
-/// The registers that a store stores.
+/// The registers that a store writes to memory.
 pub(super) const fn data(width: u8) -> SrcSlot {
     SrcSlot::new(File::R, Accept::REG, At::Data).wide(width)
 }
@@ -432,7 +433,7 @@ pub(super) const fn cas_registers(size: CasSize) -> u8 {
     }
 }
 
-/// `width` registers, or one.
+/// `width` registers if `wide`, otherwise one.
 pub(super) const fn registers_if(wide: bool, width: u8) -> u8 {
     if wide { width } else { 1 }
 }
@@ -450,12 +451,12 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
     }
 }
 
-/// Whether a layer number comes before the coordinates.
+/// Whether a layer index precedes the coordinates.
 pub const fn has_layer(dims: TexDims) -> bool {
     matches!(dims, TexDims::A1 | TexDims::A2 | TexDims::Cubes)
 }
 
-/// Coordinates of a place in a texture or in a layer of it.
+/// The number of coordinates of a texel in a texture or in a layer.
 pub const fn coordinates(dims: TexDims) -> u8 {
     match dims {
         TexDims::D1 | TexDims::A1 => 1,
@@ -494,11 +495,12 @@ pub const fn texture_extra(read: TexRead, dims: TexDims, level: TexLevel, more: 
     }
 }
 
-/// Registers in which the threads of a quad read a texture for each other: operands and results of the read, eight; the
-/// results for this thread, five; a word that marks threads; and two for the derivatives of each coordinate.
+/// The number of registers in which the threads of a quad read a texture for each other: eight for operands and results
+/// of the read, five for the results of this thread, one that marks threads, and two for the derivatives of each
+/// coordinate.
 pub const DERIVE_REGISTERS: u8 = 8 + 5 + 1 + 6;
 
-/// Registers that a warp's access of tensor memory moves.
+/// The number of registers that a warp's access of tensor memory moves.
 pub const fn tensor_registers(lanes: TensorLanes, count: TensorCount) -> u8 {
     let row: u32 = match lanes {
         TensorLanes::L16B256 => 4,
@@ -510,7 +512,7 @@ pub const fn tensor_registers(lanes: TensorLanes, count: TensorCount) -> u8 {
     if row << log > 128 { 128 } else { (row << log) as u8 }
 }
 
-/// Registers that say which lanes of tensor memory a product does not write, or which columns are zero.
+/// The number of registers of a mask of lanes that a product does not write, or of columns that are zero.
 pub(super) const fn tensor_mask(pair: bool, weights: bool) -> u8 {
     match (weights, pair) {
         (true, _) => 2,
@@ -519,7 +521,7 @@ pub(super) const fn tensor_mask(pair: bool, weights: bool) -> u8 {
     }
 }
 
-/// Registers of a tile's coordinates in its tensor: one for each dimension, or a column and four rows.
+/// The number of registers of a tile's coordinates in its tensor: one for each dimension, or a column and four rows.
 pub const fn tile_coordinates(dims: Dims, mode: TensorMode) -> u8 {
     match mode {
         TensorMode::Gather | TensorMode::Scatter => 5,
@@ -560,22 +562,22 @@ pub(super) const fn matrices(count: MatrixCount) -> u8 {
     }
 }
 
-/// Registers of a sum of 16 by 8: floats, or pairs of halves.
+/// The number of registers of a 16 by 8 accumulator: floats, or pairs of halves.
 pub(super) const fn sums(f32: bool) -> u8 {
     if f32 { 4 } else { 2 }
 }
 
-/// Registers of a sum with 8 rows, or 16.
+/// The number of registers of an accumulator with 8 rows, or 16.
 pub(super) const fn rows(eight: bool) -> u8 {
     if eight { 2 } else { 4 }
 }
 
-/// Registers of a factor, of which the shape with half the depth has half.
+/// The number of registers of a factor. The shape with half the depth has half of them.
 pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
     if half { full / 2 } else { full }
 }
 
-/// Registers of a factor by shape; the last entry is also that of all larger shapes.
+/// The number of registers of a factor by shape; the last entry is also that of all larger shapes.
 pub(super) const fn fragment<const N: usize>(registers: [u8; N], shape: usize) -> u8 {
     registers[if shape < N { shape } else { N - 1 }]
 }
@@ -603,7 +605,7 @@ pub(super) const fn int_registers(ty: IntType) -> u8 {
     }
 }
 
-/// Special registers that hold one value for as long as the thread runs, by number.
+/// Special registers that do not change while the thread runs, by number.
 pub mod special {
     use super::Sr;
 
@@ -615,12 +617,12 @@ pub mod special {
     pub const CLUSTER_CTA_ID: Sr = Sr(0x88);
     pub const ZERO: Sr = Sr(0xff);
 
-    /// Reading it again gives the same value.
+    /// Whether reading the register again gives the same value.
     pub fn is_stable(sr: Sr) -> bool {
         sr == LANE_ID || is_uniform(sr) || is_tid(sr) || LANE_MASKS.contains(&sr.0)
     }
 
-    /// All threads of a warp read the same value.
+    /// Whether all threads of a warp read the same value.
     pub fn is_uniform(sr: Sr) -> bool {
         is_cta_id(sr) || sr == CLUSTER_CTA_ID || sr == ZERO
     }
@@ -646,19 +648,19 @@ impl Signature {
     }
 }
 
-/// Source `index` of `inst`, or the neutral operand where it is left out.
+/// Source `index` of `inst`, or the neutral operand if it is omitted.
 pub fn src_or_neutral(inst: &Inst, index: usize) -> Src {
     inst.srcs.get(index).copied().unwrap_or_else(|| {
         signature(&inst.op).srcs.get(index).and_then(|slot| slot.neutral).unwrap_or(Src::UNDEF)
     })
 }
 
-/// Destination `index` of `inst`, or a sink where it is left out.
+/// Destination `index` of `inst`, or a sink if it is omitted.
 pub fn dst_or_sink(inst: &Inst, index: usize) -> Dst {
     inst.dsts.get(index).copied().unwrap_or(Dst::Sink)
 }
 
-/// What kind of operand a source is, for [`Accept::has`]; `None` for those that every slot takes.
+/// The kind of a source operand, for [`Accept::has`]; `None` for operands that every slot accepts.
 pub fn kind_of(kind: &SrcKind, file: impl Fn(crate::ori::ir::Value) -> File) -> Option<Accept> {
     let of_file = |f: File| if matches!(f, File::UR | File::UP) { Accept::UR } else { Accept::REG };
     match kind {

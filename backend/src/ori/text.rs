@@ -1,4 +1,4 @@
-//! Functions as text: [`print()`] and [`parse`] are inverse to each other.
+//! The text form of functions: [`print()`] and [`parse`] are inverse to each other.
 //!
 //! ```text
 //! entry "axpy" frame(local=16,stack) {
@@ -11,8 +11,9 @@
 //! }
 //! ```
 //!
-//! A value is defined as `%v<number>:<file><width>` (`r`, `p`, `ur`, `up`, `b`; no width for one register; `r@4` for
-//! one that a call has in R4) and read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
+//! A value is defined as `%v<number>:<file><width>` (`r`, `p`, `ur`, `up`, `b`; no width for one register; `r@4` for a
+//! value that a call has in R4). It is read as `%v1`, and in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; `!p` for
+//! predicates. `#n` is the statement.
 
 use crate::abi;
 use crate::driver::DriverFunction;
@@ -261,10 +262,10 @@ fn write_term(func: &Function, term: &Term, out: &mut String) -> fmt::Result {
     }
 }
 
-/// Why a text is not a function.
+/// An error in the text of a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
-    /// From one.
+    /// The line number, starting at 1.
     pub line: usize,
     pub message: String,
 }
@@ -275,10 +276,10 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// Numbers of values and blocks beyond this are refused, so that a short text cannot ask for much memory.
+/// Larger numbers of values and blocks are rejected, so that a short text cannot allocate much memory.
 const MAX_INDEX: u32 = 1 << 20;
 
-/// Reads the function that [`print()`] writes. Blank lines and `//` comments are skipped.
+/// Parses the text that [`print()`] writes. Blank lines and `//` comments are skipped.
 pub fn parse(text: &str) -> Result<Function, ParseError> {
     let mut func = Function {
         name: String::new(),
@@ -310,7 +311,7 @@ pub fn parse(text: &str) -> Result<Function, ParseError> {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Header,
-    /// After a terminator or the header: a label or the end.
+    /// After a terminator or the header; a label or the end follows.
     Between,
     In(BlockId),
     Done,
@@ -421,7 +422,7 @@ fn value_name(func: &mut Function, text: &str) -> Result<Value, String> {
     Ok(Value(number))
 }
 
-/// Puts a line into block `b`; true when it was the terminator.
+/// Adds a line to block `b`; returns whether it was the terminator.
 fn parse_statement(func: &mut Function, b: BlockId, line: &str) -> Result<bool, String> {
     let (line, src) = match line.rsplit_once('#') {
         Some((code, number)) => {

@@ -1,12 +1,14 @@
-//! Where all threads of a warp are together that have not ended.
+//! Finds the points at which all threads of a warp that have not ended are together.
 //!
-//! A warp starts together. Threads part at divergent branches, by masks, by calls and where they yield; they are together
-//! again after a barrier of the block, and where they meet at a convergence barrier that was set while they were. Threads that
-//! a branch sends to an end do not count: the others go on together, while those execute their last block.
+//! A warp starts together. Threads may separate at divergent branches, by masks, by calls and where they yield. They
+//! are together again after a barrier of the block, and at a convergence barrier that was set while they were together.
+//! Threads that a branch sends to their end do not count: the others continue together while those threads execute
+//! their last block.
 //!
-//! A uniform register belongs to the warp. What is written to it while threads are together is the same for all of them
-//! until it is written again, which happens together too. So a value may change from iteration to iteration there, if it is
-//! made where threads are together and not read in the last blocks of those that left earlier.
+//! A uniform register belongs to the warp. A value that is written to it while threads are together is the same for all
+//! of them until it is written again, which also happens together. So a value in a uniform register may change from
+//! iteration to iteration, if it is computed where threads are together, and not read in the last blocks of threads
+//! that left earlier.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
@@ -15,16 +17,18 @@ use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Meeting, Op};
 
 pub struct Together {
-    /// Indexed by block: threads may be apart at its start.
+    /// For each block, whether threads may be apart at its start.
     apart: Vec<bool>,
-    /// Indexed by block: the first instruction after one that brings all threads together, if they stay so.
+    /// For each block, the index after the instruction that brings all threads together, if they stay together to the
+    /// end.
     united: Vec<Option<usize>>,
-    /// Indexed by block: threads may end there while others have gone on.
+    /// For each block, whether threads may end there while others continue.
     last: Vec<bool>,
 }
 
 impl Together {
-    /// For a function with its convergence barriers. `barriers_hold`: all threads that set one are together after it.
+    /// Analyzes a function with its convergence barriers. `barriers_hold`: all threads that set a barrier are together
+    /// after it.
     pub fn new(
         func: &Function,
         cfg: &Cfg,
@@ -66,37 +70,37 @@ impl Together {
         result
     }
 
-    /// As if threads never parted: nothing is possible that is not so.
+    /// The result as if threads never separated.
     pub fn everywhere(func: &Function) -> Together {
         let count = func.blocks.len();
         Together { apart: vec![false; count], united: vec![None; count], last: vec![false; count] }
     }
 
-    /// The first instruction of the block from which on all threads are together that have not ended; at most one more than
-    /// there are. `None`: they may be apart up to its end.
+    /// The index of the first instruction of the block from which on all threads that have not ended are together, at
+    /// most the number of instructions. `None`: they may be apart at its end.
     pub fn from(&self, b: BlockId) -> Option<usize> {
         if self.apart[b.index()] { self.united[b.index()] } else { Some(0) }
     }
 
-    /// All threads that have not ended come to the block together.
+    /// Whether all threads that have not ended reach the block together.
     pub fn at_start(&self, b: BlockId) -> bool {
         self.from(b) == Some(0)
     }
 
-    /// They leave it together, or part by its branch.
+    /// Whether they reach the end of the block together; its branch may separate them.
     pub fn at_end(&self, b: BlockId) -> bool {
         self.from(b).is_some()
     }
 
-    /// Threads may end in the block while others have gone on.
+    /// Whether threads may end in the block while others continue.
     pub fn is_last(&self, b: BlockId) -> bool {
         self.last[b.index()]
     }
 
-    /// Marks what control reaches from each of these blocks before the threads meet again.
+    /// Marks the blocks that control reaches from each of these blocks before the threads meet again.
     fn walk(&mut self, func: &Function, dom: &Tree, barriers: &Barriers, parting: &[BlockId]) {
         let mut seen = vec![None; func.blocks.len()];
-        // Block visits; keeps the walks near linear.
+        // The number of block visits, limited to keep the walks almost linear.
         let mut budget = 1_000_000 + 64 * func.blocks.len();
         for &first in parting {
             let mut work = vec![first];
@@ -120,7 +124,7 @@ impl Together {
     }
 }
 
-/// Threads that execute it together may go on apart.
+/// Whether threads that execute the instruction together may continue apart.
 fn parts_threads(func: &Function, inst: &Inst) -> bool {
     let is_partial = || {
         inst.guard != Src::TRUE
@@ -135,7 +139,7 @@ fn parts_threads(func: &Function, inst: &Inst) -> bool {
 
 /// The convergence barriers of a function.
 struct Barriers {
-    /// Indexed by block: where the barrier is set for which threads wait at its start.
+    /// For each block, the block that sets the barrier for which threads wait at its start.
     set: Vec<Option<BlockId>>,
 }
 
@@ -159,7 +163,7 @@ impl Barriers {
         Barriers { set }
     }
 
-    /// Threads that part in `b` are together again at `to`.
+    /// Whether threads that separate in `b` are together again at `to`.
     fn end(&self, dom: &Tree, b: BlockId, to: BlockId) -> bool {
         self.set[to.index()]
             .is_some_and(|place| place == b || (dom.dominates(place, b) && !dom.dominates(to, b)))

@@ -17,7 +17,7 @@ use crate::ori::together::Together;
 use smallvec::SmallVec;
 use std::fmt;
 
-/// How strict operands are.
+/// How strict the rules for operands are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Immediates and constants may be in any general register slot.
@@ -29,7 +29,7 @@ pub enum Stage {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
     pub block: BlockId,
-    /// The instruction's text; empty where the block itself is wrong.
+    /// The text of the instruction; empty if the block itself is wrong.
     pub inst: String,
     pub reason: String,
 }
@@ -44,7 +44,7 @@ impl fmt::Display for VerifyError {
     }
 }
 
-/// Everything that is wrong with `func`, in the order of its blocks.
+/// All errors in `func`, in the order of its blocks.
 pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
     let mut check = Check { func, stage, defs: Vec::new(), errors: Vec::new() };
     if check.control_flow() {
@@ -59,7 +59,7 @@ pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
     if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
 }
 
-/// Indexed by value: it is in a uniform register, and is a join or computed of one.
+/// For each value, whether it is in a uniform register and is a phi or computed from one.
 fn changing(func: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut changing = vec![false; func.values.len()];
     let is_uniform = |v: Value| matches!(func.value(v).file, File::UR | File::UP);
@@ -68,7 +68,7 @@ fn changing(func: &Function, cfg: &Cfg) -> Vec<bool> {
         phis.filter(|v| is_uniform(*v)).for_each(|v| changing[v.index()] = true);
     }
     if changing.contains(&true) {
-        // Definitions come before what reads them, but for what joins take.
+        // Definitions precede their uses, except for arguments of phis.
         for inst in cfg.order.iter().flat_map(|b| &func.block(*b).insts) {
             if inst.uses().any(|src| src.value().is_some_and(|v| changing[v.index()])) {
                 inst.defs().filter(|v| is_uniform(*v)).for_each(|v| changing[v.index()] = true);
@@ -246,8 +246,8 @@ impl Check<'_> {
         self.guard(inst)
     }
 
-    /// Values with a register of the calling convention are made and read by the operations of calls alone, those of
-    /// one operation in different registers, and no call is between the place where one is made and the place where it is read.
+    /// Checks values in registers of the calling convention: only operations of calls define and read them, values of
+    /// one operation are in different registers, and no call is between the definition and the use of such a value.
     fn named_registers(&self, b: BlockId, index: u32, inst: &Inst, sig: &Signature) -> Result<(), String> {
         let pin = |v: Value| self.func.value(v).pin;
         let has_end = inst.srcs.iter().any(|src| src.value().and_then(pin) == Some(abi::STACK_END));
@@ -347,7 +347,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The operand fits the slot.
+    /// Whether the operand fits the slot.
     fn operand(&self, slot: &SrcSlot, src: &Src) -> Result<(), String> {
         let mods = src.mods;
         if (mods.neg && !slot.mods.neg) || (mods.abs && !slot.mods.abs) || (mods.not && !slot.mods.not) {
@@ -369,7 +369,7 @@ impl Check<'_> {
                 }
                 1
             }
-            // The width of a register is its place's own; a number is as wide as its place.
+            // A register has the width of its slot, and so has a number.
             SrcKind::Reg(_) | SrcKind::Imm(_) | SrcKind::Const(_) => match slot.width {
                 Width::Exactly(n) => n,
                 Width::OneOrTwo | Width::Any => 1,
@@ -396,13 +396,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Only one operand of an instruction can be something else than a register.
+    /// Checks that at most one operand of an instruction is not a register.
     fn one_special_operand(&self, inst: &Inst) -> Result<(), String> {
         if self.stage != Stage::Legal || memory::memory(&inst.op).is_some() {
             return Ok(());
         }
         let exempt = matches!(inst.op, Op::Shfl { .. } | Op::Bar { .. } | Op::Uldc { .. } | Op::Ulea { .. });
-        // Uniform registers have fields of their own, which cannot hold anything else.
+        // Uniform registers have separate fields, which cannot contain anything else.
         let sig = signature(&inst.op);
         let shared = |i: usize| sig.srcs.get(i).is_none_or(|slot| slot.file != File::UR);
         let special = inst
@@ -420,11 +420,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A uniform value made of what the threads have that execute an operation together is theirs: it is read in its
-    /// block, before anything in which threads wait, while others might make their own.
+    /// Checks uniform values that depend on the threads which execute an operation together: such a value is read in
+    /// its block, before any operation at which threads wait, because meanwhile other threads might compute their own.
     ///
-    /// One that changes from iteration to iteration is made where all threads of the warp are together, and not read
-    /// where threads end while others go on.
+    /// A value that changes from iteration to iteration is computed where all threads of the warp are together, and is
+    /// not read where threads end while others continue.
     fn uniform_values(&mut self, cfg: &Cfg, tree: &Tree) {
         let func = self.func;
         let common = Common::new(func, cfg);
@@ -481,7 +481,7 @@ impl Check<'_> {
         }
     }
 
-    /// Joins in uniform registers, and what is computed of them.
+    /// Checks phis in uniform registers, and values computed from them.
     fn changing_values(&mut self, b: BlockId, cfg: &Cfg, together: &Together, changing: &[bool]) {
         let func = self.func;
         let block = func.block(b);
@@ -504,7 +504,7 @@ impl Check<'_> {
         }
     }
 
-    /// The value is defined before instruction `at` of `b`, or before its end.
+    /// Whether the value is defined before instruction `at` of `b`, or before its end.
     fn reaches(&self, src: &Src, b: BlockId, at: Option<u32>, tree: &Tree) -> Result<(), String> {
         let Some(v) = src.value() else { return Ok(()) };
         match self.defs.get(v.index()) {
@@ -605,7 +605,7 @@ mod tests {
             errors_of(&text)
         };
         assert_eq!(counts("JUMP b3"), [""; 0]);
-        // Threads that end leave the others together, but what they read then is overwritten.
+        // The other threads stay together when threads exit, but the value that they read then has been overwritten.
         assert_eq!(counts("BRA %v9, b5, b3\nb5:\nEXIT"), [""; 0]);
         assert_eq!(
             counts("BRA %v9, b5, b3\nb5:\n%v6:r = MOV %v1\nEXIT"),

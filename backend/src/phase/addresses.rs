@@ -1,5 +1,5 @@
-//! Constant offsets of addresses into the offset fields of loads and stores, and uniform addends into the
-//! uniform operand.
+//! Moves constant offsets of addresses into the offset fields of loads and stores, and uniform addends into the uniform
+//! operand.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -36,11 +36,11 @@ struct Addresses<'a> {
     func: &'a mut Function,
     defs: Defs,
     tree: &'a Tree,
-    /// Indexed by value: the pairs of which it is the low half.
+    /// For each value, the pairs of which it is the low half.
     packs: Vec<Option<Value>>,
 }
 
-/// The offset that a memory operation adds to its source `n`, and those it has room for.
+/// The offset that a memory operation adds to its source `n`, and the range of possible offsets.
 pub(super) fn offset_mut(op: &mut Op, n: usize) -> Option<(&mut i32, RangeInclusive<i64>)> {
     let signed = |bits: u32| -(1 << (bits - 1))..=(1 << (bits - 1)) - 1;
     match (op, n) {
@@ -92,7 +92,7 @@ impl Addresses<'_> {
         self.fold_uniform(b, i);
     }
 
-    /// Puts constants that are added to source `n` into the operation.
+    /// Moves constants that are added to source `n` into the operation.
     fn fold_source(&mut self, b: BlockId, i: usize, n: usize) {
         let inst = &self.func.block(b).insts[i];
         let mut op = inst.op;
@@ -114,7 +114,7 @@ impl Addresses<'_> {
         inst.srcs[n] = address;
     }
 
-    /// Puts a uniform register that is added to the address into the place that the operation has for one.
+    /// Moves a uniform register that is added to the address into the uniform operand of the operation.
     fn fold_uniform(&mut self, b: BlockId, i: usize) {
         let inst = &self.func.block(b).insts[i];
         let has_place = signature(&inst.op).srcs.get(1).is_some_and(|slot| slot.at == At::Base);
@@ -127,7 +127,7 @@ impl Addresses<'_> {
         }
     }
 
-    /// The address without one constant addend.
+    /// The address without one constant addend, and the addend.
     fn step(&self, address: &Src, b: BlockId, i: usize) -> Option<(Src, i64)> {
         if address.mods != SrcMods::NONE {
             return None;
@@ -195,7 +195,7 @@ impl Addresses<'_> {
         None
     }
 
-    /// The pair that these are the halves of, where instruction `i` of `b` can read it.
+    /// The pair that consists of these halves, if instruction `i` of `b` can read it.
     fn whole(&self, parts: [Src; 2], b: BlockId, i: usize) -> Option<Src> {
         if let Some(whole) = whole_of(self.func, &parts) {
             return Some(whole);

@@ -1,14 +1,15 @@
-//! Drops the choice of a thread where only one thread executes the code.
+//! Removes loops over threads where only one thread executes the code.
 //!
-//! Operations of the uniform datapath whose operands may differ between threads are built as a loop: `ELECT` chooses one
-//! of the threads that are left, and that one's values go into uniform registers. Programs let the thread that
-//! `elect.sync` chose begin copies, so there is one turn of the loop.
+//! Operations of the uniform datapath whose operands may differ between threads are built as a loop: `ELECT` chooses
+//! one of the remaining threads, and its values are moved into uniform registers. Programs let only the thread that
+//! `elect.sync` chose start copies, so the loop has only one iteration.
 //!
-//! A predicate holds for at most one thread of the warp if `ELECT` gave it for the full mask, or if it is the conjunction of
-//! such a one and others. One thread at most executes what such a branch leads to, as long as that is in the loops of the branch:
-//! threads chosen in different turns might meet further outside.
+//! A predicate is true for at most one thread of the warp if it is the result of `ELECT` for the full mask, or a
+//! conjunction with such a result. Then at most one thread executes the code to which a branch on the predicate leads,
+//! as long as the code is in the same loops as the branch: threads chosen in different iterations might meet outside of
+//! the loop.
 //!
-//! Before and after: SSA. The loops become straight code when branches are folded.
+//! Before and after: SSA. The loops become straight-line code when branches are folded.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -26,7 +27,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let tree = context.analyses.dominators(func);
     let loops = context.analyses.loops(func);
     let defs = Defs::new(func, cfg);
-    // Threads chosen in different turns of a loop might meet after it.
+    // Threads chosen in different iterations of a loop might meet after it.
     let same_turn = |at: BlockId, b: BlockId| loops.innermost(at).is_none_or(|id| loops.contains(id, b));
     let mut replaced = Replacements::new(func);
     for (from, begin) in begins(func, cfg, &defs, &same_turn) {
@@ -43,7 +44,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// Branches by such a predicate, and the blocks that only threads for which it holds come to.
+/// Branches on such a predicate, and the blocks that only threads with a true predicate reach.
 fn begins(
     func: &Function,
     cfg: &Cfg,
@@ -62,10 +63,10 @@ fn begins(
     cfg.order.iter().filter_map(begin).collect()
 }
 
-/// Conjunctions that are looked through.
+/// The maximum depth of nested conjunctions that are examined.
 const DEEPEST: u32 = 4;
 
-/// The predicates of `ELECT` for all threads of the warp, and where they are made.
+/// The results of `ELECT` for all threads of the warp, and the blocks that define them.
 fn chosen(func: &Function, cfg: &Cfg) -> Vec<(Value, BlockId)> {
     let mut found = Vec::new();
     for &b in &cfg.order {
@@ -82,7 +83,8 @@ fn chosen(func: &Function, cfg: &Cfg) -> Vec<(Value, BlockId)> {
     found
 }
 
-/// The predicate holds for at most one thread. `here`: what is made in a block is of the same turn of its loops.
+/// Whether the predicate is true for at most one thread. `here`: a value defined in a block belongs to the same
+/// iteration of its loops.
 fn is_of_one(
     func: &Function,
     defs: &Defs,
@@ -99,7 +101,7 @@ fn is_of_one(
         return false;
     };
     let Op::Plop3 { lut, .. } = inst.op else { return false };
-    // The first result holds only where this operand does.
+    // The first result is true only if this operand is true.
     let implies = |table: u8| lut & !table == 0;
     inst.dsts.first() == Some(&Dst::Value(v))
         && inst

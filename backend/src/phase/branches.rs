@@ -1,6 +1,6 @@
-//! Tidies control flow: known branches, jumps to jumps, chains of blocks.
+//! Simplifies control flow: constant branches, jumps to jumps, chains of blocks.
 //!
-//! Before and after: SSA. Critical edges may appear where empty blocks go.
+//! Before and after: SSA. Removing empty blocks may create critical edges.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -10,8 +10,8 @@ use crate::phase::edit::{Replacements, remove_unreached};
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A block that loses all but one of its predecessors may make another branch known. Each round takes time by the length
-/// of the function.
+/// A block that loses all but one of its predecessors may make another branch constant. Each round takes time linear in
+/// the length of the function.
 const ROUNDS: usize = 4;
 
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
@@ -28,11 +28,11 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     Ok(())
 }
 
-/// Makes jumps of branches on known predicates, or to one place, and removes the code that they alone led to. Returns
-/// whether there were any.
+/// Replaces branches on known predicates, and branches with only one target, by jumps, and removes code that is then
+/// unreachable. Returns whether anything changed.
 pub fn decide_known(func: &mut Function) -> bool {
     let mut decided = false;
-    // Where control does not come any more, and from where.
+    // The removed edges: target and source.
     let mut gone: Vec<(BlockId, BlockId)> = Vec::new();
     for i in 0..func.layout.len() {
         let b = func.layout[i];
@@ -40,7 +40,7 @@ pub fn decide_known(func: &mut Function) -> bool {
             Term::Branch { cond, then, els, .. } => match (cond.kind, then == els) {
                 (_, true) => (*then, None),
                 (SrcKind::Pred(value), _) if value != cond.mods.not => (*then, Some(*els)),
-                // An undefined predicate does not hold, as in a guard.
+                // An undefined predicate counts as false, as in a guard.
                 (SrcKind::Pred(_) | SrcKind::Undef, _) => (*els, Some(*then)),
                 _ => continue,
             },
@@ -63,13 +63,13 @@ pub fn decide_known(func: &mut Function) -> bool {
     decided
 }
 
-/// Leads edges into blocks that only jump to where these jump.
+/// Redirects edges to blocks that only jump to the targets of these jumps.
 fn remove_empty(func: &mut Function) {
     let entry = func.layout.first().copied();
     let cfg = Cfg::new(func);
     let mut edges = Edges::new(func, &cfg);
     let mut removed = vec![false; func.blocks.len()];
-    // Last first, so that chains of empty blocks collapse in one pass.
+    // In reverse order, so that chains of empty blocks collapse in one pass.
     for &b in cfg.order.iter().rev() {
         let block = func.block(b);
         let Term::Jump(to) = block.term else { continue };
@@ -92,19 +92,19 @@ fn remove_empty(func: &mut Function) {
     func.layout.retain(|b| !removed[b.index()]);
 }
 
-/// Edges that change, and what phis take along them.
+/// Edges that change, and the arguments of phis along them.
 struct Edges {
-    /// Indexed by block. Some edges may be gone.
+    /// The predecessors of each block. Some edges may have been removed.
     preds: Vec<Vec<BlockId>>,
-    /// Every edge that there is: to, and from.
+    /// All existing edges: target and source.
     all: FxHashSet<(BlockId, BlockId)>,
-    /// Of blocks with phis that were looked at: per predecessor, the argument of each phi.
+    /// For blocks with phis that were examined: for each predecessor, the argument of each phi.
     columns: FxHashMap<BlockId, Columns>,
 }
 
 #[derive(Default)]
 struct Columns {
-    /// In the order of the arguments; `None` for what is gone.
+    /// In the order of the arguments; `None` for removed ones.
     all: Vec<Option<(BlockId, Vec<Src>)>>,
     of: FxHashMap<BlockId, usize>,
     /// Some phi lacks an argument.
@@ -155,7 +155,8 @@ impl Edges {
         self.columns.entry(b).or_insert_with(|| Columns::new(func, b))
     }
 
-    /// No block would need two values for one phi of `to` when `sources` go there instead of to `through`.
+    /// Whether `sources` can branch to `to` instead of `through`, without a block that would need two values for one
+    /// phi of `to`.
     fn phis_admit(&mut self, func: &Function, to: BlockId, through: BlockId, sources: &[BlockId]) -> bool {
         if func.block(to).phis.is_empty() {
             return true;
@@ -166,7 +167,7 @@ impl Edges {
         !columns.incomplete && both.iter().all(|from| columns.get(*from) == columns.get(through))
     }
 
-    /// `sources` go to `to`, past `through`.
+    /// Redirects `sources` from `through` to `to`.
     fn lead_past(&mut self, func: &Function, through: BlockId, to: BlockId, sources: Vec<BlockId>) {
         self.all.remove(&(to, through));
         if !func.block(to).phis.is_empty() {
@@ -188,7 +189,7 @@ impl Edges {
         }
     }
 
-    /// Gives the phis their arguments.
+    /// Writes the arguments of the phis.
     fn finish(self, func: &mut Function) {
         let mut columns: Vec<(BlockId, Columns)> = self.columns.into_iter().collect();
         columns.sort_unstable_by_key(|(b, _)| *b);
@@ -201,11 +202,11 @@ impl Edges {
     }
 }
 
-/// Joins blocks with their only successors that have no other predecessor.
+/// Merges blocks with their only successor, if it has no other predecessor.
 pub fn merge_chains(func: &mut Function) {
     let cfg = Cfg::new(func);
     let mut merged = vec![false; func.blocks.len()];
-    // A block that was joined: where its contents are.
+    // For each merged block, the block that contains its instructions.
     let mut home: Vec<BlockId> = (0..func.blocks.len() as u32).map(BlockId).collect();
     let mut replaced = Replacements::new(func);
     for &b in &cfg.order {
@@ -246,7 +247,7 @@ pub fn merge_chains(func: &mut Function) {
     replaced.apply(func, &cfg);
 }
 
-/// Puts what `resolve` gives for the argument that comes from `from` into every phi of `b`.
+/// Replaces, in every phi of `b`, the argument from `from` by the arguments that `resolve` returns for it.
 pub fn arguments_from(func: &Function, b: BlockId, from: BlockId) -> Vec<Src> {
     let of = |phi: &crate::ori::ir::Phi| {
         phi.args.iter().find(|(pred, _)| *pred == from).map_or(Src::UNDEF, |(_, src)| *src)

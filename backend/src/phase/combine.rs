@@ -1,9 +1,9 @@
-//! Selects one machine operation for several: multiply-add, shift-add, three-input sums and logic, 64-bit address
-//! arithmetic, comparisons with the logic of their results, signs of floats into operands, two roundings to halves.
+//! Replaces several machine operations by one: multiply-add, shift-add, three-input sums and logic, 64-bit address
+//! arithmetic, comparisons with the logic of their results, float signs as operand modifiers, two roundings to halves.
 //!
-//! Before and after: SSA. One pass in reverse postorder over definitions; an operation takes in what computes its
-//! operands where nothing else reads that (or where doing so costs nothing), and what is left over dies. The
-//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`], [`mod@packs`].
+//! Before and after: SSA. One pass in reverse postorder over definitions. An operation is fused with the operations
+//! that compute its operands if these have no other uses (or if that costs nothing); operations that are then unused
+//! are removed. The rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`], [`extremes`], [`mod@packs`].
 
 mod extremes;
 mod floats;
@@ -71,7 +71,7 @@ fn packs(func: &Function, cfg: &Cfg) -> Vec<Option<Value>> {
 struct Combiner<'a> {
     func: &'a mut Function,
     defs: Defs,
-    /// Indexed by value: readers.
+    /// For each value, the number of its uses.
     uses: Vec<u32>,
     replaced: Replacements,
     packs: Vec<Option<Value>>,
@@ -119,15 +119,15 @@ impl Combiner<'_> {
         self.uses.get(v.index()).copied().unwrap_or(0)
     }
 
-    /// The unguarded operation that makes the operand; with `only`, where nothing else reads any result of it.
+    /// The unguarded operation that defines the operand; with `only`, only if none of its results has another use.
     fn def(&self, src: &Src, only: bool) -> Option<&Inst> {
         let inst = self.defs.of_src(self.func, src)?;
         let lone = !only || (inst.defs().count() == 1 && src.value().is_some_and(|v| self.uses(v) == 1));
         lone.then_some(inst)
     }
 
-    /// Puts `new` in the place of an instruction and keeps the counts. What nothing reads any more dies, and
-    /// what it read may die too.
+    /// Replaces an instruction by `new` and updates the use counts. Removes instructions that become unused,
+    /// recursively.
     fn rewrite(&mut self, b: BlockId, i: usize, new: Inst) {
         for src in new.uses() {
             self.count(src, 1);
@@ -175,7 +175,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// From now on `by` is read for `v`.
+    /// Replaces `v` by `by` in later instructions.
     fn replace(&mut self, v: Value, by: Src) {
         let moved = self.uses(v);
         self.count(&by, moved as i32);
@@ -189,7 +189,7 @@ impl Combiner<'_> {
         v
     }
 
-    /// The pair that these are the halves of, defined before the end of `b`'s instruction `i`.
+    /// The pair that consists of these halves, if it is defined before the end of instruction `i` of `b`.
     fn whole(&self, parts: [Src; 2], b: BlockId, i: usize) -> Option<Src> {
         if let Some(whole) = crate::phase::copy_propagation::whole_of(self.func, &parts) {
             return Some(whole);
@@ -203,12 +203,12 @@ impl Combiner<'_> {
     }
 }
 
-/// The operands besides zeros.
+/// The operands that are not zero.
 fn nonzero(srcs: &[Src]) -> impl Iterator<Item = Src> + '_ {
     srcs.iter().copied().filter(|src| src.kind != SrcKind::Zero)
 }
 
-/// Nothing reads the results after the first.
+/// Whether only the first result is used.
 fn single_result(inst: &Inst) -> bool {
     inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
 }

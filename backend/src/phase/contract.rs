@@ -1,11 +1,11 @@
-//! A product and the sum that reads it become one multiply-add, which rounds once, where neither names a rounding.
+//! Fuses a product and the sum that reads it to a multiply-add, which rounds once, if neither has a rounding modifier.
 //!
-//! As ptxas does: both are in one block, they agree about denormals, only the sum saturates, and whatever reads the
-//! product is such a sum, so that the product itself goes. Of two products the first one goes. Bodies that took the place of
-//! calls have blocks of their own ([`crate::inline`]).
+//! As in ptxas, there are four conditions: both are in one block; they agree about denormals; only the sum saturates;
+//! and every use of the product is such a sum, so that the product itself is removed. Of two products, the first one is
+//! fused. Bodies of inlined calls have blocks of their own ([`crate::inline`]).
 //!
-//! Which values are results of such statements is noted where the function is built
-//! ([`crate::ori::ir::Facts::unrounded`]); nothing may have given other statements their values before.
+//! Construction records the values that are results of such statements ([`crate::ori::ir::Facts::unrounded`]). No
+//! earlier phase may have merged the values of different statements.
 
 use crate::CodegenError;
 use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
@@ -22,7 +22,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let cfg = context.analyses.cfg(func);
     let uses = count_uses(func, cfg);
     let contraction = Contraction { defs: Defs::new(func, cfg), unrounded };
-    // Readers of each product that it could be part of.
+    // For each product, the number of uses with which it could be fused.
     let mut parts = vec![0u32; func.values.len()];
     for &b in &cfg.order {
         for inst in &func.block(b).insts {
@@ -49,12 +49,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 
 struct Contraction {
     defs: Defs,
-    /// In their order.
+    /// In statement order.
     unrounded: Vec<Value>,
 }
 
 impl Contraction {
-    /// The product that operand `k` of a sum in `b` is, and the multiply-add of the two.
+    /// The product that defines operand `k` of a sum in `b`, and the multiply-add of the two.
     fn contracted(&self, func: &Function, b: BlockId, sum: &Inst, k: usize) -> Option<(Value, Inst)> {
         let [x, y] = sum.srcs[..] else { return None };
         let (term, other) = if k == 0 { (x, y) } else { (y, x) };
@@ -62,7 +62,7 @@ impl Contraction {
         let is_unrounded = |v: Value| self.unrounded.binary_search(&v).is_ok();
         let product = self.defs.inst(func, v)?;
         let op = multiply_add(product.op, sum.op)?;
-        // Where a guarded product does not happen, its value is another one.
+        // If the guard of a product is false, its value is another one.
         if self.defs.site(v)?.0 != b
             || !product.guard.is_true()
             || !sum.defs().all(is_unrounded)
@@ -74,7 +74,7 @@ impl Contraction {
         }
         let mut factors = [product.srcs[0], product.srcs[1]];
         if term.mods.neg {
-            // The signs of both halves of a constant are not one bit.
+            // The two halves of a constant have separate sign bits.
             let at = factors.iter().position(|src| src.value().is_some())?;
             factors[at] = factors[at].neg();
         }
@@ -84,7 +84,7 @@ impl Contraction {
     }
 }
 
-/// The operation for a product and a sum that reads it.
+/// The operation that replaces a product and the sum that reads it.
 fn multiply_add(product: Op, sum: Op) -> Option<Op> {
     match (product, sum) {
         (Op::Fmul { ftz: one, sat: false, round }, Op::Fadd { ftz, sat, .. }) if one == ftz => {

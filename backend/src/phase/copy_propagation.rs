@@ -1,4 +1,5 @@
-//! Reads what a copy copies: through `MOV`, `COPY`, `PACK` and its parts, and phis whose arguments are all the same.
+//! Reads the source of a copy instead of the copy: through `MOV`, `COPY`, `PACK` and its parts, and phis whose
+//! arguments are all the same.
 
 use crate::CodegenError;
 use crate::ori::ir::{Const, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods};
@@ -43,7 +44,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             *src = copies.read(*src);
         }
     }
-    // Arguments along back edges were read before their values' definitions were seen.
+    // Arguments along back edges were rewritten before the definitions of their values were visited.
     for &b in &cfg.order {
         for phi in &mut func.block_mut(b).phis {
             for (_, arg) in &mut phi.args {
@@ -57,12 +58,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 
 struct Copies {
     whole: Replacements,
-    /// Indexed by value: what a wide one was packed from.
+    /// For each wide value, the sources from which it was packed.
     packed: Vec<Option<SmallVec<[Src; 4]>>>,
-    /// Indexed by value: the uniform register that it copies.
+    /// For each value, the uniform register that it copies.
     uniform: Vec<Option<Src>>,
-    /// Indexed by value: a uniform register of the threads that execute an operation together. Others that come later
-    /// overwrite it, so it is copied at once and not read again.
+    /// For each value, whether it is a uniform register of the threads that execute an operation together. Threads that
+    /// execute the operation later overwrite it, so it is copied at once and not read again.
     of_group: Vec<bool>,
 }
 
@@ -78,7 +79,7 @@ impl Copies {
         src
     }
 
-    /// Uniform registers stand for their copies only in slots that can read them.
+    /// Replaces copies of uniform registers by the registers, in slots that can read them.
     fn read_uniform(&self, inst: &mut Inst) {
         let copied = |src: &Src| src.value().and_then(|v| self.uniform.get(v.index()).copied().flatten());
         if memory::memory(&inst.op).is_some() || !inst.srcs.iter().any(|src| copied(src).is_some()) {
@@ -141,7 +142,7 @@ pub fn whole_of(func: &Function, parts: &[Src]) -> Option<Src> {
     }
     let whole = match parts.first()?.kind {
         SrcKind::Part(v, 0) if usize::from(func.value(v).width) == parts.len() => SrcKind::Value(v),
-        // A pair of constants is read at multiples of its size.
+        // A pair of constants can only be read at multiples of its size.
         SrcKind::Const(c @ Const { offset, .. }) if parts.len() == 2 && offset % 8 == 0 => SrcKind::Const(c),
         SrcKind::Zero => SrcKind::Zero,
         _ => return None,
@@ -150,11 +151,11 @@ pub fn whole_of(func: &Function, parts: &[Src]) -> Option<Src> {
     all.then_some(Src::new(whole))
 }
 
-/// The only thing that the phi can be. An argument that is the phi itself does not count.
+/// The only possible value of the phi. An argument that is the phi itself does not count.
 fn same_argument(phi: &Phi) -> Option<Src> {
     let mut others = phi.args.iter().map(|(_, src)| *src).filter(|src| *src != Src::from(phi.dst));
     let first = others.next()?;
-    // `Undef` would make a choice here that other readers might not make.
+    // `Undef` would select a value here that differs from what other readers select.
     let known = !matches!(first.kind, SrcKind::Undef | SrcKind::Reg(_));
     (known && others.all(|other| other == first)).then_some(first)
 }

@@ -1,7 +1,7 @@
-//! Removes instructions and phis that nothing needs, and blocks that nothing reaches.
+//! Removes unused instructions and phis, and unreachable blocks.
 //!
-//! Needed is what has an effect, ends a block, or gives a value to something needed; cycles of phis that feed
-//! only themselves go too.
+//! An instruction is used if it has an effect, ends a block, or defines a value that a used instruction reads. Cycles
+//! of phis that are read only by themselves are removed too.
 
 use crate::CodegenError;
 use crate::abi;
@@ -20,9 +20,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// Stays whatever reads its results.
+/// Whether the instruction stays even if its results are not read.
 fn is_root(inst: &Inst) -> bool {
-    // A guard that never holds takes the effect away.
+    // An instruction whose guard is always false has no effect.
     has_effect(inst) && inst.guard != Src::FALSE
 }
 
@@ -40,7 +40,7 @@ enum Def {
 pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
     let mut defs = vec![Def::Nowhere; func.values.len()];
     let mut needed = vec![false; func.values.len()];
-    // Who emits the call reads it.
+    // Emission of the call reads the value.
     for (needed, data) in needed.iter_mut().zip(&func.values) {
         *needed = data.pin == Some(abi::FRAME);
     }
@@ -102,8 +102,8 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
     }
 }
 
-/// A result that nothing reads takes no register; an atomic whose result nothing reads is a reduction, unless it
-/// acquires: a reduction does not wait for what it would have read.
+/// Discards unread results, so that they take no registers. An atomic with an unread result becomes a reduction, unless
+/// it acquires: the hardware does not wait for the completion of a reduction.
 fn sink_unread(inst: &mut Inst, needed: &[bool]) {
     let of_others = inst.op.results_of_others();
     for (i, dst) in inst.dsts.iter_mut().enumerate().skip(of_others) {

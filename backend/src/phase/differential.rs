@@ -1,4 +1,4 @@
-//! Runs random functions before and after every phase: what they store must not change.
+//! Tests that no phase changes what random functions store, by executing them before and after each phase.
 
 use crate::Options;
 use crate::ori::eval::Machine;
@@ -11,7 +11,7 @@ use crate::phase::to_uniform;
 use crate::phases::{PHASES, Phase, run_phase};
 use crate::session::Session;
 
-/// Values that can be read here, by kind.
+/// The values that can be read at a point, by kind.
 #[derive(Clone, Default)]
 struct Pool {
     words: Vec<Value>,
@@ -65,7 +65,7 @@ impl Generator {
     }
 
     fn register(&mut self) -> Src {
-        // Late values more often, so that chains form.
+        // Recent values are chosen more often, so that chains form.
         let n = self.pool.words.len();
         let at =
             if self.random.bool() { n - 1 - self.random.usize(..n.min(3)) } else { self.random.usize(..n) };
@@ -235,7 +235,7 @@ impl Generator {
         }
     }
 
-    /// Stores a value at a place of its own, through an address with a constant addend.
+    /// Stores a value to an address of its own, through an address with a constant addend.
     fn store(&mut self) {
         let at = 8 * self.stores;
         self.stores += 1;
@@ -373,7 +373,7 @@ fn function(seed: u64) -> Function {
     generator.func
 }
 
-/// Shared memory after the function has run.
+/// The contents of shared memory after executing the function.
 fn run(func: &Function) -> Vec<u8> {
     let mut machine = Machine::new();
     machine.shared = vec![0; 1 << 16];
@@ -389,7 +389,7 @@ fn run(func: &Function) -> Vec<u8> {
 #[test]
 fn phases_keep_what_functions_store() {
     for seed in 0..600 {
-        // The last has operations of 64 bits.
+        // The last target has 64-bit operations.
         let options = Options::new(ptx_isa::Sm::new(if seed % 2 == 0 { 80 } else { 120 }));
         let mut func = function(seed);
         verify(&func, crate::ori::verify::Stage::Built)

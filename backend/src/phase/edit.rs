@@ -7,9 +7,10 @@ use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature;
 
-/// Where each value is defined. Stays true while instructions are changed in place, and not inserted or removed.
+/// The definition of each value. It stays valid while instructions are changed in place, but not if they are inserted
+/// or removed.
 pub struct Defs {
-    /// Indexed by value: block and index of the instruction; `NOWHERE` for phis and dead values.
+    /// For each value: block and index of its instruction; `NOWHERE` for phis and dead values.
     sites: Vec<(BlockId, u32)>,
 }
 
@@ -39,7 +40,7 @@ impl Defs {
         (i != NOWHERE).then_some((b, i as usize))
     }
 
-    /// The unguarded instruction that defines the whole operand, which is read without modifiers.
+    /// The unguarded instruction that defines the whole operand, if the operand is read without modifiers.
     pub fn of_src<'f>(&self, func: &'f Function, src: &Src) -> Option<&'f Inst> {
         match src {
             Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => {
@@ -57,7 +58,7 @@ impl Defs {
     }
 }
 
-/// How often each value is read, anywhere.
+/// The number of uses of each value.
 pub fn count_uses(func: &Function, cfg: &Cfg) -> Vec<u32> {
     let mut counts = vec![0u32; func.values.len()];
     for &b in &cfg.order {
@@ -85,7 +86,7 @@ pub fn for_each_use_mut(func: &mut Function, b: BlockId, mut visit: impl FnMut(&
     block.term.operand_mut().into_iter().for_each(visit);
 }
 
-/// Values and the operands that stand for them.
+/// Values and the operands that replace them.
 pub struct Replacements {
     /// Indexed by value.
     by: Vec<Option<Src>>,
@@ -105,20 +106,19 @@ impl Replacements {
         self.by.get(v.index()).copied().flatten()
     }
 
-    /// From now on `by` is read for `v`. It must be available wherever `v` is, and carry no modifier but `not`
-    /// on a predicate.
+    /// Replaces `v` by `by`. `by` must be available wherever `v` is, and have no modifier except `not` on a predicate.
     pub fn insert(&mut self, v: Value, by: Src) {
         if self.by.len() <= v.index() {
             self.by.resize(v.index() + 1, None);
         }
-        // At once, so that chains of replacements stay short.
+        // Resolved at once, so that chains of replacements stay short.
         self.by[v.index()] = Some(self.resolve(by));
         self.any = true;
     }
 
-    /// What to read for `src`.
+    /// The replacement of `src`.
     pub fn resolve(&self, mut src: Src) -> Src {
-        // Replacements never form a cycle: each names something defined earlier.
+        // Replacements never form a cycle, because each refers to an earlier definition.
         while let Some(by) = src.value().and_then(|v| self.get(v)) {
             src.kind = match src.kind {
                 SrcKind::Part(_, part) => part_of(by.kind, part),
@@ -143,7 +143,7 @@ impl Replacements {
             });
             for inst in &mut func.block_mut(b).insts {
                 signature::fold_modifiers(inst);
-                // A guard that always holds leaves nothing to keep.
+                // If the guard is always true, there is no old value to keep.
                 if inst.guard.is_true() {
                     inst.old.clear();
                 }
@@ -170,7 +170,7 @@ pub fn part_of(kind: SrcKind, part: u8) -> SrcKind {
     }
 }
 
-/// The bits of a 32-bit operand that is known.
+/// The bits of a 32-bit operand, if they are known.
 pub fn known(src: &Src) -> Option<u32> {
     match (src.kind, src.mods) {
         (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
@@ -196,7 +196,7 @@ pub fn added(func: &Function, defs: &Defs, src: Src) -> Option<(Src, u32)> {
     }
 }
 
-/// Takes blocks that the entry does not reach out of the layout and out of phis.
+/// Removes blocks that the entry does not reach from the layout and from phis.
 pub fn remove_unreached(func: &mut Function, cfg: &Cfg) {
     if func.layout.iter().all(|b| cfg.is_reached(*b)) {
         return;

@@ -1,7 +1,7 @@
-//! Computes what is known: operations on constants, identities, bits that are zero anyway.
+//! Constant folding: operations on constants, algebraic identities, and bits that are known to be zero.
 //!
-//! Before and after: SSA. One pass in reverse postorder; results that became known or equal to an operand are
-//! read in place of the operation, which is left for the removal of dead code.
+//! Before and after: SSA. One pass in reverse postorder. A result that is known, or equal to an operand, is read
+//! instead of the operation's result; dead code elimination then removes the operation.
 
 use crate::CodegenError;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods};
@@ -50,8 +50,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// A guard that always holds is dropped. An instruction whose guard never holds is left to dead code elimination, which
-/// keeps account of the effects that go with it.
+/// Drops a guard that is always true. An instruction whose guard is always false is left to dead code elimination,
+/// which records the removed effects.
 fn fold_guard(inst: &mut Inst) {
     if inst.guard.is_true() && !inst.old.is_empty() {
         inst.guard = Src::TRUE;
@@ -75,7 +75,7 @@ fn simplify(inst: &mut Inst) {
             inst.op = Op::Plop3 { lut, lut2 };
         }
         Op::Iadd3 { x: false } if inst.dsts[1..].iter().all(|d| *d == Dst::Sink) => {
-            // One constant, in the middle.
+            // At most one constant, in the middle.
             let sum = inst.srcs.iter().filter_map(known).fold(0u32, u32::wrapping_add);
             let mut rest: smallvec::SmallVec<[Src; 3]> =
                 inst.srcs.iter().copied().filter(|src| known(src).is_none()).collect();
@@ -87,7 +87,7 @@ fn simplify(inst: &mut Inst) {
                 inst.srcs.copy_from_slice(&rest);
             }
         }
-        // No carry comes in. A complement is not a negation.
+        // If there is no carry in: a complement is not a negation.
         Op::Iadd3 { x: true }
             if inst.srcs[3..].iter().all(|carry| *carry == Src::FALSE)
                 && inst.srcs[..3].iter().all(|src| src.mods == SrcMods::NONE) =>
@@ -96,7 +96,7 @@ fn simplify(inst: &mut Inst) {
             inst.srcs.truncate(3);
         }
         Op::Isetp { cmp, sign, bool_, ex: true } => {
-            // The low words' result is known: the high words decide alone.
+            // If the result for the low words is known, the high words alone decide.
             let Some(Src { kind: SrcKind::Pred(low), mods }) = inst.srcs.get(3).copied() else { return };
             inst.op = Op::Isetp { cmp: decided_by_high(cmp, low != mods.not), sign, bool_, ex: false };
             inst.srcs.truncate(3);
@@ -118,7 +118,8 @@ fn simplify(inst: &mut Inst) {
     }
 }
 
-/// How the high words decide where the comparison of the low ones is known to hold, or not to.
+/// The comparison of the high words that is equivalent to the whole comparison, if the result for the low words is
+/// known.
 pub(super) fn decided_by_high(cmp: ICmp, low: bool) -> ICmp {
     match (cmp, low) {
         (ICmp::Lt | ICmp::Le, false) => ICmp::Lt,
@@ -133,7 +134,7 @@ pub(super) fn decided_by_high(cmp: ICmp, low: bool) -> ICmp {
     }
 }
 
-/// A sum that is less than 2^32 in any case and gives carries that something reads.
+/// Whether a sum is always less than 2^32 and has a carry that is read.
 fn never_carries(func: &Function, defs: &Defs, inst: &Inst) -> bool {
     let reads = |dst: &Dst| matches!(dst, Dst::Value(_));
     inst.op == (Op::Iadd3 { x: false })
@@ -144,7 +145,7 @@ fn never_carries(func: &Function, defs: &Defs, inst: &Inst) -> bool {
             <= u64::from(u32::MAX)
 }
 
-/// What the result is, from the operands alone.
+/// The result, if it follows from the operands alone.
 fn value_of(inst: &Inst) -> Option<Src> {
     let plain = |src: &Src| (src.mods == SrcMods::NONE).then_some(*src);
     let srcs = &inst.srcs;
@@ -187,7 +188,7 @@ fn value_of(inst: &Inst) -> Option<Src> {
             0x0f => Some(srcs[0].not()),
             _ => None,
         },
-        // Some thread votes.
+        // At least one thread votes.
         Op::Voteu { mode: VoteMode::All | VoteMode::Any } => matches!(srcs[0].kind, SrcKind::Pred(_))
             .then(|| if srcs[0].is_true() { Src::TRUE } else { Src::FALSE }),
         Op::Sel | Op::Fsel { .. } => {
@@ -231,17 +232,17 @@ fn value_of(inst: &Inst) -> Option<Src> {
     }
 }
 
-/// What the result is, from how the operands were made.
+/// The result, if it follows from the definitions of the operands.
 fn value_with_defs(func: &Function, defs: &Defs, inst: &Inst) -> Option<Src> {
     let srcs = &inst.srcs;
     match inst.op {
-        // A mask that takes nothing away.
+        // A mask that clears no bit that may be set.
         Op::Lop3 { lut: 0xc0 } => {
             let mask = known(&srcs[1])?;
             (srcs[0].mods == SrcMods::NONE && !mask & !zero_bits(func, defs, &srcs[0], 4) == 0)
                 .then_some(srcs[0])
         }
-        // A sign that is known to be zero, or is there already.
+        // A sign bit that is known to be zero, or a sign extension that is already there.
         Op::Prmt if known(&srcs[2]) == Some(0) => {
             let bits = match known(&srcs[1])? {
                 0x8880 => 8,
@@ -254,13 +255,13 @@ fn value_with_defs(func: &Function, defs: &Defs, inst: &Inst) -> Option<Src> {
                 Op::Lds { size, .. } | Op::Ldl { size, .. } | Op::Ldc { size, .. } => {
                     sign_bits(size) >= 33 - bits
                 }
-                // Extended once before.
+                // The value has already been extended.
                 Op::Prmt => def.srcs[1..] == srcs[1..],
                 _ => false,
             });
             (positive || extended).then_some(srcs[0])
         }
-        // Whether the number made from a predicate is zero.
+        // Whether the number that was made from a predicate is zero.
         Op::Isetp { cmp: cmp @ (ICmp::Ne | ICmp::Eq), bool_: Bool::And, ex: false, .. }
             if known(&srcs[1]) == Some(0) && srcs.get(2).is_none_or(Src::is_true) =>
         {
@@ -280,7 +281,7 @@ fn value_with_defs(func: &Function, defs: &Defs, inst: &Inst) -> Option<Src> {
     }
 }
 
-/// Copies of the sign bit at the top of a loaded element.
+/// The bits at the top of a loaded element that are copies of the sign bit.
 fn sign_bits(size: MemSize) -> u32 {
     match size {
         MemSize::S8 => 25,
@@ -289,7 +290,7 @@ fn sign_bits(size: MemSize) -> u32 {
     }
 }
 
-/// Bits that are zero in any case. `depth` bounds the chain of definitions looked at.
+/// The bits that are always zero. `depth` limits the chain of definitions that is examined.
 fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
     if let Some(bits) = known(src) {
         return !bits;
@@ -325,7 +326,7 @@ fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
             Some(bits @ 0..32) => u32::MAX << bits,
             _ => 0,
         },
-        // As long as the largest that it can be.
+        // At most as long as the largest possible value.
         Op::Iadd3 { x: false } if inst.srcs.iter().all(|src| src.mods == SrcMods::NONE) => {
             let largest: u64 = inst.srcs.iter().map(|src| u64::from(!below(src))).sum();
             u32::try_from(largest)
@@ -344,7 +345,7 @@ pub fn logic(lut: u8, a: u32, b: u32, c: u32) -> u32 {
     })
 }
 
-/// Where source `i` (bit 4, 2 or 1 of the index) has the value `to`, as a table that does not depend on it.
+/// The table for a fixed value `to` of source `i` (bit 4, 2 or 1 of the index), which no longer depends on that source.
 pub fn fix_input(lut: u8, i: usize, to: bool) -> u8 {
     let bit = 4u8 >> i;
     (0..8u8).fold(0, |table, index| {
@@ -353,12 +354,12 @@ pub fn fix_input(lut: u8, i: usize, to: bool) -> u8 {
     })
 }
 
-/// `lut` does not depend on source `i`.
+/// Whether `lut` does not depend on source `i`.
 fn ignores(lut: u8, i: usize) -> bool {
     fix_input(lut, i, false) == fix_input(lut, i, true)
 }
 
-/// Drops sources that are all zeros, all ones, read twice or not at all.
+/// Removes sources that are all zeros, all ones, repeated or unused.
 fn reduce_lut(mut lut: u8, srcs: &mut [Src]) -> u8 {
     for i in 0..srcs.len().min(3) {
         match known(&srcs[i]) {
@@ -383,7 +384,7 @@ fn reduce_lut(mut lut: u8, srcs: &mut [Src]) -> u8 {
     lut
 }
 
-/// Source `i` is always source `j`: as a table that does not depend on `i`.
+/// The table if source `i` is always equal to source `j`; it no longer depends on `i`.
 fn equal_inputs(lut: u8, i: usize, j: usize) -> u8 {
     let (bit_i, bit_j) = (4u8 >> i, 4u8 >> j);
     (0..8u8).fold(0, |table, index| {
@@ -392,11 +393,11 @@ fn equal_inputs(lut: u8, i: usize, j: usize) -> u8 {
     })
 }
 
-/// As [`reduce_lut`], of predicates. What is not read becomes PT; a single input moves to the front.
+/// As [`reduce_lut`], for predicates. An unused source becomes PT; a single input moves to the front.
 fn reduce_predicates(mut lut: u8, srcs: &mut [Src]) -> u8 {
     for i in 0..3 {
         if srcs[i].mods.not {
-            // Negation goes into the table.
+            // A negation is moved into the table.
             let bit = 4u8 >> i;
             lut = (0..8u8).fold(0, |table, index| table | ((lut >> (index ^ bit) & 1) << index));
             srcs[i].mods.not = false;
@@ -424,7 +425,7 @@ fn reduce_predicates(mut lut: u8, srcs: &mut [Src]) -> u8 {
     lut
 }
 
-/// The table with sources `i` and `j` exchanged.
+/// The table after exchanging sources `i` and `j`.
 pub fn exchange_inputs(lut: u8, i: usize, j: usize) -> u8 {
     let (x, y) = (4u8 >> i, 4u8 >> j);
     (0..8u8).fold(0, |table, index| {
@@ -444,7 +445,7 @@ fn permute(selector: u32, a: u32, c: u32) -> u32 {
     })
 }
 
-/// Shifts by a known amount that are worth folding: of 32 bits, and of 64 below 32.
+/// Shifts by a known amount that are worth folding: 32-bit shifts, and 64-bit shifts by less than 32.
 fn shift(right: bool, hi: bool, ty: ShfType, low: u32, high: u32, by: u32) -> Option<u32> {
     let wide = (u64::from(high) << 32) | u64::from(low);
     Some(match (right, hi, ty) {

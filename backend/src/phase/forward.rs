@@ -1,17 +1,17 @@
-//! Forwards what memory holds to the loads that read it, and removes stores to local memory that nothing reads.
+//! Forwards known memory contents to the loads that read them, and removes stores to local memory that are never read.
 //!
-//! ptxas does the same for weak accesses of every state space. Local memory gains the most: the variables of unoptimized
-//! code, and arrays whose indices unrolling made constant, become registers.
+//! ptxas does the same for weak accesses of every state space. Local memory gains most: variables of unoptimized code,
+//! and arrays whose indices became constant by unrolling, become registers.
 //!
-//! - [`places`]: the words that accesses name by addresses that compare, and what each instruction does to them.
-//! - [`flow`]: where control flow joins, which words are known on all ways and read later.
-//! - [`contents`]: rewrites loads of known bytes, with phis for words that differ.
-//! - [`stores`]: removes stores to local memory that are overwritten, or not read, on all ways.
+//! - [`places`]: the words that accesses with comparable addresses name, and the effect of each instruction on them.
+//! - [`flow`]: for each block, the words that are known on all paths to it and read later.
+//! - [`contents`]: replaces loads of known bytes, with phis for words that differ.
+//! - [`stores`]: removes stores to local memory that are overwritten or never read on all paths.
 //!
-//! A function whose frame nothing reads or writes any more has none.
+//! A function whose frame is no longer accessed gets no frame.
 //!
-//! [`crate::ori::alias`] decides which instructions leave a word as it was. Only local memory is known better: what a thread
-//! keeps there changes by its own stores alone, unless the address of the frame is used for anything but loads and stores.
+//! [`crate::ori::alias`] decides which instructions leave a word unchanged. For local memory more is known: only the
+//! thread's own stores change it, unless the address of the frame is used other than in loads and stores.
 
 mod contents;
 mod flow;
@@ -43,7 +43,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// A function whose variables are all values has no frame.
+/// Removes the frame of a function whose variables have all become values.
 fn drop_frame(func: &mut Function, cfg: &Cfg) {
     let is_frame = |src: &Src| src.kind == SrcKind::Reg(STACK_POINTER);
     let reads = |inst: &Inst| {

@@ -1,8 +1,9 @@
-//! Makes one operation of those on the halves of 64-bit integers, on targets that have it: sums, comparisons, selections.
+//! Replaces operations on the halves of 64-bit integers by one operation, on targets that have it: sums, comparisons,
+//! selections.
 //!
-//! Before and after: SSA. Such targets have no `ISETP.EX`, so none is left there. Where the operands of a comparison are no
-//! pairs, it becomes comparisons of words whose results are combined. Sums and selections stay in halves then, which costs
-//! no more than to make pairs of the operands.
+//! Before and after: SSA. Targets with these operations have no `ISETP.EX`, so none remains. If the operands of a
+//! comparison are not pairs, the comparison becomes comparisons of words whose results are combined. Sums and
+//! selections of such operands stay on halves, which costs no more than building pairs.
 
 use crate::CodegenError;
 use crate::emit::encodes;
@@ -26,7 +27,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         return Ok(());
     }
     let cfg = context.analyses.cfg(func);
-    // What is dead does not count as a reader.
+    // Dead instructions do not count as readers.
     remove_dead(func, cfg);
     let mut halves = Halves {
         defs: Defs::new(func, cfg),
@@ -54,7 +55,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// Indexed by value: whether something reads all its registers at once.
+/// For each value, whether some instruction reads all its registers at once.
 fn read_whole(func: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut whole = vec![false; func.values.len()];
     for &b in &cfg.order {
@@ -67,8 +68,8 @@ fn read_whole(func: &Function, cfg: &Cfg) -> Vec<bool> {
     whole
 }
 
-/// Indexed by value: its lower and its upper half as two bits, set where more than the half itself in the next turn of a loop
-/// needs it. A value of other than two registers has both or none.
+/// For each value, two bits for its lower and its upper half: set if the half is used for more than computing the same
+/// half in the next iteration of a loop. A value that is not two registers wide has both bits or none.
 fn needed_halves(func: &Function, cfg: &Cfg) -> Vec<u8> {
     const BOTH: u8 = 3;
     let mut phis: FxHashMap<Value, &Phi> = FxHashMap::default();
@@ -120,7 +121,7 @@ type Pair = [Src; 2];
 
 const NEGATED: SrcMods = SrcMods { neg: true, ..SrcMods::NONE };
 
-/// A value that there is in a block from an instruction on, and in the blocks that this one dominates.
+/// A position from which on a value is available: an instruction of a block, and the blocks that this block dominates.
 #[derive(Clone, Copy)]
 struct Place {
     value: Value,
@@ -130,20 +131,20 @@ struct Place {
 
 struct Halves<'a> {
     func: &'a mut Function,
-    /// Of the function as it was.
+    /// The definitions before this phase.
     defs: Defs,
-    /// Indexed by value: readers, in the function as it was.
+    /// For each value, the number of its uses before this phase.
     uses: Vec<u32>,
     /// See [`read_whole`].
     whole: Vec<bool>,
     /// See [`needed_halves`].
     needed: Vec<u8>,
     replaced: Replacements,
-    /// Pairs by their halves.
+    /// The pairs by their halves.
     pairs: FxHashMap<[SrcKind; 2], Place>,
-    /// Instructions that nothing needs any more.
+    /// Instructions that are no longer used.
     dead: FxHashSet<(BlockId, usize)>,
-    /// Instructions to put before others. Pairs come first, then in order.
+    /// Instructions to insert before others. Pairs come first, then the order of insertion.
     added: Vec<(BlockId, usize, Inst)>,
     tree: &'a Tree,
 }
@@ -171,7 +172,7 @@ impl Halves<'_> {
         self.uses.get(v.index()) == Some(&1)
     }
 
-    /// Removes the dead instructions, and puts in the new ones.
+    /// Removes the dead instructions and inserts the new ones.
     fn finish(&mut self) {
         let mut touched: Vec<BlockId> =
             self.dead.iter().map(|(b, _)| *b).chain(self.added.iter().map(|(b, ..)| *b)).collect();
@@ -191,7 +192,7 @@ impl Halves<'_> {
                     new.push(inst);
                 }
             }
-            // After the last one.
+            // Instructions after the last one.
             while let Some((.., inst)) = added.next_if(|(at, ..)| *at == b) {
                 new.push(inst);
             }
@@ -199,7 +200,7 @@ impl Halves<'_> {
         }
     }
 
-    /// The operand with these halves, if there is one.
+    /// The operand with these halves, if it exists.
     fn pair(&self, parts: Pair, b: BlockId, i: usize) -> Option<Src> {
         if let Some(whole) = whole_of(self.func, &parts) {
             return Some(whole);
@@ -214,8 +215,8 @@ impl Halves<'_> {
         is_there(self.tree, place, b, i).then(|| place.value.into())
     }
 
-    /// Where a pair can be made of these so that no register need be copied, but for a known half: after the instructions
-    /// of one block that make them.
+    /// The position where a pair of these halves can be built without copying a register, except for a known half:
+    /// after the instructions of one block that define them.
     fn place(&self, parts: Pair) -> Option<(BlockId, usize)> {
         let mut place: Option<(BlockId, usize)> = None;
         for (k, part) in parts.iter().enumerate() {
@@ -251,7 +252,7 @@ impl Halves<'_> {
         value.into()
     }
 
-    /// [`Self::pair`] of an addend, which may be two registers of a wider load.
+    /// [`Self::pair`] for an addend, which may be two registers of a wider load.
     fn addend(&mut self, parts: Pair, b: BlockId, i: usize) -> Option<Src> {
         if let Some(pair) = self.pair(parts, b, i) {
             return Some(pair);
@@ -265,9 +266,9 @@ impl Halves<'_> {
         }
     }
 
-    /// Two pairs, with an immediate or zero second, and whether they were exchanged for that.
+    /// Two pairs, of which the second may be an immediate or zero, and whether they were exchanged for this.
     fn two(&mut self, [x, y]: [Pair; 2], b: BlockId, i: usize) -> Option<([Src; 2], bool)> {
-        // Both, before one is made.
+        // Both halves are checked before a pair is built.
         let is_apart =
             |this: &Self, parts: Pair| this.pair(parts, b, i).is_none() && this.place(parts).is_none();
         if is_apart(self, x) || is_apart(self, y) {
@@ -305,7 +306,7 @@ impl Halves<'_> {
         }
     }
 
-    /// Selects the pair where both halves are selected by one predicate, and nothing else reads them.
+    /// Selects the pair if one predicate selects both halves, and the halves have no other use.
     fn select(&mut self, b: BlockId, i: usize, parts: Pair) -> bool {
         let sites = parts.map(|part| match part {
             Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } if self.is_read_once(v) => self.defs.site(v),
@@ -328,7 +329,7 @@ impl Halves<'_> {
         true
     }
 
-    /// A sum of the upper halves with the carry of that of the lower ones.
+    /// Replaces a sum of the upper halves that takes the carry of the sum of the lower halves.
     fn add(&mut self, b: BlockId, i: usize) {
         let Some((low_index, [x, y])) = self.terms(b, i) else { return };
         let negated = |pair: &Pair| pair.iter().all(|half| half.mods == NEGATED);
@@ -337,12 +338,12 @@ impl Halves<'_> {
         if signs == [true, true] || ![x, y].iter().all(|pair| plain(pair) || negated(pair)) {
             return;
         }
-        // A known lower half is negated already where that keeps the carry.
+        // The negation of a known lower half is already folded in a way that keeps the carry.
         if [x, y].iter().any(|pair| negated(pair) && known(&Src::new(pair[0].kind)).is_some()) {
             return;
         }
         let bare = |pair: Pair| pair.map(|half| Src::new(half.kind));
-        // A difference from zero is made of halves, as ptxas does.
+        // ptxas also computes negations on halves.
         if [x, y].iter().any(|pair| bare(*pair) == [Src::ZERO; 2]) {
             return;
         }
@@ -365,7 +366,7 @@ impl Halves<'_> {
         self.dead.insert((b, low_index));
     }
 
-    /// The two terms of a sum whose upper halves the instruction adds, and where the lower ones are added.
+    /// The two terms of a sum whose upper halves the instruction adds, and the index of the sum of the lower halves.
     fn terms(&self, b: BlockId, i: usize) -> Option<(usize, [Pair; 2])> {
         let high = self.inst(b, i);
         let [Dst::Value(_), ref outs @ ..] = high.dsts[..] else { return None };
@@ -373,7 +374,7 @@ impl Halves<'_> {
         let (at, index) = self.defs.site(carry)?;
         let low = self.inst(b, if at == b { index } else { return None });
         let [Dst::Value(low_sum), Dst::Value(carry_out), ref rest @ ..] = low.dsts[..] else { return None };
-        // Else the halves part, and one of them goes.
+        // Otherwise the halves are used separately, and one of them is removed.
         let is_needed = |dst: &Dst| matches!(dst, Dst::Value(v) if self.needed[v.index()] != 0);
         let is_one = is_needed(&low.dsts[0])
             && is_needed(&high.dsts[0])
@@ -390,7 +391,7 @@ impl Halves<'_> {
             return None;
         }
         let zero = (0..3).find(|k| low.srcs[*k] == Src::ZERO && high.srcs[*k] == Src::ZERO)?;
-        // The complement of what is known.
+        // The complement of a known word.
         let upper = |src: Src| match known(&Src::new(src.kind)) {
             Some(bits) if src.mods == NEGATED => Src::imm(!bits),
             _ => src,
@@ -409,7 +410,7 @@ impl Halves<'_> {
         ))
     }
 
-    /// A comparison of the upper halves that takes the result of that of the lower ones.
+    /// Replaces a comparison of the upper halves that takes the result for the lower ones.
     fn compare(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i).clone();
         let Op::Isetp { cmp, sign, bool_, .. } = inst.op else { return };
@@ -430,7 +431,7 @@ impl Halves<'_> {
             };
             return replace(self, Op::Isetp64 { cmp, sign, bool_ }, &[pairs[0], pairs[1], with]);
         }
-        // Where the upper halves are equal the lower ones decide.
+        // If the upper halves are equal, the lower halves decide.
         let plain = |cmp: ICmp, bool_: Bool| Op::Isetp { cmp, sign, bool_, ex: false };
         let (op, low) = match cmp {
             ICmp::F | ICmp::T => (plain(cmp, Bool::And), Src::TRUE),
@@ -460,7 +461,7 @@ impl Halves<'_> {
         replace(self, op, &[holds.into(), with, Src::TRUE]);
     }
 
-    /// What is compared with what, and how, if the lower halves are compared in the same way.
+    /// The operands and the comparison, if the lower halves are compared in the same way.
     fn compared(
         &mut self,
         b: BlockId,
@@ -491,7 +492,7 @@ impl Halves<'_> {
         if pairs.as_flattened().iter().all(|half| known(half).is_some()) {
             return None;
         }
-        // Two comparisons of words more, or two pairs with half a register each to fill.
+        // The alternatives are two more comparisons of words, or two pairs for each of which half must be filled.
         let found = pairs.map(|parts| self.pair(parts, b, i));
         let places = pairs.map(|parts| self.place(parts));
         if (0..2).any(|k| found[k].is_none() && places[k].is_none()) {

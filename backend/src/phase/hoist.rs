@@ -1,10 +1,11 @@
-//! Moves out of loops what gives the same result in each iteration and is worth a register.
+//! Moves loop invariants out of loops if they are worth a register.
 //!
-//! The producers of PTX have hoisted what PTX can say. What is left are parts of operations that become several
-//! instructions, such as the reciprocal in a division by a number that the loop does not change. An expression goes as a whole,
-//! before the outermost loop in which nothing it reads changes, if it is made in every iteration.
+//! The producers of PTX have already hoisted all that PTX can express. The remaining invariants are parts of operations
+//! that become several instructions, such as the reciprocal in a division by a loop-invariant number. If an expression
+//! is computed in every iteration, it is moved as a whole before the outermost loop that changes none of its operands.
 //!
-//! Before and after: SSA. No block is added: where control comes to the loop from one block, that computes the expression.
+//! Before and after: SSA. No block is added: an expression moves to the only block that enters the loop, if there is
+//! one.
 
 use crate::CodegenError;
 use crate::emit::any_form;
@@ -18,11 +19,11 @@ use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sass::{Class, Sm};
 
-/// Issue slots that an expression must take to be worth the registers of its result.
+/// The number of issue slots that an expression must take to be worth the registers of its result.
 const WORTH: u32 = 8;
-/// Registers that the results of a loop's expressions may take.
+/// The number of registers that the results of a loop's expressions may take.
 const MOST: u32 = 8;
-/// Instructions of an expression that are looked at.
+/// The number of instructions of an expression that are examined.
 const FAR: usize = 32;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -32,7 +33,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     }
     let (cfg, dom) = (context.analyses.cfg(func), context.analyses.dominators(func));
     let sm = Sm(context.sm.number as u8);
-    // Inner loops first: what leaves one may leave the next.
+    // Inner loops come first: an invariant that leaves one loop may leave the next one too.
     let mut ids: Vec<LoopId> = (0..loops.loops.len() as u32).map(LoopId).collect();
     ids.sort_by_key(|id| std::cmp::Reverse(loops.get(*id).depth));
     for id in ids {
@@ -44,7 +45,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// The block outside from which alone control comes to the loop, if it is not in a loop that this one is not in.
+/// The only block outside that enters the loop, if it is in no loop that does not contain this one.
 fn entry(cfg: &Cfg, loops: &Loops, id: LoopId) -> Option<BlockId> {
     let header = loops.get(id).header;
     let mut outside = cfg.preds(header).iter().copied().filter(|pred| !loops.contains(id, *pred));
@@ -59,15 +60,15 @@ fn entry(cfg: &Cfg, loops: &Loops, id: LoopId) -> Option<BlockId> {
 /// An instruction whose operands the loop does not change.
 struct Invariant {
     at: (BlockId, usize),
-    /// Something else than another invariant reads it.
+    /// It has a use other than another invariant.
     is_root: bool,
     goes: bool,
 }
 
-/// The invariants of a loop, operands before what reads them.
+/// The invariants of a loop, operands before their users.
 struct Invariants {
     found: Vec<Invariant>,
-    /// Which of them makes a value.
+    /// For each value, the index of the invariant that defines it.
     makers: FxHashMap<Value, usize>,
 }
 
@@ -103,7 +104,7 @@ fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, 
 }
 
 impl Invariants {
-    /// Those of the blocks `inside` a loop, which come in the order of control flow.
+    /// The invariants in the blocks `inside` a loop, which are in the order of control flow.
     fn new(func: &Function, inside: &[BlockId], in_every_turn: impl Fn(BlockId) -> bool) -> Invariants {
         let mut made: FxHashSet<Value> = FxHashSet::default();
         for &b in inside {
@@ -140,12 +141,12 @@ impl Invariants {
         &func.block(b).insts[at]
     }
 
-    /// The invariants that `i` reads.
+    /// The invariants that invariant `i` reads.
     fn operands(&self, func: &Function, i: usize) -> impl Iterator<Item = usize> {
         self.inst(func, i).uses().filter_map(Src::value).filter_map(|v| self.makers.get(&v).copied())
     }
 
-    /// Expressions go that are worth the registers of their results, as long as there are registers.
+    /// Chooses the expressions that are worth the registers of their results, as long as there are registers.
     fn choose(&mut self, func: &Function, sm: Sm) {
         let mut left = MOST;
         for root in 0..self.found.len() {
@@ -158,7 +159,8 @@ impl Invariants {
         }
     }
 
-    /// What would leave the loop with an expression takes enough issue slots. The nearest operands tell.
+    /// Whether the instructions that would leave the loop with an expression take enough issue slots. Only the nearest
+    /// operands are counted.
     fn is_worth(&self, func: &Function, sm: Sm, root: usize) -> bool {
         let mut tree = vec![root];
         let (mut next, mut slots) = (0, 0);
@@ -177,7 +179,7 @@ impl Invariants {
         slots >= WORTH
     }
 
-    /// The whole expression goes.
+    /// Moves the whole expression.
     fn take(&mut self, func: &Function, root: usize) {
         let mut next = vec![root];
         while let Some(i) = next.pop() {
@@ -187,7 +189,7 @@ impl Invariants {
         }
     }
 
-    /// Marks those that something else than an invariant of the loop reads.
+    /// Marks the invariants that have a use other than an invariant of the loop.
     fn mark_roots(&mut self, func: &Function, cfg: &Cfg) {
         let places: FxHashSet<(BlockId, usize)> = self.found.iter().map(|inv| inv.at).collect();
         for &b in &cfg.order {
@@ -204,7 +206,7 @@ impl Invariants {
     }
 }
 
-/// In issue slots; units that take many cycles for a warp are worth a register by themselves.
+/// The cost in issue slots. An instruction of a unit that takes many cycles per warp is worth a register by itself.
 fn cost(sm: Sm, inst: &Inst) -> u32 {
     if let Op::Compute { routine } = inst.op {
         return crate::runtime::body(routine).insts.len() as u32;
@@ -223,7 +225,7 @@ mod tests {
     use crate::ori::text;
     use crate::ori::verify::{Stage, verify};
 
-    /// The blocks in which there are reciprocals after hoisting.
+    /// The blocks that contain reciprocals after hoisting.
     fn reciprocals(blocks: &str) -> Vec<u32> {
         let text = format!("entry \"f\" {{\nb0:\n%v0:r = S2R{{sr=0x21}}\n{blocks}\n}}");
         let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(reciprocals(blocks), [2]);
     }
 
-    /// The block before the loop is in another loop.
+    /// The block before the loop belongs to another loop.
     #[test]
     fn nothing_goes_into_the_loop_before() {
         let blocks = "JUMP b1

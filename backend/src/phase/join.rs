@@ -1,9 +1,10 @@
-//! Weak loads of neighboring words of shared memory become one wide load, where the address is known to be aligned for it.
+//! Joins weak loads of neighboring words of shared memory into one wide load, if the address is known to be aligned for
+//! it.
 //!
-//! The wide load takes the place of the first of the loads. [`alias`] decides for everything between the two whether a load
-//! of all the bytes may pass it.
+//! The wide load replaces the first of the loads. [`alias`] decides whether a load of all the bytes may move across
+//! each instruction in between.
 //!
-//! Before and after: SSA. The results are parts of the wide one; copy propagation comes after.
+//! Before and after: SSA. The old results become parts of the wide one; copy propagation runs later.
 
 use crate::CodegenError;
 use crate::ori::alias;
@@ -16,7 +17,8 @@ use crate::phases::Context;
 use rustc_hash::FxHashMap;
 use std::mem;
 
-/// Instructions that a load passes at most: what comes from far needs its register for long.
+/// The maximum number of instructions across which a load moves. A load that moves far occupies its register for a long
+/// time.
 const FAR: usize = 128;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -42,7 +44,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 
 /// A load that may be part of a wider one.
 struct Load {
-    /// Its two addends.
+    /// The two addends of the address.
     base: [Src; 2],
     offset: i32,
     bytes: i32,
@@ -70,16 +72,16 @@ impl Load {
     }
 }
 
-/// Loads that are one.
+/// Loads that are joined.
 struct Group {
     size: MemSize,
-    /// The first byte that they load.
+    /// The offset of the first byte.
     start: i32,
-    /// Their places in the block, in its order.
+    /// Their indices in the block, in ascending order.
     places: Vec<usize>,
 }
 
-/// The loads of a block that become one, none in two groups.
+/// The groups of loads of a block to join; no load is in two groups.
 fn groups(func: &Function, b: BlockId, alignments: &mut Alignments<'_>) -> Vec<Group> {
     let insts = &func.block(b).insts;
     let mut taken = vec![false; insts.len()];
@@ -98,7 +100,7 @@ fn groups(func: &Function, b: BlockId, alignments: &mut Alignments<'_>) -> Vec<G
     groups
 }
 
-/// The loads from the one at `at` on that together load so many bytes.
+/// The loads, from the one at `at` on, that together load the given number of bytes.
 fn group(
     insts: &[Inst],
     at: usize,
@@ -125,7 +127,7 @@ fn group(
                     return Some(Group { size, start, places });
                 }
             }
-            // It is there for something that was removed.
+            // A `NOP` that represents a removed operation.
             None if inst.op == Op::Nop => {}
             None if alias::may_exchange(&effect(&inst.op), &wide, same_base) => {}
             None => break,
@@ -165,19 +167,19 @@ fn join(func: &mut Function, b: BlockId, groups: Vec<Group>, replaced: &mut Repl
     func.block_mut(b).insts = insts.into_iter().flatten().collect();
 }
 
-/// How many low bits of values are known to be zero.
+/// Computes how many low bits of values are known to be zero.
 struct Alignments<'f> {
     func: &'f Function,
     defs: Defs,
-    /// By the values of phis.
+    /// Phis by their values.
     phis: FxHashMap<Value, (BlockId, usize)>,
     known: FxHashMap<Value, u32>,
 }
 
 impl<'f> Alignments<'f> {
-    /// Those of zero.
+    /// The result for zero.
     const ALL: u32 = 16;
-    /// Definitions looked at for one value.
+    /// The number of definitions that are examined for one value.
     const STEPS: u32 = 64;
 
     fn new(func: &'f Function, cfg: &Cfg) -> Alignments<'f> {
@@ -201,13 +203,14 @@ impl<'f> Alignments<'f> {
         found
     }
 
-    /// `above`: phis whose arguments are being looked at. What comes from themselves takes nothing from them: no operation
-    /// below gives fewer zeros than the smaller of what its operand has and what it gives for an operand that is zero.
+    /// `above`: phis whose arguments are being examined. An argument that depends on the phi itself does not reduce the
+    /// number: the operations below never have fewer zeros than the smaller of the number for their operand and the
+    /// number for a zero operand.
     fn find(&self, src: &Src, above: &mut Vec<Value>, steps: &mut u32) -> u32 {
         if let Some(bits) = known(src) {
             return bits.trailing_zeros().min(Self::ALL);
         }
-        // A negative number has the zeros of the positive one.
+        // A negated number has as many low zeros as the number.
         if src.mods.not || src.mods.abs || *steps == 0 {
             return 0;
         }
@@ -252,7 +255,7 @@ impl<'f> Alignments<'f> {
                 _ => of(0),
             },
             Op::Lop3 { lut } if lut == lut::A & lut::B => of(0).max(of(1)),
-            // Zeros give zero.
+            // Zeros in all operands give a zero.
             Op::Lop3 { lut } if lut & 1 == 0 => of(0).min(of(1)).min(of(2)),
             _ => 0,
         };

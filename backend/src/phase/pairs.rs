@@ -1,7 +1,9 @@
-//! Reads the halves of a pair as its parts from where it is made, if that is where they are made too.
+//! Reads the halves of a pair as its parts, from the point where the pair is built, if the halves are defined there
+//! too.
 //!
-//! Before and after: SSA. Copy propagation reads the halves themselves, which is best while operations are still chosen. But
-//! then they live on beside the pair, in registers of their own. Only on targets that have operations on pairs.
+//! Before and after: SSA. Copy propagation reads the halves directly, which is best while operations are still being
+//! chosen. But then the halves stay live beside the pair, in registers of their own. This phase runs only on targets
+//! with operations on pairs.
 
 use crate::CodegenError;
 use crate::emit::encodes;
@@ -12,7 +14,7 @@ use crate::phase::edit::{Defs, for_each_use};
 use crate::phases::Context;
 use rustc_hash::FxHashMap;
 
-/// The pair as the part of which something is read.
+/// The pair, and the part of it that replaces a value.
 struct Whole {
     value: Value,
     part: u8,
@@ -31,7 +33,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     if wholes.is_empty() {
         return Ok(());
     }
-    // What is read whole stays in its registers.
+    // A value that is read as a whole stays in its registers.
     for &b in &cfg.order {
         for_each_use(func, b, |src| {
             if let SrcKind::Value(v) = src.kind
@@ -58,13 +60,13 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         if let Some(src) = block.term.operand_mut() {
             read(src, usize::MAX);
         }
-        // At the ends of other blocks, or of the pair's.
+        // At the ends of other blocks, or of the pair's block.
         block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| read(src, usize::MAX));
     }
     Ok(())
 }
 
-/// By half: the first pair that is made of it where the half is made.
+/// For each half, the first pair that is built from it at its definition.
 fn made(func: &Function, cfg: &Cfg) -> Wholes {
     let defs = Defs::new(func, cfg);
     let mut wholes = Wholes::default();

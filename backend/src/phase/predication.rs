@@ -1,10 +1,10 @@
-//! Predication: short sides of a branch become guarded or speculated operations of the block that branches.
+//! Predication: short sides of a branch become guarded or speculated operations of the block with the branch.
 //!
-//! Operations without effects are computed for all threads; those that access memory carry the branch's
-//! predicate. A value that differs by side is written over the other side's where its operation can be guarded,
-//! else selected.
+//! Operations without effects are executed for all threads. Operations that access memory get the branch's predicate as
+//! guard. If a value differs between the sides, the guarded operation of one side overwrites the value of the other
+//! side; if its operation cannot be guarded, the value is selected.
 //!
-//! Before: SSA, any control flow. After: SSA with fewer blocks; inner branches go first.
+//! Before: SSA, any control flow. After: SSA with fewer blocks; inner branches are processed first.
 
 use crate::CodegenError;
 use crate::emit::{any_form, encodes};
@@ -22,16 +22,17 @@ use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
 use sass::{Class, Sm};
 
-/// Operations that may move out of one side: as many as a barrier, a branch and the lost cycles cost.
+/// The maximum number of operations that move out of a side: as many as a barrier, a branch and the lost cycles cost.
 const SIDE: usize = 8;
-/// And out of both.
+/// The same for both sides together.
 const BOTH: usize = 12;
-/// And out of the only side if it loads from global memory: under a guard, later code goes on while the load is under way.
+/// The same for a single side that loads from global memory: with a guard, later code can run while the load is in
+/// progress.
 const LOADING: usize = 16;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let sm = Sm(context.sm.number as u8);
-    // Each round joins what the last one straightened; nesting deeper than this is not short.
+    // Each round joins blocks that the previous round made straight. Deeper nesting is not short.
     for _ in 0..4 {
         (context.checkpoint)();
         let cfg = Cfg::new(func);
@@ -58,24 +59,24 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// The sides of a branch that can be taken in.
+/// The sides of a branch that can be moved into its block.
 struct Shape {
     cond: Src,
-    /// The side where `cond` holds.
+    /// The side where `cond` is true.
     yes: Option<BlockId>,
     no: Option<BlockId>,
-    /// Where the sides go on; `None`: the side ends the thread.
+    /// The block where the sides join; `None` if a side ends the thread.
     join: Option<BlockId>,
 }
 
 impl Shape {
     fn of(func: &Function, cfg: &Cfg, loops: &Loops, b: BlockId) -> Option<Shape> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
-        // Known branches are another phase's.
+        // Another phase removes constant branches.
         if then == els || then == b || els == b || matches!(cond.kind, SrcKind::Pred(_)) {
             return None;
         }
-        // A side belongs to the branch alone.
+        // A side has no other predecessor.
         let own = |side: BlockId| cfg.preds(side).len() == 1 && func.block(side).phis.is_empty();
         let next = |side: BlockId| match func.block(side).term {
             Term::Jump(to) if own(side) => Some(to),
@@ -88,7 +89,8 @@ impl Shape {
             (Some(x), _) if x == els => shape(Some(then), None, Some(els)),
             (_, Some(y)) if y == then => shape(None, Some(els), Some(then)),
             _ => {
-                // A side that ends the thread keeps its end: a guarded `EXIT`. In a loop each iteration would pay for it.
+                // A side that ends the thread keeps its end, as a guarded `EXIT`. In a loop, each iteration would have
+                // to execute it.
                 let ends = |side: BlockId| {
                     own(side) && func.block(side).term == Term::Exit && !func.block(side).insts.is_empty()
                 };
@@ -121,7 +123,8 @@ impl Shape {
         }) && total <= most_in_all
     }
 
-    /// Whether there is only one side, which loads from global memory, and the code after it need not wait for that.
+    /// Whether there is only one side, which loads from global memory, and the code after it need not wait for the
+    /// load.
     fn overlaps(&self, func: &Function) -> bool {
         let loads = |inst: &Inst| {
             memory(&inst.op).is_some_and(|of| of.space == Space::Global && of.kind == Kind::Load)
@@ -173,8 +176,8 @@ impl Shape {
         func.block_mut(b).term = Term::Jump(join);
     }
 
-    /// A value of this shape: `yes` where the branch's predicate holds, else `no`. Operations from `start` on came from the
-    /// sides.
+    /// A value of the given shape: `yes` if the branch's predicate is true, otherwise `no`. Operations from `start` on
+    /// come from the sides.
     #[expect(clippy::too_many_arguments, reason = "one value of one conversion")]
     fn select(
         &self,
@@ -230,7 +233,7 @@ impl Shape {
     }
 }
 
-/// Guards the operation that makes `value`, so that it leaves `kept` where the guard fails; gives its result.
+/// Guards the operation that defines `value`, so that it keeps `kept` if the guard is false. Returns its result.
 fn overwrite(
     func: &mut Function,
     b: BlockId,
@@ -248,7 +251,7 @@ fn overwrite(
     }
     let insts = &mut func.block_mut(b).insts;
     let index = start + insts[start..].iter().position(|inst| inst.dsts.first() == Some(&Dst::Value(v)))?;
-    // The kept value must be there before; the operations of the other side may come later.
+    // The kept value must be defined before; operations of the other side may come later.
     let kept_value = kept.value()?;
     let kept_index = insts[start..].iter().position(|inst| inst.defs().any(|d| d == kept_value));
     if kept_index.is_some_and(|k| start + k >= index) {
@@ -268,14 +271,15 @@ fn overwrite(
     Some(value)
 }
 
-/// May move to the branching block: speculated, or under the branch's predicate.
+/// Whether the instruction may move to the block with the branch, either speculated or guarded by the branch's
+/// predicate.
 fn can_move(inst: &Inst) -> bool {
     let unguarded = inst.guard == Src::TRUE;
     let guardable = memory(&inst.op).is_some() && !facts(&inst.op).convergent && facts(&inst.op).guardable;
     (facts(&inst.op).is_pure() || guardable) && unguarded
 }
 
-/// In issue slots; operations of slow units count more.
+/// The cost in issue slots; operations of slow units count more.
 fn cost(sm: Sm, inst: &Inst) -> usize {
     if let Op::Compute { routine } = inst.op {
         return crate::runtime::body(routine).insts.len();

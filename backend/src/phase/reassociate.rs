@@ -1,11 +1,11 @@
-//! Takes constants out of sums that are addresses: `(x + 80) + y` becomes `x + y`, and the accesses at that
-//! address add 80 to their offsets.
+//! Moves constants out of sums that are addresses: `(x + 80) + y` becomes `x + y`, and the accesses at that address add
+//! 80 to their offsets.
 //!
-//! The elements of several arrays that have one index, arrays of a function's frame for instance, then have one address
-//! and differ by their offsets. They need one register, and the order of accesses sees that they are apart.
+//! Elements of several arrays with the same index, for example arrays in a function's frame, then have one address and
+//! differ only in their offsets. They need one register, and scheduling knows that the accesses do not overlap.
 //!
-//! Before and after: SSA. Sums change in place and equal ones become one; those that nothing reads any more are left for the
-//! removal of dead code.
+//! Before and after: SSA. Sums are changed in place, and equal ones are merged; dead code elimination removes unused
+//! sums.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -18,7 +18,7 @@ use crate::phase::value_numbering;
 use crate::phases::Context;
 use smallvec::SmallVec;
 
-/// Sums that one address is followed through.
+/// The maximum number of nested sums that are followed for one address.
 const DEEPEST: usize = 8;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -58,10 +58,10 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     value_numbering::run(func, context)
 }
 
-/// The constants that all accesses by an address can take in.
+/// The range of constants that all accesses through an address can add to their offsets.
 #[derive(Clone)]
 struct Room {
-    /// How often it is an address.
+    /// How often the value is used as an address.
     uses: u32,
     least: i64,
     most: i64,
@@ -92,7 +92,7 @@ fn rooms(func: &Function, cfg: &Cfg) -> Vec<Room> {
     rooms
 }
 
-/// The value that a memory operation has as source `n`.
+/// The value that is source `n` of a memory operation.
 fn address(inst: &Inst, n: usize) -> Option<Value> {
     memory(&inst.op)?;
     match inst.srcs.get(n)? {
@@ -101,7 +101,7 @@ fn address(inst: &Inst, n: usize) -> Option<Value> {
     }
 }
 
-/// The 32-bit sum that an instruction computes and nothing else.
+/// The result of an instruction that only computes a 32-bit sum.
 fn sum(func: &Function, inst: &Inst) -> Option<Value> {
     let Some(Dst::Value(v)) = inst.dsts.first() else { return None };
     let plain = inst.op == (Op::Iadd3 { x: false })
@@ -111,7 +111,7 @@ fn sum(func: &Function, inst: &Inst) -> Option<Value> {
     plain.then_some(*v)
 }
 
-/// The terms of a sum, and the constants among them and in sums of one term that they are.
+/// The terms of a sum, and the sum of the constants among them and in nested sums with one term.
 fn without_constants(func: &Function, defs: &Defs, srcs: &[Src]) -> (SmallVec<[Src; 4]>, i32) {
     let mut terms: SmallVec<[Src; 4]> = srcs.iter().copied().collect();
     let mut constant = 0u32;

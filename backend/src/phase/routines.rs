@@ -1,7 +1,7 @@
-//! Expansion of what routines of the runtime library compute.
+//! Expands requests for routines of the runtime library.
 //!
-//! [`place_single`] puts a routine's text where a function asks for it once, so that what is known of its operands
-//! reaches it. [`call`] makes calls of the others, late: until then they are pure, and phases share and remove them.
+//! [`place_single`] inlines a routine that a function requests once, so that known operands can be folded. [`call`]
+//! replaces the other requests by calls. It runs late, because requests are pure: phases can merge and remove them.
 //!
 //! Before: SSA form. After: SSA form, the same blocks.
 
@@ -12,7 +12,7 @@ use crate::ori::op::{Op, Routine};
 use crate::phases::Context;
 use crate::runtime::{self, Body};
 
-/// Puts what is asked for once in its place.
+/// Inlines routines that are requested once.
 pub fn place_single(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     let mut uses = [0; Routine::ALL.len()];
     for_each_compute(func, |_, inst, routine| {
@@ -26,7 +26,7 @@ pub fn place_single(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenE
     Ok(())
 }
 
-/// Makes calls of all that is left.
+/// Replaces all remaining requests by calls.
 pub fn call(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     for_each_compute(func, |func, inst, routine| called(func, &inst, routine));
     Ok(())
@@ -57,7 +57,7 @@ fn word(inst: &Inst, n: usize) -> Src {
     inst.srcs.get(n).copied().unwrap_or(Src::ZERO)
 }
 
-/// The routine's instructions with the operands of `inst` for its parameters.
+/// The routine's instructions, with the operands of `inst` in place of the parameters.
 fn in_place(func: &mut Function, inst: &Inst, body: Body<'_>) -> Vec<Inst> {
     let mut now: Vec<Option<Src>> = vec![None; body.func.values.len()];
     for (i, param) in body.params.iter().enumerate() {
@@ -89,7 +89,7 @@ fn in_place(func: &mut Function, inst: &Inst, body: Body<'_>) -> Vec<Inst> {
     insts
 }
 
-/// An operand of a routine's text. Parameters are words: no part of one is read, and none has modifiers.
+/// An operand of a routine's text. Parameters are words: their parts are not read, and they have no modifiers.
 fn renamed(src: &Src, now: &[Option<Src>]) -> Src {
     let of = |v: Value| now.get(v.index()).copied().flatten().unwrap_or(Src::UNDEF);
     let kind = match src.kind {
@@ -103,7 +103,7 @@ fn renamed(src: &Src, now: &[Option<Src>]) -> Src {
     Src { kind, mods: src.mods }
 }
 
-/// The operands in their registers, the call, and the results out of theirs.
+/// Moves the operands to their registers, calls the routine, and moves the results out of their registers.
 pub(super) fn called(func: &mut Function, inst: &Inst, routine: Routine) -> Vec<Inst> {
     let body = runtime::body(routine);
     let mut insts = Vec::new();

@@ -1,8 +1,8 @@
-//! Splits wide phis of which only parts are read into phis of the parts.
+//! Splits wide phis that are only read in part into phis of the parts.
 //!
-//! 64-bit counters, and addresses of which a windowed space uses the low half, need no register pairs; halves
-//! that nothing reads die afterwards. A phi stays whole when anything reads it whole, or when an argument is
-//! made whole by an operation that gives several registers at once.
+//! 64-bit counters, and addresses of which only the low half is used, then need no register pairs, and unused halves
+//! are removed later. A phi stays whole if an instruction reads it as a whole, or if an argument is defined by an
+//! operation with a multi-register result.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
@@ -36,7 +36,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     let defs = Defs::new(func, cfg);
-    // A phi that stays whole keeps its arguments whole, and the other way round.
+    // If a phi stays whole, its arguments stay whole, and vice versa.
     loop {
         (context.checkpoint)();
         let mut changed = false;

@@ -1,15 +1,15 @@
-//! Keeps in uniform registers what is the same for all threads of a block and lives long, where general registers are
-//! scarce.
+//! Moves long-lived values that are the same for all threads of a block to uniform registers, where general registers
+//! are scarce.
 //!
-//! Such a value is computed of parameters, constants and the place of the block in the grid alone, so it is the same
-//! wherever and in whatever groups threads compute it (see [`Common`]). What can read it from a uniform register does so;
-//! what cannot gets a copy in its block. The value is computed in the uniform datapath if that takes hardly more
-//! instructions, else `R2UR` moves it there.
+//! Such a value is computed only from parameters, constants and the position of the block in the grid. So it is the
+//! same wherever threads compute it, and in whatever groups (see [`Common`]). Instructions that can read it from a
+//! uniform register do so; other instructions get a copy in their block. If it takes hardly more instructions, the
+//! uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
-//! A result of the uniform datapath comes later to its readers than one in a general register, so what lives where
-//! registers cost nothing stays where it is. Values of joins stay too: a uniform register belongs to the whole warp.
+//! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
+//! scarce. Phis stay too, because a uniform register belongs to the whole warp.
 //!
-//! Before and after: SSA. Instructions whose results nothing reads any more are removed.
+//! Before and after: SSA. Instructions whose results are no longer read are removed.
 
 mod carried;
 
@@ -35,19 +35,19 @@ use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-/// Points that a value must live for; an instruction has two.
+/// The minimum length of a value's live range in points; an instruction has two.
 const LONG: u64 = 64;
-/// Uniform registers that such values may take. Each has its register for the whole function.
+/// The number of uniform registers that such values may take. Each value keeps its register for the whole function.
 const MOST: u32 = 20;
-/// General registers that the order of instructions adds to what is live before there is one: values stay where fewer than
-/// these and those that are live cost nothing.
+/// The number of general registers that scheduling adds to the live ones before there is an order. If these and the
+/// live registers together do not reduce the occupancy, values stay in general registers.
 const ADDED: u32 = 16;
-/// Operations of which one value is computed in the uniform datapath, at most.
+/// The maximum number of nested operations for one value that the uniform datapath computes.
 const DEEPEST: u32 = 4;
-/// Carries between uniform operations of one block: all may be live at once.
+/// The maximum number of carries between uniform operations of one block; all may be live at once.
 const CARRIES: usize = 6;
 
-/// What changes from iteration to iteration: see [`carried`].
+/// Moves values that change from iteration to iteration: see [`carried`].
 pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     if !func.entry {
         return Ok(());
@@ -69,7 +69,7 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
         uniform_branches: certain && encodes(sm, &UISETP),
         conditions: FxHashSet::default(),
     };
-    // Few functions have anything to gain, and where threads are together takes longer to find out.
+    // Few functions have such values, and the analysis of where threads are together is expensive.
     if search.run().values.is_empty() {
         return Ok(());
     }
@@ -117,16 +117,16 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// The same for all values, whether or not that pays.
+/// The same for all values, even if it does not pay.
 #[cfg(test)]
 pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     convert(func, context, 0, 0);
     Ok(())
 }
 
-/// Looks at values that live for `long` points where more than `free` general registers are live.
+/// Considers values that live for `long` points at which more than `free` general registers are live.
 fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
-    // Callers of a function keep their values in uniform registers.
+    // The callers of a function keep their values in uniform registers.
     if !func.entry {
         return;
     }
@@ -164,7 +164,7 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
     };
     choice.find_readers(&candidates);
     let mut left = MOST;
-    // Readers come first, so that what only they read need not be kept.
+    // Users come first, so that values which only they read need not be kept.
     for &(v, home) in candidates.iter().rev() {
         let width = u32::from(func.value(v).width);
         if left >= width && choice.pays(v, home) {
@@ -185,29 +185,29 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
     order.iter().for_each(|b| rewriter.phis(*b));
 }
 
-/// Where more general registers are live than cost nothing, ascending.
+/// The points where more general registers are live than are free of charge, ascending.
 fn crowded(live: &Liveness, func: &Function, free: u32) -> Vec<Point> {
     let pressure = live.pressure(func, File::R);
     (0..).zip(&pressure).filter(|(_, lanes)| u32::from(**lanes) > free).map(|(point, _)| point).collect()
 }
 
-/// Something that reads a value.
+/// A user of a value.
 #[derive(Clone, Copy)]
 enum Reader {
     Inst(BlockId, u32),
-    /// A join, at the end of a block before it.
+    /// A phi, at the end of a predecessor.
     Edge(BlockId),
     Term,
 }
 
-/// Which values are to be in uniform registers.
+/// Decides which values move to uniform registers.
 struct Choice<'a> {
     func: &'a Function,
     cfg: &'a Cfg,
     loops: &'a Loops,
     sm: sass::Sm,
     readers: FxHashMap<Value, SmallVec<[Reader; 4]>>,
-    /// Indexed by value.
+    /// For each value, whether it has been chosen.
     chosen: Vec<bool>,
 }
 
@@ -231,8 +231,8 @@ impl Choice<'_> {
         }
     }
 
-    /// Whether most readers take the value from a uniform register, and copies for the others are made no more often than
-    /// the value itself.
+    /// Whether most users can read the value from a uniform register, and the copies for the others are executed no
+    /// more often than the value's definition.
     fn pays(&self, v: Value, home: BlockId) -> bool {
         let depth = |b: BlockId| self.loops.depth(b);
         let mut taken = 0usize;
@@ -261,7 +261,7 @@ impl Choice<'_> {
         !often && copied.len() <= taken
     }
 
-    /// The instruction can read `v` from a uniform register as it is.
+    /// Whether the instruction can read `v` from a uniform register without changes.
     fn takes(&self, inst: &Inst, v: Value) -> bool {
         let is_special = |src: &Src| match src.kind {
             SrcKind::Imm(_) | SrcKind::Const(_) => true,
@@ -274,7 +274,7 @@ impl Choice<'_> {
     }
 }
 
-/// Among the operands that need the place of a uniform register, `v` is the only one, or a number is loaded for a pair.
+/// Whether `v` is the only operand that needs the position of a uniform register, or a number is loaded for a pair.
 fn is_only(inst: &Inst, v: Value, is_special: impl Fn(&Src) -> bool) -> bool {
     let mut others = inst.srcs.iter().filter(|src| src.value() != Some(v) && is_special(src));
     let once = inst.srcs.iter().filter(|src| src.value() == Some(v)).count() == 1;
@@ -289,12 +289,12 @@ fn is_only(inst: &Inst, v: Value, is_special: impl Fn(&Src) -> bool) -> bool {
     }
 }
 
-/// The instruction has a form that reads the only operand which is `v` from a uniform register.
+/// Whether the instruction has a form that reads its only operand `v` from a uniform register.
 fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
     match inst.op {
-        // Copies them for the allocator, which has its own idea of where they come from.
+        // It copies the value for the allocator, which decides about the source itself.
         Op::Fix => return false,
-        // ptxas's code for older targets does not have these.
+        // The code of ptxas for older targets does not have these forms.
         Op::I2f { .. } | Op::ImadHi { .. } => return false,
         Op::R2ur => return inst.srcs[0].mods == SrcMods::NONE,
         _ => {}
@@ -319,28 +319,28 @@ fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
     })
 }
 
-/// Stands for a pair of uniform registers while operands are exchanged.
+/// Represents a pair of uniform registers while operands are exchanged.
 const MARKER: Const = Const { bank: u8::MAX, offset: 0 };
 
-/// How a value comes into a uniform register.
+/// How a value gets into a uniform register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// The operation is one of the uniform datapath instead.
+    /// An operation of the uniform datapath replaces the operation.
     Computed,
-    /// `R2UR` after it.
+    /// `R2UR` after the operation.
     Moved,
 }
 
 #[derive(Default)]
 struct Ways {
-    /// Of the values that go to uniform registers.
+    /// The way of each value that goes to a uniform register.
     of: FxHashMap<Value, Way>,
-    /// Carries that operations of the uniform datapath read, and whether no other operation does.
+    /// The carries that operations of the uniform datapath read, and whether no other operation reads them.
     carries: FxHashMap<Value, bool>,
 }
 
 impl Ways {
-    /// `chosen` are the values that are to be there, indexed by value and in the order of their definitions.
+    /// `chosen` are the values that should be in uniform registers, by value and in the order of their definitions.
     fn new(
         func: &Function,
         cfg: &Cfg,
@@ -358,13 +358,13 @@ impl Ways {
             }
         }
         let mut in_block: FxHashMap<BlockId, usize> = FxHashMap::default();
-        // What changes in loops has its predicates already.
+        // Loop-carried values already have uniform predicates.
         let taken = func.values.iter().filter(|data| data.file == File::UP).count();
         let free = CARRIES.saturating_sub(taken);
         let mut plan = Plan { func, sm, uses, defs, chosen, ways: Ways::default() };
         for v in all {
             let mut found = Found::default();
-            // One instruction takes the place of one, and `R2UR` would be one more.
+            // One instruction replaces one, while `R2UR` would be an additional instruction.
             let computed = plan.cost(v, 0, &mut found).is_some_and(|cost| cost <= 2);
             let home = plan.defs.get(&v).map_or(BlockId(0), |(b, _)| *b);
             let carries = in_block.entry(home).or_default();
@@ -385,7 +385,7 @@ impl Ways {
         ways
     }
 
-    /// A sum that stays for the sake of its own carry reads the carry before it where that is now.
+    /// If a sum is kept for its carry output, its carry input is also read outside the uniform datapath.
     fn keep_carries_of_kept_sums(&mut self, func: &Function, cfg: &Cfg) {
         if self.carries.is_empty() {
             return;
@@ -400,7 +400,7 @@ impl Ways {
         }
     }
 
-    /// Operations outside the uniform datapath read the carry of a sum that is computed there.
+    /// Operations outside the uniform datapath read the carry of a sum that is computed in it.
     fn keeps_sum(&self, inst: &Inst) -> bool {
         let [Dst::Value(v), Dst::Value(carry), ..] = inst.dsts[..] else { return false };
         self.of.get(&v) == Some(&Way::Computed) && self.carries.get(&carry) != Some(&true)
@@ -410,16 +410,16 @@ impl Ways {
 struct Plan<'a> {
     func: &'a Function,
     sm: sass::Sm,
-    /// Indexed by value: readers.
+    /// For each value, the number of its uses.
     uses: Vec<u32>,
-    /// Of the values that are the same for all threads.
+    /// The definitions of the values that are the same for all threads.
     defs: FxHashMap<Value, (BlockId, &'a Inst)>,
     chosen: &'a [bool],
-    /// So far.
+    /// The ways found so far.
     ways: Ways,
 }
 
-/// What is computed in the uniform datapath for the sake of one value.
+/// The values that the uniform datapath computes for the sake of one value.
 #[derive(Default)]
 struct Found {
     values: SmallVec<[Value; 4]>,
@@ -427,7 +427,8 @@ struct Found {
 }
 
 impl Plan<'_> {
-    /// Instructions that computing `v` in the uniform datapath takes, less those that are gone for it.
+    /// The number of instructions for computing `v` in the uniform datapath, minus the instructions that become
+    /// unnecessary.
     fn cost(&self, v: Value, depth: u32, found: &mut Found) -> Option<u32> {
         let &(home, inst) = self.defs.get(&v)?;
         let uniform = counterpart(self.func, inst)?;
@@ -452,7 +453,7 @@ impl Plan<'_> {
         Some(cost)
     }
 
-    /// The same for a carry of a sum that is computed there.
+    /// The same for the carry of a sum that the uniform datapath computes.
     fn carry(&self, carry: Value, home: BlockId, found: &mut Found) -> Option<u32> {
         let &(b, sum) = self.defs.get(&carry)?;
         let Some(&Dst::Value(low)) = sum.dsts.first() else { return None };
@@ -461,7 +462,7 @@ impl Plan<'_> {
             return None;
         }
         found.carries.push(carry);
-        // Other readers of the carry still need the sum.
+        // Other users of the carry still need the sum.
         Some(u32::from(self.uses[carry.index()] > 1))
     }
 }
@@ -470,9 +471,9 @@ fn takes_number(op: &Op, index: usize) -> bool {
     *op == Op::Pack || signature(op).srcs.get(index).is_some_and(|slot| slot.accept.has(Accept::IMM))
 }
 
-/// The operation of the uniform datapath with the same result. Its sources are those of the instruction.
+/// The operation of the uniform datapath with the same result. It has the sources of the instruction.
 fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
-    // Of a sum, one of the first two terms may be negated.
+    // At most one of the first two terms of a sum may be negated.
     let is_sum = matches!(inst.op, Op::Iadd3 { .. });
     let negated = inst.srcs.iter().take(2).filter(|src| src.mods.neg || src.mods.not).count();
     let plain = inst.guard.is_true()
@@ -505,7 +506,7 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
         }
         Op::Imad { .. } => {
             number.filter(|i| *i == 0).into_iter().for_each(|i| srcs.swap(i, 1));
-            // The low word is the same; ptxas has this one alone.
+            // The low word is the same; ptxas only uses this operation.
             Op::Uimad { sign: Sign::S32 }
         }
         Op::ImadWide { sign, x: false } => {
@@ -521,7 +522,7 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
         Op::Sgxt { wrap, sign } => Op::Usgxt { wrap, sign },
         _ => return None,
     };
-    // Pairs are loaded from where pairs may be.
+    // A pair can only be loaded from where a pair may be.
     let apart = |(slot, src): (&SrcSlot, &Src)| {
         slot.width == Width::Exactly(2)
             && match src.kind {
@@ -540,23 +541,24 @@ struct Rewriter<'a> {
     func: &'a mut Function,
     sm: sass::Sm,
     ways: Ways,
-    /// What holds each value that is in a uniform register.
+    /// The uniform register of each value.
     uniform: FxHashMap<Value, Value>,
-    /// What holds each carry that operations of the uniform datapath read; others read the predicate.
+    /// The uniform predicate of each carry that operations of the uniform datapath read; other operations read the
+    /// original predicate.
     carries: FxHashMap<Value, Value>,
-    /// Constants and numbers that this block has loaded.
+    /// Constants and numbers that have been loaded in this block.
     loaded: FxHashMap<(SrcKind, u8), Value>,
-    /// Values that this block has copied to general registers.
+    /// Values that have been copied to general registers in this block.
     copies: FxHashMap<Value, Value>,
     code: Vec<Inst>,
     at: BlockId,
-    /// Indexed by block, unless empty: where its constants are loaded rather than in it.
+    /// For each block, where its constants are loaded instead of in the block itself; may be empty.
     homes: Vec<Option<BlockId>>,
-    /// Constants and numbers that are loaded there.
+    /// Constants and numbers that have been loaded there.
     hoisted: FxHashMap<(BlockId, SrcKind, u8), Value>,
     /// Comparisons of uniform registers for a branch.
     compares: FxHashSet<Value>,
-    /// Values that are wanted in uniform registers too, and those registers.
+    /// Values that are needed in uniform registers as well, and those registers.
     wanted: FxHashSet<Value>,
     also: FxHashMap<Value, Value>,
 }
@@ -615,7 +617,7 @@ impl<'a> Rewriter<'a> {
         self.func.block_mut(b).insts = std::mem::take(&mut self.code);
     }
 
-    /// A comparison of the uniform datapath, for the branch at the end of the block.
+    /// Adds a comparison of the uniform datapath for the branch at the end of the block.
     fn compare(&mut self, b: BlockId, inst: &Inst) {
         let Op::Isetp { mut cmp, sign, bool_, .. } = inst.op else { return };
         let mut srcs: SmallVec<[Src; 4]> = inst.srcs.iter().take(2).copied().collect();
@@ -634,7 +636,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// A value of the whole block in uniform registers too.
+    /// Copies a value that is the same for the whole block to uniform registers as well.
     fn input(&mut self, v: Value, inst: &Inst) {
         let is_number = |op: &Op, (i, src): (usize, &Src)| match src.kind {
             SrcKind::Zero | SrcKind::Pred(_) => true,
@@ -664,7 +666,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// What joins take: copies on the edges.
+    /// Copies arguments of phis on the edges.
     fn phis(&mut self, b: BlockId) {
         let mut phis = std::mem::take(&mut self.func.block_mut(b).phis);
         for phi in &mut phis {
@@ -695,7 +697,7 @@ impl<'a> Rewriter<'a> {
         self.uniform.insert(v, result);
     }
 
-    /// Operands of the uniform datapath for one of its operations.
+    /// Replaces the operands of an operation of the uniform datapath by uniform ones.
     fn operands(&mut self, uniform: &mut Inst) {
         let signature = signature(&uniform.op);
         for i in 0..uniform.srcs.len() {
@@ -717,7 +719,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// A number or a constant in uniform registers.
+    /// Loads a number or a constant into uniform registers.
     fn load(&mut self, kind: SrcKind, width: u8, at: SrcId) -> Src {
         let home = self.homes.get(self.at.index()).copied().flatten();
         let known = match home {
@@ -768,7 +770,7 @@ impl<'a> Rewriter<'a> {
         self.uniform.insert(v, whole);
     }
 
-    /// Reads what it can from uniform registers, and the rest from copies.
+    /// Lets an instruction read values from uniform registers where it can, and from copies otherwise.
     fn reader(&mut self, mut inst: Inst) {
         let reads = |this: &Self, src: &Src| src.value().is_some_and(|v| this.uniform.contains_key(&v));
         if !inst.uses().any(|src| reads(self, src)) {

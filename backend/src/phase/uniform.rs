@@ -1,12 +1,12 @@
-//! Computes in uniform registers what operations of the uniform datapath read: descriptors of matrices, addresses of
-//! barrier objects, coordinates of tensor copies.
+//! Computes the operands of the uniform datapath in uniform registers: matrix descriptors, addresses of mbarrier
+//! objects, coordinates of tensor copies.
 //!
 //! Construction computes them in general registers and moves each result with `R2UR`. Results that are sums, shifts and
-//! masks of one value need one `R2UR`, of that value, or none where it is in a uniform register already; the steps in
-//! between become uniform operations, and general registers need not hold their results. The value that is moved is the
-//! same thread's, so what is computed of it is too.
+//! masks of one value need only one `R2UR`, of that value, or none if it is already in a uniform register. The steps in
+//! between become uniform operations, and general registers need not hold their results. The moved value belongs to the
+//! same thread, and so do the values computed from it.
 //!
-//! Before and after: SSA. What nothing reads afterwards is left for the removal of dead code.
+//! Before and after: SSA. Dead code elimination removes unused instructions later.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -19,7 +19,7 @@ use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Uniform operations that take the place of one `R2UR` at most.
+/// The maximum number of uniform operations that replace one `R2UR`.
 const MOST: usize = 4;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -50,11 +50,11 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// How the uniform datapath computes a general register's value.
+/// How the uniform datapath can compute the value of a general register.
 struct Recipe {
     op: Op,
     srcs: SmallVec<[Src; 4]>,
-    /// The one source that is in a general register, or part of one.
+    /// The only source that is in a general register or in a part of one.
     root: Option<SrcKind>,
 }
 
@@ -62,7 +62,7 @@ struct Recipe {
 fn recipes(func: &Function, cfg: &Cfg) -> Vec<Option<Recipe>> {
     let mut recipes: Vec<Option<Recipe>> = Vec::new();
     recipes.resize_with(func.values.len(), || None);
-    // What belongs to threads that execute something together is read where they do.
+    // Values that belong to threads which execute an operation together are read where these threads are.
     let mut of_group = vec![false; func.values.len()];
     for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
         let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
@@ -87,7 +87,7 @@ fn recipe(func: &Function, inst: &Inst) -> Option<Recipe> {
     let op = match inst.op {
         Op::Mov => Op::Umov,
         Op::Iadd3 { x: false } => {
-            // The number is the second.
+            // A number must be the second operand.
             if let Some(i) = srcs.iter().position(|src| matches!(src.kind, SrcKind::Imm(_))) {
                 srcs.swap(i, 1);
             }
@@ -128,8 +128,8 @@ fn recipe_of(recipes: &[Option<Recipe>], kind: SrcKind) -> Option<&Recipe> {
     }
 }
 
-/// For each value that the block moves, the one of which it is computed: what is to be moved in its place, or nothing
-/// where it is computed of what is in uniform registers.
+/// For each value that the block moves, the value from which it is computed and that is moved instead; none if all its
+/// sources are in uniform registers.
 fn cuts(recipes: &[Option<Recipe>], insts: &[Inst]) -> FxHashMap<SrcKind, Option<SrcKind>> {
     let chain = |from: SrcKind| {
         let mut next = Some(from);
@@ -154,7 +154,7 @@ fn cuts(recipes: &[Option<Recipe>], insts: &[Inst]) -> FxHashMap<SrcKind, Option
         if chain(from).take(MOST).any(is_free) {
             return None;
         }
-        // The nearest of those that most are computed of.
+        // The nearest of the values from which most others are computed.
         chain(from).reduce(|best, at| if count(&at) > count(&best) { at } else { best })
     };
     moved.iter().map(|&from| (from, cut(from))).collect()
@@ -164,9 +164,9 @@ struct Block<'a> {
     func: &'a mut Function,
     recipes: &'a [Option<Recipe>],
     cuts: FxHashMap<SrcKind, Option<SrcKind>>,
-    /// What is in a uniform register, by the guard of the move.
+    /// The uniform registers of values, by the guard of the move.
     made: FxHashMap<(SrcKind, SrcKind, bool), Src>,
-    /// By the result of a move that is gone.
+    /// The replacements of removed moves, by their results.
     replaced: FxHashMap<Value, Src>,
     code: Vec<Inst>,
 }

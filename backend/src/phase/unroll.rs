@@ -22,13 +22,13 @@
 //!           after ◄─────────────────────────┘
 //! ```
 //!
-//! ptxas makes the same pieces. Inner loops are unrolled first. Where all of them became straight-line code, the loop around
-//! them may be unrolled too.
+//! ptxas creates the same pieces. Inner loops are unrolled first. If all of them became straight-line code, the loop
+//! around them may be unrolled too.
 //!
-//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions stay as they are. A loop with
-//! convergent operations is unrolled only if the threads that act together execute the same copy of an iteration: the
-//! operations execute in every iteration, and either the trip count is known or the threads of a warp leave together.
-//! A copy of an instruction belongs to a copy of its statement ([`crate::copies`]).
+//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions are not unrolled. A loop with
+//! convergent operations is unrolled only if the threads that execute an operation together execute the same copy of an
+//! iteration: the operations are executed in every iteration, and either the trip count is known or the threads of a
+//! warp leave the loop together. A copy of an instruction belongs to a copy of its statement ([`crate::copies`]).
 
 mod copy;
 mod counted;
@@ -50,29 +50,29 @@ use crate::phases::Context;
 use counted::Counted;
 use std::cell::LazyCell;
 
-/// Iterations of each piece where the trip count is not known. The last is the loop as it was.
+/// The numbers of iterations of the pieces if the trip count is not known. The last piece is the original loop.
 const PIECES: [Piece; 3] = [
     Piece { iterations: 4, repeats: true },
     Piece { iterations: 2, repeats: false },
     Piece { iterations: 1, repeats: true },
 ];
-/// What an iteration may cost ([`Counted::cost`]) where the trip count is not known: loops that wait for memory gain more.
-/// These are ptxas's figures, found by adding operations to loops until it stopped unrolling them.
+/// The maximum cost of an iteration ([`Counted::cost`]) if the trip count is not known; loops that wait for memory gain
+/// more. These are the figures of ptxas, found by adding operations to loops until it stopped unrolling them.
 const MOST_COST: usize = 20;
-/// As much is added for each load of shared memory, up to [`MOST_COST_SHARED`].
+/// The amount that is added for each load of shared memory, up to [`MOST_COST_SHARED`].
 const COST_OF_SHARED_WAIT: usize = 5;
 const MOST_COST_SHARED: usize = 98;
-/// With a load of global or local memory.
+/// The maximum cost with a load of global or local memory.
 const MOST_COST_GLOBAL: usize = 48;
-/// The most operations, in all iterations, of a loop that becomes straight-line code.
+/// The maximum number of operations in all iterations of a loop that becomes straight-line code.
 const LONGEST_STRAIGHT: usize = 768;
-/// The most iterations of such a loop.
+/// The maximum number of iterations of such a loop.
 const MOST_ITERATIONS: u32 = 128;
-/// The most operations of an iteration of the new loop, if the trip count is known and larger.
+/// The maximum number of operations in an iteration of the new loop, if the trip count is known and larger.
 const LONGEST_DIVIDED: usize = 288;
-/// The most operations that unrolling adds to a function.
+/// The maximum number of operations that unrolling adds to a function.
 const MOST_ADDED: usize = 4000;
-/// How many loops inside one another are unrolled.
+/// The number of nested loops that are unrolled.
 const ROUNDS: u32 = 3;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -82,7 +82,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         if chosen.is_empty() {
             break;
         }
-        // Preheaders come first: the block that leaves one loop may enter another.
+        // Preheaders are added first, because the block that leaves one loop may enter another.
         let entries: Vec<BlockId> = chosen.iter().map(|(counted, _)| counted.enter(func)).collect();
         let mut readers = readers(func, &chosen);
         let afters: Vec<BlockId> = chosen
@@ -135,7 +135,7 @@ fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
     chosen
 }
 
-/// For each loop: the blocks outside of it that read its values.
+/// For each loop, the blocks outside of it that read its values.
 fn readers(func: &Function, chosen: &[(Counted, Vec<Piece>)]) -> Vec<Vec<BlockId>> {
     const NONE: u32 = u32::MAX;
     let mut maker = vec![NONE; func.values.len()];
@@ -158,13 +158,13 @@ fn readers(func: &Function, chosen: &[(Counted, Vec<Piece>)]) -> Vec<Vec<BlockId
     readers
 }
 
-/// The values that a block makes.
+/// The values that a block defines.
 fn made(func: &Function, b: BlockId) -> impl Iterator<Item = Value> + '_ {
     let block = func.block(b);
     block.phis.iter().map(|phi| phi.dst).chain(block.insts.iter().flat_map(Inst::defs))
 }
 
-/// A value of the same kind.
+/// A new value of the same file and width.
 fn like(func: &mut Function, v: Value) -> Value {
     let data = func.value(v);
     func.new_value(data.file, data.width)

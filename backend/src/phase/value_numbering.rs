@@ -1,6 +1,6 @@
-//! Global value numbering: an operation on the same operands as one that dominates it is read from there.
+//! Global value numbering: replaces an operation by the result of an equal operation that dominates it.
 //!
-//! Only operations take part that may be repeated ([`alias::is_repeatable`]).
+//! Only operations that may be repeated take part ([`alias::is_repeatable`]).
 
 use crate::CodegenError;
 use crate::ori::alias;
@@ -17,7 +17,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let cfg = context.analyses.cfg(func);
     let tree = context.analyses.dominators(func);
     let mut replaced = Replacements::new(func);
-    // The last instruction seen with a hash; it counts where its block dominates.
+    // The last instruction with each hash; it is valid if its block dominates the current one.
     let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
     for &b in &tree.preorder {
         for i in 0..func.block(b).insts.len() {
@@ -49,7 +49,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             for (k, (to, from)) in pairs.into_iter().enumerate() {
                 match (to, from) {
                     (Dst::Value(to), Dst::Value(from)) => replaced.insert(from, to.into()),
-                    // The earlier one did not need this result; now it gives it.
+                    // The earlier instruction did not need this result; now it computes it.
                     (_, Dst::Value(from)) => {
                         func.block_mut(at).insts[index as usize].dsts[k] = Dst::Value(from);
                         func.block_mut(b).insts[i].dsts[k] = Dst::Sink;
@@ -75,7 +75,7 @@ fn hash(inst: &Inst) -> u64 {
     inst.dsts.len().hash(&mut hasher);
     match facts(&inst.op).commutes {
         Some((a, b)) if b < inst.srcs.len() => {
-            // The same for either order of the two.
+            // The hash is the same for both orders.
             let one = |src: &Src| {
                 let mut hasher = FxHasher::default();
                 src.hash(&mut hasher);

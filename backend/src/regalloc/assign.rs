@@ -1,9 +1,8 @@
-//! Gives every bundle the lowest run of registers that is free wherever the bundle is live.
+//! Assigns each bundle the lowest run of registers that is free throughout its live range.
 //!
-//! Which order serves best depends on the function, and trying one is cheap, so several are tried and the one
-//! that needs the fewest registers wins. Where none fits below the limit, bundles come in the order of what
-//! spilling them would cost; those that find no place are broken up, and what finds no place then is returned
-//! to be spilled.
+//! The best order of bundles depends on the function. Trying one is cheap, so several are tried, and the one that needs
+//! the fewest registers is taken. If none fits the limit, bundles are placed in the order of their spill cost. Bundles
+//! that cannot be placed are split; pieces that still cannot be placed are returned to be spilled.
 
 use crate::abi::{self, Preserved};
 use crate::ori::ir::{File, Function, Reg};
@@ -15,29 +14,29 @@ use crate::regalloc::occupancy::{Occupancy, Registers};
 use crate::target::HIDDEN_REGISTERS;
 use std::collections::BTreeMap;
 
-/// The registers that may be given out.
+/// The registers that may be allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
     pub(crate) file: File,
-    /// Registers 0 to `count - 1` …
+    /// The number of registers: indices 0 to `count - 1`, …
     pub(crate) count: u16,
-    /// … but for this one.
+    /// … except this one.
     pub(crate) reserved: Option<u8>,
-    /// Registers that a function has to save come after the others.
+    /// Registers that a function has to save are allocated after the others.
     pub(crate) saves: Option<Preserved>,
-    /// So many registers of a thread cost no occupancy, counted as ptxas counts them.
+    /// The number of registers of a thread that do not reduce the occupancy, as ptxas counts them.
     pub(crate) free: u16,
-    /// Registers are given to a thread in units of so many; one where fewer are better.
+    /// Registers are allocated to a thread in units of this size; one if fewer registers are better.
     pub(crate) unit: u16,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Assignment {
-    /// Per bundle: its first register, `None` where it has no place or no life.
+    /// For each bundle, its first register; `None` if it has no register or no live range.
     pub(crate) base: Vec<Option<u8>>,
-    /// Bundles without a place.
+    /// Bundles without registers.
     pub(crate) failed: Vec<u32>,
-    /// One more than the highest register given out.
+    /// The highest allocated register plus one.
     pub(crate) used: u16,
 }
 
@@ -51,7 +50,8 @@ fn members_of(bundles: &Bundles, file: File) -> Order {
         .collect()
 }
 
-/// Registers that no order does without: the most that are live together, and the reserved one among them.
+/// The least number of registers that any order needs: the maximum number that are live together, including the
+/// reserved one.
 fn fewest(bundles: &Bundles, all: &Order, points: Point, pool: Pool) -> u16 {
     let mut delta = vec![0i32; points as usize + 1];
     let slots = all.iter().flat_map(|&i| &bundles.bundles[i as usize].slots);
@@ -68,7 +68,7 @@ fn fewest(bundles: &Bundles, all: &Order, points: Point, pool: Pool) -> u16 {
     most + u16::from(pool.reserved.is_some_and(|r| most > u16::from(r)))
 }
 
-/// Assigns without regard for costs, in the best of a few orders. `None` if none fits.
+/// Assigns registers in the best of a few orders, without regard to spill costs. `None` if no order fits.
 pub(crate) fn assign(
     bundles: &Bundles,
     func: &Function,
@@ -95,8 +95,8 @@ pub(crate) fn assign(
     if pool.count < fewest {
         return None;
     }
-    // Registers up to the next unit cost nothing, nor do those that cost no occupancy, nor those that functions count at
-    // least: an order that needs fewer would take some that have to be saved.
+    // Registers up to the next unit are free of charge, and so are those that do not reduce the occupancy, and the
+    // least number that functions count. An order that needs fewer registers would take some that have to be saved.
     let hidden = HIDDEN_REGISTERS as u16;
     let least = if pool.saves.is_some() { abi::FEWEST_REGISTERS as u16 } else { pool.free };
     let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit).max(least) - hidden).min(pool.count);
@@ -143,8 +143,8 @@ pub(crate) fn assign(
     }
 }
 
-/// Assigns in the order of cost; what has no place is in [`Assignment::failed`]. `None` if values that cannot be
-/// spilled have no place.
+/// Assigns in the order of spill cost. Bundles without registers are in [`Assignment::failed`]. `None` if values that
+/// cannot be spilled get no register.
 pub(crate) fn assign_or_spill(
     bundles: &mut Bundles,
     func: &Function,
@@ -180,23 +180,23 @@ pub(crate) fn assign_or_spill(
     Some((run.assignment, run.occupancy))
 }
 
-/// What spilling a bundle costs for each point that it frees.
+/// The cost of spilling a bundle for each point of its live range.
 fn cost(bundle: &Bundle) -> f32 {
     if bundle.fixed { f32::INFINITY } else { bundle.weight / bundle.length() as f32 }
 }
 
-/// Which of several free places to take.
+/// How to choose among several free runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fit {
     Lowest,
-    /// Where the aligned group of registers is fullest already, so that whole groups stay free for runs.
+    /// In the aligned group with the most allocated registers, so that whole groups stay free for runs.
     Snug,
-    /// Where no operand may still be read, for which a new value would have to wait; among those places, in the other
-    /// bank than what is read together with the value.
+    /// Where no operand may still be read, because a new value would have to wait for that read. Among these, in
+    /// another bank than the operands that are read together with the value.
     Settled,
 }
 
-/// Instructions within which an operand that is read late has been read.
+/// The number of instructions after which a late read is complete.
 const SETTLING: u32 = 16;
 
 /// The widest alignment of a run.
@@ -210,10 +210,10 @@ struct Run<'a> {
     /// Where the last operand in a register may still be read.
     unsettled: Occupancy,
     read_together: Option<&'a ReadTogether>,
-    /// Registers that have to be saved where they are given out.
+    /// Registers that have to be saved if they are allocated.
     preserved: Registers,
     lost: &'a [Lost],
-    /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
+    /// After the first eviction: for each register, the start and end of each interval, and the bundle that has it.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
@@ -241,13 +241,13 @@ impl<'a> Run<'a> {
         Run { live, pool, occupancy, assignment, unsettled, read_together, preserved, lost, holders: None }
     }
 
-    /// Where the bundle may begin.
+    /// The registers at which the bundle may begin.
     fn bases(&self, bundle: &Bundle) -> Registers {
         let end = (usize::from(self.pool.count) + 1).saturating_sub(bundle.width());
         let bases = Registers::every(bundle.align, bundle.residue, end);
         let mut only = Registers::default();
         match bundle.pin {
-            // One that a call has there already is not free to choose.
+            // A register that is fixed by a call is not a free choice.
             Some(pin) => {
                 only.insert(usize::from(pin));
                 bases.intersection(only)
@@ -256,7 +256,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Of places where a bundle may begin, those first where nothing has to be saved for it; otherwise from low to high.
+    /// The registers at which a bundle may begin. Those for which no register has to be saved come first; otherwise in
+    /// ascending order.
     fn in_order(&self, bundle: &Bundle, bases: Registers) -> impl Iterator<Item = usize> + use<> {
         let none = Registers::default();
         let width = if self.preserved == none { 0 } else { bundle.width() };
@@ -290,7 +291,7 @@ impl<'a> Run<'a> {
                     let group = base - base % WIDEST_ALIGNMENT;
                     (group..group + WIDEST_ALIGNMENT).filter(|&r| taken.contains(r)).count()
                 };
-                // The first of the fullest.
+                // The first of the fullest groups.
                 base = below.fold(base, |best, b| if neighbours(b) > neighbours(best) { b } else { best });
             }
             Fit::Settled => {
@@ -306,7 +307,7 @@ impl<'a> Run<'a> {
                     [even, odd] if odd > even => bases.intersection(Registers::every(2, 0, usize::MAX)),
                     _ => bases,
                 };
-                // The first of the best.
+                // The first of the best registers.
                 let best = [settled.intersection(uncrowded), settled, uncrowded];
                 let best = best.into_iter().find_map(|bases| self.in_order(bundle, bases).next());
                 base = best.unwrap_or(base);
@@ -330,7 +331,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Gives the bundle the place of others, the cheapest to spill, which then have failed.
+    /// Evicts other bundles, the cheapest ones to spill, to place the bundle. The evicted bundles have then failed.
     fn evict_for(&mut self, bundles: &Bundles, index: u32) -> bool {
         let bundle = &bundles.bundles[index as usize];
         let holders = self.holders.take().unwrap_or_else(|| self.all_holders(bundles, bundle.file));
@@ -371,7 +372,7 @@ impl<'a> Run<'a> {
         self.place(bundles, index, Fit::Lowest)
     }
 
-    /// Whether the register is not given out at some point of the ranges.
+    /// Whether the register is unavailable at some point of the ranges.
     fn is_lost(&self, register: usize, ranges: &Ranges) -> bool {
         self.pool.reserved.is_some_and(|reserved| register == usize::from(reserved) && !ranges.is_empty())
             || self.lost.iter().any(|lost| {
@@ -381,7 +382,7 @@ impl<'a> Run<'a> {
             })
     }
 
-    /// Who has the registers of a file.
+    /// The bundles that hold the registers of a file.
     fn all_holders(&self, bundles: &Bundles, file: File) -> Vec<BTreeMap<Point, (Point, u32)>> {
         let mut holders = vec![BTreeMap::new(); usize::from(self.pool.count)];
         for (i, base) in self.assignment.base.iter().enumerate() {
@@ -394,7 +395,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The slots of a bundle, those together that follow each other and are live at the same points.
+/// The slots of a bundle, grouped into consecutive ones that are live at the same points.
 fn alike(bundle: &Bundle) -> impl Iterator<Item = &[Ranges]> {
     bundle.slots.chunk_by(|a, b| a == b)
 }

@@ -1,15 +1,17 @@
-//! Which bundles want registers of different banks.
+//! Finds bundles that should be in registers of different banks.
 //!
-//! General registers are in two banks, those with even and those with odd numbers. Operands of one instruction that are all
-//! in the same bank are read one after the other. Runs start at even registers, so only single registers have a choice.
+//! General registers are in two banks, those with even and those with odd numbers. If all operands of an instruction
+//! are in the same bank, they are read one after the other. Runs start at even registers, so only single registers have
+//! a choice.
 
 use crate::ori::ir::{File, Function, SrcKind};
 use crate::ori::op::Op;
 use crate::regalloc::bundle::Bundles;
 use smallvec::SmallVec;
 
-/// Per bundle whose first register may be odd: those that an instruction reads together with it, and whether both are in
-/// one bank where one first register is even and the other odd, rather than where both are of one kind.
+/// For each bundle whose first register may be odd: the bundles that an instruction reads together with it. The flag
+/// tells whether their operands are in one bank if one bundle's first register is even and the other's is odd, rather
+/// than if both are even or both odd.
 #[derive(Debug, Default)]
 pub(crate) struct ReadTogether(Vec<SmallVec<[(u32, bool); 3]>>);
 
@@ -39,8 +41,8 @@ impl ReadTogether {
         ReadTogether(together)
     }
 
-    /// How often an even and an odd first register of a bundle is in the bank of another operand, as far as `base` says
-    /// where the others are.
+    /// How often an even and an odd first register of a bundle would be in the bank of another operand, as far as
+    /// `base` knows the registers of the others.
     pub(crate) fn banks(&self, bundle: u32, base: impl Fn(u32) -> Option<u8>) -> [u32; 2] {
         let mut crowded = [0; 2];
         for &(other, differ) in self.0.get(bundle as usize).into_iter().flatten() {

@@ -1,10 +1,9 @@
 //! Bundles: values that share one run of registers at fixed offsets.
 //!
-//! Every value starts as its own bundle. Two bundles merge where a copy would join them (a phi and its
-//! argument, a pack and its parts, a guarded result and what it keeps) and no lane of one is live together
-//! with the lane of the other in the same place. A guarded result and what it keeps *must* share; the values
-//! so tied are a *piece*. All else is wished for, and a bundle that finds no registers is broken into its
-//! pieces again.
+//! Every value starts as its own bundle. Two bundles are merged if a copy would join them (a phi and its argument, a
+//! pack and its parts, a guarded result and its old value), and no lane of one is live at the same time as a lane of
+//! the other in the same register. A guarded result and its old value *must* share a register; values tied in this way
+//! are a *piece*. All other merging is optional, and a bundle that gets no registers is split into its pieces again.
 
 use crate::ori::facts::Facts;
 use crate::ori::ir::{File, Function, Src, SrcKind, SrcMods, Value};
@@ -21,15 +20,15 @@ pub(crate) struct Bundle {
     /// The first register is `residue` modulo `align`, a power of two.
     pub(crate) align: u8,
     pub(crate) residue: u8,
-    /// Where each register of the run is live.
+    /// The live range of each register of the run.
     pub(crate) slots: SmallVec<[Ranges; 1]>,
     /// Values and their offsets in the run.
     pub(crate) members: SmallVec<[(Value, u8); 2]>,
-    /// Expected executions of its loads and stores, if it were spilled.
+    /// The expected number of executions of its loads and stores if it were spilled.
     pub(crate) weight: f32,
-    /// Spilling cannot shorten any of its members.
+    /// Spilling cannot shorten the live range of any member.
     pub(crate) fixed: bool,
-    /// The first register of the run, if the calling convention says where a member is.
+    /// The first register of the run, if the calling convention fixes a member's register.
     pub(crate) pin: Option<u8>,
 }
 
@@ -38,7 +37,7 @@ impl Bundle {
         self.slots.iter().filter(|s| !s.is_empty()).map(Ranges::start).min().unwrap_or(0)
     }
 
-    /// One past the last point.
+    /// The last point plus one.
     pub(crate) fn end(&self) -> Point {
         self.slots.iter().filter_map(|s| s.0.last()).map(|i| i.end).max().unwrap_or(0)
     }
@@ -59,21 +58,21 @@ impl Bundle {
 
 #[derive(Debug)]
 pub(crate) struct Bundles {
-    /// Merged ones are left empty, without members.
+    /// Merged bundles remain as empty ones without members.
     pub(crate) bundles: Vec<Bundle>,
-    /// Per value: its bundle and offset.
+    /// For each value, its bundle and offset.
     pub(crate) of: Vec<(u32, u8)>,
-    /// Per value: values of one piece have the same number.
+    /// For each value, the number of its piece.
     piece: Vec<u32>,
-    /// Per bundle, while they are joined: its number in the end, whichever of two took the other's members.
+    /// For each bundle, during merging: its final number, whichever of two bundles took the other's members.
     places: Vec<u32>,
     /// Values that threads elsewhere in the function overwrite.
     of_others: FxHashSet<Value>,
-    /// Per general register: where a call overwrites it, or a bundle with its place must have it. Empty without calls.
+    /// For each general register: where a call overwrites it, or a bundle must have it. Empty without calls.
     taken: Vec<Ranges>,
 }
 
-/// Where the first register of a value may be: a multiple of this.
+/// The alignment of the first register of a value.
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
         // ptxas aligns 16 registers, a factor of an `.f64` product, to 16.
@@ -84,14 +83,14 @@ pub(crate) fn alignment(file: File, width: u8) -> u8 {
     }
 }
 
-/// A copy that disappears when both ends share: lane `dst.1` of `dst.0` is lane `src.1` of `src.0`.
+/// A copy that disappears if both ends share a register: lane `dst.1` of `dst.0` is lane `src.1` of `src.0`.
 struct Affinity {
     dst: (Value, u8),
     src: (Value, u8),
     weight: f32,
 }
 
-/// Instructions that load a spilled value of so many registers, and those that store it: see [`super::spill`].
+/// The number of instructions that load a spilled value of a given width, and that store it: see [`super::spill`].
 fn loads_of(width: u8) -> u8 {
     if width > 4 { width.div_ceil(4) } else { 1 }
 }
@@ -100,7 +99,7 @@ fn stores_of(width: u8) -> u8 {
     if width > 4 { width } else { 1 }
 }
 
-/// `frequency` and `fixed` are per block and per value; `taken` is per general register. `coalesces`: not only ties merge.
+/// `frequency` is per block, `fixed` per value, `taken` per general register. `coalesces`: merge not only tied values.
 pub(crate) fn build(
     func: &Function,
     live: &Liveness,
@@ -166,7 +165,7 @@ pub(crate) fn build(
             }
         }
     }
-    // No operation finds anything there, so all can have the same registers.
+    // No operation relies on their contents, so all of them can share registers.
     let mut firsts: Vec<Value> = Vec::new();
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
         for v in others(inst) {
@@ -207,7 +206,7 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                 }
             }
         }
-        // A warp group product overwrites its accumulator in place.
+        // A `wgmma` product overwrites its accumulator in place.
         for inst in &block.insts {
             let old = match inst.op {
                 Op::Settle { .. } => inst.srcs.first(),
@@ -224,12 +223,12 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
             }
         }
     }
-    // The most frequent first; among equals in order of appearance.
+    // The most frequent first; equally frequent ones in the order of appearance.
     wishes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     wishes
 }
 
-/// Registers that one source of a pack or copy contributes.
+/// The number of registers that one source of a pack or copy contributes.
 pub(crate) fn source_width(func: &Function, src: &Src) -> u8 {
     match src.kind {
         SrcKind::Value(v) => func.value(v).width,
@@ -249,7 +248,7 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
 }
 
 impl Bundles {
-    /// Puts every bundle in its place.
+    /// Moves every bundle to its final number.
     fn settle(&mut self) {
         for i in 0..self.bundles.len() {
             let place = self.places[i];
@@ -264,10 +263,10 @@ impl Bundles {
         }
     }
 
-    /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
-    /// divergent branch, the others run the other arm. A uniform value that lives across blocks, or across an
-    /// instruction that waits, therefore keeps its register for the whole function. So do registers that threads overwrite
-    /// wherever they are.
+    /// Uniform registers belong to the warp, and live ranges to a thread: while some threads wait in one arm of a
+    /// divergent branch, others run the other arm. So a uniform value that lives across blocks, or across an
+    /// instruction that waits, keeps its register for the whole function. The same holds for registers that threads
+    /// anywhere overwrite.
     fn keep_apart(&mut self, from: usize, live: &Liveness) {
         for bundle in &mut self.bundles[from..] {
             let uniform = matches!(bundle.file, File::UR | File::UP);
@@ -278,7 +277,7 @@ impl Bundles {
         }
     }
 
-    /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into one register. False where that cannot be.
+    /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into the same register. Returns false if that is impossible.
     fn join(&mut self, a: (Value, u8), b: (Value, u8)) -> bool {
         let (mut into, at) = self.of[a.0.index()];
         let (mut from, from_at) = self.of[b.0.index()];
@@ -289,14 +288,14 @@ impl Bundles {
         }
         let width = |i: u32| self.bundles[i as usize].width();
         let leader = if width(from) > width(into) { from } else { into };
-        // The one with fewer members moves, so that long chains of ties take little time.
+        // The bundle with fewer members is moved, so that long chains of ties take little time.
         let size = |i: u32| (width(i), self.bundles[i as usize].members.len());
         if size(from) > size(into) {
             std::mem::swap(&mut into, &mut from);
             shift = -shift;
         }
         let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
-        // Growing runs would fragment the file.
+        // Longer runs would fragment the file.
         if shift < 0 || shift as usize + small.width() > large.width() || !large.congruent(small, shift) {
             return false;
         }
@@ -307,7 +306,7 @@ impl Bundles {
         let Some(pin) = self.common_pin(into, from, shift) else { return false };
         let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
         if let Some(base) = pin {
-            // What had no place before has one now.
+            // A bundle without a fixed register may have one now.
             let newly: Vec<(usize, Ranges)> = match (large.pin, small.pin) {
                 (None, _) => (usize::from(base)..).zip(large.slots.iter().cloned()).collect(),
                 (_, None) => (usize::from(base) + shift..).zip(small.slots.iter().cloned()).collect(),
@@ -342,7 +341,7 @@ impl Bundles {
         true
     }
 
-    /// The place of two bundles as one: its first register, if one has a place. `None` where they cannot be one.
+    /// The fixed first register of two bundles as one, if any. `None` if they cannot be merged.
     fn common_pin(&self, into: u32, from: u32, shift: usize) -> Option<Option<u8>> {
         let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
         let base_of_small = match small.pin {
@@ -367,7 +366,7 @@ impl Bundles {
         (fits && (first..).zip(&unplaced.slots).all(free)).then_some(Some(base))
     }
 
-    /// The pieces of a bundle, as new bundles; the bundle itself is left empty.
+    /// Splits a bundle into its pieces, which are new bundles; the bundle itself becomes empty.
     pub(crate) fn break_up(
         &mut self,
         index: u32,
@@ -383,7 +382,7 @@ impl Bundles {
         let first = self.bundles.len();
         let mut pieces = Vec::new();
         for group in members.chunk_by(|a, b| self.piece[a.0.index()] == self.piece[b.0.index()]) {
-            // Tied values have the same width, hence the same offset.
+            // Tied values have the same width, and therefore the same offset.
             let data = func.value(group[0].0);
             let mut slots: SmallVec<[Ranges; 1]> = smallvec![Ranges::default(); usize::from(data.width)];
             for &(v, _) in group {

@@ -1,19 +1,19 @@
-//! Symbolic check of an allocation, after the idea of regalloc2's checker.
+//! A symbolic check of an allocation, after the idea of regalloc2's checker.
 //!
-//! Every operand of every original instruction must find its value in the registers it names. Each block of the
-//! allocated code is run once ([`run`]): it either makes what an operand reads, or leaves a *demand*, that a place
-//! (a register or a word of the frame) holds a *content* at the block's start: a lane of an SSA value, a constant, or a
-//! predicate turned into an integer. Demands are traced backwards along the edges ([`trace`]), through moves, spills,
-//! reloads and phis, until a block that makes the content there. They fail where something else is made, where the
-//! lane's own definition is passed, and at the start of the function. A demand that comes back to itself holds if its
-//! other ways do.
+//! Every operand of every original instruction must find its value in the registers that it names. Each block of the
+//! allocated code is executed once ([`run`]). For each operand, either the block itself computes the value, or it
+//! leaves a *demand*: a place (a register or a word of the frame) must hold a *content* at the block's start. A content
+//! is a lane of an SSA value, a constant, or a predicate turned into an integer. Demands are traced backwards along the
+//! edges ([`trace`]), through moves, spills, reloads and phis, to a block that computes the content in that place. A
+//! demand fails if a block computes something else there, if the trace passes the definition of the lane, or if it
+//! reaches the start of the function. A demand that reaches itself holds if it holds on all other paths.
 //!
-//! So the work is the number of instructions, and of blocks through which something lives. Ties, alignment, the order
-//! and the operations of the instructions and the edges of the graph are checked on the way. Uniform registers must keep
-//! what they hold also while other threads of the warp run elsewhere ([`uniform`]).
+//! So the work is proportional to the number of instructions, and to the number of blocks through which values live.
+//! Ties, alignment, the order and the operations of the instructions, and the edges of the graph are checked on the
+//! way. Uniform registers must also keep their contents while other threads of the warp run elsewhere ([`uniform`]).
 //!
-//! The checker shares no code with the allocator. It takes from [`Allocation`] only which instruction stands
-//! for which, and believes none of it: an original instruction must be there, be the same, and come in order.
+//! The checker shares no code with the allocator. From [`Allocation`] it takes only the correspondence of instructions,
+//! and verifies it: each original instruction must be present, unchanged and in order.
 
 mod content;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use crate::target::Target;
 use content::Content;
 use trace::Trace;
 
-/// Verifies that `after` computes what `before` does. `checkpoint` is called often; it cancels by unwinding.
+/// Verifies that `after` computes the same as `before`. `checkpoint` is called often; it cancels by unwinding.
 pub fn check(
     before: &Function,
     after: &Function,
@@ -57,10 +57,10 @@ struct Checker<'a> {
     origin: &'a [Vec<Option<u32>>],
     cfg: Cfg,
     lent: Lent,
-    /// How many registers a thread of the output has, where that changes.
+    /// The number of registers of a thread of the output at each point, if it changes.
     counts: Option<Counts>,
     lane_base: Vec<u32>,
-    /// Per lane: what it always holds. Packs, copies and constants are seen through.
+    /// For each lane, what it always holds; packs, copies and constants are resolved.
     canonical: Vec<Content>,
 }
 
@@ -90,19 +90,19 @@ impl<'a> Checker<'a> {
         self.lane_base[value.index()] + u32::from(part)
     }
 
-    /// What a value's lane must be found as.
+    /// The content that represents a value's lane.
     fn expected(&self, value: Value, part: u8) -> Content {
         self.canonical[self.lane(value, part) as usize]
     }
 
-    /// Resolves lanes that are other lanes or constants. Definitions come before uses in reverse postorder.
+    /// Resolves lanes that are other lanes or constants. In reverse postorder, definitions precede uses.
     fn see_through(&mut self) {
         let before = self.before;
         let unreached = before.layout.iter().copied().filter(|b| !self.cfg.is_reached(*b));
         let order: Vec<BlockId> = self.cfg.order.iter().copied().chain(unreached).collect();
         for b in order {
-            // With one way in, a phi is a copy: its moves may come after that way's end, when no place holds the
-            // constant that it is.
+            // A phi with one predecessor is a copy. Its moves may be after the predecessor's end, where no place holds
+            // the constant that it stands for.
             for phi in &before.block(b).phis {
                 if let [(_, arg)] = phi.args[..] {
                     for i in 0..before.value(phi.dst).width {
@@ -140,14 +140,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A lane is lane `i` of a source, if that can be told.
+    /// Records that a lane is lane `i` of a source, if that is known.
     fn alias(&mut self, lane: u32, src: &Src, i: u8) {
         if let Some(content) = self.source_content(src, i) {
             self.canonical[lane as usize] = content;
         }
     }
 
-    /// What lane `i` of a source operand of the input holds.
+    /// The content of lane `i` of a source operand of the input.
     fn source_content(&self, src: &Src, i: u8) -> Option<Content> {
         let content = match src.kind {
             SrcKind::Value(v) => self.expected(v, i),
@@ -166,7 +166,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The block of the input that an edge of the output leads to, and the block on the edge.
+    /// The block of the input to which an edge of the output leads, and the block that was added on the edge.
     fn target(&self, b: BlockId) -> Result<(BlockId, Option<BlockId>), String> {
         if b.index() < self.before.blocks.len() {
             return Ok((b, None));
@@ -205,7 +205,7 @@ mod tests {
           EXIT
         }";
 
-    /// Allocates `LOOP`, breaks the result, and expects the checker to say so.
+    /// Allocates `LOOP`, damages the result, and checks that the checker reports it.
     fn check_broken(damage: impl FnOnce(&mut Function, &mut Allocation), expect: Expect) {
         let before = text::parse(LOOP).expect("parses");
         let mut after = before.clone();
@@ -229,7 +229,7 @@ mod tests {
     fn a_lost_move_is_found() {
         check_broken(
             |func, allocation| {
-                // The copies of the back edge are in a block of their own.
+                // The copies of the back edge are in a separate block.
                 let edge = func.blocks.len() - 1;
                 remove(func, allocation, edge, 0);
             },
@@ -380,7 +380,7 @@ mod tests {
           RET
         }";
 
-    /// Allocates `CALL`, breaks the result, and gives what the checker says.
+    /// Allocates `CALL` and damages the result. Returns the checker's report.
     fn broken_call(damage: impl FnOnce(&mut Function, &mut Allocation)) -> String {
         let mut before = text::parse(CALL).expect("parses");
         crate::regalloc::convention::lower_fixes(&mut before);
@@ -414,7 +414,7 @@ mod tests {
           EXIT
         }";
 
-    /// Allocates `SHARES`, breaks the result, and gives what the checker says.
+    /// Allocates `SHARES` and damages the result. Returns the checker's report.
     fn broken_shares(damage: impl FnOnce(&mut Function)) -> String {
         let before = text::parse(SHARES).expect("parses");
         let mut after = before.clone();
@@ -442,17 +442,17 @@ mod tests {
             Some(Dst::Reg(reg)) => *reg,
             other => panic!("{other:?}"),
         };
-        // What both sides keep, in a register that one of them gives back.
+        // Both sides keep a value in a register that one of them releases.
         let lost = broken_shares(|func| rename(func, first(func, 0), 30));
         assert!(lost.contains("R, index: 30"), "{lost}");
-        // Beyond those that one side has taken.
+        // A register beyond those that one side has taken.
         let beyond = broken_shares(|func| rename(func, first(func, 2), 46));
         assert!(beyond.contains("index: 46 } is not among the thread's registers"), "{beyond}");
     }
 
     #[test]
     fn what_a_call_overwrites_is_lost() {
-        // The first parameter lives across the call in a register that calls preserve.
+        // The first parameter is live across the call in a register that calls preserve.
         let what = broken_call(|func, _| {
             let add = find(func, 0, |op| matches!(op, Op::Iadd3 { .. }));
             func.blocks[0].insts[add].srcs[1].kind = general(6);
@@ -476,7 +476,7 @@ mod tests {
             remove(func, allocation, 0, fill);
         });
         assert!(fills.contains("should hold Fixed"), "{fills}");
-        // Before it is overwritten.
+        // Before the spilled value is overwritten.
         let spills = broken_call(|func, allocation| {
             let spill = find(func, 0, |op| matches!(op, Op::Spill { .. }));
             remove(func, allocation, 0, spill);

@@ -1,5 +1,5 @@
-//! What the calling convention asks of an allocation: registers that calls overwrite or values must be in, and the
-//! registers that a function saves for its caller.
+//! Constraints of the calling convention on an allocation: registers that calls overwrite, registers that values must
+//! be in, and registers that a function saves for its caller.
 
 use crate::CodegenError;
 use crate::abi::{self, Preserved};
@@ -16,7 +16,8 @@ use crate::runtime;
 use crate::target::{HIDDEN_REGISTERS, Target};
 use std::sync::Arc;
 
-/// Operations that copy into and out of registers of the convention have kept their place; now they are copies.
+/// Replaces operations that copy into and out of registers of the convention by ordinary copies; until now they had to
+/// keep their order.
 pub(super) fn lower_fixes(func: &mut Function) {
     for inst in func.blocks.iter_mut().flat_map(|block| &mut block.insts) {
         if inst.op == Op::Fix {
@@ -25,12 +26,13 @@ pub(super) fn lower_fixes(func: &mut Function) {
     }
 }
 
-/// Where registers are not free: by file and register.
+/// Where registers are not free, by file and register.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked {
-    /// What calls overwrite, what other threads of the warp may overwrite meanwhile, and what a thread does not have.
+    /// Registers that calls overwrite, that other threads of the warp may overwrite meanwhile, or that a thread does
+    /// not have.
     pub(crate) lost: Vec<Lost>,
-    /// The same for general registers by index, with where values of the convention are in them.
+    /// The same for general registers by index, including the ranges in which values of the convention are in them.
     pub(crate) general: Vec<Ranges>,
 }
 
@@ -42,23 +44,23 @@ pub(crate) struct Lost {
     pub(crate) ranges: Ranges,
 }
 
-/// What a call overwrites besides its results.
+/// The registers that a call overwrites besides its results.
 pub(crate) struct Overwritten {
-    /// The first register of the return address, which is there before the call reads.
+    /// The first register of the return address, which is written before the call reads its operands.
     pub(crate) return_address: u8,
     by: By,
 }
 
-/// Who says what a call overwrites.
+/// What determines the registers that a call overwrites.
 enum By {
     Routine(Arc<runtime::Compiled>),
     Known(abi::Known),
-    /// All but what a function preserves.
+    /// The convention: all registers except those that the function preserves.
     Convention(Preserved),
 }
 
 impl Overwritten {
-    /// `func` is the one that calls.
+    /// `func` is the caller.
     pub(crate) fn by(call: &Op, func: &Function, target: &Target) -> Result<Overwritten, CodegenError> {
         Ok(match (*call, func.known(call)) {
             (Op::CallRoutine { routine }, _) => Overwritten {
@@ -86,8 +88,9 @@ impl Overwritten {
             }
     }
 
-    /// General registers up to the last that the code called uses, as far as it is known. What a known function may
-    /// overwrite says less: it may call one of the driver's, which the convention allows to overwrite any.
+    /// The number of general registers up to the last one that the called code uses, as far as it is known. The set of
+    /// registers that a known function overwrites is not enough: the function may call a driver function, which may
+    /// overwrite any register that the convention allows.
     fn most(&self) -> u16 {
         match &self.by {
             By::Routine(_) => {
@@ -103,7 +106,7 @@ impl Overwritten {
     }
 }
 
-/// Registers of a file that code may name.
+/// The number of registers of a file that code may name.
 fn count(file: File) -> u8 {
     match file {
         File::R => 254,
@@ -113,15 +116,15 @@ fn count(file: File) -> u8 {
     }
 }
 
-/// Uniform registers that lose what they hold wherever threads of a warp may wait: another part of the warp may be in
-/// a function meanwhile, or in another function than this one.
+/// Uniform registers that lose their contents where threads of a warp wait, because another part of the warp may
+/// meanwhile be in a called function, or in another function than this one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lent {
-    /// Nothing is called that overwrites any.
+    /// No called function overwrites any.
     None,
-    /// The one of routines of the runtime library.
+    /// The register of routines of the runtime library.
     ToRoutines,
-    /// Those that functions may overwrite.
+    /// The registers that functions may overwrite.
     ToCallees,
     All,
 }
@@ -191,7 +194,7 @@ impl Blocked {
         target: &Target,
     ) -> Result<Vec<(Reg, Ranges)>, CodegenError> {
         let lent = Lent::of(func);
-        // Where each call reads and writes, what it overwrites, and the registers in which it gives results.
+        // For each call: where it reads and writes, the registers that it overwrites, and the registers of its results.
         let mut calls: Vec<(Interval, Overwritten, u128)> = Vec::new();
         for &b in &func.layout {
             let span = live.spans[b.index()];
@@ -214,7 +217,7 @@ impl Blocked {
                 let reg = Reg { file, index };
                 let gives = |results: u128| file == File::R && index < 128 && results >> index & 1 == 1;
                 let lost = calls.iter().filter(|(_, by, results)| by.has(reg) && !gives(*results));
-                // The return address is there before the call reads.
+                // The return address is written before the call reads its operands.
                 let interval =
                     |(during, by, _): &(Interval, Overwritten, u128)| match by.is_return_address(reg) {
                         true => *during,
@@ -245,7 +248,7 @@ impl Blocked {
     }
 }
 
-/// General registers up to the last that calls use, as far as it is known.
+/// The number of general registers up to the last one that calls use, as far as it is known.
 pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, CodegenError> {
     let mut most = 0;
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
@@ -254,7 +257,7 @@ pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, 
     Ok(most)
 }
 
-/// Whether no call overwrites the register of the frame, which a private function keeps without saving it.
+/// Whether no call overwrites the frame register, which a private function preserves without saving it.
 pub(crate) fn keeps_frame(func: &Function, target: &Target) -> Result<bool, CodegenError> {
     let frame = Reg { file: File::R, index: abi::FRAME };
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
@@ -265,8 +268,8 @@ pub(crate) fn keeps_frame(func: &Function, target: &Target) -> Result<bool, Code
     Ok(true)
 }
 
-/// Chooses registers for the address that a private function returns to: a pair that nothing in it writes, no call on the
-/// way to a return, and no caller, which passes unread parameters too.
+/// Chooses a register pair for the return address of a private function. Neither the function nor a call on the way to
+/// a return writes the pair, and callers do not pass arguments in it, not even unused ones.
 pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Result<Option<u8>, CodegenError> {
     if !func.facts.private {
         return Ok(None);
@@ -290,7 +293,7 @@ pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Resu
     Ok(Some(first))
 }
 
-/// Preserved registers that allocated code writes.
+/// The preserved registers that allocated code writes.
 fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
     let written = written(func, target)?;
     let kept = |index: &u8| {
@@ -300,14 +303,15 @@ fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
     Ok((0..=254).filter(kept).collect())
 }
 
-/// A function that is not private must leave the register as it was, or has in it the address that it returns to.
+/// Whether a function must preserve the register: it is not private, or the register holds its return address.
 pub(crate) fn must_keep(func: &Function, reg: Reg) -> bool {
     let preserved = func.facts.preserved;
     let address = preserved.return_address();
     preserved.has(reg) || reg.file == File::R && (address..address + 2).contains(&reg.index)
 }
 
-/// General registers that allocated code writes, or leaves written after calls though callers want them preserved.
+/// The general registers that allocated code writes, or that its calls overwrite although its callers want them
+/// preserved.
 fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError> {
     let mut written = [false; 256];
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
@@ -321,7 +325,7 @@ fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError
         if inst.op.is_call() {
             let by = Overwritten::by(&inst.op, func, target)?;
             written[usize::from(by.return_address)..][..2].fill(true);
-            // Callers of this function preserve the same as what it calls.
+            // The callers of this function and its callees preserve the same registers.
             if let By::Convention(preserved) = by.by
                 && preserved == func.facts.preserved
             {
@@ -335,7 +339,7 @@ fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError
     Ok(written)
 }
 
-/// Registers of an operation's result in the general file.
+/// The number of general registers of an operation's result.
 fn width(inst: &Inst) -> u8 {
     use crate::ori::signature::{Width, signature};
     let signature = signature(&inst.op);
@@ -349,7 +353,7 @@ fn width(inst: &Inst) -> u8 {
     }
 }
 
-/// Saves in the frame what the caller wants unchanged, at the start, and takes it back before each return.
+/// Saves the registers that the caller wants preserved in the frame at the start, and restores them before each return.
 pub(super) fn save(
     draft: &mut Draft<'_>,
     counts: &mut [Vec<u16>],
@@ -377,7 +381,7 @@ pub(super) fn save(
     insert(draft, counts, entry.index(), behind, &saved.takes());
     for b in draft.func.layout.clone() {
         if draft.func.block(b).term == Term::Ret {
-            // The results are in their registers by then.
+            // At that point the results are in their registers.
             let before = |block: &Block| block.insts.len();
             insert(draft, counts, b.index(), before, &saved.back());
         }
@@ -385,7 +389,7 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Barriers of the caller that allocated code sets, or what it calls.
+/// The caller's barriers that allocated code or its callees set.
 fn barriers_to_save(func: &Function, target: &Target) -> Result<Vec<Reg>, CodegenError> {
     let mut set = [false; 16];
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
@@ -405,9 +409,9 @@ fn barriers_to_save(func: &Function, target: &Target) -> Result<Vec<Reg>, Codege
     Ok(barriers.filter(|reg| func.facts.preserved.has(*reg)).collect())
 }
 
-/// What a function keeps in its frame for its caller: general registers, and above them barriers.
+/// The caller's registers that a function saves in its frame: general registers, and barriers above them.
 struct Saved {
-    /// Bytes above the stack pointer.
+    /// The offset above the stack pointer.
     start: u32,
     registers: Vec<u8>,
     barriers: Vec<Reg>,
@@ -468,7 +472,8 @@ fn register(reg: Reg) -> Src {
     Src::new(SrcKind::Reg(reg))
 }
 
-/// Barriers pass through it to the frame and back: no parameter or result is there, and callers expect nothing of it.
+/// The register through which barriers are moved to the frame and back: it holds no parameter or result, and callers do
+/// not rely on it.
 const PASSING: Reg = Reg { file: File::R, index: 0 };
 
 fn insert(

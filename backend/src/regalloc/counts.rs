@@ -1,7 +1,8 @@
-//! How many general registers a thread has at each point, where `setmaxnreg` changes their number.
+//! The number of general registers that a thread has at each point, if `setmaxnreg` changes it.
 //!
-//! The number follows from the instructions before a point. Where paths join that leave different numbers, the fewest
-//! count: warps that come with more than that lose nothing, and registers that only some warps have hold no values.
+//! The number follows from the instructions before a point. Where paths with different numbers join, the smallest
+//! number counts: for warps with more registers this is no restriction, and registers that only some warps have hold no
+//! values.
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function};
@@ -10,10 +11,10 @@ use crate::regalloc::live::{Interval, Liveness, Ranges};
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS};
 use std::collections::BTreeSet;
 
-/// Counted as ptxas counts them.
+/// Numbers as ptxas counts registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
-    /// Per block, where it starts.
+    /// For each block, the number at its start.
     starts: Vec<u32>,
 }
 
@@ -28,20 +29,21 @@ impl Counts {
         self.starts[b.index()]
     }
 
-    /// The fewest in a block.
+    /// The smallest number in a block.
     pub(crate) fn fewest_in(&self, func: &Function, b: BlockId) -> u32 {
         self.in_block(func, b).fold(self.at_start(b), u32::min)
     }
 
-    /// The most in the function.
+    /// The largest number in the function.
     pub(crate) fn most(&self, func: &Function) -> u32 {
         let all = func.layout.iter().map(|&b| self.in_block(func, b).fold(self.at_start(b), u32::max));
         all.max().unwrap_or(MAX_REGISTERS)
     }
 
-    /// General registers that a thread does not have everywhere, up to the last that it has anywhere: where it lacks them.
+    /// The general registers that a thread has at some points but not at others, each with the ranges in which the
+    /// thread does not have it.
     pub(crate) fn lacking(&self, func: &Function, live: &Liveness) -> Vec<(u8, Ranges)> {
-        // Ascending, with the end of the registers there are.
+        // Ascending, each with the end of the registers at that point.
         let mut pieces: Vec<(Interval, u8)> = Vec::new();
         let mut add = |interval: Interval, count: u32| match pieces.last_mut() {
             Some((last, held)) if *held == end(count) && last.end == interval.start => {
@@ -67,7 +69,7 @@ impl Counts {
         (fewest..most).map(lacking).collect()
     }
 
-    /// After each instruction of a block.
+    /// The number after each instruction of a block.
     fn in_block<'a>(&self, func: &'a Function, b: BlockId) -> impl Iterator<Item = u32> + 'a {
         func.block(b).insts.iter().scan(self.at_start(b), |count, inst| {
             *count = after(*count, &inst.op);
@@ -86,7 +88,7 @@ fn flow(func: &Function, cfg: &Cfg, first: u32, none: u32, join: fn(u32, u32) ->
     if let Some(&entry) = cfg.order.first() {
         starts[entry.index()] = first;
     }
-    // What joins at a block only falls, or only rises.
+    // The number at a block only decreases, or only increases.
     let mut work: BTreeSet<usize> = (0..cfg.order.len()).collect();
     while let Some(place) = work.pop_first() {
         let b = cfg.order[place];
@@ -101,8 +103,9 @@ fn flow(func: &Function, cfg: &Cfg, first: u32, none: u32, join: fn(u32, u32) ->
     starts
 }
 
-/// Registers for a thread to start with, at most `most`, so that none starts with more than the number that it is first to
-/// have. `None` where some instruction gives or takes up to a number that is beyond what there is, or below.
+/// The number of registers that a thread starts with, at most `most`. It is not larger than the number that any first
+/// `setmaxnreg` increase requests. `None` if some instruction decreases to more registers than the thread has, or
+/// increases to fewer.
 pub(crate) fn to_start_with(func: &Function, most: u32) -> Option<u32> {
     let cfg = Cfg::new(func);
     let mut first = most;
@@ -137,7 +140,7 @@ pub(crate) fn to_start_with(func: &Function, most: u32) -> Option<u32> {
     Some(first)
 }
 
-/// What an operation leaves of a number of registers.
+/// The number of registers after an operation.
 pub(crate) fn after(count: u32, op: &Op) -> u32 {
     match *op {
         Op::GiveRegisters { count: kept } => count.min(kept),
@@ -146,7 +149,7 @@ pub(crate) fn after(count: u32, op: &Op) -> u32 {
     }
 }
 
-/// One more than the highest register that code may name where there are so many.
+/// The highest register that code may name plus one, for a number of registers.
 pub(crate) fn end(count: u32) -> u8 {
     count.saturating_sub(HIDDEN_REGISTERS).min(MAX_REGISTERS) as u8
 }

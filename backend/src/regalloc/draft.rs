@@ -1,19 +1,19 @@
-//! A function under allocation: its code, and for every instruction the one of the input that it stands for.
+//! A function during allocation: its code and, for every instruction, the corresponding instruction of the input.
 
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, SrcKind, Term, Value};
 
 pub(crate) struct Draft<'a> {
     pub(crate) func: &'a mut Function,
-    /// Parallel to the instructions of each block: index in the same block of the input, or `None` where the
-    /// allocator added one.
+    /// For each instruction of each block: the index in the same block of the input, or `None` if the allocator added
+    /// it.
     pub(crate) origin: Vec<Vec<Option<u32>>>,
-    /// Per value: made by the allocator with a live range as short as can be, so spilling it gains nothing.
+    /// For each value: the allocator created it with the shortest possible live range, so spilling it gains nothing.
     pub(crate) fixed: Vec<bool>,
-    /// Blocks on edges that are not in the layout yet: the block that each is to follow, and itself.
+    /// Blocks on edges that are not in the layout yet: the block that each should follow, and the block itself.
     on_edges: Vec<(BlockId, BlockId)>,
 }
 
-/// A block's code being rebuilt.
+/// The code of a block while it is rebuilt.
 #[derive(Default)]
 pub(crate) struct Code {
     pub(crate) insts: Vec<Inst>,
@@ -45,7 +45,7 @@ impl<'a> Draft<'a> {
         self.func.new_value(file, width)
     }
 
-    /// Takes a block's code out, with its origins; [`Draft::put`] gives the new code back.
+    /// Takes the code of a block, with its origins; [`Draft::put`] stores the new code.
     pub(crate) fn take(&mut self, b: BlockId) -> impl Iterator<Item = (Inst, Option<u32>)> + use<> {
         let insts = std::mem::take(&mut self.func.block_mut(b).insts);
         insts.into_iter().zip(std::mem::take(&mut self.origin[b.index()]))
@@ -56,8 +56,8 @@ impl<'a> Draft<'a> {
         self.origin[b.index()] = code.origin;
     }
 
-    /// A block on the edge from `from` to `to`, from which `to`'s phis come then: that is the caller's to change.
-    /// [`Draft::place_edges`] puts it in the layout.
+    /// Adds a block on the edge from `from` to `to`. The caller must change the phis of `to`, whose arguments then come
+    /// from that block. [`Draft::place_edges`] puts the block into the layout.
     pub(crate) fn split_edge(&mut self, from: BlockId, to: BlockId) -> BlockId {
         let middle = self.func.new_block();
         self.origin.push(Vec::new());
@@ -83,7 +83,7 @@ impl<'a> Draft<'a> {
         middle
     }
 
-    /// Puts blocks on edges after those that the edges leave, the last made first.
+    /// Puts blocks on edges after the blocks that the edges leave, the most recent first.
     pub(crate) fn place_edges(&mut self) {
         let mut on_edges = std::mem::take(&mut self.on_edges);
         on_edges.sort_by_key(|&(from, middle)| (from, std::cmp::Reverse(middle)));
@@ -96,7 +96,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Per value: the calling convention has a register for it, or threads elsewhere overwrite it.
+/// For each value, whether the calling convention has a register for it, or threads elsewhere overwrite it.
 pub(crate) fn pinned(func: &Function) -> Vec<bool> {
     let mut pinned: Vec<bool> = func.values.iter().map(|data| data.pin.is_some()).collect();
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
@@ -105,7 +105,7 @@ pub(crate) fn pinned(func: &Function) -> Vec<bool> {
     pinned
 }
 
-/// The results that threads overwrite which do not execute the instruction.
+/// The results that the instruction overwrites in threads that do not execute it.
 pub(crate) fn others(inst: &Inst) -> impl Iterator<Item = Value> + '_ {
     inst.dsts.iter().take(inst.op.results_of_others()).filter_map(|dst| match dst {
         Dst::Value(v) => Some(*v),
@@ -113,7 +113,7 @@ pub(crate) fn others(inst: &Inst) -> impl Iterator<Item = Value> + '_ {
     })
 }
 
-/// Results of a guarded instruction with the values they replace.
+/// The results of a guarded instruction, with the old values that they replace.
 pub(crate) fn tied(inst: &Inst) -> impl Iterator<Item = (Value, Value)> + '_ {
     inst.dsts.iter().zip(&inst.old).filter_map(|(dst, old)| match (dst, old.kind) {
         (Dst::Value(dst), SrcKind::Value(old)) => Some((*dst, old)),

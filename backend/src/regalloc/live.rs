@@ -1,15 +1,15 @@
 //! Program points and the live ranges of lanes.
 //!
-//! A *lane* is one 32-bit register's worth of a value: a value of width `w` has `w` lanes, live each for
-//! itself, so reading one half of a pair does not keep the other.
+//! A *lane* is one 32-bit register of a value: a value of width `w` has `w` lanes. Each lane has its own live range, so
+//! reading one half of a pair does not keep the other half.
 //!
-//! Blocks are numbered in layout order. Every block has a slot for its entry (where phis are defined), one per
-//! instruction and one for its terminator. Slot `s` has two points: `2s`, where operands are read, and `2s + 1`,
-//! where results are written. An interval is half open, so a value last read by the instruction that defines
-//! another does not interfere with it: `[.., 2s + 1)` and `[2s + 1, ..)`.
+//! Blocks are numbered in layout order. Every block has a slot for its entry (where phis are defined), one for each
+//! instruction and one for its terminator. Slot `s` has two points: `2s`, where operands are read, and `2s + 1`, where
+//! results are written. Intervals are half-open. So a value that is last read by the instruction that defines another
+//! value does not interfere with it: `[.., 2s + 1)` and `[2s + 1, ..)`.
 //!
-//! A phi reads its arguments on the edge: they live to the end of the predecessor. Its result starts at the
-//! write point of the entry slot, after all values that live into the block.
+//! A phi reads its arguments on the edge, so they live to the end of the predecessor. Its result starts at the write
+//! point of the entry slot, after all values that are live into the block.
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
@@ -21,14 +21,14 @@ use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
 
-/// Half open.
+/// A half-open interval.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Interval {
     pub(crate) start: Point,
     pub(crate) end: Point,
 }
 
-/// Sorted and disjoint; neighbours that touch are one.
+/// Sorted and disjoint; adjacent intervals are merged.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Ranges(pub(crate) SmallVec<[Interval; 2]>);
 
@@ -41,7 +41,7 @@ impl Ranges {
         self.0.first().map_or(0, |i| i.start)
     }
 
-    /// Points covered.
+    /// The number of points covered.
     pub(crate) fn length(&self) -> u64 {
         self.0.iter().map(|i| u64::from(i.end - i.start)).sum()
     }
@@ -53,7 +53,7 @@ impl Ranges {
 
     pub(crate) fn intersects(&self, other: &Ranges) -> bool {
         let (small, large) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
-        // Each interval of the shorter list is looked up in what is left of the longer one.
+        // Each interval of the shorter list is searched in the rest of the longer one.
         let mut rest = &large.0[..];
         for interval in &small.0 {
             let skip = rest.partition_point(|i| i.end <= interval.start);
@@ -76,7 +76,7 @@ impl Ranges {
             own if own.len() < other.0.len() => (own, other.0.clone()),
             own => (other.0.clone(), own),
         };
-        // Many small sets may come one by one into a large one.
+        // Many small sets may be merged into a large one, one after the other.
         if small.len() <= large.len() / 8 {
             small.into_iter().for_each(|interval| insert(&mut large, interval));
             self.0 = large;
@@ -86,7 +86,7 @@ impl Ranges {
         }
     }
 
-    /// The union of two sets that may share points.
+    /// The union of two sets that may overlap.
     pub(crate) fn united(&self, other: &Ranges) -> Ranges {
         Ranges::from_unsorted(self.0.iter().chain(&other.0).copied().collect())
     }
@@ -120,12 +120,12 @@ fn insert(into: &mut SmallVec<[Interval; 2]>, new: Interval) {
     }
 }
 
-/// Where each block's slots are.
+/// The slots of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
-    /// Slot of the entry.
+    /// The slot of the entry.
     pub(crate) first: u32,
-    /// Slot of the terminator.
+    /// The slot of the terminator.
     pub(crate) last: u32,
 }
 
@@ -138,7 +138,7 @@ impl Span {
         2 * self.first + 1
     }
 
-    /// The write point of the terminator: where edge copies would write.
+    /// The write point of the terminator, where copies on edges would write.
     pub(crate) fn exit(self) -> Point {
         2 * self.last + 1
     }
@@ -160,18 +160,18 @@ impl Span {
 
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    /// Per block; blocks outside the layout have no slots.
+    /// For each block; blocks outside the layout have no slots.
     pub(crate) spans: Vec<Span>,
-    /// One past the last point.
+    /// The last point plus one.
     pub(crate) points: Point,
     /// The ends of blocks, ascending.
     block_ends: Vec<Point>,
-    /// Where instructions that wait write, ascending.
+    /// The write points of instructions that wait, ascending.
     waits: Vec<Point>,
-    /// Per slot whose instruction may read its operands some time after it was issued: the slot of its block that first reads
-    /// a result and so waits for it, `u32::MAX` if none does. Zero for other instructions.
+    /// For each slot whose instruction may read its operands some time after issue: the slot in its block that first
+    /// reads a result, and so waits for it; `u32::MAX` if there is none. Zero for other instructions.
     read_by: Vec<u32>,
-    /// First lane of each value; one more entry than values.
+    /// The first lane of each value; there is one entry more than values.
     lane_base: Vec<u32>,
     /// Per lane.
     ranges: Vec<Ranges>,
@@ -195,8 +195,8 @@ impl Liveness {
         self.of(value).iter().any(|r| r.contains(point))
     }
 
-    /// The points, so many instructions long at most, after intervals whose last reader reads late. Not the point where
-    /// that instruction writes: its own result comes after its operands were read.
+    /// The points after intervals whose last reader reads late, at most `instructions` instructions long. The write
+    /// point of that reader is not included, because it writes its result after it has read its operands.
     pub(crate) fn late_reads(&self, ranges: &Ranges, instructions: u32) -> Ranges {
         let after = |end: Point| {
             let read_by = self.read_by[(end - 1) as usize / 2];
@@ -206,13 +206,13 @@ impl Liveness {
         Ranges(ranges.0.iter().map(|i| after(i.end)).filter(|i| i.start < i.end).collect())
     }
 
-    /// The whole function.
+    /// The ranges of the whole function.
     pub(crate) fn everywhere(&self) -> Ranges {
         Ranges([Interval { start: 0, end: self.points }].into_iter().collect())
     }
 
-    /// Where other threads of the warp may run in between: between blocks, phis and what they read included, and where
-    /// instructions wait.
+    /// The points at which other threads of the warp may run: between blocks, including phis and their arguments, and
+    /// where instructions wait.
     pub(crate) fn switches(&self) -> Ranges {
         let ends =
             self.block_ends.iter().map(|&end| Interval { start: end - 1, end: self.points.min(end + 2) });
@@ -220,7 +220,7 @@ impl Liveness {
         Ranges::from_unsorted(ends.chain(waits).collect())
     }
 
-    /// Whether other threads of the warp may run while something is live.
+    /// Whether other threads of the warp may run while a value is live.
     pub(crate) fn crosses_switch(&self, ranges: &Ranges) -> bool {
         ranges.0.iter().any(|i| {
             let block = self.block_ends.partition_point(|&end| end <= i.start);
@@ -233,7 +233,7 @@ impl Liveness {
         })
     }
 
-    /// Per point, the lanes of a file that are live.
+    /// The number of live lanes of a file at each point.
     pub(crate) fn pressure(&self, func: &Function, file: File) -> Vec<u16> {
         let mut delta = vec![0i32; self.points as usize + 1];
         for (v, data) in func.values.iter().enumerate() {
@@ -256,7 +256,7 @@ impl Liveness {
         Liveness::compute_of(func, cfg, |_| true)
     }
 
-    /// Only of some values; others have no ranges.
+    /// Computes ranges only for some values; others have none.
     pub(crate) fn compute_of(func: &Function, cfg: &Cfg, is_wanted: impl Fn(Value) -> bool) -> Liveness {
         let (spans, points) = number(func);
         let mut lane_base = Vec::with_capacity(func.values.len() + 1);
@@ -280,7 +280,8 @@ impl Liveness {
         let ranges = build.ranges(lanes as usize);
         let (mut block_ends, mut waits) = (Vec::new(), Vec::new());
         let mut read_by = vec![0; points as usize / 2];
-        // Per value: the slot that makes it, if that reads late and nothing has waited for it.
+        // For each value, the slot that defines it, if that instruction reads late and no instruction has waited for
+        // it.
         let mut in_flight: FxHashMap<Value, u32> = FxHashMap::default();
         for &b in &func.layout {
             let span = spans[b.index()];
@@ -324,16 +325,16 @@ struct Build<'a, W> {
     cfg: &'a Cfg,
     spans: &'a [Span],
     lane_base: &'a [u32],
-    /// Block and point of each value's definition.
+    /// The block and point of each value's definition.
     defs: Vec<Option<(BlockId, Point)>>,
-    /// Lane, block, and the end of the interval that the use makes.
+    /// The lane, the block, and the end of the interval of the use.
     uses: Vec<(u32, BlockId, Point)>,
     is_wanted: W,
 }
 
-/// The uses of each lane together.
+/// The uses grouped by lane.
 struct UsesByLane {
-    /// Per lane, where its uses end; they start where those of the lane before end.
+    /// For each lane, the end of its uses; they start at the end of the previous lane's uses.
     ends: Vec<u32>,
     uses: Vec<(BlockId, Point)>,
 }
@@ -411,7 +412,7 @@ impl<W: Fn(Value) -> bool> Build<'_, W> {
     fn ranges(self, lanes: usize) -> Vec<Ranges> {
         let uses = UsesByLane::new(&self.uses, lanes);
         let mut result = Vec::with_capacity(lanes);
-        // The lane for which a block was last found live out.
+        // The lane for which each block was last found live-out.
         let mut live_out = vec![u32::MAX; self.func.blocks.len()];
         let mut pending: Vec<BlockId> = Vec::new();
         for (v, def) in self.defs.iter().enumerate() {
@@ -429,7 +430,7 @@ impl<W: Fn(Value) -> bool> Build<'_, W> {
                                 self.spans[b.index()].start()
                             }
                         };
-                        // Most uses are in the block of the one before.
+                        // Most uses are in the same block as the previous one.
                         match intervals.last_mut() {
                             Some(last) if last.start == start => last.end = last.end.max(end),
                             _ => intervals.push(Interval { start, end }),
@@ -466,7 +467,7 @@ mod tests {
         .unwrap();
         let live = Liveness::compute(&func, &Cfg::new(&func));
         let crosses = |v: u32| live.crosses_switch(live.ranges(Value(v), 0));
-        // Not live in the block between.
+        // The value is not live in the block between.
         assert!(crosses(0));
         assert!(!crosses(3));
         assert!(live.switches().intersects(live.ranges(Value(0), 0)));

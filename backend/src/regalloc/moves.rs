@@ -1,8 +1,8 @@
-//! Parallel copies as sequences of machine moves.
+//! Converts parallel copies to sequences of machine moves.
 //!
-//! All sources of a parallel copy are read before any destination is written. A move whose destination no
-//! other move still reads can go first; when none is left but cycles, a cycle is opened by saving one register
-//! in a free one, or turned by swaps where no register is free.
+//! All sources of a parallel copy are read before any destination is written. A move whose destination is not read by a
+//! remaining move can be emitted first. If only cycles remain, one of them is opened by saving a register in a free
+//! one, or resolved by swaps if no register is free.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -11,7 +11,7 @@ use crate::ori::op::{Bool, ICmp, Op, Sign};
 use crate::ori::signature::special;
 use rustc_hash::FxHashSet;
 
-/// One 32-bit register, or predicate, to be written. The source is a register or a constant of any kind.
+/// A 32-bit register or predicate to write. The source is a register or a constant of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     pub(crate) dst: Reg,
@@ -27,7 +27,7 @@ impl Move {
     }
 }
 
-/// The moves in an order that works. `free` names a register of a file that may be overwritten there.
+/// Orders the moves correctly. `free` returns a register of a file that may be overwritten.
 pub(crate) fn sequence(
     mut pending: Vec<Move>,
     at: SrcId,
@@ -49,7 +49,7 @@ pub(crate) fn sequence(
             }
             continue;
         }
-        // Every destination is read by another move: cycles only, so every source is a register.
+        // Another move reads every destination, so only cycles remain, and every source is a register.
         let Move { dst, src } = pending[0];
         let Some(from) = pending[0].reads() else {
             return Err(CodegenError::internal(
@@ -59,7 +59,7 @@ pub(crate) fn sequence(
             ));
         };
         if dst == from {
-            // A register and its own complement.
+            // The move complements a register.
             pending.remove(0);
             code.push(move_inst(Move { dst, src }, at)?);
         } else if let Some(saved) = free(dst.file).filter(|r| pending.iter().all(|m| m.dst != *r)) {
@@ -79,7 +79,7 @@ pub(crate) fn sequence(
 /// Zeroes an aligned pair of general registers.
 pub(crate) const ZERO_PAIR: Op = Op::Cs2r { sr: special::ZERO, wide: true };
 
-/// The other move, of those pending, that clears the other register of the pair; and the pair.
+/// The pending move that clears the other register of the same pair, and the pair.
 fn zeroed_pair(m: &Move, pending: &[Move]) -> Option<(usize, Reg)> {
     let mate = Reg { index: m.dst.index ^ 1, ..m.dst };
     let clears = |m: &Move| m.dst.file == File::R && m.src == Src::ZERO;
@@ -88,7 +88,7 @@ fn zeroed_pair(m: &Move, pending: &[Move]) -> Option<(usize, Reg)> {
     (clears(m) && unread).then_some((other, Reg { index: m.dst.index & !1, ..m.dst }))
 }
 
-/// What was to be read in `old` is now in `new`.
+/// Replaces reads of `old` by reads of `new`.
 fn redirect(pending: &mut [Move], old: Reg, new: Reg) {
     for m in pending {
         if m.src.kind == SrcKind::Reg(old) {
@@ -103,7 +103,7 @@ pub(crate) fn move_inst(m: Move, at: SrcId) -> Result<Inst, CodegenError> {
     let from = m.reads().map(|r| r.file);
     let plain = m.src.mods == SrcMods::NONE;
     let inst = match (m.dst.file, from) {
-        // As an integer, as all predicates are that have no register of their own.
+        // Predicates without a register of their own are stored as integers.
         (File::R, None) if let SrcKind::Pred(holds) = m.src.kind => {
             Inst::new(Op::Mov, &[dst], &[Src::imm(u32::from(holds != m.src.mods.not))], at)
         }
@@ -130,17 +130,17 @@ pub(crate) fn move_inst(m: Move, at: SrcId) -> Result<Inst, CodegenError> {
     Ok(inst)
 }
 
-/// Exchanges two registers without a third.
+/// Exchanges two registers without a third one.
 fn swap(a: Reg, b: Reg, at: SrcId) -> Result<Vec<Inst>, CodegenError> {
     let [ra, rb] = [a, b].map(|r| Src::new(SrcKind::Reg(r)));
     match a.file {
         File::R => {
-            // The lookup table of `x ^ y` over the first two operands.
+            // The truth table of `x ^ y` for the first two operands.
             let xor =
                 |dst: Reg| Inst::new(Op::Lop3 { lut: 0x3c }, &[Dst::Reg(dst)], &[ra, rb, Src::ZERO], at);
             Ok(vec![xor(a), xor(b), xor(a)])
         }
-        // Both results at once: the first operand, and the second.
+        // One operation with both results: the first operand and the second.
         File::P => {
             let op = Op::Plop3 { lut: 0xcc, lut2: 0xf0 };
             Ok(vec![Inst::new(op, &[Dst::Reg(a), Dst::Reg(b)], &[ra, rb, Src::TRUE], at)])
@@ -161,7 +161,7 @@ mod tests {
         Reg { file, index }
     }
 
-    /// Runs moves and swaps on named contents.
+    /// Executes moves and swaps symbolically.
     fn run(code: &[Inst]) -> BTreeMap<Reg, u32> {
         let mut contents: BTreeMap<Reg, u32> = BTreeMap::new();
         for inst in code {

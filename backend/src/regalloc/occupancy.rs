@@ -1,4 +1,4 @@
-//! Where each register is taken.
+//! Records where each register is taken.
 
 use crate::regalloc::live::{Point, Ranges};
 use smallvec::SmallVec;
@@ -11,9 +11,9 @@ pub(crate) struct Registers([u64; Registers::WORDS]);
 impl Registers {
     const WORDS: usize = 4;
 
-    /// The registers from `residue` on, `align` apart, below `end`. `align` is a power of two.
+    /// The registers `residue`, `residue + align`, … below `end`. `align` is a power of two.
     pub(crate) fn every(align: u8, residue: u8, end: usize) -> Registers {
-        // A one in every `align` bits.
+        // One bit set in every `align` bits.
         let pattern = (u64::MAX / (u64::MAX >> (64 - u32::from(align)))) << residue;
         let mut registers = Registers::default();
         for (i, word) in registers.0.iter_mut().enumerate() {
@@ -22,7 +22,7 @@ impl Registers {
         registers
     }
 
-    /// So many registers from the first on.
+    /// `count` registers from `first` on.
     pub(crate) fn run(first: usize, count: usize) -> Registers {
         Registers::every(1, 0, first + count).without(Registers::every(1, 0, first))
     }
@@ -50,13 +50,13 @@ impl Registers {
         self
     }
 
-    /// Every register by so many lower; those that there are not are left out.
+    /// The set with every index reduced by `by`; registers below zero are dropped.
     pub(crate) fn lowered(self, by: usize) -> Registers {
         let (words, bits) = (by / 64, by % 64);
         let at = |word: usize| self.0.get(word + words).map_or(0, |word| *word);
         let mut lowered = Registers::default();
         for (i, word) in lowered.0.iter_mut().enumerate() {
-            // Shifted twice, as nothing comes down where there are no bits to go.
+            // Shifted in two steps, because a shift by all bits of a word is not defined.
             *word = at(i) >> bits | at(i + 1) << 1 << (63 - bits);
         }
         lowered
@@ -77,27 +77,28 @@ impl Registers {
     }
 }
 
-/// The low bits of a word, so many or all.
+/// A word with its lowest `bits` bits set.
 fn low(bits: usize) -> u64 {
     u64::MAX.checked_shr(64 - bits.min(64) as u32).unwrap_or(0)
 }
 
-/// For each point the registers that are taken there, as a tree: a node of a level stands for [`FAN`] neighbours of the
-/// level below, and the lowest level has one for each point. A range that covers a node whole is noted in the node alone.
-/// So a range is asked about or taken in a few steps for each level, and one question answers for all registers.
+/// For each point, the set of registers that are taken there, stored as a tree. A node stands for [`FAN`] neighboring
+/// nodes of the level below; the lowest level has a node for each point. If a range covers a node completely, this is
+/// recorded only in that node. So a query or update takes a few steps per level, and one query answers for all
+/// registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Occupancy {
-    /// Words of a set.
+    /// The number of words of a set.
     words: usize,
     /// The first node of each level.
     levels: SmallVec<[usize; 8]>,
-    /// Per node: the registers taken at some of its points, but for those taken all over a node above it.
+    /// For each node, the registers taken at some of its points, except those taken for a whole node above it.
     some: Vec<u64>,
-    /// Per node above the lowest level: the registers whose ranges cover it and not the node above it.
+    /// For each node above the lowest level, the registers whose ranges cover it but not the node above it.
     all: Vec<u64>,
 }
 
-/// Nodes below a node.
+/// The number of children of a node.
 const FAN: usize = 8;
 
 impl Occupancy {
@@ -117,9 +118,9 @@ impl Occupancy {
         Occupancy { words, levels, some: vec![0; words * nodes], all: vec![0; words * inner] }
     }
 
-    /// The registers that are taken somewhere in the ranges.
+    /// The registers that are taken anywhere in the ranges.
     pub(crate) fn taken(&self, ranges: &Ranges) -> Registers {
-        // Loops over a known number of words are much faster.
+        // Loops over a constant number of words are much faster.
         match self.words {
             1 => self.taken_in::<1>(ranges),
             2 => self.taken_in::<2>(ranges),
@@ -169,7 +170,7 @@ impl Occupancy {
         self.take_all(Registers::run(register, 1), ranges);
     }
 
-    /// Takes the ranges in each of the registers.
+    /// Marks the ranges as taken in each of the registers.
     pub(crate) fn take_all(&mut self, registers: Registers, ranges: &Ranges) {
         for (word, bits) in registers.0.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
             self.take_in_word(word, bits, ranges);
@@ -228,13 +229,13 @@ impl Occupancy {
     }
 }
 
-/// What a range means for the nodes of one level.
+/// The nodes of one level that a range affects.
 struct Step {
-    /// Nodes that it covers and that no node covers which it covers too: up to where such a node begins, and from where the
-    /// last one ends.
+    /// The nodes that the range covers and whose parents it does not cover: those before the first covered parent, and
+    /// those after the last one.
     before: Range<usize>,
     after: Range<usize>,
-    /// Above the lowest level, the nodes that have its first and its last point.
+    /// Above the lowest level, the nodes that contain its first and its last point.
     around: Option<[usize; 2]>,
 }
 
@@ -244,13 +245,13 @@ impl Step {
     }
 }
 
-/// The steps from the lowest level up.
+/// Iterates over the levels from the lowest one up.
 struct Steps<'a> {
     levels: &'a [usize],
     level: usize,
-    /// The nodes that have its first and its last point.
+    /// The nodes that contain its first and its last point.
     ends: [usize; 2],
-    /// Nodes of the level that it covers, and that no node below stands for.
+    /// The nodes of the level that the range covers and that no lower node represents.
     start: usize,
     end: usize,
 }

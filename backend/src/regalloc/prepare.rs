@@ -1,8 +1,8 @@
-//! Brings a function into the shape that allocation wants; it stays in SSA form.
+//! Prepares a function for allocation; it stays in SSA form.
 //!
-//! - A register that was packed into a wide value is read there from then on, so that the two are not live
-//!   side by side and the pack costs nothing.
-//! - A value that a guarded instruction keeps dies in it: where it lives on, the instruction keeps a copy.
+//! - If a register was packed into a wide value, later reads use the wide value, so that the two are not live at the
+//!   same time and the pack costs nothing.
+//! - The old value of a guarded instruction ends there: if it is read later, the instruction gets a copy.
 
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
@@ -25,7 +25,8 @@ fn read_packed(draft: &mut Draft<'_>) {
     let values = draft.func.values.clone();
     for &b in &cfg.order {
         for inst in &mut draft.func.block_mut(b).insts {
-            // What a guarded instruction keeps has to die there, which its own value may and a part cannot.
+            // The old value of a guarded instruction must end there, which is possible for a value but not for a part
+            // of one.
             std::iter::once(&mut inst.guard).chain(&mut inst.srcs).for_each(|src| packs.replace(src, b));
             if let (Op::Pack, [Dst::Value(wide)], true) = (inst.op, &inst.dsts[..], inst.guard.is_true()) {
                 let mut part = 0;
@@ -55,7 +56,7 @@ fn read_packed(draft: &mut Draft<'_>) {
     }
 }
 
-/// Where a value was packed.
+/// The position of a pack.
 #[derive(Clone, Copy)]
 struct Packed {
     block: BlockId,
@@ -64,7 +65,7 @@ struct Packed {
 }
 
 struct Packs<'a> {
-    /// Per value; a few packs in different blocks, none of which dominates another.
+    /// For each value, a few packs in different blocks, none of which dominates another.
     seen: Vec<SmallVec<[Packed; 1]>>,
     tree: &'a Tree,
 }
@@ -76,14 +77,14 @@ impl Packs<'_> {
         self.seen[v.index()].iter().find(|p| self.tree.dominates(p.block, b))
     }
 
-    /// Later packs of a value that an earlier one dominates read that one, and never get here.
+    /// Adds a pack. Later packs of the value that an earlier one dominates read the earlier one, and are never added.
     fn add(&mut self, v: Value, packed: Packed) {
         if self.seen[v.index()].len() < Self::KEPT && self.find(v, packed.block).is_none() {
             self.seen[v.index()].push(packed);
         }
     }
 
-    /// Replaces a read after all packs seen in `b` so far.
+    /// Replaces a read after all packs that have been seen in `b`.
     fn replace(&self, src: &mut Src, b: BlockId) {
         if let SrcKind::Value(v) = src.kind
             && let Some(packed) = self.find(v, b)

@@ -1,22 +1,22 @@
-//! Random functions, valid by construction: every value is defined before it is used on every path.
+//! For tests: random functions, valid by construction. Every value is defined before its uses on every path.
 //!
-//! A function is a tree of straight code, diamonds, loops, early exits and endless loops. Values in scope are those of the
-//! enclosing regions; a diamond and a loop bring values out through phis.
+//! A function is a tree of straight-line code, diamonds, loops, early exits and endless loops. The values in scope are
+//! those of the enclosing regions; diamonds and loops return values through phis.
 
 use crate::input::SrcId;
 use crate::ori::ir::{Block, BlockId, Dst, Facts, File, Frame, Function, Inst, Phi, Src, Term, Value};
 use crate::ori::op::{Access, Bool, ICmp, MemSize, Op, ShfType, Sign, Sr};
 
-/// What a random function is made of.
+/// The composition of a random function.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Instructions per straight piece of code.
+    /// The number of instructions of a straight-line piece.
     pub(crate) straight: usize,
-    /// Nesting of diamonds and loops.
+    /// The nesting depth of diamonds and loops.
     pub(crate) depth: usize,
-    /// Percent of instructions that are guarded.
+    /// The percentage of guarded instructions.
     pub(crate) guarded: usize,
-    /// Percent of operands that are old values, which makes pressure.
+    /// The percentage of operands that are old values, which increases the pressure.
     pub(crate) far: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn function(seed: u64, shape: Shape) -> Function {
         g.scope.push(v);
     }
     g.region(shape.depth);
-    // Some of what is left has an effect.
+    // Some of the remaining values are stored.
     for _ in 0..4 {
         g.store();
     }

@@ -1,9 +1,9 @@
-//! Replaces values by their registers and takes the function out of SSA form.
+//! Replaces values by their registers and converts the function out of SSA form.
 //!
-//! Phis, packs and copies become parallel copies; what was coalesced vanishes. The copies of an edge are at
-//! the end of the predecessor if that has no other successor, at the start of the successor if that has no
-//! other predecessor, and in a block of their own otherwise. Those of a loop's back edge are at the end of the predecessor
-//! too where the other way out does not read what they overwrite: a block of their own would cost a branch in each iteration.
+//! Phis, packs and copies become parallel copies; coalesced ones disappear. The copies of an edge are at the end of the
+//! predecessor if it has no other successor, at the start of the successor if it has no other predecessor, and
+//! otherwise in a separate block. The copies of a loop's back edge are also at the end of the predecessor if the other
+//! successor does not read the overwritten registers, because a separate block would cost a branch in each iteration.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -17,11 +17,11 @@ use crate::regalloc::moves::{Move, ZERO_PAIR, sequence};
 use crate::regalloc::occupancy::{Occupancy, Registers};
 use rustc_hash::FxHashMap;
 
-/// Where everything went.
+/// The registers of all values.
 pub(crate) struct Placement {
-    /// Per value; `None` for values without life.
+    /// For each value; `None` for values without a live range.
     pub(crate) registers: Vec<Option<Reg>>,
-    /// Of R, P and UR: what is free for breaking cycles, up to the highest register in use.
+    /// For R, P and UR: the registers that are free for breaking cycles, up to the highest register in use.
     pub(crate) occupancy: Vec<(File, u16, Occupancy)>,
 }
 
@@ -40,8 +40,8 @@ impl Placement {
         src.kind = register.map_or(SrcKind::Undef, SrcKind::Reg);
     }
 
-    /// A register free at both points. Above the highest in use only in the uniform file, which has no
-    /// exchange and keeps one back.
+    /// A register that is free at both points. Only in the uniform file, which has no exchange and reserves a register,
+    /// may it be above the highest one in use.
     fn free(&self, file: File, points: [Point; 2]) -> Option<Reg> {
         let (_, used, occupancy) = self.occupancy.iter().find(|o| o.0 == file)?;
         let taken = points.map(|point| occupancy.taken_at(point));
@@ -50,14 +50,14 @@ impl Placement {
         Some(Reg { file, index: index as u8 })
     }
 
-    /// The moves of a pack, a copy or a phi's argument. What has no register is not read.
+    /// The moves of a pack, a copy or a phi's argument. A source without a register is not read.
     fn moves(&self, draft: &Draft<'_>, dst: Value, srcs: &[Src]) -> Vec<Move> {
         let mut moves = Vec::new();
         let width = draft.func.value(dst).width;
         let mut part = 0;
         for src in srcs {
             let lanes = match src.kind {
-                // One constant or zero fills what is left of a copy's destination.
+                // A constant or zero fills the rest of a copy's destination.
                 SrcKind::Value(_) => source_width(draft.func, src),
                 SrcKind::Part(..) => 1,
                 _ if srcs.len() == 1 => width,
@@ -72,7 +72,7 @@ impl Placement {
                         c.offset += 4 * u16::from(i);
                         SrcKind::Const(c)
                     }
-                    // An immediate is its low word.
+                    // An immediate is the low word.
                     SrcKind::Imm(_) if i > 0 => SrcKind::Zero,
                     kind => kind,
                 };
@@ -86,7 +86,8 @@ impl Placement {
     }
 }
 
-/// After: allocated form. Returns, per block, the general registers live before each instruction and the terminator.
+/// Converts to allocated form. Returns, for each block, the number of general registers that are live before each
+/// instruction and the terminator.
 pub(crate) fn rewrite(
     draft: &mut Draft<'_>,
     live: &Liveness,
@@ -127,7 +128,7 @@ pub(crate) fn rewrite(
             placement.operand(src);
         }
     }
-    // Per block: how many of those after it have phis.
+    // For each block, the number of its successors that have phis.
     let mut feeds = vec![0u8; draft.func.blocks.len()];
     for &b in layout.iter().filter(|b| !draft.func.block(**b).phis.is_empty()) {
         cfg.preds(b).iter().for_each(|pred| feeds[pred.index()] = feeds[pred.index()].saturating_add(1));
@@ -137,7 +138,7 @@ pub(crate) fn rewrite(
             let count = pressure[live.spans[pred.index()].exit() as usize];
             counts.resize(counts.len().max(block.index() + 1), Vec::new());
             let counts = &mut counts[block.index()];
-            // Before the terminator, whose count is last; a block that was added has none yet.
+            // Before the terminator, whose count is the last one; a new block has none yet.
             let at = if at_start { 0 } else { counts.len().saturating_sub(1) };
             let last = usize::from(counts.is_empty());
             counts.splice(at..at, std::iter::repeat_n(count, moves + last));
@@ -148,7 +149,7 @@ pub(crate) fn rewrite(
     Ok(counts)
 }
 
-/// Results of a pack that nothing reads need no move.
+/// Removes the moves of pack results that are never read.
 fn drop_dead(moves: &mut Vec<Move>, placement: &Placement, live: &Liveness, dst: Value, written: Point) {
     moves.retain(|m| {
         let Some(first) = placement.registers[dst.index()] else { return false };
@@ -157,8 +158,8 @@ fn drop_dead(moves: &mut Vec<Move>, placement: &Placement, live: &Liveness, dst:
     });
 }
 
-/// Puts the copies of the edges into `b` in place. `feeds`: per block, how many of those after it have phis. `placed` is told of the block, whether they are at its start,
-/// their number, and the predecessor.
+/// Puts the copies of the edges into `b` in place. `feeds`: for each block, the number of its successors that have
+/// phis. `placed` is called with the block, whether the copies are at its start, their number, and the predecessor.
 fn edges_into(
     draft: &mut Draft<'_>,
     live: &Liveness,
@@ -189,10 +190,10 @@ fn edges_into(
             continue;
         }
         let only_successor = matches!(draft.func.block(pred).term, Term::Jump(_));
-        // The copies of the other way out would come after these.
+        // The copies of the other edge would come after these.
         let is_early =
             feeds[pred.index()] == 1 && may_overwrite(draft, live, cfg, placement, (pred, b), &code);
-        // A block may jump to itself.
+        // A block may branch to itself.
         let (home, at_start) = if only_successor || is_early {
             (pred, false)
         } else if cfg.preds(b).len() == 1 {
@@ -213,8 +214,8 @@ fn edges_into(
     Ok(())
 }
 
-/// The copies of the back edge from `pred` to `b` may be done before the branch: neither the branch nor the other way out reads
-/// what they overwrite.
+/// Whether the copies of the back edge from `pred` to `b` may precede the branch: neither the branch nor the other
+/// successor reads the overwritten registers.
 fn may_overwrite(
     draft: &Draft<'_>,
     live: &Liveness,

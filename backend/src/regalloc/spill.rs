@@ -1,13 +1,13 @@
-//! Moves values that found no register elsewhere: general registers to the frame, predicates and uniform
-//! registers to general registers, or to the frame too. Constants are not kept at all but made again.
+//! Moves values that got no register to other places: general registers to the frame, predicates and uniform registers
+//! to general registers or to the frame. Constants are not stored but loaded again.
 //!
-//! A spilled value keeps its definition, which is followed by a store; what reads it reads a copy loaded just
-//! before. These ranges are as short as can be, and marked so. The function stays in SSA form: frame words are
-//! not values. Values that share a bundle share their words, so a phi and its argument in one bundle need no
-//! copy in memory either.
+//! A spilled value keeps its definition, which is followed by a store. Each reader reads a copy that is loaded right
+//! before it. These live ranges are as short as possible, and are marked as such. The function stays in SSA form,
+//! because frame words are not values. Values of one bundle share their words, so a phi and its argument in one bundle
+//! need no copy in memory.
 //!
-//! All spills of a function are made at once: when more turn out to be needed, the allocator starts from the function
-//! without any. Else copies of copies would pile up on the edges.
+//! All spills of a function are made at once: if more turn out to be necessary, the allocator starts again from the
+//! function without spills. Otherwise copies of copies would accumulate on the edges.
 
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
@@ -22,31 +22,32 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where a value is to be.
+/// The place to which a value is spilled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Spill {
     #[default]
     No,
-    /// In a general register; for those of other files.
+    /// A general register, for values of other files.
     ToGeneral,
     ToFrame,
 }
 
-/// Where a spilled value is.
+/// The place of a spilled value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Home {
-    /// In the frame, at this byte offset from R1; predicates as integers.
+    /// In the frame, at this byte offset from R1; predicates are stored as integers.
     Frame(u32),
-    /// In a general register, as it is or as an integer for predicates.
+    /// In a general register; predicates are stored as integers.
     Shadow(Value),
-    /// Nowhere: this constant.
+    /// No place: the value is this constant.
     Constant(Src),
 }
 
-/// Spills values; `spills` is per value. Returns the values that now have a general register for theirs: those from the
-/// first new one on stand for the ones in the list.
+/// Spills values; `spills` is per value. Returns the values that were moved to general registers: the new values, from
+/// the first one on, represent the values in the list in the same order.
 ///
-/// A loaded value serves instructions up to `reach` further on in the block. `remakes`: constants are not kept.
+/// A loaded value is used for instructions up to `reach` further on in the block. `remakes`: constants are loaded again
+/// instead of being stored.
 pub(crate) fn spill(
     draft: &mut Draft<'_>,
     cfg: &Cfg,
@@ -82,7 +83,7 @@ pub(crate) fn spill(
         frame.spill_bytes = frame_start + 4 * frame_words.count - frame.local_bytes;
         frame.uses_stack = true;
     }
-    // The remains of spilled values, and all values made from here on, have the shortest ranges.
+    // The remains of spilled values, and all new values, have the shortest possible live ranges.
     for (fixed, home) in draft.fixed.iter_mut().zip(&homes) {
         *fixed |= home.is_some();
     }
@@ -94,10 +95,10 @@ pub(crate) fn spill(
     shadows
 }
 
-/// A store to the frame or a load from it.
+/// A store to the frame or a load from the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct FrameAccess {
-    /// Byte offset of the word.
+    /// The byte offset of the word.
     word: u32,
     block: BlockId,
     /// The instruction's index in its block.
@@ -105,8 +106,8 @@ struct FrameAccess {
     is_store: bool,
 }
 
-/// Removes stores of spilled values that no load reads: values that share their words follow each other, and what reads one
-/// soon finds it in a register.
+/// Removes stores of spilled values that no load reads. There are such stores because values that share their words
+/// follow each other, and early readers find the value in a register.
 fn remove_unread_stores(draft: &mut Draft<'_>) {
     let func = &*draft.func;
     let cfg = Cfg::new(func);
@@ -124,11 +125,11 @@ fn remove_unread_stores(draft: &mut Draft<'_>) {
     }
     accesses.sort_unstable();
     let mut read: FxHashSet<(BlockId, u32)> = FxHashSet::default();
-    // The word for which each block's end was last asked.
+    // The word for which the end of each block was last searched.
     let mut asked = vec![u32::MAX; func.blocks.len()];
     let mut work: Vec<BlockId> = Vec::new();
     for of_word in accesses.chunk_by(|a, b| a.word == b.word) {
-        // The last store of the word in a block before an instruction.
+        // The last store to the word in a block before an instruction.
         let store_before = |block: BlockId, at: u32| {
             let end = of_word.partition_point(|access| (access.block, access.at) < (block, at));
             let before = of_word[..end].iter().rev().take_while(|access| access.block == block);
@@ -156,7 +157,7 @@ fn remove_unread_stores(draft: &mut Draft<'_>) {
     for block in written {
         let mut code = Code::default();
         for (at, (inst, origin)) in (0..).zip(draft.take(block)) {
-            // The function's own stores are of parameters, which it reads through pointers.
+            // Other stores of the function are those of parameters, which it reads through pointers.
             if !matches!(inst.op, Op::Spill { .. }) || origin.is_some() || read.contains(&(block, at)) {
                 code.push(inst, origin);
             }
@@ -165,7 +166,7 @@ fn remove_unread_stores(draft: &mut Draft<'_>) {
     }
 }
 
-/// Bytes that spills store and load, counted per instruction.
+/// The number of bytes that spills store and load, counted per instruction.
 pub(crate) fn traffic(draft: &Draft<'_>) -> (u32, u32) {
     let (mut stores, mut loads) = (0, 0);
     for &b in &draft.func.layout {
@@ -182,7 +183,7 @@ pub(crate) fn traffic(draft: &Draft<'_>) -> (u32, u32) {
     (stores, loads)
 }
 
-/// The constant that each value always is, if it can be made again by one move.
+/// For each value, the constant that it always is, if one move can load it again.
 fn constants(draft: &Draft<'_>) -> Vec<Option<Src>> {
     let mut result = vec![None; draft.func.values.len()];
     for &b in &draft.func.layout {
@@ -200,10 +201,11 @@ fn constants(draft: &Draft<'_>) -> Vec<Option<Src>> {
     result
 }
 
-/// Words for which live ranges are compared exactly; more would take the product of bundles and words.
+/// The number of words for which live ranges are compared exactly; for more words the time would be the product of
+/// bundles and words.
 const EXACT_WORDS: usize = 256;
 
-/// The words of the frame's new area.
+/// The words of the new area of the frame.
 #[derive(Default)]
 struct FrameWords {
     count: u32,
@@ -212,7 +214,7 @@ struct FrameWords {
 }
 
 impl FrameWords {
-    /// Per bundle: its first word, in words from the start of the area, or any number for bundles that are not wanted.
+    /// For each bundle, the index of its first word in the area; any number for bundles that are not selected.
     fn places(&mut self, bundles: &Bundles, is_wanted: impl Fn(&Bundle) -> bool) -> Vec<u32> {
         let mut places = vec![0; bundles.bundles.len()];
         let mut more = Vec::new();
@@ -226,7 +228,7 @@ impl FrameWords {
         places
     }
 
-    /// The lowest run of the first words that is free for the bundle.
+    /// The lowest run among the first words that is free for the bundle.
     fn lowest(&mut self, bundle: &Bundle) -> Option<u32> {
         let free = |base: usize, words: &[Ranges]| {
             let slots = bundle.slots.iter().enumerate();
@@ -244,10 +246,10 @@ impl FrameWords {
         Some(base as u32)
     }
 
-    /// Gives bundles, with where they start, words that others of their shape used before, or new ones.
+    /// Assigns bundles, given with their start points, words that others of the same shape used before, or new words.
     fn recycle(&mut self, bundles: &Bundles, mut more: Vec<(Point, usize)>, places: &mut [u32]) {
         more.sort_unstable();
-        // By shape: from where on words are free again.
+        // For each shape, the points from which on words are free again.
         let mut used: FxHashMap<_, BinaryHeap<Reverse<(Point, u32)>>> = FxHashMap::default();
         for (start, i) in more {
             let bundle = &bundles.bundles[i];
@@ -274,16 +276,16 @@ struct Spiller<'a, 'f> {
     reach: u32,
 }
 
-/// Copies of spilled values in registers: the operand, the register's value, and the instruction that last used it.
+/// Copies of spilled values in registers: the operand, the value in a register, and the instruction that last used it.
 #[derive(Default)]
 struct Loaded {
     copies: Vec<(SrcKind, Value, u32)>,
-    /// Of the next instruction.
+    /// The index of the next instruction.
     place: u32,
 }
 
 impl Loaded {
-    /// What to read instead of an operand.
+    /// The copy that replaces an operand.
     fn find(&mut self, kind: SrcKind) -> Option<SrcKind> {
         let place = self.place;
         self.copies.iter_mut().find_map(|(of, copy, used)| {
@@ -301,7 +303,7 @@ impl Loaded {
         self.copies.push((kind, copy, self.place));
     }
 
-    /// Goes on to the next instruction, without what was used longer ago than `reach`.
+    /// Advances to the next instruction. Drops copies that were last used more than `reach` instructions ago.
     fn advance(&mut self, reach: u32) {
         self.place += 1;
         let place = self.place;
@@ -312,7 +314,7 @@ impl Loaded {
 /// A run of words in the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Words {
-    /// Bytes from R1.
+    /// The offset from R1.
     offset: u32,
     count: u8,
 }
@@ -323,7 +325,7 @@ impl Words {
     }
 }
 
-/// One of the copies that are made together on an edge or for a pack: all sources are read before any destination is
+/// One of several copies that happen together on an edge or for a pack: all sources are read before any destination is
 /// written.
 #[derive(Clone, Copy, Debug)]
 struct FrameCopy {
@@ -334,14 +336,14 @@ struct FrameCopy {
 #[derive(Clone, Copy, Debug)]
 enum CopySource {
     Frame(Words),
-    /// A constant or something in a register.
+    /// A constant, or an operand in a register.
     Operand(Src),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum CopyTarget {
     Frame(Words),
-    /// This value, not yet defined.
+    /// A value that has not been defined yet.
     Value(Value),
 }
 
@@ -361,16 +363,16 @@ impl FrameCopy {
     }
 }
 
-/// Copies that are yet to be made.
+/// Copies that have not been emitted.
 struct PendingCopies {
     copies: Vec<FrameCopy>,
     done: Vec<bool>,
-    /// Per word, by its offset: how many copies read it, and which write it.
+    /// For each word, by its offset: the number of copies that read it, and the copies that write it.
     readers: FxHashMap<u32, u32>,
     writers: FxHashMap<u32, Vec<usize>>,
-    /// Copies that overwrite nothing that another reads; some more than once.
+    /// Copies that do not overwrite the source of another copy; an entry may be repeated.
     free: BinaryHeap<Reverse<usize>>,
-    /// No copy before this one loads, or reads the frame.
+    /// No copy before this one loads from the frame.
     loads_from: usize,
     reads_from: usize,
 }
@@ -378,7 +380,7 @@ struct PendingCopies {
 enum NextCopy {
     Store(FrameCopy),
     Load(FrameCopy),
-    /// Every copy overwrites what another reads: this one must be loaded first.
+    /// Every copy overwrites the source of another one: this one must be loaded first.
     Cycle(usize, Words),
 }
 
@@ -406,7 +408,7 @@ impl PendingCopies {
         pending
     }
 
-    /// Notes a copy that overwrites nothing that another reads.
+    /// Adds a copy that does not overwrite the source of another copy.
     fn offer(&mut self, i: usize) {
         let Some(writes) = self.copies[i].writes() else { return };
         let own = self.copies[i].reads();
@@ -419,7 +421,7 @@ impl PendingCopies {
         }
     }
 
-    /// The copy does not read the frame any more.
+    /// Records that the copy no longer reads the frame.
     fn has_read(&mut self, i: usize) {
         for word in self.copies[i].reads().into_iter().flat_map(Words::offsets) {
             if let Some(readers) = self.readers.get_mut(&word) {
@@ -428,7 +430,7 @@ impl PendingCopies {
         }
     }
 
-    /// Offers the copies that overwrite these words.
+    /// Adds the copies that overwrite these words.
     fn offer_writers(&mut self, words: Option<Words>) {
         for word in words.into_iter().flat_map(Words::offsets) {
             for i in self.writers.get(&word).cloned().unwrap_or_default() {
@@ -451,7 +453,7 @@ impl PendingCopies {
         self.copies[i]
     }
 
-    /// The next copy: the first of those that are ready.
+    /// The next copy: the first one that is ready.
     fn next(&mut self) -> Option<NextCopy> {
         while let Some(Reverse(i)) = self.free.pop() {
             if !self.done[i] {
@@ -476,7 +478,7 @@ impl Spiller<'_, '_> {
         self.homes.get(v.index()).copied().flatten()
     }
 
-    /// Where the frame has an operand.
+    /// The words of the frame that hold an operand.
     fn words(&self, src: &Src) -> Option<Words> {
         let v = src.value()?;
         let Some(Home::Frame(offset)) = self.home(v) else { return None };
@@ -486,7 +488,7 @@ impl Spiller<'_, '_> {
         })
     }
 
-    /// A value with the shortest of ranges.
+    /// A new value with the shortest possible live range.
     fn temporary(&mut self, file: File, width: u8) -> Value {
         let value = self.draft.new_value(file, width);
         self.draft.fixed[value.index()] = true;
@@ -532,7 +534,7 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Follows the definition of a spilled value.
+    /// Stores a spilled value after its definition.
     fn save(&mut self, v: Value, at: SrcId, code: &mut Code) {
         match self.home(v) {
             Some(Home::Frame(offset)) => self.store(offset, v.into(), at, code),
@@ -543,7 +545,7 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Makes an operand readable.
+    /// Replaces an operand by a copy in a register.
     fn reload(&mut self, src: &mut Src, at: SrcId, code: &mut Code, loaded: &mut Loaded) {
         let Some(v) = src.value() else { return };
         let Some(home) = self.home(v) else { return };
@@ -573,7 +575,7 @@ impl Spiller<'_, '_> {
         src.kind = SrcKind::Value(copy);
     }
 
-    /// A pack or copy whose destination is in the frame stores its sources one by one.
+    /// Stores the sources of a pack or copy one by one, if its destination is in the frame.
     fn pseudo(&mut self, mut inst: Inst, code: &mut Code, loaded: &mut Loaded) {
         let (at, Some(dst)) = (inst.src, inst.defs().next()) else { return };
         match self.home(dst) {
@@ -608,8 +610,8 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Puts the constant that a source always is in its place; false if it is none, or several words. What was loaded into
-    /// uniform registers may be out of reach of other instructions than such loads.
+    /// Replaces a source by the constant that it always is. Returns false if it is not a constant, or has several
+    /// words. Only certain load instructions can access constants that were loaded into uniform registers.
     fn constant_source(&self, src: &mut Src, into: File) -> bool {
         let Some(v) = src.value() else { return false };
         let Some(Home::Constant(constant)) = self.home(v) else { return false };
@@ -625,7 +627,7 @@ impl Spiller<'_, '_> {
         is_word
     }
 
-    /// Copies `src` into the frame unless it is there already; `code` comes before the copies.
+    /// Copies `src` to the frame unless it is already there; `code` comes before the copies.
     fn copy_to_frame(
         &mut self,
         to: Words,
@@ -644,7 +646,7 @@ impl Spiller<'_, '_> {
                 }
                 CopySource::Frame(words)
             }
-            // A predicate's complement is not what the frame has.
+            // The frame does not contain a predicate's complement.
             Some(_) => {
                 let mut src = *src;
                 self.reload(&mut src, at, code, &mut Loaded::default());
@@ -655,10 +657,10 @@ impl Spiller<'_, '_> {
         copies.push(FrameCopy { from, to: CopyTarget::Frame(to) });
     }
 
-    /// Emits copies, with as few values at once as their order allows.
+    /// Emits copies, using as few values at the same time as their order allows.
     fn copy_together(&mut self, copies: Vec<FrameCopy>, at: SrcId, code: &mut Code) {
         let mut pending = PendingCopies::new(copies);
-        // Copies into registers, which live on, come after those that overwrite what no other reads.
+        // Copies into registers, whose results stay live, come after copies that do not overwrite other sources.
         while let Some(next) = pending.next() {
             match next {
                 NextCopy::Store(FrameCopy { from, to }) => {
@@ -675,7 +677,7 @@ impl Spiller<'_, '_> {
                         self.load(words, value, at, code);
                     }
                 }
-                // One word run that is in the way goes to a register.
+                // One run of words that would be overwritten is moved to a register.
                 NextCopy::Cycle(i, words) => {
                     let value = self.loaded(words, at, code);
                     pending.set_source(i, value);
@@ -684,7 +686,7 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Words of the frame in a fresh value.
+    /// Loads words of the frame into a new value.
     fn loaded(&mut self, words: Words, at: SrcId, code: &mut Code) -> Src {
         let value = self.temporary(File::R, words.count);
         self.load(words, value, at, code);
@@ -728,7 +730,7 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Defines a value of as many words as those of the frame.
+    /// Defines a value by loading words of the frame.
     fn load(&mut self, words: Words, into: Value, at: SrcId, code: &mut Code) {
         let base = Src::new(SrcKind::Reg(STACK_POINTER));
         let Words { offset, count } = words;
@@ -755,7 +757,7 @@ impl Spiller<'_, '_> {
     }
 
     fn phis(&mut self, cfg: &Cfg) {
-        // Where each phi of a block has its argument from another.
+        // The index of each phi's argument for another block.
         let mut places: FxHashMap<(BlockId, BlockId), Vec<usize>> = FxHashMap::default();
         for &to in &cfg.order {
             for phi in &self.draft.func.block(to).phis {
@@ -788,8 +790,8 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Arguments that are spilled are loaded, and what goes to the frame is stored, on the edge. `places` tells which
-    /// argument of each phi is meant.
+    /// Loads spilled arguments, and stores values that go to the frame, on the edge. `places` gives the index of the
+    /// argument of each phi.
     fn edge(&mut self, cfg: &Cfg, from: BlockId, to: BlockId, places: &[usize]) {
         let at = self.draft.func.block(from).term_src;
         let mut phis: Vec<Phi> = std::mem::take(&mut self.draft.func.block_mut(to).phis);
@@ -848,7 +850,7 @@ impl Spiller<'_, '_> {
         self.draft.origin[b.index()].extend(code.origin);
     }
 
-    /// An argument of a phi that is now of the general file.
+    /// An argument of a phi that is now in the general file.
     fn shadow_source(&mut self, arg: &mut Src, width: u8, at: SrcId, code: &mut Code) {
         if let Some(v) = arg.value()
             && arg.mods == SrcMods::NONE
@@ -879,7 +881,8 @@ impl Spiller<'_, '_> {
     }
 }
 
-/// The access that moves a whole value. A function that others call may find the stack less aligned than four words.
+/// The size of the access that moves a whole value. In a function that others call, the stack may be aligned to less
+/// than four words.
 fn size_of(func: &Function, width: u8) -> Option<MemSize> {
     match width {
         4 if func.frame.entry_align < 16 => None,

@@ -1,7 +1,7 @@
-//! The dependence graph of a stretch of instructions: which must stay before which, and by how many cycles.
+//! The dependence graph of a sequence of instructions: which instructions must precede which, and by how many cycles.
 //!
-//! Registers are assigned, so anti- and output dependences count as much as true ones. Memory keeps its order
-//! where two accesses may meet; fences and warp-wide instructions keep theirs.
+//! Registers are assigned, so anti- and output dependences count as well as true ones. Memory accesses that may overlap
+//! keep their order, and so do fences and warp-wide instructions.
 
 use super::facts::InstFacts;
 use crate::mach::{Effect, MachInst, MemoryAccess, REGISTERS, flat};
@@ -9,7 +9,7 @@ use sass::speed::speed;
 use sass::{RegFile, RegUse, Sm, latency};
 use smallvec::SmallVec;
 
-/// One dependence; `cycles` from issue to issue.
+/// A dependence; `cycles` is the distance from issue to issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Edge {
     pub(super) to: u32,
@@ -17,9 +17,9 @@ pub(super) struct Edge {
 }
 
 pub(super) struct Dag {
-    /// Outgoing edges; every edge leads to a later instruction.
+    /// The outgoing edges of each instruction; every edge leads to a later instruction.
     pub(super) edges: Vec<SmallVec<[Edge; 4]>>,
-    /// Incoming edges of each instruction.
+    /// The number of incoming edges of each instruction.
     pub(super) incoming: Vec<u32>,
 }
 
@@ -52,18 +52,18 @@ impl Dag {
     }
 }
 
-/// The last writer of a register and its readers since then; with the operands' numbers.
+/// The last writer of a register and its readers since then, with the numbers of the operands.
 #[derive(Clone, Default)]
 struct Register {
     writer: Option<(u32, RegUse)>,
     readers: SmallVec<[(u32, RegUse); 2]>,
-    /// How often it was written before.
+    /// How often the register was written before.
     version: u32,
 }
 
-/// The registers that a stretch names: few of all.
+/// The registers that a sequence names, which are few.
 struct Registers {
-    /// One more than the place of each register, by its flat number; 0 for those not named.
+    /// For each register, by its number, its index plus one; 0 for registers that are not named.
     places: [u16; REGISTERS],
     named: Vec<Register>,
 }
@@ -109,7 +109,7 @@ impl Builder<'_> {
     fn edge(&mut self, from: u32, to: usize, cycles: u32) {
         debug_assert!((from as usize) < to);
         let edges = &mut self.dag.edges[from as usize];
-        // Edges come by ascending ends.
+        // Edges are added in ascending order of their ends.
         match edges.last_mut().filter(|e| e.to == to as u32) {
             Some(edge) => edge.cycles = edge.cycles.max(cycles),
             None => {
@@ -123,7 +123,7 @@ impl Builder<'_> {
         self.registers(at);
         match self.insts[at].effect {
             Effect::None => {
-                // Writes of a uniform register keep their order in the input: see below.
+                // Writes of a uniform register keep their order; see below.
                 if let Some(fence) = self.last_fence.filter(|_| any_uniform(&self.facts[at].writes)) {
                     self.edge(fence, at, 1);
                 }
@@ -138,8 +138,8 @@ impl Builder<'_> {
             Effect::Fence { pinned: false } => {
                 let since = self.last_fence.map_or(0, |f| f as usize);
                 for earlier in since..at {
-                    // Threads that are apart share the uniform registers: while these wait, the others may write
-                    // those that were not in use here.
+                    // Threads that are apart share the uniform registers: while these threads wait, others may write
+                    // uniform registers that are not in use here.
                     let facts = &self.facts[earlier];
                     let uniform = any_uniform(&facts.reads) || any_uniform(&facts.writes);
                     if uniform || self.insts[earlier].effect != Effect::None {
@@ -232,7 +232,7 @@ impl Builder<'_> {
         }
         for read in &facts[at].reads {
             for r in flat(read) {
-                // What the instruction itself overwrites is ordered by its being the writer.
+                // Registers that the instruction itself overwrites are ordered because it is their writer.
                 let register = self.registers.named(r);
                 if register.writer.is_none_or(|(w, _)| w as usize != at) {
                     register.readers.push((at as u32, *read));

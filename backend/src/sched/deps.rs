@@ -1,14 +1,14 @@
-//! The control fields of finished code: scoreboards and waits, stall counts, and the yield bit.
+//! The control fields of the finished code: scoreboards and waits, stall counts, and the yield bit.
 //!
-//! Correctness of dependences rests on this file's two passes alone. They need no particular order of the
-//! instructions and make any order right; [`super::list`] only makes it fast.
+//! Only the two passes of this file make dependences correct. They accept any order of instructions and make it
+//! correct; [`super::list`] only makes the code fast.
 
 use super::facts::InstFacts;
 use super::{scoreboards, stalls};
 use crate::mach::Code;
 use sass::{Class, Inst, Sm};
 
-/// Fills in the control words of the whole function; adds `NOP`s where a stall count does not reach.
+/// Sets the control words of the whole function; adds `NOP`s where a stall count is not enough.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
     let sm = code.sm;
     scoreboards::assign(code, facts, checkpoint);
@@ -20,8 +20,8 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
 
 /// Whether the scheduler may switch to another warp after the instruction.
 ///
-/// With a stall count of zero or above eleven the bit must say so, with one it must not; in between it is a
-/// hint, and ptxas yields after computations that are waited for.
+/// A stall count of zero or above eleven requires the bit, and a stall count of one forbids it. In between it is a
+/// hint, and ptxas yields after computations whose results are waited for.
 fn yields(sm: Sm, inst: &Inst) -> bool {
     match inst.control.stall {
         0 | 12.. => true,

@@ -1,4 +1,4 @@
-//! What scheduling needs to know of one instruction, asked of the machine table once.
+//! The facts about one instruction that scheduling needs, read from the machine table once.
 
 use crate::mach::MachInst;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, Told};
@@ -8,31 +8,31 @@ use smallvec::SmallVec;
 pub(crate) struct InstFacts {
     pub(crate) reads: SmallVec<[RegUse; 6]>,
     pub(crate) writes: SmallVec<[RegUse; 2]>,
-    /// Results come at an unknown time, told by a scoreboard.
+    /// Results are written after a variable time, signaled by a scoreboard.
     pub(crate) variable: bool,
-    /// A product of a warp group, of which no scoreboard tells.
+    /// A `wgmma` product, which sets no scoreboard.
     pub(crate) product: bool,
-    /// Sources may be read after issue, told by a scoreboard.
+    /// Sources may be read after issue, signaled by a scoreboard.
     pub(crate) late: bool,
-    /// The scoreboard that tells of the sources tells of predicates among the results too.
+    /// The scoreboard for the sources also covers the predicates among the results.
     pub(crate) early_predicate: bool,
-    /// Reads memory that others may write; ordered before an invalidation of the first-level cache.
+    /// Reads memory that other threads may write; ordered before an invalidation of the first-level cache.
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
     pub(crate) invalidates: bool,
-    /// What was read and written before it must be over: the maps of tensors may be among that.
+    /// All earlier reads and writes must be complete, because they may be of tensor maps.
     pub(crate) settles: bool,
-    /// Raises the scoreboard that counts groups of copies, in this place.
+    /// Sets the scoreboard that counts groups of copies, in this field.
     pub(crate) ends_copies: Option<Told>,
-    /// Reads tensor memory. Other operations may overwrite it only after [`Self::awaits_tensor`].
+    /// Reads tensor memory. Other operations may overwrite that memory only after [`Self::awaits_tensor`].
     pub(crate) loads_tensor: bool,
     /// Loads from tensor memory must have completed.
     pub(crate) awaits_tensor: bool,
-    /// A fence that is over only when this scoreboard tells.
+    /// A fence that is complete only when this scoreboard is released.
     pub(crate) fences_late: Option<Told>,
-    /// Such fences must be over before it.
+    /// Such fences must be complete before the instruction.
     pub(crate) fenced: bool,
-    /// Cycles before the next instruction may issue, whatever that is.
+    /// The number of cycles before any next instruction may issue.
     pub(crate) issue: u8,
 }
 
@@ -46,8 +46,8 @@ impl InstFacts {
             _ => reads.push(used),
         });
         if matches!(mnemonic, "CALL" | "RET") || inst.gives_registers() {
-            // The other side may read and write any register, and waits for no scoreboard. What gives registers away has one
-            // for all that comes after it.
+            // The code on the other side may read and write any register, and waits for no scoreboard. After an
+            // instruction that releases registers, the same holds for all later instructions.
             reads.extend(all_registers(Role::A));
             writes.extend(all_registers(Role::Dst));
         }
@@ -83,8 +83,8 @@ impl InstFacts {
         insts.iter().map(|i| InstFacts::new(sm, &i.inst)).collect()
     }
 
-    /// An arrival counts as using the registers of the products after it. They see what was written before it, and do
-    /// not wait for scoreboards themselves.
+    /// Makes an arrival a user of the registers of the products after it. The products depend on earlier writes through
+    /// the arrival, and do not wait for scoreboards themselves.
     pub(crate) fn arrive_for_products(insts: &[MachInst], facts: &mut [InstFacts]) {
         let (mut taken, mut results): (Vec<RegUse>, Vec<RegUse>) = Default::default();
         for (made, facts) in insts.iter().zip(facts).rev() {
@@ -94,14 +94,14 @@ impl InstFacts {
             } else if made.inst.is_group_arrival() {
                 facts.late = false;
                 facts.writes.extend(results.drain(..));
-                // A register that a product only writes counts as its sum.
+                // A register that a product only writes counts as its accumulator.
                 let role = |of: &RegUse| if of.role == Role::Dst { Role::C } else { of.role };
                 facts.reads.extend(taken.drain(..).map(|of| RegUse { role: role(&of), ..of }));
             }
         }
     }
 
-    /// Results that are there when the sources are read.
+    /// The results that are available when the sources have been read.
     pub(crate) fn early_writes(&self) -> impl Iterator<Item = &RegUse> {
         self.writes.iter().filter(|w| self.early_predicate && w.file == RegFile::P)
     }
@@ -111,7 +111,7 @@ impl InstFacts {
         self.writes.iter().filter(|w| !(self.early_predicate && w.file == RegFile::P))
     }
 
-    /// Sources that are read after issue; predicates never are.
+    /// The sources that are read after issue; predicates never are.
     pub(crate) fn late_reads(&self) -> impl Iterator<Item = &RegUse> {
         self.reads.iter().filter(|r| matches!(r.file, RegFile::R | RegFile::UR))
     }

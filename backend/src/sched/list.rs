@@ -1,8 +1,8 @@
-//! List scheduling: among the instructions whose dependences are met, the one with the longest way to go.
+//! List scheduling: of the instructions whose dependences are satisfied, the one with the longest remaining path is
+//! issued.
 //!
-//! Works block by block, on stretches of bounded length so that time stays linear. What the new order costs is
-//! computed by the same simulation as what the old one costs, and the better one is kept: the order of the
-//! source on a tie.
+//! It processes each block in sections of bounded length, so that the time is linear. One simulation computes the cost
+//! of the new order and of the old one, and the better order is kept; on a tie, the old one.
 
 use super::dag::Dag;
 use super::facts::InstFacts;
@@ -10,10 +10,10 @@ use crate::mach::{Effect, MachInst};
 use sass::speed::{Unit, speed};
 use sass::{Inst, Sm};
 
-/// The longest stretch scheduled as a whole.
+/// The maximum length of a section.
 const STRETCH: usize = 400;
 
-/// Orders the instructions of a block, and what is known of each.
+/// Reorders the instructions of a block, and their facts.
 pub(super) fn reorder(sm: Sm, insts: &mut [MachInst], facts: &mut [InstFacts], checkpoint: &dyn Fn()) {
     let mut start = 0;
     while start < insts.len() {
@@ -28,7 +28,7 @@ pub(super) fn reorder(sm: Sm, insts: &mut [MachInst], facts: &mut [InstFacts], c
     }
 }
 
-/// Puts the item `order[i]` at `i`.
+/// Moves the item `order[i]` to index `i`.
 fn permute<T: Clone>(items: &mut [T], order: &[usize]) {
     let old = items.to_vec();
     for (place, &from) in items.iter_mut().zip(order) {
@@ -36,7 +36,7 @@ fn permute<T: Clone>(items: &mut [T], order: &[usize]) {
     }
 }
 
-/// Up to a pinned fence or the control instruction, inclusive.
+/// The end of the section, after a pinned fence or the control instruction if there is one.
 fn stretch_end(insts: &[MachInst]) -> usize {
     let last = insts
         .iter()
@@ -59,7 +59,7 @@ fn order(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Option<Vec<usize>> 
     better.then_some(list)
 }
 
-/// What an instruction occupies, and for how many cycles.
+/// The unit that an instruction occupies, and for how many cycles.
 struct Timing {
     unit: Option<Unit>,
     occupancy: u32,
@@ -73,14 +73,14 @@ impl Timing {
     }
 }
 
-/// When things may issue, given what issued before.
+/// Computes when instructions may issue, given the earlier ones.
 struct Machine<'a> {
     dag: &'a Dag,
     timings: &'a [Timing],
     cycle: u32,
-    /// The earliest cycle of each instruction by its dependences.
+    /// The earliest cycle of each instruction according to its dependences.
     ready: Vec<u32>,
-    /// The cycle from which each unit takes the next instruction.
+    /// The cycle from which on each unit accepts the next instruction.
     free: [u32; Unit::COUNT],
 }
 
@@ -109,7 +109,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The cycle at which everything has issued and every result is there.
+/// The cycle at which all instructions have issued and all results are available.
 fn simulate(dag: &Dag, timings: &[Timing], order: &mut dyn Iterator<Item = usize>) -> u32 {
     let mut machine = Machine::new(dag, timings);
     order.for_each(|at| machine.issue(at));
@@ -122,7 +122,7 @@ fn schedule(dag: &Dag, timings: &[Timing], heights: &[u32]) -> Vec<usize> {
     let mut available: Vec<usize> = (0..timings.len()).filter(|&at| missing[at] == 0).collect();
     let mut order = Vec::with_capacity(timings.len());
     while !available.is_empty() {
-        // What can issue now by its height; if nothing can, what can soonest.
+        // Of the instructions that can issue now, the highest one; if there is none, the one that can issue first.
         let best = (0..available.len())
             .min_by_key(|&i| {
                 let at = available[i];
@@ -152,7 +152,7 @@ mod tests {
 
     const SM: Sm = Sm(80);
 
-    /// An instruction of a random program. Registers are R0 to R7; the lowest three hold addresses.
+    /// An instruction of a random program. Registers are R0 to R7. The lowest three hold addresses.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Add { dst: u8, a: u8, b: u8, guarded: bool },
@@ -218,7 +218,7 @@ mod tests {
         reorder(SM, insts, &mut InstFacts::of(SM, insts), &|| ());
     }
 
-    /// Runs a program on registers and a small memory whose addresses often collide.
+    /// Executes a program on registers and a small memory in which addresses often collide.
     fn run(insts: &[MachInst]) -> (BTreeMap<usize, u64>, BTreeMap<u64, u64>) {
         let mut registers: BTreeMap<usize, u64> = BTreeMap::new();
         let mut memory: BTreeMap<u64, u64> = BTreeMap::new();

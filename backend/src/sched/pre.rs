@@ -1,11 +1,11 @@
-//! Scheduling before allocation: the order of instructions in SSA form decides what is live together.
+//! Scheduling before allocation: the order of instructions in SSA form determines which values are live together.
 //!
-//! A list scheduler per block, from the bottom up, so that the exact number of live lanes is known at every
-//! step: what is below is placed, what it reads and is defined above is live. While registers last it places
-//! what has waited long enough for its users' sake, those in later blocks included, and lies deepest, which
-//! floats long-latency loads up and together; when they run short it places what ends the most ranges. How
-//! many registers are short is a matter of the whole function: the most that any block needs in its original
-//! order, or what occupancy does not notice.
+//! A list scheduler for each block, from the bottom up, so that the exact number of live lanes is known at every step:
+//! the values that placed instructions read, and that are defined above, are live. While there are enough registers, it
+//! places the deepest instruction whose result is not needed too soon, including by later blocks. This moves
+//! long-latency loads up and together. When registers become scarce, it places the instruction that ends the most live
+//! ranges. The limit is determined for the whole function: the maximum that any block needs in its original order, or
+//! the number that does not reduce the occupancy.
 //!
 //! Before and after: SSA form. Only the order within blocks changes.
 
@@ -24,33 +24,33 @@ use lanes::{Change, Count, Lanes};
 use smallvec::SmallVec;
 use ties::Tie;
 
-/// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
+/// Registers that are counted but hold no value: the stack pointer, and those that the hardware takes.
 const NOT_LIVE: u32 = 3;
-/// Predicates that may be live together: one is left for allocation to move.
+/// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;
-/// Candidates that one step looks at, nearest to the end of the original order first.
+/// The number of candidates that one step examines, those nearest to the end of the original order first.
 const WINDOW: usize = 48;
-/// Where registers are short, it also looks at the latest of those that became candidates, so that one expression comes
-/// after another where there are more expressions than that.
+/// Where registers are scarce, a step also examines this number of the most recent candidates, so that one expression
+/// follows another even if there are more expressions than that.
 const LATEST: usize = 48;
 
-/// What is known of a function whose instructions are to be ordered, for as many orders as are asked for.
+/// Data about a function whose instructions are ordered, for any number of orders.
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     lanes: Lanes,
     latencies: Latencies,
-    /// Registers that cost no occupancy.
+    /// The number of registers that do not reduce the occupancy.
     free: u32,
-    /// What a block has where blocks differ, and the most of them.
+    /// The number of registers of each block if blocks differ, and the maximum.
     counts: Option<Counts>,
     most: u32,
 }
 
 /// Orders of the instructions of some blocks.
 pub(crate) struct Order {
-    /// From the last instruction to the first, by their places in the function before.
+    /// The instructions of each block from the last to the first, by their index in the original function.
     blocks: Vec<(BlockId, Vec<u32>)>,
-    /// How many registers it is meant for.
+    /// The number of registers that the order was made for.
     meant: u32,
 }
 
@@ -70,9 +70,9 @@ impl Plans {
         }
     }
 
-    /// An order for the instructions of every block of `func`, for which the plans were made. `max_registers` bounds the
-    /// general registers as ptxas counts them; zero asks for as few as can be. Where the function changes how many there
-    /// are, it bounds blocks with the most, and others in proportion.
+    /// Orders the instructions of every block of `func`, for which the plans were made. `max_registers` is the limit
+    /// for general registers as ptxas counts them; zero requests as few as possible. If the function changes its number
+    /// of registers, the limit applies to blocks with the largest number, and to other blocks in proportion.
     pub(crate) fn order(&mut self, func: &Function, max_registers: u32, checkpoint: &dyn Fn()) -> Order {
         let Plans { plans, lanes, latencies, free, counts, most } = self;
         let held = |b: BlockId| {
@@ -105,7 +105,7 @@ impl Order {
         self.blocks == other.blocks
     }
 
-    /// Orders the instructions of the function for which it was made.
+    /// Applies the order to the function for which it was made.
     pub(crate) fn apply(&self, func: &mut Function) {
         for (b, order) in &self.blocks {
             let block = func.block_mut(*b);
@@ -116,26 +116,27 @@ impl Order {
     }
 }
 
-/// Live registers that cost no more occupancy than `need` does. `free` cost none.
+/// The number of live registers that does not reduce the occupancy below that of `need`. `free` registers never reduce
+/// it.
 fn affordable(need: u32, free: u32) -> u32 {
     (need + NOT_LIVE).max(free).next_multiple_of(REGISTER_UNIT) - NOT_LIVE
 }
 
-/// An order of a block, from the last instruction to the first, and the most that is live in it.
+/// An order of a block, from the last instruction to the first, and the maximum that is live in it.
 type Ordered = (Vec<u32>, Count);
 
-/// What is known of a block before its limit is.
+/// Data about a block that does not depend on its limit.
 struct Plan {
     block: BlockId,
-    /// Values live at the end.
+    /// The values that are live at the end.
     end: Vec<u32>,
     ties: Vec<Tie>,
     original: Count,
-    /// Once asked for.
+    /// Computed on first use.
     graph: Option<Graph>,
-    /// Once asked for: the order that keeps the fewest values live, where it beats the original one.
+    /// Computed on first use: the order with the fewest live values, if it is better than the original one.
     narrow: Option<Option<Ordered>>,
-    /// Whether that one counts.
+    /// Whether that order counts.
     is_tight: bool,
 }
 
@@ -178,13 +179,13 @@ impl Plan {
         (order, peak)
     }
 
-    /// Registers that some order does with. Up to `enough` the original one is as good.
+    /// The number of registers that the narrowest order needs. Up to `enough`, the original order is as good.
     fn need(&mut self, func: &Function, lanes: &mut Lanes, latencies: &mut Latencies, enough: u32) -> u32 {
         let original = self.original;
         self.is_tight = original.general + NOT_LIVE > enough;
         if self.is_tight && self.narrow.is_none() {
             let mut fewest = self.attempt(func, lanes, latencies, Limits::FEWEST);
-            // Nothing can be done about most values where that hardly helps, unless fences keep them apart from their readers.
+            // A search is not worthwhile if it hardly helps, unless fences separate most values from their readers.
             let is_stuck =
                 fewest.1.general + NOT_LIVE > enough && fewest.1.general > original.general * 7 / 8;
             if is_stuck && self.has_fence(func, lanes, latencies) {
@@ -217,7 +218,7 @@ impl Plan {
         if func.block(self.block).insts.len() < 3 {
             return None;
         }
-        // Steps overshoot the limits where nothing fits, so later tries get less, and start less at once.
+        // If nothing fits, steps exceed the limits, so later attempts get smaller limits at once.
         let within = |general: u32, predicates: u32, depth_first: bool| Limits {
             general,
             predicates,
@@ -234,7 +235,8 @@ impl Plan {
             Limits { fences_last: true, ..within(limit * 7 / 8, PREDICATES - 1, false) },
             Limits { fences_last: true, ..within(limit * 3 / 4, PREDICATES - 2, true) },
         ];
-        // The first that fits, else that with the least too many. A predicate without a register takes a general one.
+        // The first order that fits, otherwise the one with the smallest excess. A predicate without a register takes a
+        // general one.
         let excess =
             |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
         let mut best: Option<(Vec<u32>, u32)> = None;
@@ -259,14 +261,15 @@ impl Plan {
     }
 }
 
-/// What an order may use. Where nothing fits, it uses more.
+/// The limits of an order. If nothing fits, the order exceeds them.
 #[derive(Clone, Copy)]
 struct Limits {
     general: u32,
     predicates: u32,
-    /// Where registers are short, one expression comes after another rather than what has waited longest.
+    /// Where registers are scarce, finish one expression before the next, rather than placing the candidate that has
+    /// waited longest.
     depth_first: bool,
-    /// What needs not wait for a fence comes before it, among the loads that do.
+    /// Among loads that must precede a fence, place those last that depend on the fewest fences.
     fences_last: bool,
 }
 
@@ -280,23 +283,23 @@ struct Scheduler<'a> {
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
     limits: Limits,
-    /// Per instruction.
+    /// For each instruction.
     candidates: Vec<Candidate>,
-    /// Per instruction: later ones that depend on it and are not placed.
+    /// For each instruction: the number of later instructions that depend on it and are not placed.
     waiting: Vec<u32>,
-    /// Instructions all of whose users are placed, by descending place in the original order.
+    /// Instructions whose users are all placed, by descending original index.
     ready: Vec<u32>,
-    /// Instructions as they became ready, those among them that are placed included.
+    /// Instructions in the order in which they became ready, including placed ones.
     latest: Vec<u32>,
 }
 
-/// What the choice of the next instruction looks at, which is most of the work: one line of the cache for each.
+/// What the choice of the next instruction depends on. It is kept together, since most of the time goes to this choice.
 struct Candidate {
-    /// What the instruction would add to what is live now.
+    /// The change in live values if the instruction is placed now.
     change: Change,
-    /// The cycle, counted from the end of the block, at which its users have waited enough.
+    /// The cycle, counted from the end of the block, at which its users have waited long enough.
     earliest: u32,
-    /// How many instructions were placed when it became ready.
+    /// The number of placed instructions when it became ready.
     since: u32,
     depth: u32,
     fences: u32,
@@ -319,7 +322,7 @@ impl<'a> Scheduler<'a> {
         Scheduler { graph, insts, lanes, limits, candidates, waiting, ready, latest: Vec::new() }
     }
 
-    /// The instructions from the last to the first.
+    /// Returns the instructions from the last to the first.
     fn run(mut self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.insts.len());
         let mut cycle = 0;
@@ -341,7 +344,7 @@ impl<'a> Scheduler<'a> {
                     self.latest.push(before);
                 }
             }
-            // What becomes no instruction takes no time.
+            // Operations that emit no instruction take no time.
             cycle += u32::from(!matches!(self.insts[i as usize].op, Op::Pack | Op::Copy));
         }
         order
@@ -364,16 +367,16 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The next instruction.
+    /// Chooses the next instruction.
     fn choose(&self, cycle: u32) -> Option<u32> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
         let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
         let depth_first = tight && self.limits.depth_first;
         let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
-        // Smaller is better: what must not be done, then relief where registers are short, else no waiting, free relief,
-        // and depth. Where expressions stay together, what the last one read comes before all that. All in one number, since
-        // this is compared for every candidate at every step: an instruction has fewer than 2^15 lanes.
+        // Smaller is better: first forbidden choices, then relief where registers are scarce, otherwise no waiting, free
+        // relief, and depth. Depth first prefers the operands of the last instruction, so that expressions stay together.
+        // The key is one number because every step compares it for every candidate. No instruction has 2^15 lanes.
         let key = |i: u32| {
             let Candidate { change, earliest, since, depth, fences, .. } = self.candidates[i as usize];
             let fits = fits(live.general, change.general, self.limits.general)
@@ -474,7 +477,7 @@ mod tests {
         );
     }
 
-    /// More is live through the block than there are registers, and each predicate could be read at once.
+    /// More values are live through the block than there are registers, and each predicate could be read at once.
     #[test]
     fn predicates_are_few_where_general_registers_cannot_be() {
         let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
@@ -496,8 +499,8 @@ mod tests {
         assert!(predicates.is_some_and(|most| u32::from(most) <= PREDICATES), "{predicates:?}");
     }
 
-    /// A store after the barrier adds more to what is live than a product does, but loads can come between the products only
-    /// when the barrier is placed.
+    /// A store after the barrier adds more live registers than a product does, but loads can move between the products
+    /// only after the barrier has been placed.
     #[test]
     fn what_follows_a_barrier_does_not_keep_loads_from_their_readers() {
         let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<String>();
@@ -595,9 +598,10 @@ mod tests {
         assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
     }
 
-    /// The places of the memory operations of one block after scheduling, by their place before.
+    /// The positions of the memory operations of one block after scheduling, in their original order.
     fn order_of(accesses: &[&str]) -> Vec<usize> {
-        // Loads are deep and stores shallow, so that the scheduler wants the former first.
+        // Loads are at the start of long chains and stores at the end of short ones, so the scheduler prefers to place
+        // loads first.
         let lines: String = accesses
             .iter()
             .enumerate()
@@ -626,7 +630,7 @@ mod tests {
         func.blocks[0].insts.iter().filter(|i| i.src.0 > 0).map(|i| i.src.0 as usize - 1).collect()
     }
 
-    /// Asserts that of these accesses the pairs keep their order.
+    /// Checks that these pairs of accesses keep their order.
     fn keeps(accesses: &[&str], pairs: &[(usize, usize)]) {
         let order = order_of(accesses);
         let place = |i| order.iter().position(|o| *o == i);

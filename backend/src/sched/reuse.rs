@@ -1,13 +1,14 @@
-//! Reuse flags: an operand cache keeps a register for the next instruction, which then needs no read port for it.
+//! Reuse flags: the operand cache keeps a register for the next instruction, which then needs no read port for it.
 //!
-//! A bank of registers, even or odd ones, reads one of them per cycle, so three sources in one bank take three cycles. A cache holds
-//! one register for each bank and operand slot. The next read of the slot takes it from there if it is the same register, and
-//! drops it unless it keeps it in turn. So a register is kept only for the next instruction, if that reads it for certain.
+//! A register bank (even or odd registers) can read one register per cycle, so three sources in one bank take three
+//! cycles. The operand cache holds one register for each bank and operand slot. The next read in the slot uses the
+//! cached register if it is the same one; otherwise it drops it, unless that read is itself cached. So a register is
+//! cached only for the next instruction, if that certainly reads it.
 
 use crate::mach::{Code, MachInst};
 use sass::{Class, Inst, RegUse, Sm};
 
-/// Sets the flags, after the stall counts and yields.
+/// Sets the flags, after stall counts and yield bits have been set.
 pub(super) fn mark(code: &mut Code) {
     let sm = code.sm;
     for block in &mut code.blocks {
@@ -18,10 +19,10 @@ pub(super) fn mark(code: &mut Code) {
     }
 }
 
-/// The flags of an instruction, by the next one.
+/// The flags of an instruction, given the next one.
 fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
     let (inst, next) = (&inst.inst, &next.inst);
-    // Where the warp yields, the bits mean something else.
+    // If the warp yields, the bits have another meaning.
     if inst.control.yield_ || !reads_at_issue(sm, inst) || !reads_at_issue(sm, next) {
         return 0;
     }
@@ -34,7 +35,7 @@ fn kept(sm: Sm, inst: &MachInst, next: &MachInst) -> u8 {
     inst.cached_reads(sm).filter(|(bit, read)| again(*bit, *read)).fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
-/// The instruction reads its sources through the caches, whatever the guard.
+/// Whether the instruction reads its sources through the operand cache, whatever its guard.
 fn reads_at_issue(sm: Sm, inst: &Inst) -> bool {
     let is_control = matches!(inst.class(sm), Class::Branch | Class::Sync);
     !inst.is_guarded() && !is_control && !inst.is_variable(sm) && !inst.reads_late(sm)

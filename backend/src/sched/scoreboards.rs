@@ -1,12 +1,12 @@
-//! Scoreboards: which of the six each variable-latency instruction sets, and which instructions wait for it.
+//! Scoreboards: assigns one of the six scoreboards to each variable-latency instruction, and adds the waits.
 //!
-//! A scoreboard is a counter that instructions raise when they issue and lower when their results are
-//! written (or their sources read); waiting for it means waiting for all of them. So one scoreboard may guard
-//! several instructions, at the price of waiting for the latest.
+//! A scoreboard is a counter. Instructions increment it when they issue, and decrement it when their results are
+//! written (or their sources read). A wait for it waits for all of these instructions. So one scoreboard may guard
+//! several instructions, at the price of waiting for the last one.
 //!
-//! Invariants on return: whatever reads or overwrites a register that a variable-latency instruction is still
-//! going to write, and whatever overwrites one that it is still going to read, waits for its scoreboard, on
-//! every path. Pending scoreboards are kept across blocks.
+//! Invariants of the result, on every path: if a variable-latency instruction has not yet written a register, every
+//! instruction that reads or overwrites it waits for the scoreboard; if it has not yet read a register, every
+//! instruction that overwrites it waits. Pending scoreboards are kept across blocks.
 
 use super::facts::InstFacts;
 use super::sweep::Sweep;
@@ -14,28 +14,28 @@ use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
 use sass::{RegUse, Told, speed};
 use smallvec::SmallVec;
 
-/// The scoreboards of a warp.
+/// The number of scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
 
-/// Counts groups of copies: `DEPBAR` waits until it counts no more than so many. Where a function has such groups
-/// nothing else raises it, so that only instructions that need a copy wait for it.
+/// Counts groups of copies: `DEPBAR` waits until it is at most a given count. If a function has such groups, nothing
+/// else uses this scoreboard, so that only instructions that need a copy wait for it.
 const COPIES: u8 = 0;
 
 /// A position after every instruction of a block.
 const BEYOND: u32 = u32::MAX;
 
-/// Registers still to be written and still to be read, for each scoreboard, at a point of the program.
+/// At a point of the program, for each scoreboard: the registers that are still to be written, and still to be read.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Pending {
     writes: [RegisterSet; SCOREBOARDS],
     reads: [RegisterSet; SCOREBOARDS],
-    /// Those that have any, one bit each.
+    /// The scoreboards with pending registers, one bit each.
     taken: u8,
-    /// Set by a load whose value orders later accesses; see [`InstFacts`].
+    /// Scoreboards set by a load whose value orders later accesses; see [`InstFacts`].
     loads: u8,
-    /// Set by a fence that is not over.
+    /// Scoreboards set by a fence that is not complete.
     fences: u8,
-    /// Set by a load from tensor memory.
+    /// Scoreboards set by a load from tensor memory.
     tensor: u8,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
     let mut entry: Vec<Pending> = vec![Pending::default(); code.blocks.len()];
     let mut exit: Vec<Pending> = entry.clone();
     let mut visited = vec![false; code.blocks.len()];
-    // Entry states and waits only grow, so this ends; scoreboards are chosen at the first visit and kept.
+    // Entry states and waits only grow, so this ends. Scoreboards are chosen at the first visit and kept.
     let mut sweep = Sweep::over(0..code.blocks.len());
     while let Some(b) = sweep.pop() {
         checkpoint();
@@ -137,7 +137,7 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
     }
 }
 
-/// Passes a block's instructions, adding the waits they need.
+/// Processes a block's instructions and adds the waits that they need.
 fn walk(code: &mut Code, b: usize, facts: &[InstFacts], state: &mut Pending) {
     for (inst, facts) in code.blocks[b].insts.iter_mut().zip(facts) {
         let control = &mut inst.inst.control;
@@ -147,14 +147,14 @@ fn walk(code: &mut Code, b: usize, facts: &[InstFacts], state: &mut Pending) {
     }
 }
 
-/// Adds what an instruction leaves pending.
+/// Adds the registers that an instruction leaves pending.
 fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb: Option<u8>) {
     if let Some(s) = read_sb.or(write_sb) {
         state.add_writes(s, facts.early_writes());
     }
     if let Some(s) = write_sb {
         state.add_writes(s, facts.late_writes());
-        // Results come after the sources are read, so this scoreboard tells both.
+        // Results are written after the sources have been read, so this scoreboard covers both.
         if facts.late && read_sb.is_none() {
             state.add_reads(s, facts.late_reads());
         }
@@ -179,7 +179,8 @@ fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb:
     }
 }
 
-/// An invalidation of the first-level cache must not overtake the loads before it, nor anything a fence.
+/// The scoreboards that an invalidation of the first-level cache must wait for because of earlier loads, or an
+/// instruction because of earlier fences.
 fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
     if facts.settles {
         return state.taken;
@@ -190,7 +191,7 @@ fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
     loads | fences | tensor
 }
 
-/// Where in its block a register is next written or read at all, scanning backwards.
+/// The next write and the next access of each register in its block, during a backward scan.
 struct NextAccess {
     any: Box<[u32]>,
     write: Box<[u32]>,
@@ -205,16 +206,16 @@ impl NextAccess {
     }
 }
 
-/// What an instruction asks for.
+/// The scoreboards that an instruction needs.
 #[derive(Clone, Copy, Default)]
 struct Request {
     /// The first instruction that must wait for the results.
     result: Option<u32>,
-    /// The first instruction that must wait for the sources to be read, where no earlier wait tells it.
+    /// The first instruction that must wait until the sources have been read, if no earlier wait implies this.
     source: Option<u32>,
 }
 
-/// What each instruction of a block asks for, and where registers are first accessed in the block.
+/// The requests of the instructions of a block, and the first access of each register in the block.
 fn requests(facts: &[InstFacts], later: &LaterAccesses) -> (Vec<Request>, NextAccess) {
     let mut next = NextAccess {
         any: vec![BEYOND; REGISTERS].into_boxed_slice(),
@@ -238,7 +239,7 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> (Vec<Request>, NextAc
             let overwriter = sources.map(|r| next.write[r]).min().unwrap_or(BEYOND);
             let may_be_overwritten = overwriter != BEYOND
                 || facts.late_reads().any(|r| later.write.touches(r) && flat(r).any(|r| !own(r)));
-            // Whoever waits for the result waits for the sources too.
+            // An instruction that waits for the result also waits for the sources.
             let told = request.result.is_some_and(|result| result != BEYOND && result <= overwriter);
             if may_be_overwritten && !told {
                 request.source = Some(request.source.map_or(overwriter, |early| early.min(overwriter)));
@@ -256,39 +257,39 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> (Vec<Request>, NextAc
     (requests, next)
 }
 
-/// A scoreboard while a block's setters get theirs.
+/// A scoreboard while scoreboards are assigned in a block.
 #[derive(Clone, Copy)]
 struct Scoreboard {
     /// The first instruction that will wait for it.
     waiter: u32,
-    /// When all that it guards is expected to be over.
+    /// The expected cycle at which all instructions that it guards are complete.
     over: u32,
 }
 
-/// The setters of a block get their scoreboards in order. Cycles are rough: what matters is that memory takes much longer
-/// than the rest.
+/// Assigns scoreboards to the instructions of a block in order. Cycles are rough: it only matters that memory takes
+/// much longer than anything else.
 struct Chooser {
     scoreboards: [Scoreboard; SCOREBOARDS],
-    /// The instruction that gets its scoreboards, and when it issues.
+    /// The current instruction, and its issue cycle.
     at: u32,
     cycle: u32,
-    /// Instructions of the block.
+    /// The number of instructions of the block.
     count: u32,
 }
 
-/// Cycles between two instructions that wait for nothing.
+/// The number of cycles between two instructions without waits.
 const ISSUE: u32 = 2;
 
 impl Chooser {
-    /// When an instruction issues that comes later, if it waits for nothing.
+    /// The issue cycle of a later instruction, without waits.
     fn time(&self, later: u32) -> u32 {
         self.cycle + ISSUE * (later.min(self.count).saturating_sub(self.at))
     }
 
-    /// Cycles that some instruction waits longer if a scoreboard that is in use guards this too.
+    /// The number of cycles that some instruction waits longer if a scoreboard in use also guards this instruction.
     fn cost(&self, s: usize, wanted: u32, over: u32) -> u32 {
         let other = self.scoreboards[s];
-        // The first to wait waits for both, and nothing later does.
+        // The first instruction that waits waits for both, and no later one has to.
         if other.waiter <= wanted {
             over.saturating_sub(other.over.max(self.time(other.waiter)))
         } else {
@@ -296,8 +297,8 @@ impl Chooser {
         }
     }
 
-    /// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is taken; if none is
-    /// free, the one where sharing lets instructions wait least.
+    /// Chooses a scoreboard. Two instructions with the same first waiter share one at no cost. Otherwise a free one is
+    /// taken; if none is free, the one where sharing costs the fewest cycles.
     fn pick(&self, state: &Pending, wanted: u32, over: u32, from: u8) -> usize {
         let others = || bits(from);
         if wanted != BEYOND
@@ -312,7 +313,7 @@ impl Chooser {
         others().min_by_key(|&s| (self.cost(s, wanted, over), distance(s))).unwrap_or(0)
     }
 
-    /// A scoreboard for something that takes so many cycles.
+    /// Takes a scoreboard for an access of the given number of cycles.
     fn take(&mut self, state: &Pending, wanted: u32, cycles: u32, from: u8) -> u8 {
         let over = self.cycle + cycles;
         let s = self.pick(state, wanted, over, from);
@@ -325,7 +326,7 @@ impl Chooser {
     }
 }
 
-/// Gives each setter of a block its scoreboards, of those that are free for it.
+/// Assigns scoreboards to the instructions of a block, from those that are free for it.
 fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending, free: u8) {
     let (requests, next) = requests(facts, later);
     let mut state = entry.clone();
@@ -360,7 +361,7 @@ fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses,
     }
 }
 
-/// When what blocks before have begun is expected to be over.
+/// The expected cycle at which accesses of earlier blocks are complete.
 const BEFORE: u32 = 100;
 
 /// The registers that may be accessed after a block.
@@ -375,7 +376,7 @@ fn later_accesses(
     facts: &[Vec<InstFacts>],
     predecessors: &[SmallVec<[BlockId; 2]>],
 ) -> Vec<LaterAccesses> {
-    // First what each block accesses itself, then that and what comes after it.
+    // First the accesses of each block itself, then those of later blocks.
     let mut from: Vec<LaterAccesses> = facts
         .iter()
         .map(|block| {

@@ -1,12 +1,12 @@
-//! Stall counts: enough cycles between a fixed-latency instruction and the instructions that depend on it.
+//! Stall counts: enough cycles between a fixed-latency instruction and its dependent instructions.
 //!
-//! The hardware does not check: a consumer that issues too early reads the old value. So for every pair of
-//! dependent instructions, and along every path, the stall counts of the first and of all between must add
-//! up to the latency. What variable-latency instructions write is guarded by scoreboards instead.
+//! The hardware does not check this: a consumer that issues too early reads the old value. So for every pair of
+//! dependent instructions, and on every path, the stall counts of the first instruction and of all instructions in
+//! between must add up to the latency. Scoreboards guard the results of variable-latency instructions.
 //!
-//! A forward pass carries the instructions that may still matter, with the fewest cycles since each issued;
-//! where a consumer comes too early, the instruction right before it stalls longer. Stalls only grow, and the
-//! pass repeats until nothing changes.
+//! A forward pass tracks the instructions that may still matter, with the minimum number of cycles since each issued.
+//! If a consumer comes too early, the stall of the instruction right before it is increased. Stalls only grow, and the
+//! pass is repeated until nothing changes.
 
 use super::facts::InstFacts;
 use super::sweep::Sweep;
@@ -15,14 +15,14 @@ use crate::mach::{Code, Effect, MachInst};
 use sass::latency::Spaced;
 use sass::{Inst, Sm, latency};
 
-/// The most that one instruction can stall.
+/// The maximum stall count of one instruction.
 const MAX_STALL: u16 = 15;
 
-/// Cycles from setting a scoreboard until a wait sees it.
+/// The number of cycles from setting a scoreboard until a wait observes it.
 const SCOREBOARD_DELAY: u16 = 2;
 
-/// An instruction in flight: its block and place there, the fewest cycles since it issued, and how many of them
-/// are enough for everybody.
+/// An instruction in flight: its block and index, the minimum number of cycles since it issued, and the number of
+/// cycles after which it no longer matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct InFlight {
     block: u32,
@@ -31,7 +31,7 @@ struct InFlight {
     enough: u16,
 }
 
-/// Sets the stall count of every instruction, adding `NOP`s where one count is not enough.
+/// Sets the stall count of every instruction, and adds `NOP`s where one count is not enough.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
     let count = code.blocks.len();
     let sources = sources(code);
@@ -43,7 +43,7 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
     }
     let mut stalls: Vec<Vec<u16>> =
         facts.iter().map(|block| block.iter().map(|f| u16::from(f.issue)).collect()).collect();
-    // What is in flight when a block is left; nothing is known of a block before its first visit.
+    // The instructions in flight at the end of each block; unknown before the first visit.
     let mut exit: Vec<Option<Vec<InFlight>>> = vec![None; count];
     let mut sweep = Sweep::over((0..count).filter(|&b| !facts[b].is_empty()));
     while let Some(b) = sweep.pop() {
@@ -84,17 +84,17 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
     }
 }
 
-/// For each block, those whose last instruction may issue right before its first one: its predecessors, and
-/// theirs in the place of empty ones.
+/// For each block, the blocks whose last instruction may issue right before its first one: its predecessors or, for
+/// empty predecessors, theirs.
 fn sources(code: &Code) -> Vec<Vec<usize>> {
     let predecessors = code.predecessors();
     let is_empty = |b: usize| code.blocks[b].insts.is_empty();
-    // For which block each was last seen.
+    // The block for which each block was last visited.
     let mut seen = vec![usize::MAX; code.blocks.len()];
     (0..code.blocks.len())
         .map(|b| {
             let mut sources = Vec::new();
-            // Nothing issues in an empty block.
+            // No instruction issues in an empty block.
             let mut work: Vec<usize> = if is_empty(b) { Vec::new() } else { vec![b] };
             while let Some(at) = work.pop() {
                 for p in predecessors[at].iter().map(|p| p.index()) {
@@ -120,7 +120,7 @@ impl Window<'_> {
         (&self.code.blocks[block].insts[at].inst, &self.facts[block][at])
     }
 
-    /// Cycles by which an instruction would issue too early.
+    /// The number of cycles by which an instruction would issue too early.
     fn missing(&self, block: usize, at: usize) -> u16 {
         let consumer = self.inst(block, at);
         self.in_flight
@@ -144,14 +144,14 @@ impl Window<'_> {
         let (inst, facts) = self.inst(block, at);
         let enough = enough(self.code.sm, inst, facts);
         let (block, at) = (block as u32, at as u32);
-        // Control came back to it through a loop: this time is the recent one.
+        // Control has returned to it through a loop; only the most recent time matters.
         self.in_flight.retain(|e| (e.block, e.at) != (block, at));
         self.in_flight.push(InFlight { block, at, elapsed: 0, enough });
         self.pass(stall);
     }
 }
 
-/// The most that [`distance`] can be from an instruction.
+/// The maximum of [`distance`] from an instruction.
 fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     let control = &inst.control;
     let sets = control.write_sb.is_some() || control.read_sb.is_some();
@@ -162,14 +162,14 @@ fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
     longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 }).max(late.into())
 }
 
-/// Cycles that must pass between the issue of two instructions, the first before the second in time.
+/// The minimum number of cycles between the issue of two instructions, in program order.
 pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
     let (first, first_facts) = producer;
     let (second, second_facts) = consumer;
     let mut cycles = Spaced::of(second).map_or(0, |kind| u16::from(kind.after(sm, first)));
     let control = &first.control;
     let sets = [control.write_sb, control.read_sb].into_iter().flatten();
-    // A count of zero lets the hardware pause, for longer than a scoreboard takes to be seen.
+    // After a stall count of zero, the hardware may pause for longer than the delay until a scoreboard is observed.
     if first_facts.issue != 0 && sets.fold(0, |mask, s| mask | 1 << s) & second.control.wait != 0 {
         cycles = cycles.max(SCOREBOARD_DELAY);
     }
@@ -196,7 +196,7 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
 fn write(sm: Sm, insts: &mut Vec<MachInst>, facts: &[InstFacts], stalls: &[u16]) {
     let mut out = Vec::with_capacity(insts.len());
     for ((mut inst, facts), &stall) in insts.drain(..).zip(facts).zip(stalls) {
-        // A count of zero has a meaning of its own and stays.
+        // A stall count of zero has a special meaning and stays.
         let own = if facts.issue == 0 { 0 } else { stall.min(MAX_STALL) };
         inst.inst.control.stall = own as u8;
         let src = inst.src;

@@ -1,10 +1,10 @@
-//! The order in which blocks are visited until nothing changes: in sweeps over their numbers, without those for which
-//! nothing changed since.
+//! The order in which blocks are visited until nothing changes: repeated sweeps over the block numbers, without blocks
+//! for which nothing has changed.
 
 use std::collections::BTreeSet;
 
 pub(crate) struct Sweep {
-    /// What is left of this sweep.
+    /// The remaining blocks of this sweep.
     now: BTreeSet<usize>,
     next: BTreeSet<usize>,
     at: Option<usize>,
@@ -16,7 +16,7 @@ impl Sweep {
         Sweep { now: blocks.into_iter().collect(), next: BTreeSet::new(), at: None }
     }
 
-    /// The block to visit.
+    /// The next block to visit.
     pub(crate) fn pop(&mut self) -> Option<usize> {
         if self.now.is_empty() {
             std::mem::swap(&mut self.now, &mut self.next);
@@ -25,7 +25,7 @@ impl Sweep {
         self.at
     }
 
-    /// The block is to be visited again: in this sweep if that has not come to it yet.
+    /// Marks a block to be visited again: in this sweep if the sweep has not reached it yet, otherwise in the next one.
     pub(crate) fn mark(&mut self, b: usize) {
         if self.at.is_none_or(|at| b > at) {
             self.now.insert(b)

@@ -1,5 +1,5 @@
-// The machine code of a function beside that of the last save, of another target or of another option, in the editor's
-// own difference view. It is made again after each edit and each save.
+// The machine code of a function compared with its code at the last save, for another target or with another option, in
+// the difference view of the editor. The code is compiled again after each edit and each save.
 
 import * as vscode from 'vscode';
 import { LANGUAGE, Place, SassView } from './sass';

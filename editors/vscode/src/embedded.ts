@@ -1,5 +1,5 @@
-// PTX inside other languages: a client of its own, whose server announces nothing that would compete with those of the
-// languages. It is started by the first document that may hold PTX.
+// PTX inside other languages. A separate client starts a server that announces no feature which would compete with the
+// servers of these languages. The first document that may contain PTX starts it.
 
 import * as vscode from 'vscode';
 import { LanguageClient, LanguageClientOptions, ServerOptions } from 'vscode-languageclient/node';
@@ -15,7 +15,7 @@ export class EmbeddedClient implements vscode.Disposable {
         this.subscription = vscode.workspace.onDidOpenTextDocument(document => this.opened(document));
     }
 
-    /** The server is there: from now on documents get it. */
+    /** Called when the server program is known: from now on, documents may start the client. */
     async start(server: ServerOptions): Promise<void> {
         this.server = server;
         await Promise.all(vscode.workspace.textDocuments.map(document => this.opened(document)));
@@ -48,7 +48,8 @@ export class EmbeddedClient implements vscode.Disposable {
             initializationOptions: { ...options.initializationOptions, embeddedOnly: true },
             middleware: {
                 ...options.middleware,
-                // An editor takes the tokens of one provider: they are left to the language's, and the grammar colours.
+                // VS Code takes semantic tokens from one provider only. The language's own provider keeps this
+                // role; the grammar colours the PTX.
                 provideDocumentSemanticTokens: () => null,
                 provideDocumentSemanticTokensEdits: () => null,
                 provideDocumentRangeSemanticTokens: () => null,

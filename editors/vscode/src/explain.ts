@@ -1,4 +1,4 @@
-// The page of a diagnostic, rendered. The server has it.
+// Shows the page of a diagnostic, rendered from the Markdown text that the server sends.
 
 import * as vscode from 'vscode';
 

@@ -1,5 +1,5 @@
-// Starts the server and adds what the protocol does not have: the machine code of a function as a document, alone and
-// beside another, pictures of it, and the pages of diagnostics.
+// Starts the server and adds features that the protocol lacks: the machine code of a function as a document,
+// differences between two versions of it, pictures of it, and the pages of diagnostics.
 
 import * as vscode from 'vscode';
 import { Differences } from './difference';
@@ -20,7 +20,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     const differences = new Differences(running, view);
     const pictures = new Pictures(running, view);
     server = running;
-    // Commands and settings work without a server too: they are how the user gets one.
+    // Commands and settings also work without a server, because the user needs them to start one.
     context.subscriptions.push(
         running,
         view,

@@ -1,4 +1,4 @@
-// Cubins, fatbins and programs as documents: the PTX and the machine code in them, which the server's program finds.
+// Shows the PTX and the machine code in cubins, fatbins and programs as documents. The server's program extracts them.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ interface Image {
 }
 
 const SCHEME = 'ptx-image';
-/** Of the program's answer. */
+/** The largest answer accepted from the program, in bytes. */
 const MOST_BYTES = 1 << 30;
 
 export class Images implements vscode.TextDocumentContentProvider, vscode.CustomReadonlyEditorProvider {
@@ -37,7 +37,7 @@ export class Images implements vscode.TextDocumentContentProvider, vscode.Custom
         return { uri, dispose: () => undefined };
     }
 
-    /** The editor of the file itself says what was opened instead of it. */
+    /** The file's own editor closes if documents were opened in its place; otherwise it shows the reason. */
     async resolveCustomEditor(document: vscode.CustomDocument, panel: vscode.WebviewPanel): Promise<void> {
         const said = await this.show(document.uri);
         if (said === undefined) {
@@ -48,7 +48,7 @@ export class Images implements vscode.TextDocumentContentProvider, vscode.Custom
         panel.webview.html = `<!DOCTYPE html><body><p>${escaped}</p></body>`;
     }
 
-    /** Opens a document for each image; gives what is wrong, if anything is. */
+    /** Opens a document for each image. Returns the error message, if there is one. */
     private async show(file: vscode.Uri): Promise<string | undefined> {
         let images: Image[];
         try {

@@ -1,5 +1,5 @@
-// Pictures of the function that is shown or under the cursor: the server draws them. The panel follows the machine code,
-// and a click on a block of the control flow goes to its first line.
+// Pictures of the function whose code is shown or which is under the cursor. The server draws them. The panel follows
+// the machine code, and a click on a block of the control flow goes to the first line of the block.
 
 import * as vscode from 'vscode';
 import { Place, SassView } from './sass';
@@ -12,14 +12,14 @@ interface Answer {
     reason?: string;
 }
 
-/** The command that the links in the panel run, the only one that they may run. */
+/** The only command that links in the panel may run. */
 const GO = 'ptx.goToLine';
 
 export class Pictures implements vscode.Disposable {
     private panel: vscode.WebviewPanel | undefined;
     private source: vscode.Uri | undefined;
     private shown = '';
-    /** The last pictures of the function that is shown. */
+    /** The latest pictures of the function in the panel. */
     private last: Answer | undefined;
     private timer: NodeJS.Timeout | undefined;
     private readonly subscriptions: vscode.Disposable[];
@@ -57,7 +57,7 @@ export class Pictures implements vscode.Disposable {
         this.panel.reveal(undefined, true);
     }
 
-    /** Writes them as a page of their own. */
+    /** Saves the pictures as an HTML page. */
     async save(): Promise<void> {
         const place = this.view.place();
         const answer = place && await this.ask(place.source, place.place, false);
@@ -120,7 +120,7 @@ export class Pictures implements vscode.Disposable {
     }
 }
 
-/** A page that is older than the text, pale, and why there is no newer one. */
+/** An outdated page, drawn pale, with the reason why there is no current one. */
 function stale(html: string, reason: string): string {
     const escaped = reason.replace(/[&<>]/g, c => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[c] ?? c);
     return html.replace('<body>', `<body><p style="color:var(--mark)">${escaped}</p><div style="opacity:.45">`).replace('</body>', '</div></body>');

@@ -1,6 +1,7 @@
-// The machine code of the function under the cursor, in an editor beside the PTX. It follows the cursor from function to
-// function and every edit; what is older than the text is grey. The selection in either marks lines in the other. Beside
-// each instruction are its live registers and its stall cycles, in cells; more is redder.
+// The machine code of the function under the cursor, in an editor beside the PTX. The view follows the cursor from
+// function to function and is updated after every edit; outdated code is grey. A selection in one editor marks the
+// matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
+// figures are redder.
 
 import * as vscode from 'vscode';
 import { heatCells } from './heat';
@@ -26,7 +27,7 @@ interface Answer {
 
 interface Shown extends Answer {
     source: vscode.Uri;
-    /** Of the source's text that was compiled. */
+    /** The version of the source text that was compiled. */
     version: number;
 }
 
@@ -35,9 +36,9 @@ type Controls = typeof CONTROLS[number];
 
 export const SCHEME = 'ptx-sass';
 export const LANGUAGE = 'ptx-sass';
-/** After the last keystroke, and after the last movement of the cursor, in milliseconds. */
+/** The delay after the last keystroke or cursor movement, in milliseconds. */
 const PAUSE = 150;
-/** Lines above and below those in sight that have cells: each cell is a style of its own, of which thousands are slow. */
+/** The lines above and below the visible ones that get cells. Each cell is a separate style; thousands are slow. */
 const AROUND = 150;
 
 export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.DefinitionProvider,
@@ -50,7 +51,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     /** What is different since the last save. */
     private difference = '';
     private timer: NodeJS.Timeout | undefined;
-    /** Counts the questions: only the answer to the last one is taken. */
+    /** The number of requests sent. Only the answer to the last one is used. */
     private asked = 0;
     private readonly mark = vscode.window.createTextEditorDecorationType({
         isWholeLine: true,
@@ -64,12 +65,12 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     private readonly heat = vscode.window.createTextEditorDecorationType({
         rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
     });
-    /** The lines that have cells in each editor, and of what they are. */
+    /** For each editor, the lines that have cells and the code that the cells describe. */
     private heated = new WeakMap<vscode.TextEditor, { shown: Shown; isStale: boolean; first: number; end: number }>();
     private readonly subscriptions: vscode.Disposable[];
 
     readonly onDidChange = this.changed.event;
-    /** The function that is shown was compiled again, or is another one. */
+    /** Fired when the shown function was compiled again or another function is shown. */
     readonly onDidRefresh = this.refreshed.event;
 
     constructor(private readonly server: Server, private readonly memory: vscode.Memento) {
@@ -105,7 +106,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return heads.map((head, i) => new vscode.FoldingRange(head, ends[i] - 1)).filter(range => range.end > range.start);
     }
 
-    /** The statement that an instruction comes from. */
+    /** The PTX statement that an instruction comes from. */
     provideDefinition(document: vscode.TextDocument, position: vscode.Position): vscode.Location | undefined {
         const range = this.shown?.lines[position.line];
         return this.shown && range && document.uri.toString() === this.uri.toString()
@@ -113,7 +114,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             : undefined;
     }
 
-    /** Where there is no code, the statement that is the reason. */
+    /** If the function has no code, a link to the statement that cannot be compiled. */
     provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
         if (!this.shown || this.shown.hasCode || document.uri.toString() !== this.uri.toString()) {
             return [];
@@ -149,7 +150,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         void this.compareWithSaved();
     }
 
-    /** Shows control words as a column, in words, or not at all. */
+    /** Switches the display of control words: a column of codes, words, or hidden. */
     async switchControls(): Promise<void> {
         const next = CONTROLS[(CONTROLS.indexOf(this.controls) + 1) % CONTROLS.length];
         await this.memory.update('sass.controls', next);
@@ -162,7 +163,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return this.memory.get<Controls>('sass.controls', 'codes');
     }
 
-    /** What is shown, for commands of the view; else where the cursor is. */
+    /** The place that a command applies to: the cursor in a PTX editor, otherwise the function shown in the view. */
     place(): { source: vscode.Uri; place: Place } | undefined {
         const editor = vscode.window.activeTextEditor;
         if (editor?.document.languageId === 'ptx') {
@@ -171,7 +172,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return this.shown && { source: this.shown.source, place: { function: this.shown.function } };
     }
 
-    /** `undefined` where the server has nothing to say, with the text's version at the time of asking. Fails if it was interrupted. */
+    /** The server's answer, if any, with the version of the text at this time. Throws if the request is cancelled. */
     private async ask(source: vscode.Uri, place: Place): Promise<Shown | undefined> {
         const document = vscode.workspace.textDocuments.find(open => open.uri.toString() === source.toString());
         const version = document?.version ?? 0;
@@ -182,7 +183,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     private take(shown: Shown): void {
         if (!shown.hasCode && this.shown?.hasCode && this.shown.function === shown.function && this.isSource(shown.source)) {
-            // The code as it was is worth more than the reason alone.
+            // Keep the old code: it is more useful than the reason alone.
             this.reason = shown.text.split('\n')[0].replace(/^\/\/ /, '').trim();
             this.decorate();
             return;
@@ -197,7 +198,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         this.refreshed.fire({ source: shown.source, place: { function: shown.function } });
     }
 
-    /** Says in the first line what is different since the last save. */
+    /** Shows in the first line what has changed since the last save. */
     private async compareWithSaved(): Promise<void> {
         const shown = this.shown;
         const source = vscode.workspace.textDocuments.find(document => this.isSource(document.uri));
@@ -222,7 +223,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private moved(editor: vscode.TextEditor): void {
-        // New text also moves the cursor of an editor without focus.
+        // A change of the text also moves the cursor of an editor without focus; ignore this movement.
         if (!this.shown || !this.isOpen || editor !== vscode.window.activeTextEditor) {
             return;
         }
@@ -240,7 +241,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     private edited(document: vscode.TextDocument): void {
         if (document.uri.scheme === SCHEME) {
-            // New text has lost its cells.
+            // A change of the text removes its cells.
             this.heated = new WeakMap();
             this.decorate();
         } else if (this.shown && this.isSource(document.uri) && this.isOpen) {
@@ -261,7 +262,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         try {
             answer = await this.ask(source, place);
         } catch {
-            // The text, or another one, changed while the server was at work.
+            // This text or another one changed while the server worked, which cancelled the request.
             if (own === this.asked && this.server.client) {
                 this.soon(() => this.refresh(source, place));
             }
@@ -285,7 +286,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return source !== undefined && source.version !== this.shown?.version;
     }
 
-    /** Marks the lines that belong to the cursor's, in both directions. */
+    /** Marks the lines that correspond to the cursor's line, in both editors. */
     private decorate(): void {
         const editors = vscode.window.visibleTextEditors;
         const views = editors.filter(editor => editor.document.uri.toString() === this.uri.toString());
@@ -305,7 +306,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             view.setDecorations(this.note, text ? [note] : []);
             this.showHeat(view);
         }
-        // Ranges of an older text mean nothing in the new one.
+        // Ranges of the old text are invalid in the new one.
         const cursor = isStale ? undefined : vscode.window.activeTextEditor;
         if (cursor && views.includes(cursor)) {
             const own = lines[cursor.selection.active.line];
@@ -322,10 +323,10 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         }
     }
 
-    /** Puts cells on the lines in sight and some around them, unless they are there. */
+    /** Adds cells to the visible lines and some lines around them, unless they already have cells. */
     private showHeat(view: vscode.TextEditor): void {
         const shown = this.shown;
-        // While the document has its old text, the lines are those of another one.
+        // As long as the document has its old text, the figures do not match its lines.
         if (!shown || view.document.uri.toString() !== this.uri.toString() || view.document.lineCount < shown.heat.length) {
             return;
         }
@@ -350,7 +351,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private closed(uri: vscode.Uri): void {
-        // A document that gets another language is closed as well, but stays among those that are open.
+        // A change of its language also reports a document as closed, but it stays in the list of open documents.
         const isOpen = vscode.workspace.textDocuments.some(document => document.uri.toString() === this.uri.toString());
         if (uri.toString() === this.uri.toString() && !isOpen) {
             this.shown = undefined;

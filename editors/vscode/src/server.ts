@@ -1,4 +1,4 @@
-// Which server to start, and what to tell the user when it can't be started or ends.
+// Chooses and starts the server, and tells the user when it cannot be started or has ended.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ import {
 import { EmbeddedClient } from './embedded';
 import { Pages } from './explain';
 
-/** Restarts within so many milliseconds before the user is asked. */
+/** If the server ends more often than this within `WITHIN` milliseconds, the user is asked before another restart. */
 const MOST_RESTARTS = 3;
 const WITHIN = 3 * 60 * 1000;
 
@@ -43,7 +43,7 @@ export class Server implements vscode.Disposable {
 
     async start(): Promise<void> {
         const command = this.path();
-        // Not the workspace's folder, which some systems search for programs first.
+        // Do not run in the workspace's folder: some systems search the current folder for programs first.
         const cwd = this.context.extensionPath;
         try {
             const { stdout } = await promisify(execFile)(command, ['--version'], { timeout: 10_000, cwd });
@@ -74,7 +74,7 @@ export class Server implements vscode.Disposable {
                     if (name !== 'ptx.explain') {
                         return next(name, parameters);
                     }
-                    // With `true` the server leaves showing the page to us.
+                    // With `true`, the server returns the page and leaves its display to the client.
                     const page: string | null = await next(name, [parameters[0], true]);
                     if (page) {
                         await this.pages.show(String(parameters[0]), page);
@@ -89,7 +89,7 @@ export class Server implements vscode.Disposable {
         const old = this.running;
         this.running = undefined;
         this.ends = [];
-        // One that ended by itself can't be stopped.
+        // A server that has already ended cannot be stopped; ignore the error.
         await old?.stop().catch(() => undefined);
         await this.embedded.stop();
         await this.start();
@@ -105,7 +105,7 @@ export class Server implements vscode.Disposable {
         await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: settings() });
     }
 
-    /** For a command that needs the server: says that there is none. */
+    /** Tells the user that a command needs the server, which is not running. */
     missing(): void {
         const command = this.path();
         void this.choose('warning', `PTX: the language server "${command}" is not running.`, ['Start', 'Set Path', 'Show Log']);
@@ -115,7 +115,7 @@ export class Server implements vscode.Disposable {
         this.log.show(true);
     }
 
-    /** The user's choice, the one that came with the extension, or what the system finds. */
+    /** The path of the server: the user's setting, the server in the extension, or the program on the PATH. */
     path(): string {
         const chosen = vscode.workspace.getConfiguration('ptx').get<string>('server.path');
         if (chosen) {

@@ -1,4 +1,4 @@
-// What a function takes on each target, as a page.
+// Shows a page with the resources that a function uses on each target.
 
 import * as vscode from 'vscode';
 import { Pages } from './explain';

@@ -2,8 +2,9 @@
 
 use mimalloc::MiMalloc;
 
-/// With the system's allocators a fifth of a check is allocation: many small pieces, in pages that are fetched from the
-/// kernel one by one. The server, which lives longer, keeps to them, since they give more back.
+/// With the system's allocator, a fifth of the time of a check is allocation: a check makes many small allocations, in
+/// pages that the kernel hands out one by one. The server keeps the system's allocator: it lives longer, and the
+/// system's allocator returns more memory.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,5 +1,5 @@
-//! The language server, over standard input and output; and `ptx-lsp dump`, which prints what a stage makes of
-//! a file.
+//! The language server, over standard input and output; and `ptx-lsp dump`, which prints the output of one stage of the
+//! analysis or compiler for a file.
 
 fn main() -> std::process::ExitCode {
     ptx_analyzer::command::main()

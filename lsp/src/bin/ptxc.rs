@@ -1,8 +1,8 @@
-//! Compiles PTX to a cubin; takes the arguments of ptxas.
+//! Compiles PTX to a cubin. Takes the arguments of ptxas.
 
 use mimalloc::MiMalloc;
 
-/// As for the checks; the server, which lives longer, keeps to the system's.
+/// The same allocator as `ptx-check`, for the same reason.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,19 +1,19 @@
-//! A text whose lines are found as they are asked for.
+//! A source text for excerpts. Finds its lines on request.
 //!
-//! Most texts have few findings or none: counting line breaks by the block is enough to find the line of each, and
-//! takes a tenth of the time and memory of a list of all lines.
+//! Most texts have few findings or none, so the line breaks are only counted for each block of bytes. The count is
+//! enough to find the line of a finding, and takes a tenth of the time and memory of a list of all lines.
 
 use codespan_reporting::files::{Error, Files};
 use memchr::memchr_iter;
 
-/// Bytes.
+/// The size of a block, in bytes.
 const BLOCK: usize = 4096;
 
-/// A file for excerpts.
+/// A source file for excerpts.
 pub(super) struct Excerpts<'a> {
     name: &'a str,
     text: &'a str,
-    /// How many line breaks are before each block.
+    /// The number of line breaks before each block.
     breaks: Box<[usize]>,
 }
 
@@ -28,10 +28,10 @@ impl<'a> Excerpts<'a> {
         Self { name, text, breaks: breaks.collect() }
     }
 
-    /// Where a line starts, counted from zero. `None` after the last one.
+    /// The offset at which a line starts; lines are counted from zero. `None` if the text has fewer lines.
     fn line_start(&self, line: usize) -> Option<usize> {
         let block = self.breaks.partition_point(|&before| before < line);
-        // The line break before the line is the first one of the text at the earliest.
+        // The line break before the line is at the earliest the first one of the text.
         let Some(block) = block.checked_sub(1) else { return (line == 0).then_some(0) };
         let bytes = &self.text.as_bytes()[block * BLOCK..];
         let line_break = memchr_iter(b'\n', bytes).nth(line - self.breaks[block] - 1)?;

@@ -1,4 +1,4 @@
-//! What to check: files, folders and standard input.
+//! Finds the files to check: files, folders and standard input.
 
 use std::fs;
 use std::io;
@@ -11,15 +11,15 @@ use walkdir::WalkDir;
 #[derive(Default)]
 pub struct Found {
     pub paths: Vec<PathBuf>,
-    /// What cannot be read in a folder. The message names it.
+    /// Errors from reading folders. Each message names the path.
     pub errors: Vec<io::Error>,
 }
 
-/// Finds the PTX files that the arguments name: a file as it is, a folder's `.ptx` files (recursively, sorted),
-/// `-` for standard input. `embedded`: also a folder's files of languages that PTX is embedded in.
+/// Finds the PTX files that the arguments name: a file itself, the `.ptx` files of a folder (recursively, sorted), or
+/// `-` for standard input. With `embedded`, also the files of a folder in languages that PTX is embedded in.
 ///
 /// # Errors
-/// Something named is not there, or a folder holds no such file. The message names it.
+/// A named path does not exist, or a named folder holds no such file. The message names the path.
 pub fn find(arguments: &[PathBuf], embedded: bool) -> io::Result<Found> {
     let mut found = Found::default();
     for argument in arguments {
@@ -43,9 +43,9 @@ pub fn find(arguments: &[PathBuf], embedded: bool) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Links in the folder are not followed: what they lead to may be outside of it, or be checked twice. Files that a
-/// `.gitignore` names are checked: PTX is often built. Files of other languages are not looked for in hidden folders,
-/// where tools keep copies of packages.
+/// Does not follow links in the folder: a link may lead out of the folder, or to a file that is checked anyway. Checks
+/// also files that a `.gitignore` names, because PTX is often a build output. Ignores files of other languages in
+/// hidden folders, where tools keep copies of packages.
 fn walk(folder: &Path, embedded: bool, found: &mut Found) {
     let first = found.paths.len();
     for entry in WalkDir::new(folder) {
@@ -68,20 +68,20 @@ fn walk(folder: &Path, embedded: bool, found: &mut Found) {
     found.paths[first..].sort();
 }
 
-/// Whether a file in a folder may hold PTX in another language.
+/// Whether a file in a folder may hold PTX embedded in another language.
 fn is_host(path: &Path) -> bool {
     let is_hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
     Language::of_path(path).is_some() && !path.components().any(is_hidden)
 }
 
-/// The error with the path that it is about.
+/// Adds the path to an error.
 pub fn named(error: &io::Error, path: &Path) -> io::Error {
     let name = if path.as_os_str() == "-" { "<stdin>".into() } else { path.display().to_string() };
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
-/// PTX begins with blanks, comments and `.version`; the extension is also that of PreTeXt documents, which are
-/// XML. A file that starts with markup is not PTX.
+/// Whether a text starts with markup and so is not PTX. PTX starts with blanks, comments or `.version`; PreTeXt
+/// documents, which are XML, have the extension `.ptx` too.
 pub fn looks_like_markup(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with("<?xml")
 }

@@ -1,4 +1,4 @@
-//! Annotations of GitHub's workflows: one command per finding, which the service shows beside the line.
+//! Annotations for GitHub workflows: one workflow command per finding, which GitHub shows next to the line.
 
 use line_index::LineIndex;
 use ptx_analysis::ide::{Diagnostic, Severity};
@@ -6,7 +6,7 @@ use text_size::TextRange;
 
 use super::json::span;
 
-/// The command of a finding: `::error file=…,line=…::message`.
+/// The workflow command of a finding: `::error file=…,line=…::message`.
 pub fn command(file: &str, index: &LineIndex, d: &Diagnostic) -> String {
     let word = match d.severity {
         Severity::Error => "error",
@@ -19,7 +19,7 @@ pub fn command(file: &str, index: &LineIndex, d: &Diagnostic) -> String {
         message.push('\n');
         message.push_str(note);
     }
-    // Columns are for findings within a line.
+    // Only findings within one line have columns.
     let columns = if line == end_line && end_column > column {
         format!(",col={column},endColumn={}", end_column - 1)
     } else {
@@ -30,7 +30,7 @@ pub fn command(file: &str, index: &LineIndex, d: &Diagnostic) -> String {
     format!("::{word} file={file},line={line},endLine={end_line}{columns},title={title}::{message}\n")
 }
 
-/// Text as a command takes it; properties end at commas and colons.
+/// A text escaped for a workflow command. In properties, commas and colons are escaped too.
 fn escaped(text: &str, is_property: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

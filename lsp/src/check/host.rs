@@ -1,4 +1,4 @@
-//! Files of other languages with PTX in them.
+//! Checks files of other languages that PTX is embedded in.
 
 use ptx_analysis::Database;
 use ptx_analysis::ide::Diagnostic;
@@ -6,7 +6,7 @@ use ptx_embed::{Language, scan};
 
 use crate::embedded;
 
-/// What is found in all snippets of a text, in its own positions.
+/// The findings of all snippets of a text, at positions of this text.
 pub(super) fn findings(db: &Database, language: Language, text: &str, has_target: bool) -> Vec<Diagnostic> {
     let scan = scan(language, text);
     let found: Vec<Vec<Diagnostic>> = scan

@@ -12,10 +12,11 @@ fn bytes(range: TextRange) -> std::ops::Range<usize> {
     range.start().into()..range.end().into()
 }
 
-/// Lines longer than this are not shown: a generated file may be one line of megabytes with as many findings.
+/// Lines longer than this are not shown: a generated file may have a single line of megabytes, with thousands of
+/// findings.
 const LONGEST_LINE: usize = 2000;
 
-/// A text to render any number of diagnostics of.
+/// A text for which any number of diagnostics can be rendered.
 pub struct Renderer<'a> {
     name: &'a str,
     file: Excerpts<'a>,
@@ -26,7 +27,7 @@ impl<'a> Renderer<'a> {
         Self { name, file: Excerpts::new(name, text) }
     }
 
-    /// The report of a diagnostic as plain text.
+    /// A diagnostic as plain text.
     pub fn render(&self, d: &Diagnostic) -> String {
         if self.has_long_line(d.range) || d.related.iter().any(|r| self.has_long_line(r.range)) {
             return self.without_excerpt(d);
@@ -47,7 +48,8 @@ impl<'a> Renderer<'a> {
             .with_labels(labels)
             .with_notes(notes);
         let config = Config { tab_width: 4, ..Config::default() };
-        // Rendering fails only for ranges outside the text; the message is worth more than the excerpt.
+        // Rendering fails only if a range lies outside the text. The message is still worth printing without the
+        // excerpt.
         term::emit_into_string(&config, &self.file, &report).unwrap_or_else(|_| self.without_excerpt(d))
     }
 

@@ -1,4 +1,4 @@
-//! One JSON object per diagnostic and line.
+//! Diagnostics as JSON, one object per line.
 
 use line_index::LineIndex;
 use ptx_analysis::ide::{Diagnostic, FunctionResources};
@@ -17,9 +17,9 @@ pub(super) fn span(index: &LineIndex, range: TextRange) -> [u32; 4] {
     [line, column, end_line, end_column]
 }
 
-/// The object of a diagnostic: `file, line, column, end_line, end_column, severity, code, message`, and
-/// `notes`, `related` and `fixes` where there are any. The place is that which the vendor's assembler reports;
-/// where the cause lies elsewhere, it is the first of `related`.
+/// The object of a diagnostic: `file, line, column, end_line, end_column, severity, code, message`, and `notes`,
+/// `related` and `fixes` if the diagnostic has any. The position is the one that ptxas reports. If the cause lies
+/// elsewhere, its position is the first entry of `related`.
 pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
     let reported = d.reported.map_or(d.range, TextRange::empty);
     let [line, column, end_line, end_column] = span(index, reported);
@@ -58,7 +58,7 @@ pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
     object
 }
 
-/// The object of a function: its resources and occupancy, or why it has none.
+/// The object of a function: its resources and occupancy, or the reason why there are none.
 pub fn resources(function: &FunctionResources) -> Value {
     match &function.resources {
         Ok(r) => json!({

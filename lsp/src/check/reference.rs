@@ -1,4 +1,4 @@
-//! Documentation: the page of a code or a mnemonic on standard output, and all pages into a folder.
+//! The reference: prints the page of a code or mnemonic, or writes all pages to a folder.
 
 use std::fs;
 use std::io;
@@ -8,17 +8,17 @@ use ptx_analysis::ide;
 
 use crate::output;
 
-/// The page of a diagnostic code, of its name, or of a mnemonic.
+/// The page of a diagnostic code, a diagnostic name or a mnemonic.
 pub fn page(word: &str) -> Option<String> {
     let lints = ptx_analysis::lints();
     match lints.iter().find(|lint| lint.code.eq_ignore_ascii_case(word) || lint.name == word) {
         Some(lint) => Some(lint.page.to_owned()),
-        // `ld.global.u32` is about `ld`.
+        // The page of `ld.global.u32` is that of `ld`.
         None => ide::instruction_page(word.split('.').next().unwrap_or(word)),
     }
 }
 
-/// The code, name or mnemonic that a word is probably meant to be.
+/// The code, name or mnemonic nearest to a misspelled word.
 pub fn nearest(word: &str) -> Option<&'static str> {
     let lints = ptx_analysis::lints().iter().flat_map(|lint| [lint.code, lint.name]);
     let word = word.split('.').next().unwrap_or(word);
@@ -26,7 +26,7 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     ptx_isa::suggestions(word, lints.chain(mnemonics)).into_iter().next()
 }
 
-/// Writes the whole reference below a folder, and says how many pages it has.
+/// Writes the whole reference to a folder. Returns the number of pages.
 pub fn write(folder: &Path) -> io::Result<usize> {
     let pages = ide::pages();
     for page in &pages {

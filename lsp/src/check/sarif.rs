@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: one document for the whole run, as code scanning services and editors read it.
+//! SARIF 2.1.0: one document for the whole run, for code scanning services and editors.
 
 use line_index::LineIndex;
 use ptx_analysis::diagnostic::Lint;
@@ -107,13 +107,13 @@ fn location(file: &str, index: &LineIndex, range: TextRange) -> Value {
     json!({ "physicalLocation": { "artifactLocation": artifact(file), "region": region(index, range) } })
 }
 
-/// PTX is ASCII text, so that bytes are characters.
+/// The SARIF region of a range. Columns are byte columns, which equal character columns because PTX is ASCII.
 fn region(index: &LineIndex, range: TextRange) -> Value {
     let [line, column, end_line, end_column] = span(index, range);
     json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
 }
 
-/// The file as a URI reference: relative paths stay relative to where the checker runs.
+/// A file name as a URI reference. Relative paths stay relative to the working directory.
 fn artifact(file: &str) -> Value {
     let mut uri = String::with_capacity(file.len());
     for byte in file.replace('\\', "/").bytes() {

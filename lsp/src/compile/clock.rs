@@ -1,4 +1,4 @@
-//! How long what took, for `-v`, `--compiler-stats` and `--fdevice-time-trace`.
+//! Measures the time of each stage, for `-v`, `--compiler-stats` and `--fdevice-time-trace`.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,22 @@ use super::log::{Kind, Log};
 use super::options::Stats;
 use crate::output;
 
-/// The parts of a compilation, by ptxas's names.
+/// The stages of a compilation, with ptxas's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// Reading and checking the text.
+    /// Reads and checks the text.
     Parse,
-    /// What the module declares.
+    /// Collects the declarations of the module.
     Setup,
-    /// Showing stages of the compiler.
+    /// Prints compiler stages.
     Shown,
-    /// Compiling functions.
+    /// Compiles functions.
     Code,
-    /// Putting them together, and writing the file.
+    /// Links the functions and writes the file.
     Elf,
 }
 
-/// Stages that are reported; the second has no part of its own here: the code is made from the text's functions at once.
+/// The stages that are reported. The second has no counterpart here: the functions are compiled from the PTX directly.
 const REPORTED: [(&str, Option<Stage>); 6] = [
     ("Parse-time            ", Some(Stage::Parse)),
     ("CompileUnitSetup-time ", Some(Stage::Setup)),
@@ -36,9 +36,9 @@ const REPORTED: [(&str, Option<Stage>); 6] = [
 pub(super) struct Clock {
     start: Instant,
     last: Instant,
-    /// In their order: when each began and how long it took.
+    /// The finished stages in order: start and duration of each.
     stages: Vec<(Stage, Duration, Duration)>,
-    /// The same of functions.
+    /// Start and duration of the compilation of each function.
     functions: Vec<(String, Duration, Duration)>,
 }
 
@@ -48,7 +48,7 @@ impl Clock {
         Clock { start, last: start, stages: Vec::new(), functions: Vec::new() }
     }
 
-    /// How long ago the last call was, and when that was.
+    /// The time since the last call, and the time of the last call.
     fn lap(&mut self) -> (Duration, Duration) {
         let now = Instant::now();
         let lap = (self.last - self.start, now - self.last);
@@ -56,13 +56,13 @@ impl Clock {
         lap
     }
 
-    /// A stage ends now.
+    /// Marks the end of a stage.
     pub(super) fn end(&mut self, stage: Stage) {
         let (began, took) = self.lap();
         self.stages.push((stage, began, took));
     }
 
-    /// A function is compiled now.
+    /// Marks the end of the compilation of a function.
     pub(super) fn compiled(&mut self, name: &str) {
         let (began, took) = self.lap();
         self.functions.push((name.to_owned(), began, took));
@@ -81,7 +81,7 @@ impl Clock {
         }
     }
 
-    /// What `--compiler-stats` prints.
+    /// Prints the output of `--compiler-stats`.
     pub(super) fn report(&self, stats: Stats, log: &mut Log) {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let all = milliseconds(self.last - self.start);
@@ -104,10 +104,10 @@ impl Clock {
         }
     }
 
-    /// Adds what was done to a file of trace events, as `--fdevice-time-trace` asks.
+    /// Appends the trace events to a file, as `--fdevice-time-trace` asks.
     pub(super) fn trace(&self, path: &Path, input: &str) -> Result<(), String> {
         let name = path.display();
-        // A pipe would have to be read and written again.
+        // Appending means reading the file first, which a pipe does not allow.
         let text =
             fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read_to_string(path).ok());
         let text = text.ok_or_else(|| format!("File '{name}' could not be opened"))?;
@@ -143,7 +143,7 @@ impl Clock {
     }
 }
 
-/// The most memory that the process has had, in KiB, where the system tells.
+/// The peak memory use of the process in KiB, if the system reports it.
 fn peak_memory() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

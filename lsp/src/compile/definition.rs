@@ -1,5 +1,5 @@
-//! The options of `ptxc` for clap, which makes pages and completions of them. `options` reads the command line: clap
-//! knows no short names of several letters.
+//! The options of `ptxc` as a clap command, for manual pages and completions. The command line itself is parsed in
+//! `options`: clap does not support short names of several letters.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, Str};
 use clap::{Arg, ArgAction, Command};
@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, Command};
 use super::USAGE;
 use super::options::{Effect, OPTIONS, Row, Value, targets};
 
-/// What clap would need to know to read the command line.
+/// The command as clap sees it.
 pub fn definition() -> Command {
     Command::new("ptxc")
         .version(env!("CARGO_PKG_VERSION"))

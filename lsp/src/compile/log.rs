@@ -1,6 +1,7 @@
-//! What the compiler says, in ptxas's form: `PROGRAM KIND: …` or `PROGRAM FILE, line N; KIND: …`.
+//! The messages of the compiler, in ptxas's form: `PROGRAM KIND: …` or `PROGRAM FILE, line N; KIND: …`.
 //!
-//! The program is called as it was started, as ptxas does: a program that runs it in place of ptxas reads `ptxas info`.
+//! PROGRAM is the name under which the program was started, as with ptxas: if a build tool runs it under the name
+//! ptxas, it reads `ptxas info`.
 
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
@@ -30,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What a program is called that was started by this path.
+/// The name of a program that was started by this path.
 fn stem(path: &OsStr) -> Option<&str> {
     Path::new(path).file_stem().and_then(OsStr::to_str)
 }
@@ -41,13 +42,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Of a program that was started by this path.
+    /// The log of a program that was started by this path.
     pub(super) fn new(started: Option<&OsStr>) -> Self {
         let program = started.and_then(stem).filter(|name| !name.is_empty()).unwrap_or(NAME).to_owned();
         Log { program, text: String::new() }
     }
 
-    /// The options give the program another name.
+    /// Sets the program name that the options give.
     pub(super) fn rename(&mut self, name: &str) {
         self.program = stem(OsStr::new(name)).unwrap_or_default().to_owned();
     }
@@ -64,18 +65,18 @@ impl Log {
         let _ = writeln!(self.text, "{} {file}, line {line}; {} : {message}", self.program, kind.words());
     }
 
-    /// A line that belongs to the one before.
+    /// Prints a continuation line of the last message.
     pub(super) fn more(&mut self, message: impl Display) {
         let _ = writeln!(self.text, "{message}");
     }
 
-    /// What ends the compilation; the status to end with.
+    /// Reports an error that ends the compilation. Returns the exit status.
     pub(super) fn fatal(&mut self, message: impl Display) -> u8 {
         self.say(Kind::Fatal, message);
         FAILED
     }
 
-    /// The end of a compilation with errors.
+    /// Ends a compilation that had errors. Returns the exit status.
     pub(super) fn aborted(&mut self) -> u8 {
         self.fatal("Ptx assembly aborted due to errors")
     }

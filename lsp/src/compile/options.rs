@@ -1,8 +1,8 @@
-//! ptxas's command line, with its rules and its words for what is wrong.
+//! Parses ptxas's command line, with ptxas's rules and error messages.
 //!
-//! Long names have two dashes and short ones a single one. A value follows after `=` or as the next argument; only that
-//! of `-O` is attached. Of several values the last wins, except for lists, which grow. Every option of ptxas 13.0 is known:
-//! see [`table`] for what becomes of each. Paths may be any bytes that the system takes.
+//! Long names have two dashes and short names one. A value follows after `=` or as the next argument; only the value of
+//! `-O` is attached. If an option is repeated, the last value wins, except for lists, which grow. Every option of ptxas
+//! 13.0 is known: [`table`] says how each one is handled. Paths may contain any bytes that the system accepts.
 
 mod table;
 
@@ -21,11 +21,11 @@ use super::log::Kind;
 use crate::input;
 pub(super) use table::{Effect, OPTIONS, Row, Value};
 
-/// What is compiled.
+/// An input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     File(PathBuf),
-    /// The text itself.
+    /// PTX text given on the command line.
     Text(String),
 }
 
@@ -34,27 +34,28 @@ pub(super) struct Options {
     pub(super) sources: Vec<Source>,
     pub(super) output: PathBuf,
     pub(super) sm: Sm,
-    /// `compute_NN` and `lto_NN`: check only.
+    /// Check without compiling, for the targets `compute_NN` and `lto_NN`.
     pub(super) check_only: bool,
-    /// An object for a linker instead of an executable file.
+    /// Write an object for a linker instead of an executable file.
     pub(super) relocatable: bool,
-    /// Threads wait for errors of their accesses before they end.
+    /// Before they exit, threads wait for the errors of their memory accesses.
     pub(super) errors_at_exit: bool,
     pub(super) opt_level: u8,
     pub(super) max_registers: Option<u32>,
-    /// Of the functions of objects, whatever kernels may have.
+    /// The register limit of functions in objects, whatever limit their kernels have.
     pub(super) max_function_registers: Option<u32>,
-    /// Threads of a block at most and blocks of a multiprocessor at least, for kernels that say nothing else.
+    /// The largest number of threads in a block and the smallest number of blocks on a multiprocessor, for kernels
+    /// without such directives.
     pub(super) max_threads: Option<[u32; 3]>,
     pub(super) min_blocks: Option<u32>,
-    /// The three above win over what kernels say.
+    /// The limits above override the directives of the kernels.
     pub(super) overrides_directives: bool,
     pub(super) lines: LineTables,
-    /// Debug data is passed through.
+    /// Pass debug data through.
     pub(super) debug: bool,
     pub(super) caches: CacheModifiers,
     pub(super) entries: Vec<String>,
-    /// Threads that compile functions.
+    /// The number of threads that compile functions.
     pub(super) threads: Option<usize>,
     pub(super) verbose: bool,
     pub(super) quiet: bool,
@@ -62,35 +63,35 @@ pub(super) struct Options {
     pub(super) warn_on_spills: bool,
     pub(super) warn_on_local_memory: bool,
     pub(super) warn_on_doubles: bool,
-    /// Forms of these are expected to be slow: not to be said.
+    /// Do not report forms of `.multicast::cluster` that are expected to be slow.
     pub(super) allows_multicast: bool,
     pub(super) allows_sparse: bool,
-    /// Whether checks of accesses to tensor memory are asked for, and whether they are forbidden.
+    /// Whether the options request checks of tensor memory accesses, and whether they forbid them.
     pub(super) checks_tensor_memory: [bool; 2],
-    /// What the program calls itself in what it prints.
+    /// The program name to print in messages.
     pub(super) tool_name: Option<String>,
     pub(super) stats: Stats,
-    /// A trace file, to which what was done is added.
+    /// The trace file to append to.
     pub(super) trace: Option<PathBuf>,
-    /// The compiler's stages to show, as [`ptx_backend::compile::stages`] names them.
+    /// The compiler stages to print, by their names in [`ptx_backend::compile::stages`].
     pub(super) shown: Vec<String>,
-    /// Phases to leave out, as [`Switches::parse`] reads them.
+    /// The phases to disable, in the syntax of [`Switches::parse`].
     pub(super) phases: String,
-    /// MiB.
+    /// The largest input, in MiB.
     pub(super) max_input_size: u64,
     pub(super) help: bool,
     pub(super) version: bool,
     pub(super) list_versions: bool,
-    /// What to tell the user about the options themselves.
+    /// Messages about the options themselves.
     pub(super) remarks: Vec<(Kind, String)>,
 }
 
-/// What `--compiler-stats` prints.
+/// The parts of the output of `--compiler-stats`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stats {
     pub(super) time: bool,
     pub(super) memory: bool,
-    /// Both by stage.
+    /// Print both figures for each stage.
     pub(super) stages: bool,
 }
 
@@ -137,24 +138,24 @@ impl Default for Options {
     }
 }
 
-/// Files of options name no others more deeply.
+/// The largest nesting depth of option files.
 const MOST_DEPTH: usize = 16;
 
-/// Fewest registers that a limit may leave, and most.
+/// The smallest and the largest register limit.
 const REGISTERS: std::ops::RangeInclusive<i64> = 24..=255;
 
-/// Reads the arguments after the program's name. The error is ptxas's wording of what is wrong.
+/// Parses the arguments after the program name. The error is in ptxas's words.
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
     let mut reader = Reader::default();
     reader.read(arguments, 0)?;
     reader.finish()
 }
 
-/// Options as they are read.
+/// The state of the parser.
 #[derive(Default)]
 struct Reader {
     options: Options,
-    /// Values by long name.
+    /// The values by long name.
     given: Vec<(&'static str, OsString)>,
     flags: Vec<&'static str>,
     files: Vec<Source>,
@@ -191,7 +192,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes a value.
+    /// Records an option and its value.
     fn take(&mut self, row: &'static Row, value: OsString, depth: usize) -> Result<(), String> {
         match row.long {
             "input-as-string" => {
@@ -232,7 +233,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes what is told of an option that is not honoured.
+    /// Records the message about an option that is only partly supported.
     fn judge(&mut self, row: &Row) {
         if let Effect::Missing(what) = row.effect {
             let remark = format!("option '{}' is not supported yet: {what}", row.long);
@@ -260,7 +261,7 @@ impl Reader {
         self.options.remarks.push((Kind::Warning, warning.into()));
     }
 
-    /// What the options mean together.
+    /// Derives the settings from all options together.
     fn finish(mut self) -> Result<Options, String> {
         let mut refused = OPTIONS.iter().filter(|row| row.effect == Effect::Refused);
         let asks =
@@ -268,13 +269,13 @@ impl Reader {
         if let Some(row) = refused.find(asks) {
             return Err(format!("Option '{}' is not supported yet", row.long));
         }
-        // Those before are said whatever the options are.
+        // Messages recorded so far are printed in any case.
         let said = self.options.remarks.len();
         let flags = std::mem::take(&mut self.flags);
         let has = |flag: &str| flags.contains(&flag);
         let o = &mut self.options;
         o.verbose = has("verbose");
-        // Whole programs that are extensible are what linkers extend: objects.
+        // With `--extensible-whole-program`, a linker adds to the program, so it is an object.
         o.relocatable = has("compile-only") || has("extensible-whole-program");
         o.errors_at_exit = has("make-errors-visible-at-exit");
         o.quiet = has("disable-warnings");
@@ -351,7 +352,7 @@ impl Reader {
         let known: Vec<Sm> = targets().collect();
         let virtual_name = name.strip_prefix("compute_").or_else(|| name.strip_prefix("lto_"));
         let real = virtual_name.map_or(name.clone(), |number| format!("sm_{number}"));
-        // Names have one spelling.
+        // Target names have exactly one spelling.
         let sm = known.iter().find(|sm| sm.to_string() == real).ok_or_else(|| {
             let names: Vec<String> = known.iter().map(Sm::to_string).collect();
             format!("Value '{name}' is not defined for option 'gpu-name'; defined are {}", names.join(", "))
@@ -360,7 +361,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The level of optimisation, and what goes with none.
+    /// Reads the optimization level, and the settings that follow from level 0.
     fn levels(&mut self, debug: bool) -> Result<(), String> {
         let level = self.number("opt-level").map(|level| if level < 0 { 3 } else { level.min(3) as u8 });
         if debug && level.is_some_and(|level| level > 0) {
@@ -389,7 +390,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The limit on registers that an option sets.
+    /// The register limit that an option sets.
     fn registers(&mut self, option: &str) -> Result<Option<u32>, String> {
         let Some(text) = self.text(option) else { return Ok(None) };
         let limit = match &*text {
@@ -398,7 +399,7 @@ impl Reader {
             text => {
                 let limit = number(text);
                 let limit = limit.ok_or_else(|| format!("Invalid value '{text}' for option '{option}'"))?;
-                // As in ptxas, which keeps the lower half.
+                // ptxas keeps the lower 32 bits too.
                 i64::from(limit as i32)
             }
         };
@@ -417,7 +418,7 @@ impl Reader {
         })
     }
 
-    /// What the options say of launches.
+    /// Reads the options for launch bounds.
     fn launch(&mut self) {
         let limited = self.value("maxrregcount").is_some();
         let lists = self.given.iter().filter(|(long, _)| *long == "maxntid");
@@ -447,7 +448,7 @@ impl Reader {
         self.options.min_blocks = blocks.filter(|&blocks| blocks > 0);
     }
 
-    /// Which caches accesses go through that do not say.
+    /// Reads the options for the cache operators of accesses that have none.
     fn caches(&mut self) {
         const LOADS: [Mod; 5] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv];
         const STORES: [Mod; 4] = [Mod::Wb, Mod::Cg, Mod::Cs, Mod::Wt];
@@ -460,7 +461,7 @@ impl Reader {
                     "Conflicting options {forced} and {default} specified, ignoring {default} option"
                 ));
             }
-            // The last one counts.
+            // The last option wins.
             for (option, forced) in [(default, false), (forced, true)] {
                 let Some(text) = self.text(option) else { continue };
                 let Some(modifier) = modifiers.iter().copied().find(|modifier| modifier.text() == text)
@@ -503,7 +504,8 @@ impl Reader {
         Ok(())
     }
 
-    /// What is told of relocations that are resolved, which ptxas lists before sm_90 and we nowhere.
+    /// Records the message about preserved relocations: ptxas lists resolved relocations before sm_90, and this
+    /// compiler lists none.
     fn preserved_relocations(&mut self) {
         let sm = self.options.sm;
         if Target::of(sm).is_some_and(|target| target.cubin.rela) {
@@ -516,7 +518,7 @@ impl Reader {
         }
     }
 
-    /// Options that others make void. ptxas says so before it reads what values they have.
+    /// Reports options that other options make void. ptxas does so before it reads their values.
     fn conflicts(&mut self, flags: &[&str]) {
         let has = |flag: &str| flags.contains(&flag);
         let (object, debug) = (has("compile-only"), has("device-debug"));
@@ -551,7 +553,7 @@ impl Reader {
         ));
     }
 
-    /// Options of which ptxas only says that they do nothing.
+    /// Reports options that have no effect in ptxas either.
     fn told_only(&mut self, flags: &[&str]) {
         let has = |flag: &str| flags.contains(&flag);
         let object = has("compile-only");
@@ -574,7 +576,7 @@ impl Reader {
     }
 }
 
-/// Whether a value is of its option's kind.
+/// Checks that a value has the type of its option.
 fn check(row: &Row, value: &str) -> Result<(), String> {
     match row.value {
         Value::Number => match number(value) {
@@ -594,7 +596,7 @@ fn check(row: &Row, value: &str) -> Result<(), String> {
     }
 }
 
-/// The words of a file of options. Double quotes keep blanks in a word, and a backslash keeps what follows it.
+/// The words of an option file. Double quotes keep blanks in a word, and a backslash escapes the next character.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), None);
     let (mut quoted, mut characters) = (false, text.chars());
@@ -613,7 +615,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A number as C's `strtol` reads it; nothing is zero, and one that is too large the largest.
+/// Parses a number as C's `strtol` does. An empty text is zero, and a number that is too large becomes the largest one.
 fn number(text: &str) -> Option<i64> {
     let signed = text.trim_start();
     let (negative, digits) = match signed.strip_prefix('-') {
@@ -638,7 +640,7 @@ fn number(text: &str) -> Option<i64> {
     }
 }
 
-/// Name with one dash taken away, and `=` value, of `-name=value`. `None` for names that are not UTF-8.
+/// Splits `-name=value` into the name without its first dash and the value. `None` if the name is not UTF-8.
 fn split(argument: &OsStr) -> Option<(&str, Option<OsString>)> {
     let bytes = argument.as_encoded_bytes();
     let end = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
@@ -647,7 +649,7 @@ fn split(argument: &OsStr) -> Option<(&str, Option<OsString>)> {
     Some((name, value))
 }
 
-/// What follows after so many bytes, the last of which is ASCII.
+/// The rest of an argument from a byte offset. The byte before the offset is ASCII.
 #[cfg(unix)]
 fn rest(argument: &OsStr, start: usize) -> Option<OsString> {
     use std::os::unix::ffi::OsStrExt;
@@ -659,7 +661,8 @@ fn rest(argument: &OsStr, start: usize) -> Option<OsString> {
     Some(argument.to_str()?.get(start..)?.into())
 }
 
-/// The option of a name; `-O3` and `-m64` have their values attached, and `-O` has none elsewhere.
+/// The option with a name. The values in `-O3` and `-m64` are attached to the name; `-O` accepts its value in no other
+/// place.
 fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
     let attached = OPTIONS.iter().find(|row| row.is_called(name));
     if name == "O" && value.is_none() {
@@ -675,13 +678,13 @@ fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
     OPTIONS.iter().find(|row| row.short == short)
 }
 
-/// The values of `-arch`.
+/// The accepted values of `-arch`.
 pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
 impl Options {
-    /// Does what a knob asks for.
+    /// Applies a `-knob` option.
     fn turn(&mut self, knob: &str) -> Result<(), String> {
         match knob.split_once('=') {
             Some(("DUMPIR", stage)) if stages().any(|known| known == stage) => {
@@ -893,7 +896,7 @@ mod tests {
         assert_eq!(kinds("-maxrregcount 5 a"), [Kind::Warning]);
         assert_eq!(kinds("-maxrregcount 5 -Werror a"), [Kind::Error]);
         assert_eq!(kinds("-maxrregcount 5 -w a"), []);
-        // As in ptxas, whatever the options are.
+        // As in ptxas, independent of the options.
         assert_eq!(kinds("-O2 -w -O3 -Werror a"), [Kind::Warning]);
     }
 
@@ -936,7 +939,7 @@ mod tests {
         assert!(wrong("-sanitize memcheck a").contains("not supported yet"));
     }
 
-    /// Names of files are bytes.
+    /// File names may contain arbitrary bytes.
     #[cfg(unix)]
     #[test]
     fn arguments_need_not_be_text() {

@@ -1,4 +1,4 @@
-//! What `-v` and the warning options say of compiled kernels, line by line as ptxas does.
+//! The output of `-v` and of the warning options about compiled kernels, line by line as ptxas prints it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use ptx_backend::input::Launch;
 use ptx_backend::target::WARP;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 
-/// Says which launch bounds of kernels are out of range, the last kernel first; whether that forbids output.
+/// Reports the launch bounds of kernels that are out of range, last kernel first. Returns whether this forbids output.
 pub(super) fn ranges(options: &Options, db: &Database, file: SourceFile, log: &mut Log) -> bool {
     let Some(target) = Target::of(options.sm) else { return false };
     let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
@@ -31,7 +31,7 @@ pub(super) fn ranges(options: &Options, db: &Database, file: SourceFile, log: &m
     any && kind == Kind::Error
 }
 
-/// What of a kernel's bounds is changed or ignored.
+/// The messages about launch bounds of a kernel that are changed or ignored.
 fn out_of_range(launch: &Launch, name: &str, target: &Target) -> [Option<String>; 3] {
     let (least, most) = (FEWEST_REGISTERS, MAX_REGISTERS);
     let registers = launch.maxnreg.and_then(|registers| match registers {
@@ -60,7 +60,7 @@ fn out_of_range(launch: &Launch, name: &str, target: &Target) -> [Option<String>
     [registers, blocks_message, threads_message]
 }
 
-/// Says what becomes of the limit on registers for each kernel, the last first.
+/// Reports how the register limit is applied to each kernel, last kernel first.
 pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
     let Some(limit) = options.max_registers.filter(|_| options.verbose) else { return };
     let unlimited = ptx_backend::Options::new(options.sm);
@@ -89,7 +89,7 @@ pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &m
     }
 }
 
-/// Says where `setmaxnreg` has no effect and why, as ptxas does even when it is quiet.
+/// Reports each `setmaxnreg` that has no effect and the reason. ptxas prints this even with `--disable-warnings`.
 pub(super) fn kept_registers(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
     for item in reach::wanted(db, file, &options.entries) {
         let (number, why) = match compile::kept_registers(db, item) {
@@ -107,7 +107,8 @@ pub(super) fn kept_registers(options: &Options, db: &Database, file: SourceFile,
     }
 }
 
-/// Says where products of warp groups are waited for though the program does not, as ptxas does even when it is quiet.
+/// Reports where the compiler waits for `wgmma` products although the program does not. ptxas prints this even with
+/// `--disable-warnings`.
 pub(super) fn waits(options: &Options, db: &Database, text: &Text, file: SourceFile, log: &mut Log) {
     for item in reach::wanted(db, file, &options.entries) {
         let name = item.name(db);
@@ -118,7 +119,8 @@ pub(super) fn waits(options: &Options, db: &Database, text: &Text, file: SourceF
     }
 }
 
-/// Says it; whether any of it forbids output. Without the calling convention there are no stack frames.
+/// Prints the resources of each function. Returns whether something forbids output. Without the calling convention,
+/// functions have no stack frames.
 pub(super) fn report(
     (options, has_convention): (&Options, bool),
     linked: &Linked,
@@ -164,7 +166,7 @@ fn describe(
     times: &dyn Fn(&str) -> Duration,
     log: &mut Log,
 ) {
-    // ptxas counts banks only where the driver's words are before the parameters' own bank.
+    // ptxas counts constant banks only on targets where the driver's words come before the parameters in their bank.
     let counts_banks = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
     let mut line = format!("{} bytes gmem", linked.sizes.global);
     for (bank, bytes) in [(3, linked.sizes.constant_3), (4, linked.sizes.constant_4)] {

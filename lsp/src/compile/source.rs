@@ -1,6 +1,6 @@
-//! The inputs as one text, as ptxas takes them: one module, in which each function and variable has one definition.
+//! Joins the inputs to one text, as ptxas does: one module with one definition of each function and variable.
 //!
-//! Of all but the first the header gives way to blanks, so that every place keeps its line and column.
+//! The header of every input but the first is replaced with blanks, so that all lines and columns stay the same.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use super::log::{Kind, Log};
 use super::options::{Options, Source};
 use crate::input::{self, Input};
 
-/// The name that ptxas gives to an input from the command line.
+/// The name that ptxas prints for PTX text from the command line.
 const STRING: &str = "application ptx input";
 
 pub(super) struct Text {
     pub(super) text: String,
-    /// Of each input: its name, and where it starts.
+    /// The name and the start offset of each input.
     parts: Vec<(String, usize)>,
 }
 
 impl Text {
-    /// Where an offset is: the name of the input, and the line in it.
+    /// The name of the input that contains an offset, and the line in it.
     pub(super) fn place(&self, offset: usize) -> (&str, u32) {
         let at = self.parts.partition_point(|&(_, start)| start <= offset).saturating_sub(1);
         let Some((name, start)) = self.parts.get(at) else { return ("", 1) };
@@ -31,7 +31,7 @@ impl Text {
     }
 }
 
-/// Reads all inputs; what is wrong with them is logged.
+/// Reads all inputs. Errors go to the log.
 pub(super) fn read(options: &Options, log: &mut Log) -> Option<Text> {
     let mut inputs = Vec::new();
     let mut failed = false;
@@ -99,9 +99,9 @@ fn joined(inputs: Vec<Input>) -> Result<Text, String> {
     Ok(Text { text, parts })
 }
 
-/// The directives that a module starts with.
+/// The directives at the start of a module.
 struct Header {
-    /// Of each, its word and its value.
+    /// The ranges of the name and of the value of each directive.
     directives: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>,
     end: usize,
 }
@@ -118,7 +118,7 @@ impl Header {
             }
             let start = skip_blanks(text, word.end);
             let mut end = word_end(text, start);
-            // A list.
+            // The value is a list.
             loop {
                 let comma = skip_blanks(text, end);
                 if !text[comma..].starts_with(',') {
@@ -145,7 +145,7 @@ fn word_end(text: &str, at: usize) -> usize {
     text[at..].find(ends).map_or(text.len(), |length| at + length)
 }
 
-/// The first place that is neither blank nor in a comment.
+/// The offset of the first character that is neither blank nor in a comment.
 fn skip_blanks(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];

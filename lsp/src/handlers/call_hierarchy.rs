@@ -1,4 +1,4 @@
-//! `textDocument/prepareCallHierarchy` and the calls of its items, which are found by their names.
+//! `textDocument/prepareCallHierarchy`, and the incoming and outgoing calls of its items. Items are found by name.
 
 use crate::owner::Snapshot;
 use ptx_analysis::ide::{self, CallNode, Calls};

@@ -1,4 +1,4 @@
-//! `textDocument/codeAction`: quick fixes, all of them at once, and "Show SASS for this function".
+//! `textDocument/codeAction`: quick fixes, the action that applies all safe fixes, and "Show SASS for this function".
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
     WorkspaceEdit,
 };
 
-/// All fixes of a document that need no asking.
+/// The action that applies all safe fixes of a document.
 pub const FIX_ALL: CodeActionKind = CodeActionKind::new("source.fixAll.ptx");
 
 pub fn handle(
@@ -25,7 +25,7 @@ pub fn handle(
     if let Some(embedded) = &s.embedded {
         return embedded::actions(s, embedded, range);
     }
-    // It takes checking the document several times, so it is made only where it is asked for.
+    // Finding all fixes checks the document several times, so this action is only made on request.
     let fixes_all = only.is_some_and(|kinds| kinds.iter().any(includes_fix_all));
     let mut response = actions(s, range);
     response.extend(project.into_iter().flat_map(|project| ignored(s, range, project)));
@@ -33,14 +33,15 @@ pub fn handle(
     Some(response)
 }
 
-/// Whether a kind is `source.fixAll.ptx` or above it.
+/// Whether a kind is `source.fixAll.ptx` or a parent of it.
 fn includes_fix_all(kind: &CodeActionKind) -> bool {
     let own = FIX_ALL;
     let rest = own.as_str().strip_prefix(kind.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// One action for each lint of a range: its level in the project's file becomes `allow`.
+/// One action for each lint that has findings in a range. The action sets the level of the lint in the project's file
+/// to `allow`.
 fn ignored(s: &Snapshot, range: Range, project: &ProjectFile) -> Vec<CodeActionOrCommand> {
     let lints = ide::ignorable(&s.db, s.file, s.lines().text_range(range));
     let action = |lint: &'static Lint| {
@@ -91,7 +92,7 @@ fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
     actions.into_iter().map(convert).collect()
 }
 
-/// A command as the clients know it: they open what the server renders.
+/// A command as clients know it. The client opens the text that the server returns.
 pub fn protocol_command(uri: &Url, title: String, command: &ide::Command) -> Command {
     let (name, arguments) = match command {
         ide::Command::ShowSass { function } => ("ptx.showSass", vec![json!(uri), json!(function)]),

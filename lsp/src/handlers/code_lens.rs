@@ -1,4 +1,4 @@
-//! `textDocument/codeLens`: a line with a function's resources above it.
+//! `textDocument/codeLens`: a line above each function with its resources.
 
 use crate::handlers::code_action::protocol_command;
 use crate::handlers::reference;
@@ -8,7 +8,7 @@ use ptx_analysis::{Code, ide};
 use serde_json::json;
 use tower_lsp::lsp_types::{CodeLens, Command};
 
-/// The comparison with the reference compiler, which a client shows side by side.
+/// The lens for the comparison with the reference compiler, which the client shows side by side.
 fn reference(s: &Snapshot, function: &str) -> Option<Command> {
     let title = reference::title(s, function)?;
     Some(Command::new(title, "ptx.showReference".to_owned(), Some(vec![json!(s.uri), json!(function)])))
@@ -26,7 +26,7 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
         .flat_map(|lens| {
             let range = lines.range(lens.range);
             let compared = match &lens.command {
-                // Its figures are compared with ours, which may not be there yet.
+                // The lens compares with our figures, which may not exist yet.
                 Some(ide::Command::ShowSass { function })
                     if s.compiled.is_some() || lens.standing == ide::Standing::Compiled =>
                 {

@@ -1,4 +1,4 @@
-//! `ptx/compareTargets`: what a function takes on each target, as a table.
+//! `ptx/compareTargets`: the resources of a function on each target, as a table.
 //!
 //! Parameters: `{ textDocument, function | position }`. Result: `{ function, markdown, rows }`; each row has `target` and
 //! either `registers`, `instructions`, `spilled`, `stack`, `shared` and `occupancy`, or the `reason` why there is no code.

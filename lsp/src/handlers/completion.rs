@@ -9,7 +9,8 @@ use tower_lsp::lsp_types::{
     InsertTextFormat, MarkupContent, MarkupKind, Position, TextEdit,
 };
 
-/// The analysis gives the order, which clients learn from the sort texts. Documentation follows on request.
+/// The analysis determines the order, and sort texts pass it to the client. The client requests documentation
+/// separately.
 pub fn handle(s: &Snapshot, position: Position, takes_snippets: bool) -> Option<CompletionResponse> {
     if let Some(embedded) = &s.embedded {
         return embedded::completions(s, embedded, position, takes_snippets);
@@ -33,10 +34,10 @@ pub(super) fn answer(
             kind: Some(kind(c.kind)),
             detail: (!c.detail.is_empty()).then_some(c.detail),
             sort_text: Some(format!("{place:05}")),
-            // A client that guesses would take the words of a name apart.
+            // Without a filter text, some clients would match only a part of a name with dots.
             filter_text: Some(match c.kind {
                 CompletionKind::Snippet => c.label.clone(),
-                // In other languages it may be written in another way than it is shown.
+                // In another language, the inserted text may differ from the label.
                 _ => edit.new_text.trim_matches(['[', ']']).to_owned(),
             }),
             insert_text_format: (c.kind == CompletionKind::Snippet).then_some(InsertTextFormat::SNIPPET),

@@ -1,4 +1,5 @@
-//! `textDocument/definition`, `declaration` and `typeDefinition`. An instruction is defined where it comes from.
+//! `textDocument/definition`, `declaration` and `typeDefinition`. The definition of an instruction is the source line
+//! that it was compiled from.
 
 use crate::handlers::{embedded, source};
 use crate::owner::Snapshot;

@@ -1,4 +1,5 @@
-//! `textDocument/diagnostic`: the checks of the current text, and what its compilation found if that is done.
+//! `textDocument/diagnostic`: the findings of the checks in the current text, and those of its compilation if it has
+//! finished.
 
 use crate::handlers::embedded;
 use crate::owner::Snapshot;
@@ -11,7 +12,7 @@ use tower_lsp::lsp_types::{
     RelatedUnchangedDocumentDiagnosticReport, UnchangedDocumentDiagnosticReport,
 };
 
-/// The findings, or that they are those of the answer with the identifier `known`.
+/// The findings; or "unchanged" if they are those of the answer with the identifier `known`.
 pub fn handle(s: &Snapshot, known: Option<&str>) -> DocumentDiagnosticReport {
     let items = findings(s);
     let result_id = identifier(&items);
@@ -37,7 +38,8 @@ fn findings(s: &Snapshot) -> Vec<Diagnostic> {
     report(s.lines(), &s.uri, &[&checked, s.compiled.as_deref().unwrap_or_default()])
 }
 
-/// Equal for equal findings, so that no answer has to be kept.
+/// An identifier of the findings. Equal findings have equal identifiers, so the server does not need to keep old
+/// answers.
 fn identifier(items: &[Diagnostic]) -> Option<String> {
     let json = serde_json::to_vec(items).ok()?;
     let mut hasher = DefaultHasher::new();

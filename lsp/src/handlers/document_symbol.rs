@@ -13,10 +13,10 @@ pub fn handle(s: &Snapshot) -> Option<Written> {
     written::write_all(ide::outline(&s.db, s.file).map(placed))
 }
 
-/// A symbol as the protocol has it, written from what is kept: a large file has tens of thousands.
+/// A symbol, serialized directly in the protocol's form: a large file has tens of thousands of symbols.
 struct Placed<'a> {
     lines: &'a Document,
-    /// Where its item starts.
+    /// The start of the item that the symbol belongs to.
     offset: TextSize,
     symbol: &'a ide::DocumentSymbol,
 }

@@ -1,5 +1,5 @@
-//! Answers about PTX in documents of other languages. Outside of snippets the server gives no answer, because other
-//! servers do.
+//! Answers about PTX embedded in other languages. Outside of snippets this server gives no answer, because the servers
+//! of those languages do.
 
 use crate::convert;
 use crate::handlers::{completion, explain, highlight, signature_help};
@@ -14,7 +14,7 @@ use tower_lsp::lsp_types::{
     SemanticTokens, SignatureHelp, TextEdit, Url,
 };
 
-/// What is found in all snippets, as the protocol has it.
+/// The findings in all snippets, in the protocol's form.
 pub fn publishable(db: &Database, embedded: &Embedded, uri: &Url) -> Vec<Diagnostic> {
     let found = embedded.findings(db);
     let range = |range| embedded.document.range(range);
@@ -25,7 +25,7 @@ fn inside<'a>(embedded: &'a Embedded, position: Position) -> Option<Inside<'a>> 
     embedded.inside(embedded.document.offset(position))
 }
 
-/// A range of a snippet's module as the client knows it.
+/// Converts a range in the module of a snippet to the client's positions.
 fn range(embedded: &Embedded, inside: &Inside<'_>, range: TextRange) -> Option<Range> {
     Some(embedded.document.range(inside.module.to_host(range)? + inside.start))
 }
@@ -40,7 +40,7 @@ pub fn hover(s: &Snapshot, e: &Embedded, position: Position) -> Option<Hover> {
     let hover = super::hover::about(s, inside.file, inside.offset)?;
     let range = range(e, &inside, hover.range)?;
     let markdown = match inside.module.operand(&inside.module.text()[hover.range]) {
-        // Its declaration is not in the text.
+        // The declaration of the operand's register is not part of the text.
         Some((register, source)) => {
             let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
             format!("```ptx\n{register}\n```\noperand of the assembly\n```\n{source}\n```\n")
@@ -91,7 +91,7 @@ pub fn highlights(s: &Snapshot, e: &Embedded, position: Position) -> Option<Vec<
     Some(uses.collect())
 }
 
-/// The fixes of a snippet, and the pages of what is found in it.
+/// The fixes of a snippet, and commands that show the pages of its findings.
 pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionResponse> {
     let start = inside(e, asked.start)?;
     let end = inside(e, asked.end).filter(|end| end.start == start.start)?;
@@ -120,7 +120,8 @@ pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionRes
     Some(actions.collect())
 }
 
-/// The tokens of all snippets, or of those in a range of the text. A token over several literals is left to others.
+/// The tokens of all snippets, or of those in a range of the text. Tokens that extend over several string literals are
+/// left out.
 pub fn tokens(s: &Snapshot, e: &Embedded, asked: Option<Range>) -> SemanticTokens {
     let asked =
         asked.map(|range| TextRange::new(e.document.offset(range.start), e.document.offset(range.end)));

@@ -1,6 +1,6 @@
-//! The command `ptx.explain`: the page of a diagnostic or an instruction.
+//! The command `ptx.explain`: shows the page of a diagnostic or an instruction.
 //!
-//! Arguments: its code, name or mnemonic; and `true` if the client shows the page itself. The result is the page.
+//! Arguments: the code, name or mnemonic; and `true` if the client shows the page itself. The result is the page.
 
 use crate::check::reference;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 pub const COMMAND: &str = "ptx.explain";
 
-/// The page, and whether the server is to show it.
+/// The page, and whether the server shows it.
 pub fn handle(arguments: &[Value]) -> Result<(String, bool)> {
     let Some(word) = arguments.first().and_then(Value::as_str) else {
         return Err(Error::invalid_params("expected a diagnostic code"));

@@ -1,11 +1,11 @@
-//! `textDocument/formatting`, `rangeFormatting` and `onTypeFormatting`. The layout is the same for all clients: their
-//! options of tabs and columns do not matter.
+//! `textDocument/formatting`, `rangeFormatting` and `onTypeFormatting`. The format is the same for all clients: their
+//! tab and column settings have no effect.
 
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{Position, Range, TextEdit};
 
-/// The characters upon which clients ask.
+/// The characters after which clients request formatting.
 pub const TRIGGERS: [&str; 3] = [";", "}", "\n"];
 
 pub fn handle(s: &Snapshot, range: Option<Range>) -> Option<Vec<TextEdit>> {

@@ -1,4 +1,4 @@
-//! `textDocument/documentHighlight`: the uses of the name under the cursor, reads and writes apart.
+//! `textDocument/documentHighlight`: the uses of the name under the cursor, marked as reads or writes.
 
 use crate::handlers::embedded;
 use crate::owner::Snapshot;

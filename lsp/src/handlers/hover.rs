@@ -16,7 +16,7 @@ pub fn handle(s: &Snapshot, position: Position) -> Option<Hover> {
     Some(answer(hover.markdown, lines.range(hover.range)))
 }
 
-/// What is known without waiting for the compiler.
+/// The hover text that is available without waiting for the compiler.
 pub(super) fn about(s: &Snapshot, file: SourceFile, offset: TextSize) -> Option<ide::Hover> {
     let compiled = |wanted: &[usize]| s.compiled(file, wanted, patience::HOVER);
     ide::hover(&s.db, file, offset, Code::IfReady(&compiled))

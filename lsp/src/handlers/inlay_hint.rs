@@ -1,4 +1,4 @@
-//! `textDocument/inlayHint`: resources at the end of a function's first line.
+//! `textDocument/inlayHint`: the resources of each function, at the end of its first line.
 
 use crate::owner::Snapshot;
 use crate::patience;

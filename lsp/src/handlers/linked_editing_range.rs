@@ -1,10 +1,10 @@
-//! `textDocument/linkedEditingRange`: the places of a label.
+//! `textDocument/linkedEditingRange`: all occurrences of a label.
 
 use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{LinkedEditingRanges, Position};
 
-/// What a name consists of.
+/// A regular expression for valid names.
 const NAME: &str = "[a-zA-Z_$%][a-zA-Z0-9_$]*";
 
 pub fn handle(s: &Snapshot, position: Position) -> Option<LinkedEditingRanges> {

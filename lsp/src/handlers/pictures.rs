@@ -1,9 +1,9 @@
-//! `ptx/pictures`: pictures of a function as a page.
+//! `ptx/pictures`: pictures of a function as an HTML page.
 //!
-//! Parameters: `{ textDocument, function | position, link }`. Result: `{ function, html, svg, blocks }`; where the function
-//! is not compiled, the page and the field `reason` say why. With `link`, an address with `{line}` in place of a line's number, the blocks in the
-//! page lead to their first lines. `blocks` are the same in words, `{ text, line }`. The answer is null outside of a
-//! function.
+//! Parameters: `{ textDocument, function | position, link }`. Result: `{ function, html, svg, blocks }`. If the
+//! function is not compiled, the page and the field `reason` say why. `link` is an address with `{line}` in place of a
+//! line number; with it, each block in the page links to its first line. `blocks` describes the blocks in words,
+//! `{ text, line }`. The answer is null outside of a function.
 
 use crate::handlers::sass_view::Place;
 use crate::owner::Snapshot;

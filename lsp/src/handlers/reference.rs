@@ -1,7 +1,7 @@
-//! `ptx/reference`: the machine code of a function by our compiler and by the user's reference compiler.
+//! `ptx/reference`: the machine code of a function from our compiler and from the user's reference compiler.
 //!
-//! Parameters: `{ textDocument, function }`. Result: `{ function, ours, theirs }`, lines of instructions, to be shown side
-//! by side. Null where the reference compiler has not compiled the function.
+//! Parameters: `{ textDocument, function }`. Result: `{ function, ours, theirs }`; `ours` and `theirs` are lines of
+//! instructions, to be shown side by side. The answer is null if the reference compiler has not compiled the function.
 
 use crate::owner::Snapshot;
 use crate::reference::{self, Code, Function};
@@ -29,10 +29,10 @@ fn ours(s: &Snapshot, name: &str) -> Result<Code, String> {
     let linked = ptx_analysis::link(&s.db, s.file, &LinkOptions::default());
     let linked = linked.map_err(|errors| errors.first().map_or_else(String::new, |d| d.message.clone()))?;
     let code = reference::codes(&linked.cubin)?.into_iter().find(|(function, _)| function == name);
-    code.map(|(_, code)| code).ok_or_else(|| format!("the file has no code of `{name}`"))
+    code.map(|(_, code)| code).ok_or_else(|| format!("the compiled file contains no code for `{name}`"))
 }
 
-/// The line about a function: what the reference compiler needs, and ours where that is something else.
+/// The title of a function's lens: the resources with the reference compiler, and ours if they differ.
 pub fn title(s: &Snapshot, name: &str) -> Option<String> {
     let (version, functions) = s.reference.as_ref()?;
     let theirs = functions.iter().find(|function| function.name == name)?;

@@ -12,7 +12,7 @@ pub fn prepare(s: &Snapshot, position: Position) -> Option<PrepareRenameResponse
     Some(PrepareRenameResponse::Range(lines.range(range)))
 }
 
-/// The edits, or why the name will not do.
+/// The edits, or the reason why the new name is not allowed.
 pub fn handle(s: &Snapshot, position: Position, new_name: &str) -> Result<WorkspaceEdit, String> {
     let lines = s.lines();
     let edits = ide::rename(&s.db, s.file, lines.offset(position), new_name)?;

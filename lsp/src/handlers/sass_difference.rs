@@ -1,9 +1,10 @@
-//! `ptx/sassDifference`: a function's machine code beside that of the last save, of another target or of another option.
+//! `ptx/sassDifference`: compares a function's machine code with that of the last save, of another target or of another
+//! option.
 //!
-//! Parameters: `{ textDocument, function | position, with }`, `with` being one of `{ saved: true }`, `{ target }`,
-//! `{ optLevel }` and `{ maxRegisters }`. Result: `{ function, summary, before, after }`, where `before` and `after` are
-//! `{ title, text, lines }`, without addresses and control words, so that only what differs shows as different. Null
-//! where there is no function.
+//! Parameters: `{ textDocument, function | position, with }`; `with` is one of `{ saved: true }`, `{ target }`,
+//! `{ optLevel }` and `{ maxRegisters }`. Result: `{ function, summary, before, after }`; `before` and `after` are
+//! `{ title, text, lines }`. The texts have no addresses and no control words, so a difference view shows only changed
+//! instructions. The answer is null outside of a function.
 
 use crate::document::Document;
 use crate::handlers::sass_view::{Place, object, of_file};
@@ -32,11 +33,11 @@ pub enum With {
     MaxRegisters(u32),
 }
 
-/// MiB of the largest saved file that is read.
+/// The size of the largest saved file that is read, in MiB.
 const LARGEST: u64 = 64;
 
 /// # Errors
-/// Says why there is nothing to compare with.
+/// The reason why there is no code to compare with.
 pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Value>, String> {
     let Some(own) = params.place.view(s, SassStyle::BARE) else { return Ok(None) };
     let name = own.function.clone();
@@ -54,7 +55,7 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
             other(s, own, Change::Target(target), &format!("for {target}"))?
         }
         With::OptLevel(level @ 0..=3) => other(s, own, Change::Level(*level), &format!("with -O{level}"))?,
-        With::OptLevel(level) => return Err(format!("no optimization level {level}: they are 0 to 3")),
+        With::OptLevel(level) => return Err(format!("unknown optimization level {level}, expected 0 to 3")),
         With::MaxRegisters(most) => {
             other(s, own, Change::Registers(*most), &format!("with at most {most} registers"))?
         }
@@ -75,21 +76,21 @@ fn side(title: &str, view: &SassView, lines: &Document) -> Value {
     object
 }
 
-/// The code as it is, and the same text compiled otherwise.
+/// The function's machine code after a change of the target, an option or the text.
 fn other(s: &Snapshot, own: SassView, change: Change<'_>, title: &str) -> Result<(Side, Side), String> {
     let (db, file) = variant(s, change);
     let other = of_file(&db, file, &own.function)
-        .ok_or_else(|| format!("there is no function `{}` {title}", own.function))?;
+        .ok_or_else(|| format!("function `{}` does not exist {title}", own.function))?;
     let lines = s.lines();
     Ok(((side("as it is", &own, lines), own), (side(title, &other, lines), other)))
 }
 
-/// The reason that a function has no code.
+/// The first line of a view without code: the reason why the function has none.
 fn first_line(view: &SassView) -> String {
     view.text.lines().next().unwrap_or_default().trim_start_matches("// ").to_owned()
 }
 
-/// The text that the last save left on disk.
+/// The text on disk, as the editor saved it last.
 fn saved(s: &Snapshot) -> Result<String, String> {
     let path = s.uri.to_file_path().map_err(|()| "the document was never saved to a file".to_owned())?;
     let input = input::read(&path, LARGEST).map_err(|error| format!("{}: {error}", path.display()))?;

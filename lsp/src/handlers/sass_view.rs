@@ -1,9 +1,10 @@
 //! `ptx/sassView`: a function's machine code as a document, each line with the PTX it comes from.
 //!
-//! Parameters: `{ textDocument, function }` or `{ textDocument, position }`, and optionally `controls` (`codes`, `words`
-//! or `hidden`) and `live` (whether live registers are a column of the text). Result: `{ function, text, lines, heat,
-//! hasCode }`, `lines[i]` being the PTX range of line `i` or null, `heat[i]` its live registers and stall cycles or null.
-//! Where a function has no machine code, the text says why. The answer is null outside of a function.
+//! Parameters: `{ textDocument, function }` or `{ textDocument, position }`, and optionally `controls` (`codes`,
+//! `words` or `hidden`) and `live` (whether the text has a column of live registers). Result:
+//! `{ function, text, lines, heat, hasCode }`; `lines[i]` is the PTX range of line `i` or null, and `heat[i]` is its
+//! number of live registers and its stall cycles, or null. If a function has no machine code, the text says why. The
+//! answer is null outside of a function.
 
 use crate::document::Document;
 use crate::owner::Snapshot;
@@ -12,7 +13,7 @@ use ptx_analysis::{Database, SourceFile};
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
 
-/// A function of a document: by name, or the one around a position.
+/// A function of a document, given by its name or by a position inside it.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
@@ -53,7 +54,7 @@ pub struct SassViewParams {
     pub live: Option<bool>,
 }
 
-/// As [`Controls`].
+/// The protocol's form of [`Controls`].
 #[derive(Clone, Copy, Default, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShownControls {
@@ -76,7 +77,7 @@ pub fn handle(s: &Snapshot, params: &SassViewParams) -> Option<SassViewResult> {
     Some(object(&params.place.view(s, style)?, s.lines()))
 }
 
-/// What clients get of a view whose ranges are those of `lines`.
+/// The JSON object of a view. `lines` is the document of the view's ranges.
 pub fn object(view: &SassView, lines: &Document) -> Value {
     let map: Vec<Option<Range>> = view.lines.iter().map(|range| range.map(|r| lines.range(r))).collect();
     let heat: Vec<Option<[u16; 2]>> =
@@ -90,7 +91,7 @@ pub fn object(view: &SassView, lines: &Document) -> Value {
     })
 }
 
-/// The machine code of a function of a file that is not a document.
+/// The machine code of a function in a file that is not an open document.
 pub fn of_file(db: &Database, file: SourceFile, function: &str) -> Option<SassView> {
     ide::sass_view(db, file, function, SassStyle::BARE)
 }

@@ -1,8 +1,8 @@
-//! `textDocument/semanticTokens`: of a range, of the whole document, and what has changed of them.
+//! `textDocument/semanticTokens`: the tokens of a range, of the whole document, or the changes since an earlier answer.
 //!
-//! The tokens of a large document are millions of numbers, each token relative to the one before. So the numbers of each
-//! item are kept as JSON. The whole answer joins those of all items: only the place of an item's first token depends on
-//! what is before the item. After an edit only tokens that changed are sent.
+//! The tokens of a large document are millions of numbers, each token relative to the one before. So the numbers of
+//! each item are kept as JSON, and the whole answer joins the numbers of all items: only the place of an item's first
+//! token depends on the text before the item. After an edit, only the changed tokens are sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +39,7 @@ pub fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend { token_types, token_modifiers: vec![SemanticTokenModifier::DECLARATION] }
 }
 
-/// What the client has of a document.
+/// The tokens that the client has of a document.
 #[derive(Default)]
 pub struct Sent(Mutex<Option<Arc<Answer>>>);
 
@@ -55,7 +55,7 @@ struct Item {
 }
 
 impl Sent {
-    /// Notes what the client is about to have, and gives the id that it knows this by.
+    /// Records the answer that the client is about to receive. The answer contains its id.
     fn is(&self, items: Vec<Item>) -> Arc<Answer> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
@@ -110,7 +110,7 @@ pub fn range(s: &Snapshot, range: lsp::Range) -> Option<Written> {
     Some(json.into())
 }
 
-/// What changed since the answer `previous`; all tokens if that is not the last one.
+/// The changes since the answer with the id `previous`. All tokens if this was not the last answer.
 pub fn delta(s: &Snapshot, previous: &str) -> Option<Written> {
     let Some(previous) = s.sent_tokens.last().filter(|answer| answer.id == previous) else {
         return full(s);
@@ -125,14 +125,14 @@ pub fn delta(s: &Snapshot, previous: &str) -> Option<Written> {
     Some(format!(r#"{{"resultId":"{id}","edits":[{edits}]}}"#).into())
 }
 
-/// How many items are equal at the start and at the end.
+/// The numbers of equal items at the start and at the end.
 #[derive(Clone, Copy)]
 struct Kept {
     before: usize,
     after: usize,
 }
 
-/// The new items, those that are like old ones with the numbers that these have.
+/// The new items. Items equal to old ones keep the numbers of the old ones.
 fn renewed(old: &[Item], new: Vec<ItemTokens>, encoding: Encoding) -> (Vec<Item>, Kept) {
     let is_same = |(old, new): &(&Item, &ItemTokens)| old.tokens.is_same(new);
     let before = old.iter().zip(&new).take_while(is_same).count();
@@ -149,15 +149,15 @@ fn renewed(old: &[Item], new: Vec<ItemTokens>, encoding: Encoding) -> (Vec<Item>
     (items.collect(), Kept { before, after })
 }
 
-/// Tokens to put in the place of others, as the protocol has them.
+/// An edit of the protocol: replaces tokens with others.
 struct Edit {
-    /// In numbers.
+    /// The index of the first replaced number.
     start: usize,
     deleted: usize,
     data: String,
 }
 
-/// The edit that makes the tokens of the new items out of those of the old ones.
+/// The edit that turns the tokens of the old items into those of the new ones.
 fn changes(old: &[Item], new: &[Item], Kept { before, after }: Kept) -> Option<Edit> {
     // The first token after the changed items is relative to the last one before it.
     let next = old[old.len() - after..].iter().position(|item| item.encoded.count > 0);
@@ -188,10 +188,10 @@ fn changes(old: &[Item], new: &[Item], Kept { before, after }: Kept) -> Option<E
     })
 }
 
-/// The numbers of a token: lines and columns since the one before, length, kind and modifiers.
+/// The protocol's numbers of a token: lines and columns since the token before, length, kind and modifiers.
 const NUMBERS: usize = 5;
 
-/// Numbers in JSON, a token each.
+/// Splits JSON numbers into tokens.
 fn split_tokens(data: &str) -> Vec<&str> {
     let ends = memchr_iter(b',', data.as_bytes()).skip(NUMBERS - 1).step_by(NUMBERS);
     let ends = ends.chain((!data.is_empty()).then_some(data.len()));
@@ -207,7 +207,7 @@ struct Join<'a> {
 }
 
 impl<'a> Join<'a> {
-    /// `gap`: what is before the items since the last token.
+    /// `gap` is the text between the last token and the items.
     fn new(json: &'a mut String, gap: Gap) -> Self {
         Self { json, gap, is_empty: true }
     }
@@ -217,14 +217,14 @@ impl<'a> Join<'a> {
         self.json.push_str(&item.numbers);
     }
 
-    /// Only the first token of the item, which has one.
+    /// Adds only the first token of an item that has tokens.
     fn first_token(&mut self, item: &Encoded) {
         self.place(item);
         let end = memchr_iter(b',', item.numbers.as_bytes()).nth(2);
         self.json.push_str(&item.numbers[..end.unwrap_or(item.numbers.len())]);
     }
 
-    /// What is before the numbers that the item keeps.
+    /// Adds the first two numbers of the item's first token, which are not part of the kept numbers.
     fn place(&mut self, item: &Encoded) {
         self.gap = self.gap.then(item.before);
         if item.count > 0 {
@@ -238,7 +238,7 @@ impl<'a> Join<'a> {
     }
 }
 
-/// What is between the last token of the items and their end.
+/// The text between the last token of the items and their end.
 fn gap_after(items: &[Item]) -> Gap {
     items.iter().map(|item| &*item.encoded).fold(Gap::default(), |gap, item| match item.count {
         0 => gap.then(item.before),
@@ -246,19 +246,19 @@ fn gap_after(items: &[Item]) -> Gap {
     })
 }
 
-/// The tokens of an item as the protocol has them, but for the place of the first one.
+/// The tokens of an item in the protocol's form, without the place of the first one.
 struct Encoded {
-    /// The text before the first token; all if there is none.
+    /// The text before the first token. If the item has no token, its whole text.
     before: Gap,
-    /// The text from the start of the last token.
+    /// The text from the start of the last token to the end of the item.
     after: Gap,
     count: usize,
-    /// In JSON, from the length of the first token.
+    /// JSON, from the length of the first token on.
     numbers: Arc<str>,
 }
 
 impl Encoded {
-    /// The tokens whose range in the item `is_wanted`.
+    /// Encodes the tokens for whose range in the item `is_wanted` is true.
     fn of(item: &ItemTokens, encoding: Encoding, is_wanted: impl Fn(TextRange) -> bool) -> Self {
         let text: &str = &item.text;
         let (mut before, mut after, mut count) = (Gap::default(), Gap::default(), 0);
@@ -266,7 +266,8 @@ impl Encoded {
         let mut end = 0;
         for token in item.iter() {
             let word = &text[token.range];
-            // The protocol's tokens lie on one line; the rest of a block comment is left to the grammar.
+            // The protocol's tokens lie on one line. Block comments over several lines are highlighted by the editor's
+            // grammar.
             if !is_wanted(token.range) || memchr2(b'\n', b'\r', word.as_bytes()).is_some() {
                 continue;
             }
@@ -292,14 +293,14 @@ impl Encoded {
     }
 }
 
-/// How far a text goes.
+/// The size of a piece of text.
 #[derive(Clone, Copy, Default, Debug)]
 struct Gap {
-    /// Line breaks.
+    /// The number of line breaks.
     lines: u32,
-    /// Since the last line break.
+    /// The columns since the last line break.
     columns: u32,
-    /// It starts with a line feed, which belongs to a carriage return before it.
+    /// The text starts with a line feed. It forms one line break together with a carriage return before it.
     starts_with_feed: bool,
     ends_with_return: bool,
 }
@@ -324,7 +325,7 @@ impl Gap {
         self.lines == 0 && self.columns == 0
     }
 
-    /// Both texts, one after the other.
+    /// The size of both texts joined.
     fn then(self, next: Self) -> Self {
         if self.is_empty() || next.is_empty() {
             return if next.is_empty() { self } else { next };
@@ -346,7 +347,7 @@ fn width(text: &str, encoding: Encoding) -> u32 {
     }
 }
 
-/// Appends numbers with commas between them. The formatting of the standard library takes several times as long.
+/// Appends numbers separated by commas. The formatter of the standard library takes several times as long.
 fn push_numbers<const N: usize>(json: &mut String, numbers: [u32; N]) {
     let mut buffer = itoa::Buffer::new();
     for (place, number) in numbers.into_iter().enumerate() {

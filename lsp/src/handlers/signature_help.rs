@@ -16,7 +16,7 @@ pub fn handle(s: &Snapshot, position: Position) -> Option<SignatureHelp> {
 }
 
 pub(super) fn answer(help: ide::SignatureHelp) -> Option<SignatureHelp> {
-    // Labels are ASCII: byte offsets are the protocol's UTF-16 offsets.
+    // Labels are ASCII, so their byte offsets equal the protocol's UTF-16 offsets.
     let parameters = help
         .parameters
         .iter()

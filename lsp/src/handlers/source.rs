@@ -1,4 +1,4 @@
-//! `textDocument/documentLink`, and the source that `.loc` names as the definition of an instruction.
+//! `textDocument/documentLink`, and the source line that `.loc` gives as the definition of an instruction.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{DocumentLink, Location, Position, Range, Url};
 
-/// The file of a `.file` directive, if it exists. A relative path starts where the document is.
+/// The path of a `.file` directive, if the file exists. A relative path is relative to the document's folder.
 fn existing(s: &Snapshot, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let whole = match s.uri.to_file_path() {
@@ -25,7 +25,7 @@ pub fn links(s: &Snapshot) -> Option<Vec<DocumentLink>> {
     Some(ide::file_links(&s.db, s.file).into_iter().filter_map(link).collect())
 }
 
-/// Where the instruction at a position comes from.
+/// The source line of the instruction at a position.
 pub fn place(s: &Snapshot, position: Position) -> Option<Location> {
     let place = ide::source_place(&s.db, s.file, s.lines().offset(position))?;
     let uri = Url::from_file_path(existing(s, &place.path)?).ok()?;

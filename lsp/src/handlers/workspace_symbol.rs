@@ -5,7 +5,7 @@ use crate::owner::Snapshot;
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{Location, SymbolInformation};
 
-/// The symbols of one document whose names contain the letters of a query, in their order.
+/// The symbols of one document whose names contain the letters of a query in the same order.
 pub fn handle(s: &Snapshot, query: &str) -> Vec<SymbolInformation> {
     let lines = s.lines();
     let is_wanted =
@@ -25,7 +25,7 @@ pub fn handle(s: &Snapshot, query: &str) -> Vec<SymbolInformation> {
     symbols.map(convert).collect()
 }
 
-/// Whether a name has the letters of a query in their order.
+/// Whether a name contains the letters of a query in the same order.
 pub fn matches(name: &str, query: &str) -> bool {
     let mut letters = name.chars().map(|c| c.to_ascii_lowercase());
     query.chars().all(|wanted| letters.any(|letter| letter == wanted.to_ascii_lowercase()))

@@ -1,4 +1,4 @@
-//! What the disassembler prints, style by style. Lines are made in one buffer that is written in large pieces.
+//! Prints disassembly, with a module for each format. Lines are collected in one buffer and written in large pieces.
 
 mod json;
 mod labels;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// How the code is shown.
+/// The output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
     Listing,
@@ -21,17 +21,17 @@ pub(crate) enum Style {
     Control,
 }
 
-/// The text that is written so far, and where to.
+/// The output, and the text that is not written yet.
 struct Out<W: Write> {
     text: String,
     to: W,
 }
 
-/// Bytes of text that are written at once.
+/// The number of bytes that are written at once.
 const PIECE: usize = 1 << 16;
 
 impl<W: Write> Out<W> {
-    /// Writes what has gathered, if it is much.
+    /// Writes the collected text if it has reached the size of a piece.
     fn pause(&mut self) -> io::Result<()> {
         if self.text.len() >= PIECE { self.flush() } else { Ok(()) }
     }
@@ -43,10 +43,10 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// Why the command fails.
+/// The reason why the command fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody reads the output on.
+    /// The reader of the output has closed it.
     Closed,
     Message(String),
 }
@@ -57,7 +57,7 @@ impl From<String> for Failure {
     }
 }
 
-/// The outcome of writing.
+/// The result of a write.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Closed,
@@ -65,11 +65,11 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     })
 }
 
-/// The most bytes of a file with cubins, and of other input, all of which is kept in memory.
+/// The largest size of a file with cubins, and of any other input, in bytes. The whole input is kept in memory.
 const FILE_LIMIT: u64 = 4 << 30;
 const TEXT_LIMIT: u64 = 256 << 20;
 
-/// Reads to the end, or to an error where there are more bytes than a limit.
+/// Reads to the end. Fails if there are more bytes than `limit`.
 fn input(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(limit + 1).read_to_end(&mut bytes)?;
@@ -87,7 +87,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a file that may hold cubins. The first bytes tell of most others.
+/// Reads a file that may hold cubins. The first bytes tell whether it cannot.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let mut start = Vec::new();
@@ -98,8 +98,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     input(start.chain(file), FILE_LIMIT).map_err(|error| error.to_string())
 }
 
-/// Disassembles every cubin of a file, unpacking no more than so many bytes in all. Images that cannot be read are
-/// named in the error.
+/// Disassembles every cubin of a file. Unpacks at most the given number of bytes in total. The error names images that
+/// cannot be read.
 pub(crate) fn disassemble(style: Style, path: &Path, mut unpacked: u64) -> Result<(), Failure> {
     let path_text = path.display();
     let named = |error: &dyn std::fmt::Display| format!("{path_text}: {error}");
@@ -129,7 +129,7 @@ pub(crate) fn disassemble(style: Style, path: &Path, mut unpacked: u64) -> Resul
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-/// The listing of a cubin, and the number of its generation.
+/// The listing of a cubin, and the number of its GPU generation.
 pub(crate) fn listing_of(cubin: &[u8]) -> Result<(u32, String), String> {
     let cubin = cubin::read(cubin).map_err(|error| error.to_string())?;
     let mut out = Out { text: String::new(), to: Vec::new() };
@@ -138,7 +138,7 @@ pub(crate) fn listing_of(cubin: &[u8]) -> Result<(u32, String), String> {
     Ok((cubin.sm.0.into(), String::from_utf8_lossy(&out.to).into_owned()))
 }
 
-/// Disassembles a file of nothing but instructions.
+/// Disassembles a file that consists of instructions only.
 pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &Path) -> Result<(), Failure> {
     let bytes = open(path).and_then(|file| input(file, TEXT_LIMIT));
     let bytes = bytes.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -172,7 +172,7 @@ fn print_cubin(
     }
 }
 
-/// Lines for the assembler.
+/// Prints lines that `sass asm` accepts.
 fn control_lines(out: &mut Out<impl Write>, sm: Sm, code: &[u8]) -> io::Result<()> {
     for (address, word) in addressed(code) {
         push_hex(&mut out.text, address, 4);
@@ -187,12 +187,12 @@ fn control_lines(out: &mut Out<impl Write>, sm: Sm, code: &[u8]) -> io::Result<(
     Ok(())
 }
 
-/// The words of a section with their addresses.
+/// The words of a section, with their addresses.
 fn addressed(code: &[u8]) -> impl Iterator<Item = (u64, u128)> {
     (0..).step_by(INST_BYTES as usize).zip(cubin::words(code))
 }
 
-/// Appends the text of a word, and returns its bits without a meaning.
+/// Appends the text of a word. Returns the bits that have no meaning in it.
 pub(crate) fn push_text(out: &mut String, sm: Sm, word: u128, address: u64) -> u128 {
     match sass::decode_tolerant(sm, word) {
         Some(inst) => {
@@ -213,7 +213,7 @@ fn push_unknown(out: &mut String, word: u128) {
     push_hex(out, word as u64, 16);
 }
 
-/// Appends hexadecimal digits, at least as many as given.
+/// Appends a hexadecimal number with at least the given number of digits.
 pub(crate) fn push_hex(out: &mut String, value: u64, least: u32) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least) as usize;
@@ -233,17 +233,17 @@ fn push_blanks(out: &mut String, mut count: usize) {
     }
 }
 
-/// What separates text and semicolon: nothing where the word has no stall count, waits for nothing and may yield, as
-/// NVIDIA has it.
+/// The text between an instruction and its semicolon. As in NVIDIA's tools, it is empty if the word has no stall count,
+/// waits for no scoreboard and may yield.
 fn end(word: u128) -> &'static str {
     const ISSUE_AND_WAIT: u128 = (0x3f << 11 | 0x1f) << 105;
     if word & ISSUE_AND_WAIT == 0 { ";" } else { " ;" }
 }
 
-/// From the position to the mnemonic. Guards appear in between, but those of the uniform datapath do not.
+/// The columns between position and mnemonic. Guards are printed there, except those in uniform predicates.
 const TO_MNEMONIC: usize = 19;
 
-/// Bytes of `        /*0040*/`.
+/// The length of a position such as `        /*0040*/`.
 fn position_len(address: u64) -> usize {
     let digits = (u64::BITS - address.leading_zeros()).div_ceil(4).max(4) as usize;
     8 + 4 + digits

@@ -1,4 +1,4 @@
-//! The few shapes that the pictures are made of, and axes.
+//! Basic shapes and axes.
 
 use std::fmt::{Display, Write as _};
 
@@ -16,7 +16,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// A drawing as it grows. Classes are those of the style sheet.
+/// A drawing under construction. Classes are those of the style sheet.
 #[derive(Default)]
 pub(super) struct Canvas {
     pub(super) out: String,
@@ -28,7 +28,7 @@ impl Canvas {
         let _ = writeln!(self.out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
     }
 
-    /// `tip` is shown when the pointer rests on it.
+    /// `tip` is the tooltip of the rectangle.
     pub(super) fn rect(&mut self, class: &str, [x, y, width, height]: [f64; 4], tip: &str) {
         self.shape(
             "rect",
@@ -46,14 +46,14 @@ impl Canvas {
         }
     }
 
-    /// Shapes that show `tip` when the pointer rests on one of them.
+    /// A group of shapes with a common tooltip.
     pub(super) fn group(&mut self, tip: &str, shapes: impl FnOnce(&mut Self)) {
         let _ = writeln!(self.out, "<g><title>{}</title>", escape(tip));
         shapes(self);
         self.out.push_str("</g>\n");
     }
 
-    /// Shapes that lead to an address, if there is one.
+    /// Shapes that link to an address, if there is one.
     pub(super) fn linked(&mut self, address: Option<&str>, shapes: impl FnOnce(&mut Self)) {
         if let Some(address) = address {
             let _ = writeln!(self.out, "<a href=\"{}\">", escape(address));
@@ -79,14 +79,14 @@ impl Canvas {
     }
 }
 
-/// A rectangle of the drawing with a scale in each direction.
+/// A rectangle of the drawing with a horizontal and a vertical scale.
 #[derive(Clone, Copy)]
 pub(super) struct Plot {
     pub(super) left: f64,
     pub(super) top: f64,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// The values at the right and at the top; those at the left and at the bottom are zero.
+    /// The values at the right and at the top edge. At the left and at the bottom edge the values are zero.
     pub(super) most: (f64, f64),
 }
 
@@ -107,7 +107,7 @@ impl Plot {
         self.left + self.width
     }
 
-    /// Lines and numbers for about so many values upwards, and the name of the axis with its unit.
+    /// Draws about `about` grid lines with numbers for the vertical axis, and the name of the axis with its unit.
     pub(super) fn upwards(&self, canvas: &mut Canvas, about: u32, name: &str) {
         for value in ticks(self.most.1, about) {
             let y = self.y(value);
@@ -119,7 +119,7 @@ impl Plot {
         let _ = writeln!(canvas.out, "<text class=\"soft middle\" {place}>{}</text>", escape(name));
     }
 
-    /// The same to the right; `label` writes a value.
+    /// The same for the horizontal axis. `label` formats a value.
     pub(super) fn sideways(
         &self,
         canvas: &mut Canvas,
@@ -137,7 +137,7 @@ impl Plot {
     }
 }
 
-/// Round values from zero to the most, about so many.
+/// About `about` round values from zero to `most`.
 pub(super) fn ticks(most: f64, about: u32) -> Vec<f64> {
     let rough = (most / f64::from(about.max(1))).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor()).max(1.0);

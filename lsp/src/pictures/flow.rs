@@ -1,4 +1,4 @@
-//! The control-flow graph of the machine code: blocks with their weights, loops, edges.
+//! The picture of the machine code's control-flow graph: blocks with their weights, loops, edges.
 
 use super::Picture;
 use super::canvas::Canvas;
@@ -6,23 +6,23 @@ use super::placement::{Placement, place};
 use ptx_analysis::ide::{Instruction, MachineBlock, Portrait};
 
 const NODE: (f64, f64) = (196.0, 62.0);
-/// Between nodes, sideways and down.
+/// The horizontal and vertical distance between nodes.
 const GAP: (f64, f64) = (26.0, 44.0);
 const MARGIN: f64 = 30.0;
-/// Between edges that lead up beside the blocks.
+/// The distance between back edges, which run up beside the blocks.
 const LANE: f64 = 12.0;
-/// Blocks of the largest graph that is drawn.
+/// The largest number of blocks that is drawn.
 const MOST: usize = 250;
-/// How often the body of a loop is taken to run for each time around it.
+/// How often the body of a loop is assumed to run each time the loop is entered.
 const TURNS: f64 = 10.0;
 
-/// What the picture says about a block.
+/// The text about a block.
 struct Summary {
-    /// Lines of the PTX that its instructions come from, sorted.
+    /// The PTX lines that the instructions come from, sorted.
     lines: Vec<u32>,
-    /// Issue cycles of one run through it.
+    /// The issue cycles of one execution.
     cycles: u32,
-    /// Of the issue cycles of the whole function.
+    /// The share of the whole function's issue cycles.
     share: f64,
     /// "6 instructions, 24 cycles".
     size: String,
@@ -52,7 +52,7 @@ impl Summary {
         }
     }
 
-    /// "lines 5–9", whether or not all lines between belong to it.
+    /// "lines 5–9": the first and the last line, even if not all lines between belong to the block.
     fn span(&self) -> String {
         match (self.lines.first(), self.lines.last()) {
             (Some(first), Some(last)) if first == last => format!("line {first}"),
@@ -88,15 +88,15 @@ fn summaries(portrait: &Portrait) -> Vec<Summary> {
     all
 }
 
-/// A block of the graph in words, for clients that do not show the drawing.
+/// The description of a block, for clients that do not show the drawing.
 #[derive(serde::Serialize)]
 pub struct Described {
     pub text: String,
-    /// The first line of the PTX that it comes from, from 1.
+    /// The first PTX line that the block comes from, counted from 1.
     pub line: Option<u32>,
 }
 
-/// The blocks of the graph, in the order of the code.
+/// The blocks of the graph, in code order.
 pub fn blocks(portrait: &Portrait) -> Vec<Described> {
     let describe = |(number, (summary, block)): (usize, (Summary, &MachineBlock))| {
         let next: Vec<String> = block.successors.iter().map(|next| format!("B{next}")).collect();
@@ -113,10 +113,11 @@ pub fn blocks(portrait: &Portrait) -> Vec<Described> {
     summaries(portrait).into_iter().zip(&portrait.blocks).enumerate().map(describe).collect()
 }
 
-/// `link` is the address of a line of the PTX, with `{line}` in place of its number.
+/// `link` is the address of a PTX line, with `{line}` in place of its number.
 pub(super) fn draw(portrait: &Portrait, link: Option<&str>) -> Option<Picture> {
     let count = portrait.blocks.len();
-    let title = format!("Control flow: share of the issue cycles, each loop taken {TURNS:.0} times");
+    let title =
+        format!("Control flow: share of the issue cycles, assuming {TURNS:.0} iterations of each loop");
     let mut canvas = Canvas::default();
     if count == 0 {
         return None;
@@ -157,7 +158,7 @@ pub(super) fn draw(portrait: &Portrait, link: Option<&str>) -> Option<Picture> {
     Some(Picture { title, body: canvas.out, width: width as u32, height: height as u32 })
 }
 
-/// Beside each other run the edges up that pass the same layers, the shorter ones inside.
+/// The lane of each back edge. Edges that pass the same layers get different lanes, the shorter edges the inner ones.
 fn lanes(placed: &Placement) -> Vec<usize> {
     let passes = |&(from, to): &(usize, usize)| placed.nodes[to].1..=placed.nodes[from].1;
     let mut order: Vec<usize> = (0..placed.back.len()).collect();
@@ -209,7 +210,7 @@ impl Geometry {
     }
 }
 
-/// A frame around each loop, if nothing else is in it.
+/// Draws a frame around each loop, unless the frame would contain a block outside of the loop.
 fn rings(canvas: &mut Canvas, portrait: &Portrait, geometry: &Geometry) {
     for header in 0..portrait.blocks.len() {
         let is_in = |node: usize| portrait.blocks[node].loops.contains(&header);
@@ -250,7 +251,7 @@ fn edge(canvas: &mut Canvas, points: &[(f64, f64)]) {
     let mut d = format!("M{:.1} {:.1}", points[0].0, points[0].1);
     for (i, pair) in points.windows(2).enumerate() {
         let [(x1, y1), (x2, y2)] = [pair[0], pair[1]];
-        // Through the layers straight, between them bent.
+        // Edges run straight through layers and bend between them.
         if i % 2 == 1 && i + 1 < points.len() - 1 {
             d += &format!("L{x2:.1} {y2:.1}");
         } else {
@@ -262,7 +263,7 @@ fn edge(canvas: &mut Canvas, points: &[(f64, f64)]) {
     arrow(canvas, "tip", points[points.len() - 1]);
 }
 
-/// An edge that leads up, to the right of all that it passes.
+/// Draws a back edge, to the right of all blocks that it passes.
 fn back(
     canvas: &mut Canvas,
     geometry: &Geometry,
@@ -316,7 +317,7 @@ fn node(
         format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\"", NODE.0, NODE.1);
     canvas.group(&tip.join("\n"), |canvas| {
         canvas.shape("rect", "node", &frame, "");
-        // The redder the more of the time is spent in it.
+        // The larger the share of the time spent in the block, the redder its colour.
         let heat = format!("{frame} style=\"fill-opacity:{:.2}\"", 0.5 * summary.share.sqrt());
         canvas.shape("rect", "hot", &heat, "");
         canvas.text("bold", x + 10.0, y + 18.0, format!("B{number}"));

@@ -1,4 +1,4 @@
-//! Which lane and which register holds which element of a matrix.
+//! The picture of matrix fragments: which lane and which register holds which element.
 
 use super::Picture;
 use super::canvas::Canvas;
@@ -9,11 +9,11 @@ const LEFT: f64 = 34.0;
 const TOP: f64 = 40.0;
 const ROW: f64 = 20.0;
 const WIDEST: f64 = 860.0;
-/// Narrowest cell with text, and cell of one element.
+/// The width of the narrowest cell with text, and the width of a cell with one element.
 const WITH_TEXT: f64 = 34.0;
-/// The lane whose cells stand out.
+/// The lane whose cells are highlighted.
 const EXAMPLE: usize = 5;
-/// Kinds of instructions that are drawn.
+/// The largest number of instruction kinds that are drawn.
 const MOST: usize = 6;
 
 pub(super) fn draw(portrait: &Portrait) -> Vec<Picture> {
@@ -50,7 +50,7 @@ fn note(fragment: &Fragment, twin: &Fragment, name: &str) -> Picture {
     Picture { title: title(fragment, name), body: canvas.out, width: 300, height: 22 }
 }
 
-/// A colour for each register; neighbours differ.
+/// The colour of a register. Neighbours have different colours.
 fn colour(register: usize) -> String {
     let hue = (register * 137 + 205) % 360;
     format!("fill:hsl({hue} 70% 55% / .28);stroke:var(--grid)")
@@ -59,7 +59,7 @@ fn colour(register: usize) -> String {
 fn grid(fragment: &Fragment, name: &str) -> Picture {
     let (rows, columns) = (fragment.rows, fragment.columns);
     let per = fragment.per_register();
-    // Elements beside each other in one register are one cell.
+    // Adjacent elements in the same register are drawn as one cell.
     let register = |row: usize, column: usize| {
         let Place { lane, index } = fragment.place(row, column);
         (lane, index / per)

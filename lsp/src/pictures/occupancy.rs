@@ -1,4 +1,5 @@
-//! How many warps fit on a multiprocessor, against each of what limits them, with today's point.
+//! The picture of the occupancy: how many warps fit on a multiprocessor, as a function of each limiting resource, with
+//! the kernel's current value marked.
 
 use super::Picture;
 use super::canvas::{Canvas, Plot};
@@ -8,7 +9,7 @@ use ptx_analysis::occupancy::{BlockUse, MAX_THREADS_PER_BLOCK, WARP, limits, occ
 const CHART: f64 = 270.0;
 const GAP: f64 = 50.0;
 
-/// One of what limits the occupancy.
+/// A resource that limits the occupancy.
 struct Axis {
     name: &'static str,
     unit: &'static str,
@@ -109,14 +110,14 @@ fn chart(
     let own = at(axis.today);
     let (x, y) = (plot.x(f64::from(axis.today).min(plot.most.0)), plot.y(own));
     canvas.line("limit", (x, plot.bottom()), (x, y));
-    let tip = format!("today: {} {}, {own:.0}%", axis.today, axis.unit);
+    let tip = format!("current: {} {}, {own:.0}%", axis.today, axis.unit);
     canvas.shape("circle", "hot", &format!("cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\""), &tip);
     let is_right = x > plot.left + plot.width / 2.0;
     let class = if is_right { "bold halo end" } else { "bold halo" };
-    // Above the point there may be the curve; beside it there is room.
+    // The curve may run above the point, but there is room beside it.
     let y = if own > 60.0 { y + 18.0 } else { y - 10.0 };
     let side = if is_right { -8.0 } else { 8.0 };
-    canvas.text(class, x + side, y, format!("today: {}, {own:.0}%", amount(axis, axis.today)));
+    canvas.text(class, x + side, y, format!("current: {}, {own:.0}%", amount(axis, axis.today)));
     let step = match next(&values, axis.today, own) {
         Some((value, percent)) => {
             let word = if value < axis.today { "at most" } else { "at least" };
@@ -135,7 +136,7 @@ fn amount(axis: &Axis, value: u32) -> String {
     }
 }
 
-/// The nearest value that gives more than today's.
+/// The nearest value that gives a higher occupancy than the current one.
 fn next(values: &[(u32, f64)], today: u32, own: f64) -> Option<(u32, f64)> {
     let better = values.iter().copied().filter(|&(_, percent)| percent > own + 0.01);
     better.min_by_key(|&(value, _)| value.abs_diff(today))

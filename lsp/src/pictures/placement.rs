@@ -1,30 +1,30 @@
-//! Where the blocks of a graph are drawn: in layers, so that all edges but those of loops lead down.
+//! Places the blocks of a graph in layers, so that all edges except back edges lead down.
 
-/// A graph whose nodes have places.
+/// The positions of a graph's nodes and edges.
 pub(super) struct Placement {
-    /// Middle of each node, in units of one node's width, and its layer.
+    /// The centre of each node, in units of a node's width, and the layer of the node.
     pub(super) nodes: Vec<(f64, usize)>,
-    /// For each edge that leads down, by its ends, the middles in the layers between.
+    /// For each edge that leads down: its two nodes, and its positions in the layers between them.
     pub(super) bends: Vec<((usize, usize), Vec<f64>)>,
-    /// Edges that lead up, or to their own node.
+    /// Back edges: edges that lead up or to their own node.
     pub(super) back: Vec<(usize, usize)>,
     pub(super) layers: usize,
 }
 
-/// Nodes of the layers: those of the graph, and one for each layer that an edge passes.
+/// The graph in layers. Its nodes are those of the graph, and one for each layer that an edge passes.
 struct Layered {
     layers: Vec<Vec<usize>>,
-    /// Of each node, in both directions; only between neighbouring layers.
+    /// The neighbours of each node in the layer above and in the layer below.
     up: Vec<Vec<usize>>,
     down: Vec<Vec<usize>>,
 }
 
-/// Rounds in which nodes move towards their neighbours.
+/// The number of rounds in which nodes move towards their neighbours.
 const ROUNDS: usize = 12;
-/// Width of a node that only an edge passes.
+/// The width of a node that stands for a passing edge.
 const PASSAGE: f64 = 0.25;
 
-/// Places the nodes of a graph whose first node leads to all others.
+/// Places the nodes of a graph. All nodes must be reachable from the first one.
 pub(super) fn place(successors: &[Vec<usize>]) -> Placement {
     let order = order(successors);
     let mut rank = vec![0; successors.len()];
@@ -78,7 +78,7 @@ pub(super) fn place(successors: &[Vec<usize>]) -> Placement {
     }
 }
 
-/// Each node before those that it leads to unless there is a loop.
+/// Orders the nodes so that each comes before its successors, except along back edges.
 fn order(successors: &[Vec<usize>]) -> Vec<usize> {
     let mut seen = vec![false; successors.len()];
     let mut out = Vec::new();
@@ -89,7 +89,7 @@ fn order(successors: &[Vec<usize>]) -> Vec<usize> {
         let mut pending = vec![(root, 0)];
         let mut found = Vec::new();
         while let Some((node, next)) = pending.last_mut() {
-            // The last successor is walked first, so that what falls through stays next to its node.
+            // The last successor is visited first, so that the fall-through block stays next to its node.
             let to = successors[*node].iter().rev().nth(*next).copied();
             *next += 1;
             match to {
@@ -116,7 +116,7 @@ impl Layered {
         self.up[below].push(above);
     }
 
-    /// Orders the nodes of each layer by where their neighbours are.
+    /// Orders the nodes of each layer by the positions of their neighbours.
     fn untangle(&mut self) {
         for round in 0..ROUNDS {
             let downwards = round % 2 == 0;
@@ -139,7 +139,8 @@ impl Layered {
         }
     }
 
-    /// The middle of each node: near its neighbours, and beside the others of its layer. The first `count` are whole nodes.
+    /// The centre of each node: near its neighbours, without overlapping the other nodes of its layer. The first
+    /// `count` nodes are blocks and have full width.
     fn spread(&self, count: usize) -> Vec<f64> {
         let width = |node: usize| if node < count { 1.0 } else { PASSAGE };
         let mut middle = vec![0.0; self.up.len()];
@@ -174,9 +175,10 @@ impl Layered {
     }
 }
 
-/// Puts the nodes of a layer where they want to be, in their order and without overlap.
+/// Places the nodes of a layer as near as possible to their wanted positions, in order and without overlap.
 fn settle(layer: &[usize], wanted: &[f64], middle: &mut [f64], width: impl Fn(usize) -> f64) {
-    // Groups of nodes that touch each other: the first, and the sum of where each wants the group to begin.
+    // Groups of touching nodes. Of each group: the first node, and the sum of the positions at which its nodes want the
+    // group to begin.
     let mut groups: Vec<(usize, f64, f64, usize)> = Vec::new();
     for (i, &node) in layer.iter().enumerate() {
         let half = width(node) / 2.0;
@@ -187,7 +189,7 @@ fn settle(layer: &[usize], wanted: &[f64], middle: &mut [f64], width: impl Fn(us
                 break;
             }
             groups.pop();
-            // The following blocks pull the whole group back by what is before it.
+            // The nodes of the following group pull the joined group back by the width of the nodes before them.
             group = (first, sum + group.1 - size * group.3 as f64, size + group.2, members + group.3);
         }
         groups.push(group);
@@ -226,7 +228,7 @@ mod tests {
         assert_eq!(found.layers, 4);
         let long = found.bends.iter().find(|(edge, _)| *edge == (0, 3)).expect("an edge");
         assert_eq!(long.1.len(), 2);
-        // It passes beside the nodes.
+        // The edge passes beside the nodes.
         assert!((long.1[0] - found.nodes[1].0).abs() > 0.6, "{:?} {:?}", long.1, found.nodes);
     }
 }

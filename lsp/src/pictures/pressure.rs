@@ -1,4 +1,4 @@
-//! Live registers and stall cycles along the code.
+//! The picture of the live registers and stall cycles along the code.
 
 use super::Picture;
 use super::canvas::{Canvas, Plot};
@@ -6,10 +6,10 @@ use ptx_analysis::ide::Portrait;
 
 const WIDTH: f64 = 920.0;
 const LEFT: f64 = 60.0;
-/// Columns that are drawn; of longer functions each stands for several instructions.
+/// The number of columns. In longer functions, a column stands for several instructions.
 const COLUMNS: usize = 840;
 
-/// Several instructions next to each other: the most of each.
+/// The largest values of several consecutive instructions.
 struct Column {
     first: usize,
     last: usize,
@@ -72,7 +72,7 @@ pub(super) fn draw(portrait: &Portrait) -> Picture {
         let line = portrait.instructions[at].line.map(|line| format!(", line {line}")).unwrap_or_default();
         let is_right = x > plot.left + plot.width * 0.7;
         let (class, x) = if is_right { ("bold halo end", x - 7.0) } else { ("bold halo", x + 7.0) };
-        // Not on the line that says what is allocated.
+        // The number is not placed on the line of the allocated registers.
         let y = if (y - limit).abs() < 18.0 { y + 16.0 } else { y - 6.0 };
         canvas.text(class, x, y, format!("peak: {peak} at {:#06x}{line}", at as u64 * sass::INST_BYTES));
     }
@@ -84,7 +84,7 @@ pub(super) fn draw(portrait: &Portrait) -> Picture {
     Picture { title, body: canvas.out, width: WIDTH as u32, height }
 }
 
-/// Bands behind the loops.
+/// Draws a band behind each loop.
 fn loops(canvas: &mut Canvas, portrait: &Portrait, plot: &Plot, stalls: &Plot) {
     for header in 0..portrait.blocks.len() {
         let Some(depth) = portrait.blocks[header].loops.iter().position(|&found| found == header) else {
@@ -98,13 +98,13 @@ fn loops(canvas: &mut Canvas, portrait: &Portrait, plot: &Plot, stalls: &Plot) {
         }
         let (x, top) = (plot.x(first as f64), plot.top - 4.0);
         canvas.rect("loop", [x, top, plot.x(last as f64) - x, stalls.bottom() - top], "");
-        // Names of nested loops are at different heights.
+        // The names of nested loops have different heights.
         let y = plot.top - 8.0 + 12.0 * depth as f64;
         canvas.text("looptext small", x + 3.0, y, format!("loop, depth {}", depth + 1));
     }
 }
 
-/// The text of each place, under the pointer.
+/// Adds a tooltip to each column.
 fn tips(canvas: &mut Canvas, portrait: &Portrait, columns: &[Column], plot: &Plot, bottom: f64) {
     for column in columns {
         let x = plot.x(column.first as f64);

@@ -1,4 +1,4 @@
-//! Starting the programs as a shell does.
+//! Runs the programs as a shell does.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -10,7 +10,7 @@ pub(crate) fn command(program: &str, folder: &Path, arguments: &[&str]) -> Comma
     command
 }
 
-/// The output of a command, which must end on its own and print no more than a pipe holds.
+/// The output of a command. It must end on its own and print no more than fits into a pipe.
 pub(crate) fn output(command: &mut Command) -> Output {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
@@ -25,7 +25,7 @@ pub(crate) fn output(command: &mut Command) -> Output {
     child.wait_with_output().expect("what it printed")
 }
 
-/// The exit status and everything printed.
+/// The exit status and all output.
 pub(crate) fn told(command: &mut Command) -> (i32, String) {
     let Output { status, stdout, stderr } = output(command);
     let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();

@@ -1,4 +1,4 @@
-//! C, C++ and CUDA: `asm("…" : outputs : inputs : clobbers)`, and strings that hold a whole module.
+//! C, C++ and CUDA: finds `asm("…" : outputs : inputs : clobbers)`, and strings that hold a whole module.
 
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
@@ -7,10 +7,10 @@ use crate::operand::{self, Kind, Operand};
 use crate::scan::Sink;
 use crate::template::Style;
 
-/// Bytes of an operand's expression that are looked at.
+/// How many bytes of an operand's expression are examined.
 const LONGEST: usize = 8192;
 
-/// Scans a text. `likely` its assembly is PTX.
+/// Scans a text. `likely` says whether its assembly is probably PTX.
 pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
     let mut cursor = Cursor { text, at: 0 };
     while !cursor.is_end() {
@@ -45,7 +45,7 @@ fn is_prefix(word: &str) -> bool {
     matches!(word, "R" | "u8R" | "uR" | "UR" | "LR" | "u8" | "u" | "U" | "L")
 }
 
-/// One literal after another, with blanks between them: their contents, and where the last one ends.
+/// Reads consecutive literals, separated by blanks. Returns their contents and the end of the last one.
 fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     let mut decoded = Decoded::default();
     let mut end = None;
@@ -60,7 +60,7 @@ fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
         }
         literal(cursor, &mut decoded)?;
         end = Some(cursor.at);
-        // A suffix makes something else of it.
+        // A suffix makes a user-defined literal, which is not a string.
         if is_word(cursor.byte()) {
             return None;
         }
@@ -68,8 +68,8 @@ fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     }
 }
 
-/// A literal with its prefix. `None` if it doesn't end on its line or has an unknown escape; the cursor is
-/// after it in either case.
+/// Reads a literal with its prefix. `None` if it does not end on its line or has an unknown escape. The cursor moves
+/// past it in either case.
 fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     let prefix = cursor.word();
     let text = cursor.text;
@@ -91,7 +91,7 @@ fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     if is_closed { decoded.add(text, start, cursor.at - 1, Escapes::C) } else { None }
 }
 
-/// Goes past a quoted text, or to the end of its line.
+/// Moves past a quoted text, or to the end of its line.
 fn skip_quoted(cursor: &mut Cursor<'_>, quote: u8) {
     cursor.at += 1;
     while !cursor.is_end() {
@@ -107,7 +107,7 @@ fn skip_quoted(cursor: &mut Cursor<'_>, quote: u8) {
             }
         }
     }
-    // A backslash may have gone into a character.
+    // The escaped character may have several bytes.
     while !cursor.text.is_char_boundary(cursor.at) {
         cursor.at += 1;
     }
@@ -133,7 +133,7 @@ fn skip_comment(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Blanks, comments, and the ends of lines that go on, as in macros.
+/// Skips blanks, comments, and escaped line ends as in macros.
 fn skip_blanks(cursor: &mut Cursor<'_>) {
     loop {
         match cursor.byte() {
@@ -145,14 +145,14 @@ fn skip_blanks(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// A statement after the word `asm`. What is not one is left for the scanner.
+/// Reads a statement after the word `asm`. If it is not a valid statement, the scanner continues in it.
 fn assembly(cursor: &mut Cursor<'_>, likely: bool, sink: &mut Sink<'_>) {
     let mut ahead = *cursor;
     let statement = statement(&mut ahead);
     sink.looked(ahead.at + 1);
     let Some(Statement { start, end, decoded, operands, is_extended }) = statement else { return };
     cursor.at = ahead.at;
-    // Operands that aren't PTX's: another machine.
+    // The constraints are not PTX's, so the assembly is for another machine.
     let Some(operands) = operands else { return };
     let style = if is_extended { Style::Gcc } else { Style::Plain };
     if let Some(document) = Document::inline(&decoded, style, &operands, likely, false) {
@@ -161,11 +161,11 @@ fn assembly(cursor: &mut Cursor<'_>, likely: bool, sink: &mut Sink<'_>) {
 }
 
 struct Statement {
-    /// Of the text, with its quotes.
+    /// The start of the text, including its quote.
     start: usize,
     end: usize,
     decoded: Decoded,
-    /// `None` if one isn't of PTX.
+    /// `None` if an operand has a constraint that PTX does not have.
     operands: Option<Vec<Operand>>,
     is_extended: bool,
 }

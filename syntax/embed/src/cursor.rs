@@ -1,6 +1,6 @@
 //! A position in the bytes of a host text.
 
-/// Reads bytes; past the end there are zeros.
+/// A cursor over the bytes of a text. Past the end, it reads zeros.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
         is_there
     }
 
-    /// Moves by some bytes, not past the end.
+    /// Moves forward by a number of bytes, but not past the end.
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.text.len());
     }
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         &self.text[start..self.at]
     }
 
-    /// Moves past `what`, or to the end.
+    /// Moves past the next occurrence of `what`, or to the end.
     pub(crate) fn past(&mut self, what: &str) -> bool {
         let rest = &self.text.as_bytes()[self.at.min(self.text.len())..];
         let found = rest.windows(what.len()).position(|window| window == what.as_bytes());

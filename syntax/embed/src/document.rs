@@ -1,4 +1,4 @@
-//! A snippet as a PTX module, and the places of its text in the host text.
+//! A snippet as a PTX module, and the mapping of its text to the host text.
 
 use ptx_isa::PtxVersion;
 use text_size::{TextRange, TextSize};
@@ -8,43 +8,43 @@ use crate::operand::{Kind, Operand};
 use crate::template::{self, Builder, Style};
 use crate::{statements, target};
 
-/// A PTX module with a map to the text that it comes from. Positions in that are relative to the snippet's start, so a
-/// document stays the same while text around the snippet changes.
+/// A PTX module that maps its positions to the host text. Host positions are relative to the start of the snippet. So a
+/// document stays the same when the text around the snippet changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document {
     text: String,
     pieces: Vec<Piece>,
     holes: Vec<TextRange>,
-    /// The registers that stand for operands.
+    /// The registers that replace operands.
     registers: Vec<Register>,
     style: Style,
     is_raw: bool,
-    /// The literal is part of another one, which has escapes too.
+    /// The literal is inside another literal, which has escapes too.
     is_escaped_twice: bool,
     operands: usize,
-    /// It is a module of its own and not inline assembly.
+    /// The snippet is a whole module, not inline assembly.
     pub is_module: bool,
-    /// Something in it is not understood: whatever is found may be wrong.
+    /// Some part of the snippet is not understood, so any finding may be wrong.
     pub is_opaque: bool,
 }
 
-/// A register that stands for an operand.
+/// A register that replaces an operand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Register {
     name: String,
     ty: &'static str,
-    /// The operand as the host text has it.
+    /// The operand as written in the host text.
     source: String,
-    /// It is assigned before the snippet.
+    /// The register has a value at the start of the snippet.
     is_input: bool,
 }
 
-/// The function around inline assembly. Its parameters give the inputs their values, and it stores the outputs, so that
-/// the machine code in between is what it would be elsewhere.
+/// The function that contains inline assembly. Its parameters provide the values of the inputs, and it stores the
+/// outputs, so that the machine code of the snippet is the same as in a real function.
 const FUNCTION: &str = "inline_asm";
 
 impl Document {
-    /// A module that a string holds as a whole.
+    /// The document of a string that holds a whole module.
     pub(crate) fn module(decoded: &Decoded) -> Document {
         let mut builder = Builder::default();
         template::fill(&mut builder, decoded, Style::Plain, &[]);
@@ -62,7 +62,8 @@ impl Document {
         }
     }
 
-    /// Inline assembly. `likely` it is PTX, which else the text must prove; `None` if it does not.
+    /// The document of inline assembly. Unless PTX is `likely`, the text must be recognizable as PTX; if it is not, the
+    /// result is `None`.
     pub(crate) fn inline(
         decoded: &Decoded,
         style: Style,
@@ -132,12 +133,12 @@ impl Document {
         })
     }
 
-    /// The module.
+    /// The text of the module.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a range of the module touches a constant whose value is not known, or lies in a statement with one.
+    /// Whether a range of the module contains a constant with an unknown value, or lies in a statement with one.
     pub fn depends_on_unknown(&self, range: TextRange) -> bool {
         !self.holes.is_empty() && {
             let (start, end) = (usize::from(range.start()), usize::from(range.end()));
@@ -147,35 +148,35 @@ impl Document {
         }
     }
 
-    /// Names that the snippet declares outside of its braces: those after it in the same function know them.
+    /// The names that the snippet declares outside of braces. Later snippets of the same function can use them.
     pub fn open_names(&self) -> impl Iterator<Item = &str> {
         let inside = self.pieces.first().zip(self.pieces.last()).filter(|_| !self.is_module);
         let text = inside.map_or("", |(first, last)| &self.text[first.start as usize..last.end() as usize]);
         statements::open_names(text)
     }
 
-    /// Whether a name is that of a placeholder which has a value at the start.
+    /// Whether a name is that of a placeholder that has a value at the start.
     pub fn is_input(&self, name: &str) -> bool {
         self.registers.iter().any(|register| register.is_input && register.name == name)
     }
 
-    /// Whether a name is one of those that were put around inline assembly.
+    /// Whether a name belongs to the text that was added around inline assembly.
     pub fn is_around(&self, name: &str) -> bool {
         let is_parameter = |name: &str| name == "out" || name == "address" || is_input_number(name);
         !self.is_module && (name == FUNCTION || name.strip_prefix('$').is_some_and(is_parameter))
     }
 
-    /// What a placeholder stands for: its name and type, and the operand as the host text has it.
+    /// The operand of a placeholder: its name and type, and the operand as written in the host text.
     pub fn operand(&self, name: &str) -> Option<(String, &str)> {
         let register = self.registers.iter().find(|register| register.name == name)?;
         Some((self.message(&format!(".reg {} {name}", register.ty)), &register.source))
     }
 
-    /// The place of a range of the module in the host text, relative to the snippet. `None` if it lies in what was
-    /// put around the snippet.
+    /// Converts a range of the module to the host text, relative to the snippet. `None` if it lies in the text that was
+    /// added around the snippet.
     pub fn to_host(&self, range: TextRange) -> Option<TextRange> {
         let (start, end) = (u32::from(range.start()), u32::from(range.end()));
-        // About all of it, with what was put around it.
+        // The range covers the whole snippet and text around it.
         if start < self.pieces.first()?.start && end > self.pieces.last()?.end() {
             return None;
         }
@@ -198,12 +199,12 @@ impl Document {
             true => last.host.start() + TextSize::new(end - last.start),
             false => last.host.end(),
         };
-        // An empty range in something that was replaced is at its start.
+        // An empty range in a replaced part is mapped to the start of that part.
         (from <= to).then(|| TextRange::new(from, if start == end { from } else { to }))
     }
 
-    /// The position in the module of one in the host text, relative to the snippet. `None` between literals, and
-    /// outside.
+    /// Converts a position of the host text, relative to the snippet, to the module. `None` between literals and
+    /// outside of the snippet.
     pub fn to_module(&self, host: TextSize) -> Option<TextSize> {
         let after = self.pieces.partition_point(|piece| piece.host.start() <= host);
         let piece = self.pieces.get(after.checked_sub(1)?)?;
@@ -218,7 +219,8 @@ impl Document {
         }))
     }
 
-    /// A text of the module as it is written in the host text. `None` where no placeholder or escape says it.
+    /// Converts text for the module to the way it is written in the host text. `None` if no placeholder or escape can
+    /// express it.
     pub fn written(&self, text: &str) -> Option<String> {
         let mut written = String::with_capacity(text.len());
         let mut rest = text;
@@ -254,7 +256,8 @@ impl Document {
         (is_plain || !self.is_escaped_twice).then_some(written)
     }
 
-    /// A message about the module in terms of the host text: names of placeholders as they are written there.
+    /// Converts a message about the module: replaces the names of registers with those of the placeholders in the host
+    /// text.
     pub fn message(&self, message: &str) -> String {
         if self.style != Style::Rust || !message.contains('$') {
             return message.to_owned();
@@ -268,13 +271,13 @@ impl Document {
         changed
     }
 
-    /// The parts of the module that come from the host text, and their places in it, relative to the snippet.
+    /// The parts of the module that come from the host text, with their ranges in it, relative to the snippet.
     pub fn pieces(&self) -> impl Iterator<Item = (TextRange, TextRange)> + '_ {
         self.pieces.iter().map(|piece| (range(piece.start as usize, piece.end() as usize), piece.host))
     }
 
-    /// The same in the text that the host text was decoded from. The document's positions in the host text are relative to
-    /// `start`; they become those of the literal.
+    /// Converts a document of a decoded literal to the text that the literal is in. The document's host positions,
+    /// which are relative to `start`, become those of the literal.
     pub(crate) fn within(mut self, start: TextSize, decoded: &Decoded) -> Document {
         let mut pieces = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {
@@ -293,21 +296,21 @@ impl Document {
         self
     }
 
-    /// Moves the host's positions back by so much.
+    /// Makes the host positions relative to `start`.
     pub(crate) fn relative_to(mut self, start: TextSize) -> Document {
         self.pieces.iter_mut().for_each(|piece| piece.host -= start);
         self
     }
 }
 
-/// Whether a name is that of the parameter with the value of an operand, without its `$`.
+/// Whether a name, without its `$`, is that of the parameter for an operand's value.
 fn is_input_number(name: &str) -> bool {
     let digits = name.strip_prefix("in");
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether every brace, bracket and comment that a text opens is closed in it. Statements may be split over several
-/// strings.
+/// Whether a text closes every brace, bracket and comment that it opens. If not, its statements may continue in another
+/// string.
 fn is_closed(text: &str) -> bool {
     let (mut depth, mut rest) = (0i32, text);
     while let Some(c) = rest.chars().next() {

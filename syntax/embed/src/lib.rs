@@ -1,10 +1,10 @@
-//! PTX inside other languages: inline assembly of C++, CUDA and Rust, strings of Python, and inline assembly of CUDA code
-//! in strings of Python and C++.
+//! PTX embedded in other languages: inline assembly in C++, CUDA and Rust, strings in Python, and inline assembly of
+//! CUDA code in Python and C++ strings.
 //!
-//! [`scan`] finds the snippets of a text. Each becomes a [`Document`]: a PTX module with a declared register for each
-//! placeholder, and a map between its positions and those of the host text. The scanners take any text and give up
-//! on what they do not understand: strings that are built, macros that are pasted, operands of other machines. Then
-//! there is no snippet, or one that nothing is said about.
+//! [`scan`] finds the snippets of a text. Each snippet becomes a [`Document`]: a PTX module that declares a register
+//! for each placeholder, and maps its positions to the host text. The scanners accept any text. They give up on code
+//! that they do not understand, such as strings that are built at run time, macros with pasted tokens, or operands of
+//! other machines. There is then no snippet, or a snippet without findings.
 
 mod c;
 mod cursor;
@@ -32,16 +32,16 @@ use text_size::TextRange;
 /// A language that PTX is embedded in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Language {
-    /// Code for GPUs: assembly is PTX unless it looks otherwise.
+    /// Code for GPUs. Its assembly is PTX unless it looks different.
     Cuda,
-    /// C and C++, whose assembly is that of any machine.
+    /// C and C++, whose assembly may be for any machine.
     Cpp,
     Rust,
     Python,
 }
 
 impl Language {
-    /// The language of a file, by its extension.
+    /// The language of a file, from its extension.
     pub fn of_path(path: &Path) -> Option<Self> {
         Some(match path.extension()?.to_str()? {
             "cu" | "cuh" => Self::Cuda,
@@ -52,7 +52,7 @@ impl Language {
         })
     }
 
-    /// The language by the name that editors have for it.
+    /// The language with the given editor name.
     pub fn of_editor(name: &str) -> Option<Self> {
         Some(match name {
             "cuda" | "cuda-cpp" => Self::Cuda,
@@ -69,6 +69,6 @@ impl Language {
 pub struct Snippet {
     /// From the first quote of the text to the last one.
     pub range: TextRange,
-    /// Its positions are relative to the start of the range.
+    /// The document. Its positions are relative to the start of the range.
     pub document: Arc<Document>,
 }

@@ -1,19 +1,20 @@
-//! String literals: their contents without escapes, and where each part of them comes from.
+//! String literals: their decoded contents, and where each part of them comes from.
 
 use text_size::{TextRange, TextSize};
 
-/// How the contents of a literal are written.
+/// The escape syntax of a literal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Escapes {
-    /// Nothing is special.
+    /// No escapes.
     Raw,
-    /// C and C++.
+    /// Escapes of C and C++.
     C,
     Rust,
     Python,
 }
 
-/// A part of a decoded text. Of the length of its host range if it is written there as it is.
+/// A part of a decoded text. If it is written in the host text without escapes, it has the same length as its host
+/// range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) start: u32,
@@ -30,7 +31,7 @@ impl Piece {
         self.len == u32::from(self.host.len())
     }
 
-    /// Where a part of it, given in the decoded text, comes from.
+    /// The host range of a part of this piece. `start` and `end` are positions in the decoded text.
     pub(crate) fn host_of(&self, start: u32, end: u32) -> TextRange {
         match self.is_verbatim() {
             true => range(0, (end - start) as usize) + self.host.start() + TextSize::new(start - self.start),
@@ -39,12 +40,12 @@ impl Piece {
     }
 }
 
-/// The contents of one literal or of several that follow each other.
+/// The contents of one literal, or of several consecutive ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) text: String,
     pub(crate) pieces: Vec<Piece>,
-    /// The last literal has no escapes.
+    /// The last literal is a raw string.
     pub(crate) is_raw: bool,
 }
 
@@ -60,7 +61,7 @@ impl Decoded {
         let piece = Piece { start: self.text.len() as u32, len: text.len() as u32, host };
         self.text.push_str(text);
         match self.pieces.last_mut() {
-            // Two verbatim neighbours are one.
+            // Two adjacent pieces without escapes are joined.
             Some(last) if last.is_verbatim() && piece.is_verbatim() && last.host.end() == host.start() => {
                 last.len += piece.len;
                 last.host = last.host.cover(host);
@@ -69,14 +70,14 @@ impl Decoded {
         }
     }
 
-    /// The place of a part of the text.
+    /// The host range of a part of the text.
     pub(crate) fn host_of(&self, part: TextRange) -> Option<TextRange> {
         let parts = self.parts(part);
         let (first, last) = (parts.first()?, parts.last()?);
         (first.host.start() <= last.host.end()).then(|| TextRange::new(first.host.start(), last.host.end()))
     }
 
-    /// The pieces that a part of the text is made of. Those at its ends are cut.
+    /// The pieces of a part of the text. The first and the last are cut to the part.
     pub(crate) fn parts(&self, part: TextRange) -> Vec<Piece> {
         let (start, end) = (u32::from(part.start()), u32::from(part.end()));
         let first = self.pieces.partition_point(|piece| piece.end() <= start);
@@ -88,13 +89,12 @@ impl Decoded {
         .collect()
     }
 
-    /// Adds text that the host text does not have.
+    /// Adds text that is not in the host text.
     pub(crate) fn push_own(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Adds the contents of a literal, which lie at `start..end` of the host text. `None` for an escape that isn't
-    /// known.
+    /// Adds the contents of a literal at `start..end` of the host text. `None` if it has an unknown escape.
     pub(crate) fn add(&mut self, host: &str, start: usize, end: usize, escapes: Escapes) -> Option<()> {
         self.is_raw = escapes == Escapes::Raw;
         let contents = &host[start..end];
@@ -117,7 +117,7 @@ impl Decoded {
     }
 }
 
-/// What an escape at the start of a text stands for, and its length.
+/// The meaning of the escape at the start of a text, and its length.
 fn escape(text: &str, escapes: Escapes) -> Option<(String, usize)> {
     let kind = text[1..].chars().next()?;
     let one = |c: char| Some((c.to_string(), 1 + kind.len_utf8()));
@@ -140,12 +140,13 @@ fn escape(text: &str, escapes: Escapes) -> Option<(String, usize)> {
         'x' => number(text, 2, 2, 16),
         '0' if escapes == Escapes::Rust => one('\0'),
         '0'..='7' if escapes != Escapes::Rust => number(text, 1, 3, 8),
-        // As it is, with the backslash; no program means that.
+        // Python would keep the backslash, but no program intends that.
         _ => None,
     }
 }
 
-/// A character by its number, with at most so many digits from `start` on. ASCII only: others depend on the encoding.
+/// A character given by its number, with at most `most` digits from `start` on. Only ASCII characters: the meaning of
+/// others depends on the encoding.
 fn number(text: &str, start: usize, most: usize, radix: u32) -> Option<(String, usize)> {
     let digits = text[start..].bytes().take(most).take_while(|&b| char::from(b).is_digit(radix)).count();
     let code = u8::from_str_radix(&text[start..start + digits], radix).ok()?;

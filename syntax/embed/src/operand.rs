@@ -1,6 +1,6 @@
-//! Operands of inline assembly: what their constraints say of the registers that stand for them.
+//! Operands of inline assembly: the registers that their constraints require.
 
-/// What a placeholder stands for.
+/// What a placeholder is replaced with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A register of this type.
@@ -11,16 +11,16 @@ pub(crate) enum Kind {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Operand {
-    /// By which the text names it, if it has a name.
+    /// The name by which the text refers to the operand.
     pub(crate) name: Option<String>,
     pub(crate) kind: Kind,
-    /// As the host text has it: `"=r"(x)`.
+    /// The operand as written in the host text: `"=r"(x)`.
     pub(crate) source: String,
     pub(crate) is_read: bool,
     pub(crate) is_written: bool,
 }
 
-/// The register that nvcc declares for a letter; LLVM has the same letters, and two more.
+/// The register type that nvcc declares for a constraint letter. LLVM has the same letters and two more.
 fn register(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'b' => ".pred",
@@ -35,8 +35,8 @@ fn register(letter: u8) -> Option<&'static str> {
 }
 
 impl Operand {
-    /// An operand by its constraint. `before` are the operands that a number refers to: the value of the new one is in
-    /// the register of that one at the start.
+    /// The operand of a constraint. A constraint that is a number refers to an operand of `before`: the new operand
+    /// then provides the initial value of that operand's register.
     pub(crate) fn of_constraint(constraint: &str, before: &mut [Operand]) -> Option<Operand> {
         let is_both = constraint.starts_with('+');
         let is_output = constraint.starts_with('=') || is_both;
@@ -61,7 +61,7 @@ impl Operand {
     }
 }
 
-/// The operands of a list of constraints as LLVM writes it: `=r,r,~{memory}`.
+/// The operands of an LLVM constraint list: `=r,r,~{memory}`.
 pub(crate) fn of_list(constraints: &str) -> Option<Vec<Operand>> {
     let mut operands = Vec::new();
     for constraint in constraints.split(',').map(str::trim) {
@@ -73,13 +73,13 @@ pub(crate) fn of_list(constraints: &str) -> Option<Vec<Operand>> {
     Some(operands)
 }
 
-/// The value of an expression that is an integer literal.
+/// The value of an expression, if it is an integer literal.
 pub(crate) fn literal(expression: &str) -> Option<i64> {
     let text = expression.trim().trim_end_matches(['u', 'U', 'l', 'L']);
     let text = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => i64::from_str_radix(digits, 16).ok(),
-        // Octal is rare, and not worth a mistake.
+        // Octal literals are rare, so they are not evaluated.
         None if text.len() > 1 && text.starts_with('0') => None,
         None => text.parse().ok(),
     }

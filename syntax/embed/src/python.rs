@@ -1,5 +1,5 @@
-//! Python: Triton's `inline_asm_elementwise("…", "=r,r", …)`, the inline assembly of llvmlite and MLIR, and strings that
-//! hold a whole module or a program in CUDA (CuPy's `RawKernel`).
+//! Python: finds Triton's `inline_asm_elementwise("…", "=r,r", …)`, the inline assembly of llvmlite and MLIR, and
+//! strings that hold a whole module or a CUDA program (CuPy's `RawKernel`).
 
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
@@ -8,7 +8,7 @@ use crate::operand;
 use crate::scan::Sink;
 use crate::template::Style;
 
-/// Bytes of an argument, without its strings, that are looked at.
+/// How many bytes of an argument are examined, not counting its strings.
 const LONGEST: usize = 8192;
 
 pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
@@ -38,12 +38,12 @@ pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
     }
 }
 
-/// What the letters before a quote say of the string.
+/// The kind of string that the letters before a quote select.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prefix {
     Text,
     Raw,
-    /// Bytes, or a text with expressions in it.
+    /// A byte string, or a string with embedded expressions.
     Other,
 }
 
@@ -73,7 +73,7 @@ fn skip_blanks(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// One literal after another: their contents, and where the last one ends.
+/// Reads consecutive literals. Returns their contents and the end of the last one.
 fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     let mut decoded = Decoded::default();
     let mut end = None;
@@ -89,7 +89,7 @@ fn literals(cursor: &mut Cursor<'_>) -> Option<(Decoded, usize)> {
     }
 }
 
-/// A literal with its prefix; `None` if its contents aren't known. The cursor is after it in either case.
+/// Reads a literal with its prefix. `None` if its contents are unknown. The cursor moves past it in either case.
 fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     let kind = prefix(cursor.word())?;
     let quote = if cursor.byte() == b'"' { "\"\"\"" } else { "'''" };
@@ -116,7 +116,7 @@ fn literal(cursor: &mut Cursor<'_>, decoded: &mut Decoded) -> Option<()> {
     None
 }
 
-/// An argument that is a string and nothing else.
+/// An argument that consists of string literals only.
 struct Text {
     decoded: Decoded,
     start: usize,
@@ -133,7 +133,7 @@ fn assembly(cursor: &mut Cursor<'_>, function: &str, sink: &mut Sink<'_>) {
     let arguments = arguments(&mut ahead);
     sink.looked(ahead.at + 1);
     let Some((text, constraints)) = arguments.and_then(|all| texts(all, function)) else { return };
-    // A string in it may hold a module: only what is taken is passed over.
+    // Other string arguments may hold a module, so the scanner continues after the text.
     cursor.at = ahead.at;
     let Some(operands) = operand::of_list(&constraints.decoded.text) else { return };
     let likely = !operands.is_empty();
@@ -142,7 +142,7 @@ fn assembly(cursor: &mut Cursor<'_>, function: &str, sink: &mut Sink<'_>) {
     }
 }
 
-/// The text and the constraints among the arguments of a call.
+/// The assembly text and the constraints among the arguments of a call.
 fn texts(mut all: Vec<Argument<'_>>, function: &str) -> Option<(Text, Text)> {
     let named = |all: &[Argument<'_>], names: &[&str]| all.iter().position(|a| names.contains(&a.name));
     let text = named(&all, &["asm", "asm_string", "asm_str"]);
@@ -157,7 +157,7 @@ fn texts(mut all: Vec<Argument<'_>>, function: &str) -> Option<(Text, Text)> {
     Some((take(&mut all, text)?, take(&mut all, constraints)?))
 }
 
-/// The arguments of a call, if it is one and ends.
+/// The arguments of a call. `None` if this is not a call or it does not end.
 fn arguments<'a>(cursor: &mut Cursor<'a>) -> Option<Vec<Argument<'a>>> {
     skip_blanks(cursor);
     cursor.eat("(").then_some(())?;
@@ -191,7 +191,7 @@ fn arguments<'a>(cursor: &mut Cursor<'a>) -> Option<Vec<Argument<'a>>> {
     }
 }
 
-/// An argument of string literals only, in parentheses or not.
+/// An argument that consists of string literals, in parentheses or not.
 fn pure(cursor: &mut Cursor<'_>) -> Option<Text> {
     let is_inside = cursor.eat("(");
     skip_blanks(cursor);

@@ -1,4 +1,4 @@
-//! Rust: `asm!("…", out(reg32) x, in(reg64) y)` for NVPTX, and strings that hold a whole module.
+//! Rust: finds `asm!("…", out(reg32) x, in(reg64) y)` for NVPTX, and strings that hold a whole module.
 
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
@@ -8,7 +8,7 @@ use crate::operand::{self, Kind, Operand};
 use crate::scan::Sink;
 use crate::template::Style;
 
-/// Bytes of an operand that are looked at.
+/// How many bytes of an operand are examined.
 const LONGEST: usize = 8192;
 
 pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
@@ -39,7 +39,7 @@ pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
     }
 }
 
-/// Whether the word before the cursor begins a string.
+/// Whether the word before the cursor is the prefix of a string.
 fn is_string(start: usize, cursor: &Cursor<'_>) -> bool {
     match &cursor.text[start..cursor.at] {
         "b" | "c" => cursor.byte() == b'"',
@@ -73,7 +73,7 @@ fn skip_comment(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// A character, or a lifetime.
+/// Moves past a character literal or a lifetime.
 fn skip_quote(cursor: &mut Cursor<'_>) {
     cursor.at += 1;
     let rest = &cursor.text[cursor.at..];
@@ -152,7 +152,7 @@ fn assembly(cursor: &mut Cursor<'_>, sink: &mut Sink<'_>) {
     cursor.at = ahead.at;
     let Some(operands) = operands else { return };
     let style = if is_raw { Style::Plain } else { Style::Rust };
-    // The classes of registers are NVPTX's own.
+    // Only NVPTX has these register classes.
     let likely = operands.iter().any(|operand| matches!(operand.kind, Kind::Register(_)));
     if let Some(document) = Document::inline(&decoded, style, &operands, likely, false) {
         sink.snippet(range(start, end), document);
@@ -163,7 +163,7 @@ struct Call {
     start: usize,
     end: usize,
     decoded: Decoded,
-    /// `None` if one isn't of NVPTX.
+    /// `None` if an operand has a register class that NVPTX does not have.
     operands: Option<Vec<Operand>>,
     is_raw: bool,
 }
@@ -219,7 +219,7 @@ fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
     (end > start).then_some(Call { start, end, decoded, operands, is_raw })
 }
 
-/// An argument up to its comma or to the end of the call.
+/// An argument, up to its comma or to the end of the call.
 fn argument<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     let start = cursor.at;
     let mut depth = 0;

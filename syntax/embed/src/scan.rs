@@ -1,4 +1,4 @@
-//! All snippets of a text, and what an edit changes of them.
+//! All snippets of a text. After an edit, only the changed part is scanned again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use crate::document::Document;
 use crate::literal::{Decoded, range};
 use crate::{Language, Snippet, c, module, python, rust};
 
-/// Bytes between two marks at least.
+/// The smallest distance between two marks, in bytes.
 const DISTANCE: u32 = 2048;
-/// Bytes after an edit that are read first.
+/// How many bytes after an edit are read first.
 const WINDOW: usize = 8192;
 
-/// The snippets of a text, in its order.
+/// The snippets of a text, in order.
 ///
-/// Marks are starts of lines where a scanner is outside of everything and has not looked further: what follows depends
-/// on nothing before. So an edit is scanned from the mark before it to the first old mark after it.
+/// A mark is the start of a line at which a scanner is outside of all constructs and has not looked ahead. What follows
+/// a mark does not depend on the text before it. So after an edit, the scan begins at the mark before the edit and ends
+/// at the first old mark after it.
 #[derive(Clone, Debug)]
 pub struct Scan {
     language: Language,
@@ -26,15 +27,15 @@ pub struct Scan {
     marks: Vec<u32>,
 }
 
-/// Collects what a scanner finds in a window of a text.
+/// Collects the snippets and marks in a window of a text.
 pub(crate) struct Sink<'a> {
-    /// Where the window starts in the text.
+    /// The start of the window in the text.
     base: u32,
     snippets: Vec<Snippet>,
     marks: Vec<u32>,
     last: u32,
     furthest: usize,
-    /// Whether the scan may end at a mark.
+    /// Whether the scan may end at this mark.
     is_known: &'a dyn Fn(u32) -> bool,
     stopped_at: Option<u32>,
 }
@@ -50,8 +51,8 @@ impl<'a> Sink<'a> {
         self.snippets.push(Snippet { range: range + TextSize::new(self.base), document });
     }
 
-    /// A string in code: a module, if it begins like one, or CUDA with inline assembly. `literal` reads one literal, `literals` all that follow each other
-    /// and where the last one ends.
+    /// Handles a string in code: it may be a module, or CUDA code with inline assembly. `literal` reads one literal.
+    /// `literals` reads all consecutive literals and returns the end of the last one.
     pub(crate) fn string(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -79,7 +80,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The snippets of CUDA code that a string holds, for a compiler at run time.
+    /// Adds the snippets of CUDA code in a string, which a program compiles at run time.
     fn cuda(&mut self, decoded: &Decoded) {
         let mut inside = Sink::new(0, &|_| false);
         c::scan(&decoded.text, true, &mut inside);
@@ -90,12 +91,12 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The scanner has looked at what is before this place, however it goes on.
+    /// Records that the scanner has looked ahead up to this place.
     pub(crate) fn looked(&mut self, at: usize) {
         self.furthest = self.furthest.max(at);
     }
 
-    /// A line starts outside of everything. False where the scan ends.
+    /// Records the start of a line outside of all constructs. Returns false if the scan ends there.
     pub(crate) fn line(&mut self, at: usize) -> bool {
         let place = self.base + at as u32;
         if self.furthest > at {
@@ -122,7 +123,7 @@ fn run(language: Language, text: &str, sink: &mut Sink<'_>) {
     }
 }
 
-/// Finds the snippets of a text. Of one that has no positions, since it is too long, there are none.
+/// Finds the snippets of a text. A text that is too long for 32-bit positions has none.
 pub fn scan(language: Language, text: &str) -> Scan {
     let mut sink = Sink::new(0, &|_| false);
     if u32::try_from(text.len()).is_ok() {
@@ -136,15 +137,15 @@ impl Scan {
         &self.snippets
     }
 
-    /// The number of the snippet that a position lies in.
+    /// The index of the snippet that contains a position.
     pub fn at(&self, offset: TextSize) -> Option<usize> {
         let index = self.snippets.partition_point(|snippet| snippet.range.end() < offset);
         self.snippets.get(index).filter(|snippet| snippet.range.contains_inclusive(offset)).map(|_| index)
     }
 
-    /// Follows an edit: `removed` was replaced by so many bytes. The text as it is now has `len` bytes, and `read` gives a
-    /// part of it, without a character that goes beyond the part. Gives the numbers of the snippets that were replaced,
-    /// and how many took their place.
+    /// Updates the snippets after an edit, which replaced `removed` with the given number of bytes. The new text has
+    /// `len` bytes. `read` returns a part of it, without a character that extends beyond the part. Returns the range of
+    /// replaced snippets and the number of new ones.
     pub fn edit(
         &mut self,
         removed: Range<usize>,
@@ -157,7 +158,7 @@ impl Scan {
         let start = before.checked_sub(1).map_or(0, |index| self.marks[index]);
         let edited_end = removed.start + inserted;
         let old_marks = &self.marks;
-        // The number of the old mark that is now at a place after the edit.
+        // The index of the old mark that corresponds to a place after the edit.
         let mark_at = |place: u32| {
             let old = (i64::from(place) - inserted as i64 + removed.len() as i64) as u32;
             let is_behind = place as usize >= edited_end && old as usize >= removed.end;

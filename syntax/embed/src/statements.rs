@@ -1,12 +1,12 @@
-//! The statements of a piece of PTX, found without a grammar: enough to tell PTX from other assembly.
+//! Finds the statements of a piece of PTX without a grammar: enough to distinguish PTX from other assembly.
 
 use ptx_isa::{Opcode, Suffix};
 
-/// The names of the instructions of a text, dotted as written.
+/// The dotted names of the instructions in a text, as written.
 pub(crate) fn heads(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '{', '}', '\n']).filter_map(|statement| {
         let mut rest = statement.trim_start();
-        // A label, and a guard.
+        // The instruction may follow a label and a guard.
         if let Some((label, after)) = rest.split_once(':')
             && !label.is_empty()
             && !after.starts_with(':')
@@ -44,7 +44,7 @@ pub(crate) fn open_names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The instruction that a dotted name is, if it is one.
+/// Resolves a dotted name. `None` if it is no instruction of PTX.
 pub(crate) fn opcode(head: &str) -> Option<Opcode> {
     let mut words = head.split('.');
     let mnemonic = words.next()?;
@@ -52,7 +52,7 @@ pub(crate) fn opcode(head: &str) -> Option<Opcode> {
     ptx_isa::resolve(mnemonic, &words).ok()
 }
 
-/// Whether a text is PTX beyond doubt. Where `likely`, a name with a type or modifier of PTX is enough.
+/// Whether a text is certainly PTX. If PTX is `likely`, one name with a type or modifier of PTX is enough.
 pub(crate) fn is_ptx(text: &str, likely: bool) -> bool {
     heads(text).any(|head| {
         let (first, rest) = head.split_once('.').unwrap_or((head, ""));

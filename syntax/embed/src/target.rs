@@ -1,13 +1,13 @@
-//! The target that a snippet is checked for where none is given.
+//! The target for which a snippet is checked if none is given.
 
 use ptx_isa::{Gate, PtxVersion, Sm};
 
 use crate::statements::{heads, opcode};
 
-/// From the first that is tried: later ones are for what only they have.
+/// The candidates in the order of preference. Later ones are for instructions that only they have.
 const CANDIDATES: [&str; 5] = ["sm_120a", "sm_100a", "sm_90a", "sm_110a", "sm_103a"];
 
-/// The newest target that has the most instructions of a text.
+/// The first candidate that has the most instructions of a text.
 pub(crate) fn newest(text: &str) -> &'static str {
     let gates: Vec<Gate> = heads(text).filter_map(opcode).map(|opcode| ptx_isa::gates(&opcode)).collect();
     let lacking = |name: &&str| {

@@ -1,14 +1,14 @@
-//! Text with placeholders, and the text in their places.
+//! Replaces the placeholders of an assembly text.
 
 use text_size::TextRange;
 
 use crate::literal::{Decoded, Piece, range};
 use crate::operand::{Kind, Operand};
 
-/// How a text refers to operands.
+/// The syntax of placeholders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
-    /// It does not.
+    /// No placeholders.
     Plain,
     /// `%0`, `%[name]`, `%%`.
     Gcc,
@@ -19,7 +19,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// What a placeholder may begin with.
+    /// The characters that a placeholder can begin with.
     fn marks(self) -> &'static [u8] {
         match self {
             Style::Plain => b"",
@@ -30,12 +30,12 @@ impl Style {
     }
 }
 
-/// A text being put together, with where its parts come from.
+/// A text under construction, with the host range of each of its parts.
 #[derive(Default)]
 pub(crate) struct Builder {
     pub(crate) text: String,
     pub(crate) pieces: Vec<Piece>,
-    /// The places of constants whose values are not known.
+    /// The ranges of constants with unknown values.
     pub(crate) holes: Vec<TextRange>,
 }
 
@@ -72,7 +72,7 @@ fn overlapping(from: &Decoded, start: u32, end: u32) -> impl Iterator<Item = &Pi
     from.pieces[first..].iter().take_while(move |piece| piece.start < end)
 }
 
-/// A register's name in the document. `%0` and `$0` are names in PTX too.
+/// The name of an operand's register in the module. `%0` and `$0` are valid names in PTX too.
 pub(crate) fn name(style: Style, index: usize, operand: &Operand) -> String {
     match (style, &operand.name) {
         (Style::Rust, Some(name)) => format!("${name}"),
@@ -85,8 +85,8 @@ fn is_name(byte: u8) -> bool {
     byte == b'_' || byte == b'$' || byte.is_ascii_alphanumeric()
 }
 
-/// Writes a text with its placeholders replaced. False where one is not understood, such as a part of a name; then the
-/// text is there, but nothing may be said about it.
+/// Adds a text with its placeholders replaced. Returns false if one of them is not understood, for instance because it
+/// is a part of a name. The text is then complete, but findings in it may be wrong.
 pub(crate) fn fill(builder: &mut Builder, from: &Decoded, style: Style, operands: &[Operand]) -> bool {
     let bytes = from.text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
@@ -107,7 +107,7 @@ pub(crate) fn fill(builder: &mut Builder, from: &Decoded, style: Style, operands
                 builder.copy(from, at, end);
             }
             Meaning::Operand(index) => {
-                // What is pasted to a name or a number makes another one.
+                // A placeholder next to a name or a number would form a different name or number with it.
                 let before = at.checked_sub(1).map_or(0, byte);
                 is_understood &= !is_name(before) && !is_name(byte(end)) && !matches!(before, b'%' | b'.');
                 let operand = &operands[index];
@@ -136,7 +136,7 @@ enum Meaning {
     Unknown,
 }
 
-/// The placeholder that a text starts with: its length, and what it stands for.
+/// The placeholder at the start of a text: its length and its meaning.
 fn placeholder(text: &str, style: Style, operands: &[Operand], next: &mut usize) -> Option<(usize, Meaning)> {
     let bytes = text.as_bytes();
     let operand = |index: Option<usize>| match index {
@@ -156,9 +156,9 @@ fn placeholder(text: &str, style: Style, operands: &[Operand], next: &mut usize)
                 let length = text.find(']')?;
                 Some((length + 1, operand(named(&text[2..length]))))
             }
-            // Unique in the program.
+            // The compiler would insert a number that is unique in the program.
             b'=' => Some((2, Meaning::Text("0"))),
-            // nvcc leaves `%laneid` as it is.
+            // Not a placeholder: nvcc leaves names such as `%laneid` unchanged.
             _ => None,
         },
         (Style::Llvm, b'$') => match bytes.get(1)? {

@@ -1,4 +1,4 @@
-//! What is found in texts, and that edits find the same.
+//! Tests that snippets are found in texts, and that scanning after an edit finds the same.
 
 use text_size::{TextRange, TextSize};
 
@@ -23,7 +23,7 @@ fn inside(snippet: &Snippet) -> String {
     snippet.document.text()[TextRange::new(first.start(), last.end())].to_owned()
 }
 
-/// The text of the host that a part of the snippet stands for.
+/// The host text of a part of the snippet.
 fn back<'a>(host: &'a str, snippet: &Snippet, part: &str) -> &'a str {
     let from = snippet.document.pieces().next().map_or(0, |(module, _)| module.start().into());
     let at =
@@ -238,7 +238,7 @@ fn edits_find_what_a_scan_finds() {
     }
 }
 
-/// Marks are few enough and not too few.
+/// The number of marks is neither too small nor too large.
 #[test]
 fn an_edit_reads_little() {
     let line = "int x = f(1, \"two\"); // three\n";
@@ -275,7 +275,7 @@ fn assembly_of_programs_in_strings() {
     assert_eq!(snippet.document.written("a\nb"), None);
     let nvrtc = format!("const char *source = R\"({code})\";\n");
     assert_eq!(back(&nvrtc, &one(Language::Cpp, &nvrtc), "add.u32"), "add.u32");
-    // What a program puts together is not known.
+    // Strings that a program builds are not known.
     none(Language::Python, &format!("kernel = f'''{code}'''\n"));
     none(Language::Python, &format!("kernel = '''{code}'''.format(1)\n"));
     none(Language::Python, "text = '__global__ fantasm'\n");

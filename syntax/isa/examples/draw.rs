@@ -1,12 +1,13 @@
-//! Prints kernels of one random statement each, drawn from the table, for comparisons with NVIDIA's assembler:
+//! Prints kernels with one random statement each, drawn from the table, for comparisons with NVIDIA's assembler:
 //!
 //!     cargo run --release -p ptx-isa --example draw -- sm_90a 1 50
 //!
-//! prints a module for a target, by a seed, with at most so many names of each form; without a number any two of a
-//! form's modifiers and types that can appear together do so in one name. The statement of a kernel is the only line
-//! that starts with a tabulator. After the number, `plain` prints straight-line kernels with the common operands;
-//! `varied` puts statements also under negated guards and into loops that threads leave at different times, and draws
-//! special registers, registers plus constants, wider registers, sinks, and negative and absolute addresses.
+//! prints a module for a target. The second argument is the seed, the third is the largest number of names per form.
+//! Without the third argument, every two modifiers and types of a form that can occur in one name do so at least once.
+//! The statement of a kernel is the only line that starts with a tab. After the third argument, `plain` prints
+//! straight-line kernels with common operands. `varied` also puts statements under negated guards and into loops that
+//! threads leave at different times, and also draws special registers, registers plus constants, wider registers,
+//! sinks, and negative and absolute addresses.
 
 use ptx_isa::{
     Class, Expected, ExpectedLanes, ExpectedType, Feature, Form, FormId, Opcode, Part, PtxVersion, Role,
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 const VERSION: PtxVersion = PtxVersion::new(9, 0);
-/// Names that are tried for a form before it counts as exhausted.
+/// The number of random names that are tried before a form counts as exhausted.
 const TRIES: usize = 3000;
 const MODULE: &str = "\
 .global .texref tex;\n.global .surfref srf;\n.global .align 128 .b8 gmem[4096];\n\
@@ -61,7 +62,7 @@ fn name_of(sm: Sm) -> String {
 
 struct Random {
     state: u64,
-    /// Operands and surroundings that few programs have are drawn too.
+    /// Also draw operands and surroundings that are rare in programs.
     varied: bool,
 }
 
@@ -73,7 +74,7 @@ impl Random {
         (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
     }
 
-    /// True once in so many times, where kernels vary.
+    /// True once in `times` calls on average, if kernels are varied.
     fn rarely(&mut self, times: usize) -> bool {
         self.varied && self.below(times) == 0
     }
@@ -83,7 +84,7 @@ impl Random {
     }
 }
 
-/// Names of a form that a target has.
+/// The names of a form that are valid on a target.
 fn names(form: &Form, sm: Sm, random: &mut Random) -> Vec<(String, Opcode)> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -117,7 +118,7 @@ fn names(form: &Form, sm: Sm, random: &mut Random) -> Vec<(String, Opcode)> {
     found
 }
 
-/// One statement and the registers that it names.
+/// A statement, and the registers that it uses.
 struct Kernel {
     statement: String,
     registers: Vec<&'static str>,
@@ -218,7 +219,7 @@ impl Kernel {
                 self.vector(register, lanes)
             }
             Class::SINK => "_".to_owned(),
-            // A pair of predicates, or a value and a predicate.
+            // Two predicates, or a value and a predicate.
             Class::PAIR => {
                 let first = match class.intersects(Class::VECTOR) {
                     true => {
@@ -234,7 +235,7 @@ impl Kernel {
         })
     }
 
-    /// A source that is no register that a kernel declares.
+    /// A source that is not one of the registers that the kernel declares.
     fn source(&mut self, class: &'static str, random: &mut Random) -> String {
         let texts: &[&str] = match class {
             "b32" => {
@@ -309,7 +310,7 @@ impl Kernel {
         Some(format!("[{}]", parts.join(", ")))
     }
 
-    /// A kernel that loads all registers before the statement and stores them after it.
+    /// Prints a kernel that loads all registers before the statement and stores them after it.
     fn print(&self, number: usize, random: &mut Random) {
         let mut text =
             format!(".visible .entry k{number}(.param .u64 in)\n{{\n.local .align 16 .b8 lmem[256];\n");
@@ -376,7 +377,7 @@ fn bits_class(bits: u32) -> &'static str {
     }
 }
 
-/// The class of a register for a type. Narrow pairs and bytes of conversions with `.bf16` take eight bits.
+/// The register class of a type. Packed narrow types in conversions with `.bf16` take eight bits.
 fn register_class(name: &str, ty: ScalarType) -> &'static str {
     let narrow = ty.bits() == 8
         && (ty.kind() == TypeKind::Packed || name.contains(".bf16") || name.starts_with("multimem"));
@@ -386,7 +387,7 @@ fn register_class(name: &str, ty: ScalarType) -> &'static str {
     }
 }
 
-/// The next wider class of registers.
+/// The next wider register class.
 fn wider(class: &'static str) -> &'static str {
     match class {
         "b8" => "b16",

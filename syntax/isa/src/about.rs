@@ -1,10 +1,10 @@
-//! What modifiers and types mean, in a line each.
+//! One-line descriptions of modifiers and types.
 
 use crate::{Mod, ScalarType};
 use std::borrow::Cow;
 
 impl Mod {
-    /// What the modifier means, in a line of Markdown. Where it depends on the instruction, the line says so.
+    /// A one-line description of the modifier in Markdown. If the meaning depends on the instruction, the line says so.
     pub fn about(self) -> Cow<'static, str> {
         let name = self.text();
         if let Some((_, about)) = ABOUT.iter().find(|(known, _)| *known == name) {
@@ -14,7 +14,7 @@ impl Mod {
     }
 }
 
-/// `m16n8k16`, and `m8n8` of loads and stores.
+/// The description of `m16n8k16`, and of `m8n8` in loads and stores.
 fn product(name: &str) -> Option<String> {
     let (rows, rest) = name.strip_prefix('m')?.split_once('n')?;
     Some(match rest.split_once('k') {
@@ -25,7 +25,7 @@ fn product(name: &str) -> Option<String> {
     })
 }
 
-/// `collector::b1::lastuse`
+/// The description of `collector::b1::lastuse`.
 fn collector(name: &str) -> Option<String> {
     let (buffer, action) = name.strip_prefix("collector::")?.split_once("::")?;
     let action = match action {
@@ -40,7 +40,7 @@ fn collector(name: &str) -> Option<String> {
 }
 
 impl ScalarType {
-    /// What the type holds where its name and size do not say it.
+    /// What the type holds. `None` if its name and size say so.
     pub const fn about(self) -> Option<&'static str> {
         use ScalarType as T;
         Some(match self {
@@ -85,7 +85,7 @@ impl ScalarType {
     }
 }
 
-/// Names with their meaning, in the order of [`Mod::ALL`].
+/// Names and descriptions, in the order of [`Mod::ALL`].
 const ABOUT: &[(&str, &str)] = &[
     ("rn", "rounds to nearest even"),
     ("rz", "rounds toward zero"),
@@ -145,7 +145,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("or", "bitwise or logical or"),
     ("xor", "bitwise or logical XOR"),
     ("not", "complement"),
-    ("popc", "counts the one bits"),
+    ("popc", "counts the 1 bits"),
     ("global", "global memory, visible to all threads of all grids"),
     ("shared", "shared memory of the CTA; same as `.shared::cta`"),
     ("shared::cta", "shared memory of the executing CTA"),
@@ -349,7 +349,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("check_layout", "tests the layout version of the mbarrier object"),
     ("phase_type::primary", "primary phase of the mbarrier object"),
     ("phase_type::conditional", "conditional phase of the mbarrier object"),
-    ("proxy::readonly", "through the proxy for read-only memory"),
+    ("proxy::readonly", "uses the proxy for read-only memory"),
     ("L1::32B", "prefetches 32 bytes into L1 (hint)"),
     ("valid_addr", "the address is known to be valid"),
     ("scaled::n2::ue8m0", "two `.ue8m0` factors in a 16-bit operand scale the elements"),
@@ -373,7 +373,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("mbarrier::report::validity::per_16bytes::8", "searches for the pattern 0x8 in every 16 bytes"),
     ("mbarrier::report::validity::per_element::ff", "searches for the pattern 0xff in every element"),
     ("sync_restrict::shared::cluster::read", "orders only reads of shared memory of the cluster"),
-    ("sync_restrict::shared::read::mma::a", "only after the reads of matrix `a` from shared memory"),
+    ("sync_restrict::shared::read::mma::a", "waits only for the reads of matrix `a` from shared memory"),
     ("fabric", "memory of another GPU across the fabric"),
     ("try_get", "reads memory across the fabric"),
     ("try_put", "writes memory across the fabric"),

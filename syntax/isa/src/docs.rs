@@ -1,8 +1,8 @@
-//! The manual pages of `docs/`, one per mnemonic.
+//! The instruction pages in `docs/`, one per mnemonic.
 
 use crate::table::{MNEMONICS, PAGES};
 
-/// The page of a mnemonic, in Markdown: syntax lines, what it does, what it needs, pitfalls and an example.
+/// The page of a mnemonic in Markdown: syntax lines, description, requirements, pitfalls and an example.
 pub fn doc(mnemonic: &str) -> Option<&'static str> {
     MNEMONICS.binary_search(&mnemonic).ok().map(|i| PAGES[i])
 }
@@ -26,7 +26,7 @@ mod tests {
         assert_eq!(doc("nothing"), None);
     }
 
-    /// A modifier in a syntax line that is a plain name is one of the language.
+    /// A plain name used as a modifier in a syntax line must be a modifier of the language.
     #[test]
     fn syntax_lines_use_modifiers_of_the_language() {
         const METAVARIABLES: &[&str] = &[

@@ -1,18 +1,20 @@
-//! Which lane of a warp holds which elements of a matrix: the manual's figures of `mma`, `ldmatrix` and `wgmma`.
+//! The layout of matrix fragments: which lane of a warp holds which elements, as in the manual's figures of `mma`,
+//! `ldmatrix` and `wgmma`.
 //!
-//! Elements smaller than 32 bits share registers in the order of their numbers, the first in the low bits. An element of
-//! 64 bits takes a register of its own of 64 bits.
+//! Elements smaller than 32 bits share registers in the order of their indices, the first in the low bits. A 64-bit
+//! element has a 64-bit register of its own.
 
 use crate::{FormId, Mod, Opcode, ScalarType};
 
-/// A lane, and the number of an element among those that it holds of one operand.
+/// A lane, and the index of an element among those that the lane holds of one operand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     pub lane: usize,
     pub index: usize,
 }
 
-/// An element of the first factor, of 8 or 16 rows: a lane holds neighbours of a row, as many as fit into 32 bits.
+/// An element of the first factor, which has 8 or 16 rows. A lane holds adjacent elements of a row, as many as fit into
+/// 32 bits.
 pub fn first_factor(rows: usize, bits: u32, row: usize, k: usize) -> Place {
     let run = (32 / bits.min(32)) as usize;
     let (lane, block) = (row % 8 * 4 + k / run % 4, k / (4 * run));
@@ -20,21 +22,21 @@ pub fn first_factor(rows: usize, bits: u32, row: usize, k: usize) -> Place {
     Place { lane, index: register * run + k % run }
 }
 
-/// An element of the second factor: a lane holds neighbours of a column.
+/// An element of the second factor. A lane holds adjacent elements of a column.
 pub fn second_factor(bits: u32, k: usize, column: usize) -> Place {
     first_factor(8, bits, column, k)
 }
 
-/// An element of a sum of up to 16 rows, or of the 16 rows of one warp of a group: two neighbours of a row. Each 8
-/// columns are like those before.
+/// An element of an accumulator of up to 16 rows, or of the 16 rows that one warp of a warpgroup holds. A lane holds
+/// two adjacent elements of a row. The layout repeats every 8 columns.
 pub fn sum(row: usize, column: usize) -> Place {
     let index = column / 8 * 4 + row / 8 * 2 + column % 2;
     Place { lane: row % 8 * 4 + column % 8 / 2, index }
 }
 
-/// An element of a factor of one of the four products of `mma.m8n8k4` with halves, in a lane from zero to seven. Where
-/// lanes hold whole rows (of the second factor, columns) each has four elements, one after the other; otherwise one of
-/// each of four, and those of the upper half have the last four.
+/// An element of a factor in one of the four products of `mma.m8n8k4` with halves. The lane is from zero to seven. If
+/// `whole` is set, each lane holds a whole row (in the second factor, a column), which has four elements. Otherwise
+/// each of four lanes holds one element of each of the first four rows; the other four lanes hold the last four rows.
 pub fn quad_factor(whole: bool, across: usize, along: usize) -> Place {
     match whole {
         true => Place { lane: across, index: along },
@@ -42,7 +44,7 @@ pub fn quad_factor(whole: bool, across: usize, along: usize) -> Place {
     }
 }
 
-/// An element of a sum of these products: of halves each lane holds a row.
+/// An element of an accumulator of these products. With halves, each lane holds a row.
 pub fn quad_sum(half: bool, row: usize, column: usize) -> Place {
     if half {
         return Place { lane: row, index: column };
@@ -51,13 +53,13 @@ pub fn quad_sum(half: bool, row: usize, column: usize) -> Place {
     Place { lane, index: (row & 2) + (column & 4) + column % 2 }
 }
 
-/// The lane of the warp that is a lane of one of the four products.
+/// The lane of the warp that has the number `lane` in one of the four products.
 pub fn quad_lane(product: usize, lane: usize) -> usize {
     product * 4 + lane % 4 + lane / 4 * 16
 }
 
-/// The bits that an element of a factor takes in its register: six and four share a byte with nothing, unless there are
-/// no others.
+/// The size of a factor's element in its register. Elements of six and four bits take a whole byte, except four-bit
+/// elements in products that have no others.
 pub fn factor_bits(opcode: &Opcode, ty: ScalarType) -> u32 {
     let is_dense = opcode.has(Mod::KindMxf4) || opcode.has(Mod::KindMxf4nvf4);
     match ty {
@@ -68,40 +70,41 @@ pub fn factor_bits(opcode: &Opcode, ty: ScalarType) -> u32 {
     }
 }
 
-/// How elements are spread over lanes.
+/// How the elements are distributed over the lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Layout {
     First,
     Second,
     Sum,
-    /// Of a matrix whose rows are columns in memory.
+    /// The layout of a matrix that is transposed.
     TransposedSum,
     QuadFactor {
         whole: bool,
-        /// Rows are those of the second factor, which depend on k.
+        /// This is the second factor, whose row index is k.
         second: bool,
     },
     QuadSum,
 }
 
-/// An operand of an instruction that holds a matrix in the registers of a warp.
+/// An operand that holds a matrix in the registers of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// As the table names it.
+    /// The operand's name in the table.
     pub operand: &'static str,
-    /// Elements of one of `count` equal matrices, or for `wgmma` of the 16 rows of one warp.
+    /// The size of one of `count` equal matrices, or for `wgmma` of the 16 rows of one warp.
     pub rows: usize,
     pub columns: usize,
-    /// Of an element in a register.
+    /// The size of an element in a register.
     pub bits: u32,
     pub ty: ScalarType,
-    /// Matrices that follow each other: those of `ldmatrix`, and for sums of `wgmma` each 8 columns.
+    /// The number of consecutive matrices: those of `ldmatrix`, and for accumulators of `wgmma` the groups of 8
+    /// columns.
     pub count: usize,
     layout: Layout,
 }
 
 impl Fragment {
-    /// The place of an element; lanes are those of one product where a warp computes four.
+    /// The place of an element. If a warp computes four products, lanes are those of one product.
     pub fn place(&self, row: usize, column: usize) -> Place {
         match self.layout {
             Layout::First => first_factor(self.rows, self.bits, row, column),
@@ -114,24 +117,24 @@ impl Fragment {
         }
     }
 
-    /// Whether a warp computes four such products, each by eight lanes.
+    /// Whether a warp computes four such products, each with eight lanes.
     pub fn is_quad(&self) -> bool {
         matches!(self.layout, Layout::QuadFactor { .. } | Layout::QuadSum)
     }
 
-    /// Whether elements of this type are at the same places in the other operand.
+    /// Whether the other operand has the same layout and type.
     pub fn is_like(&self, other: &Fragment) -> bool {
         Fragment { operand: other.operand, ..*self } == *other
     }
 
-    /// Elements that share a register.
+    /// The number of elements in a register.
     pub fn per_register(&self) -> usize {
         (32 / self.bits.min(32)) as usize
     }
 }
 
-/// The operands of an instruction that are fragments whose layout the manual states. `registers` tells whether an operand
-/// of `wgmma` that may be either is in registers.
+/// The operands of an instruction whose fragment layout the manual specifies. `registers` says whether an operand of
+/// `wgmma` is in registers if it could also be in shared memory.
 pub fn fragments(opcode: &Opcode, registers: impl Fn(&str) -> bool) -> Vec<Fragment> {
     use FormId as F;
     let shape = opcode.mods().find_map(Mod::shape).map(|(m, n, k)| (m as usize, n as usize, k as usize));
@@ -158,7 +161,7 @@ pub fn fragments(opcode: &Opcode, registers: impl Fn(&str) -> bool) -> Vec<Fragm
                 fragment("c", 8, 8, ty(3).bits(), ty(3), Layout::QuadSum),
             ]
         }
-        // No machine has it.
+        // No hardware has this instruction.
         F::MmaBf16M8 => Vec::new(),
         form if form.mnemonic() == "mma" => {
             let Some((rows, columns, depth)) = shape else { return Vec::new() };
@@ -205,7 +208,7 @@ mod tests {
         fragments(&opcode, |_| true)
     }
 
-    /// Each element has one place, and the lanes hold as many.
+    /// Each element has one place, and the lanes hold as many elements as there are.
     #[test]
     fn every_element_has_a_place() {
         let names = [

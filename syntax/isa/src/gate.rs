@@ -1,4 +1,4 @@
-//! What an instruction, a modifier, a directive or a register needs: a language version and a target.
+//! The requirements of an instruction, a modifier, a directive or a register: a language version and targets.
 
 use crate::{Feature, PtxVersion, Sm};
 use std::fmt;
@@ -10,7 +10,7 @@ pub struct TargetSet(u64);
 impl TargetSet {
     pub const ALL: TargetSet = TargetSet::since(0);
 
-    /// Every target numbered `number` or higher, with and without a suffix.
+    /// All targets with the number `number` or higher, with and without suffix.
     pub const fn since(number: u16) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < Sm::KNOWN.len() {
@@ -22,7 +22,7 @@ impl TargetSet {
         Self(bits)
     }
 
-    /// The architecture-specific target `sm_<number>a` alone.
+    /// Only the architecture-specific target `sm_<number>a`.
     pub const fn arch(number: u16) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < Sm::KNOWN.len() {
@@ -34,7 +34,7 @@ impl TargetSet {
         Self(bits)
     }
 
-    /// The targets with a suffix, `a` or `f`, of the family that `number` opens, from `number` on.
+    /// The targets with suffix `a` or `f` in the family of `number`, from `number` on.
     pub const fn family(number: u16) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < Sm::KNOWN.len() {
@@ -66,7 +66,8 @@ impl TargetSet {
         self.0 == 0
     }
 
-    /// A target newer than the table counts as the newest known one with the same suffix.
+    /// Whether the set contains a target. A target newer than the table counts as the newest known one with the same
+    /// suffix.
     pub fn contains(self, sm: Sm) -> bool {
         let known = Sm::KNOWN.iter().rposition(|k| *k == sm).or_else(|| {
             let older = |k: &Sm| k.feature == Feature::None && k.number < sm.number;
@@ -101,24 +102,24 @@ impl fmt::Display for TargetSet {
     }
 }
 
-/// The end of a feature: refused from a language version on, for targets that lost it.
+/// The removal of a feature: for some targets, it is rejected from a language version on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Removal {
     pub since: PtxVersion,
     pub targets: TargetSet,
 }
 
-/// What a feature needs.
+/// The requirements of a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Gate {
     pub ptx: PtxVersion,
     pub targets: TargetSet,
     pub removed: Option<Removal>,
-    /// Targets that got the feature in a later version than the others.
+    /// Targets that got the feature in a later version than the other targets.
     pub late: Option<Late>,
 }
 
-/// Targets that a feature came to later.
+/// Targets that got a feature in a later version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Late {
     pub since: PtxVersion,
@@ -126,32 +127,32 @@ pub struct Late {
 }
 
 impl Gate {
-    /// What needs nothing.
+    /// No requirements.
     pub const BASE: Gate = Gate::since(1, 0, 10);
 
-    /// A language version and the lowest target.
+    /// Requires a language version and a lowest target.
     pub const fn since(major: u8, minor: u8, sm: u16) -> Self {
         Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), removed: None, late: None }
     }
 
-    /// A language version and exactly these targets.
+    /// Requires a language version and one of these targets.
     pub const fn only(major: u8, minor: u8, targets: TargetSet) -> Self {
         Self { ptx: PtxVersion::new(major, minor), targets, removed: None, late: None }
     }
 
-    /// Refused from this version on for targets numbered `sm` or higher.
+    /// Adds a removal: rejected from this version on for targets with the number `sm` or higher.
     pub const fn until(mut self, major: u8, minor: u8, sm: u16) -> Self {
         self.removed = Some(Removal { since: PtxVersion::new(major, minor), targets: TargetSet::since(sm) });
         self
     }
 
-    /// These targets have it only from this version on.
+    /// Restricts these targets to this version and later ones.
     pub const fn late(mut self, major: u8, minor: u8, targets: TargetSet) -> Self {
         self.late = Some(Late { since: PtxVersion::new(major, minor), targets });
         self
     }
 
-    /// What two features together need.
+    /// The requirements of two features together.
     pub fn and(self, other: Self) -> Self {
         Self {
             ptx: self.ptx.max(other.ptx),
@@ -161,12 +162,12 @@ impl Gate {
         }
     }
 
-    /// Whether a module with this `.version` and `.target` has the feature.
+    /// Checks whether a module with this `.version` and `.target` has the feature.
     pub fn check(&self, version: PtxVersion, sm: Sm) -> Result<(), GateError> {
         if !self.targets.contains(sm) {
             return Err(GateError::Target(self.targets));
         }
-        // Version 5.1 was never published; ptxas takes it for 6.0.
+        // Version 5.1 was never published. ptxas treats it as 6.0.
         let version = if version == PtxVersion::new(5, 1) { PtxVersion::new(6, 0) } else { version };
         let since = match self.late {
             Some(late) if late.targets.contains(sm) => late.since.max(self.ptx),
@@ -184,7 +185,7 @@ impl Gate {
     }
 }
 
-/// The first part of a [`Gate`] that a module does not meet.
+/// The first requirement of a [`Gate`] that a module does not meet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GateError {
     Target(TargetSet),

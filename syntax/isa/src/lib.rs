@@ -1,7 +1,7 @@
-//! The PTX instruction table: one row per form, as the manual's syntax lines present it.
+//! The table of PTX instructions: one row per form, like the syntax lines of the manual.
 //!
-//! Facts only. Everything that knows PTX instructions (completion, validation, hover, lowering) reads the
-//! rows here; nothing repeats them as code. The crate has no dependencies.
+//! The table contains only facts. Completion, validation, hover and lowering read the rows here and do not repeat them
+//! in code. The crate has no dependencies.
 
 mod about;
 mod docs;

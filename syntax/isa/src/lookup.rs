@@ -1,17 +1,17 @@
-//! An index from names to positions in a list, for the words read once per instruction.
+//! An index from names to positions in a list, for names that are looked up once per instruction.
 //!
-//! Open addressing over a power of two at least four times the number of names, so that a miss ends after
-//! one or two probes. Built once at first use; a look-up allocates nothing.
+//! The index uses open addressing in a table whose size is a power of two and at least four times the number of names,
+//! so a failing lookup ends after one or two probes. It is built once, on first use. A lookup does not allocate.
 
-/// Positions of the names of a list, by name.
+/// The positions of the names in a list.
 pub(crate) struct NameIndex {
-    /// Position plus one; zero is free.
+    /// Each slot holds a position plus one, or zero if it is free.
     slots: Box<[u16]>,
     names: Box<[&'static str]>,
 }
 
 impl NameIndex {
-    /// `names` are distinct and fewer than 65,535.
+    /// `names` must be distinct, and fewer than 65,535.
     pub(crate) fn new(names: impl IntoIterator<Item = &'static str>) -> Self {
         let names: Box<[&'static str]> = names.into_iter().collect();
         let mut slots = vec![0u16; (names.len() * 4).next_power_of_two()].into_boxed_slice();
@@ -40,7 +40,7 @@ impl NameIndex {
     }
 }
 
-/// FNV-1a, folded: the names are short and differ in their last bytes.
+/// FNV-1a with the high bits folded in, because the names are short and often differ only in their last bytes.
 fn hash(name: &str) -> usize {
     let hash =
         name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));

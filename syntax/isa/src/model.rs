@@ -1,28 +1,28 @@
-//! The row types of the table: what a form's name may consist of, what its operands are, what it needs.
+//! The row types of the table: the parts of a form's name, its operands and its requirements.
 //!
-//! A row says what the manual's syntax lines say: groups of modifiers in the order in which they are written
-//! there, a set of types for each type position, operands, and rules for what the groups alone cannot say
-//! ("`.ftz` only with `.f32`"). All of it is constant data built by the small functions here.
+//! A row contains what the manual's syntax lines say: groups of modifiers in the manual's order, a set of types for
+//! each type position, operands, and rules for what groups cannot express ("`.ftz` only with `.f32`"). The rows are
+//! constants, built by the small functions here.
 
 use crate::{FormId, Gate, Mod, Opcode, ScalarType, Space, TypeSet};
 use std::fmt;
 
-/// Where in the name a group's modifier may appear. ptxas leaves the order free except for these.
+/// Where a group's modifier may appear in the name. Apart from these restrictions, ptxas accepts any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     Free,
-    /// After the mnemonic or another such group: the modifier tells which instruction it is (`mul.wide`).
+    /// After the mnemonic or another leading group: the modifier selects the instruction (`mul.wide`).
     Leading,
-    /// In the table's order among such groups: destination before source, `.row.col`.
+    /// In the table's order among all ordered groups, for example destination before source, `.row.col`.
     Ordered,
 }
 
-/// A place in an instruction's name that takes one of several modifiers.
+/// A part of an instruction's name that is one of several modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
     pub required: bool,
     pub place: Place,
-    /// What single alternatives need beyond the form appears in the form's rules.
+    /// The modifiers. If some need more than the form does, the form's rules say so.
     pub names: &'static [Mod],
 }
 
@@ -32,16 +32,16 @@ impl Group {
     }
 }
 
-/// When a [`Rule`] applies: all parts that are given must hold.
+/// When a [`Rule`] applies. All of the given conditions must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct When {
-    /// At least one of these is present; empty: no condition.
+    /// At least one of these is present. No condition if empty.
     pub any: &'static [Mod],
-    /// At least one of these is present as well; empty: no condition.
+    /// At least one of these is present too. No condition if empty.
     pub and: &'static [Mod],
     /// None of these is present.
     pub none: &'static [Mod],
-    /// The first three types are in these sets; the full set: no condition.
+    /// The first three types are in these sets. The full set is no condition.
     pub first: TypeSet,
     pub second: TypeSet,
     pub third: TypeSet,
@@ -73,10 +73,10 @@ impl When {
     }
 }
 
-/// What a [`Rule`] asks for.
+/// What a [`Rule`] requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// The type at a position is written and one of these.
+    /// The type at this position is written and is one of these.
     Types(u8, TypeSet),
     /// At least one of these is present.
     Needs(&'static [Mod]),
@@ -84,13 +84,13 @@ pub enum Then {
     Excludes(&'static [Mod]),
     /// The two type positions name the same type.
     SameType(u8, u8),
-    /// A version and target beyond the form's.
+    /// A version and targets in addition to the form's.
     Gate(Gate),
-    /// The operand of this name differs from what its own columns say.
+    /// A column of the operand with this name has a different value.
     Operand(&'static str, Column),
 }
 
-/// A column of an operand that a rule replaces.
+/// A column of an operand, with the value that a rule gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Column {
     Class(Class),
@@ -100,15 +100,15 @@ pub enum Column {
     Head(&'static [Part]),
     Presence(Presence),
     Gate(Gate),
-    /// Some of the constants need more than the others.
+    /// Constants with additional requirements.
     Gated(Values, Gate),
-    /// `_` needs more.
+    /// Additional requirements of `_`.
     GatedSink(Gate),
-    /// All it may be where the operand of this name is written, which may be left out.
+    /// The classes of this operand if the optional operand with the given name is present.
     Beside(&'static str, Class),
 }
 
-/// A restriction that relates modifiers, types and gates of one form.
+/// A restriction on the combination of modifiers, types and gates of one form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
     pub when: When,
@@ -116,7 +116,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether the rule lets the name pass; gates and operands do not concern names.
+    /// Whether the rule accepts the name. Rules about gates and operands accept every name.
     pub fn allows(&self, opcode: &Opcode) -> bool {
         if !self.when.holds(opcode) {
             return true;
@@ -131,14 +131,14 @@ impl Rule {
     }
 }
 
-/// What an operand may be: a set of bits.
+/// The classes that an operand may have: a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Class(pub u16);
 
 impl Class {
     pub const NONE: Class = Class(0);
     pub const REGISTER: Class = Class(1);
-    /// A constant expression; `WARP_SZ` is one.
+    /// A constant expression, which may be `WARP_SZ`.
     pub const IMMEDIATE: Class = Class(1 << 1);
     /// `[base+offset]`.
     pub const ADDRESS: Class = Class(1 << 2);
@@ -147,16 +147,16 @@ impl Class {
     pub const BRANCH_TARGETS: Class = Class(1 << 14);
     /// The name of a `.callprototype` or a `.calltargets`.
     pub const PROTOTYPE: Class = Class(1 << 15);
-    /// A predicate register, `!p` where it is read.
+    /// A predicate register; `!p` for sources.
     pub const PREDICATE: Class = Class(1 << 4);
     pub const SPECIAL: Class = Class(1 << 5);
     /// The name of a variable or a function, taken as its address.
     pub const SYMBOL: Class = Class(1 << 6);
     /// `{a, b, …}` of registers.
     pub const VECTOR: Class = Class(1 << 7);
-    /// `_` in place of a destination.
+    /// `_` as a destination.
     pub const SINK: Class = Class(1 << 8);
-    /// `d|p`: the second is a predicate. `d|_` is `d`.
+    /// `d|p`, where the second is a predicate. `d|_` means `d`.
     pub const PAIR: Class = Class(1 << 9);
     /// `_|p`.
     pub const PAIR_WITHOUT_FIRST: Class = Class(1 << 12);
@@ -165,7 +165,7 @@ impl Class {
     pub const LIST: Class = Class(1 << 10);
     /// `[tex, sampler, {coordinates}]`.
     pub const TEXTURE: Class = Class(1 << 11);
-    /// Registers and constants: what arithmetic reads.
+    /// Registers and constants, the sources of arithmetic.
     pub const VALUE: Class = Class(1 | 1 << 1);
 
     pub const fn or(self, other: Class) -> Class {
@@ -185,48 +185,48 @@ impl Class {
 pub enum Role {
     Destination,
     Source,
-    /// Read, then written.
+    /// Read and then written.
     Both,
 }
 
-/// The type an operand has, given the instruction's type suffixes.
+/// The type of an operand, which depends on the type suffixes of the instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OperandType {
     /// The type suffix at this position.
     Suffix(u8),
-    /// Twice as wide as the suffix at this position when `.wide` is present, else the same.
+    /// Twice as wide as the suffix at this position if `.wide` is present, otherwise the same.
     Wide(u8),
-    /// This type whatever the name says.
+    /// This type in all cases.
     Is(ScalarType),
-    /// An integer of this many bits that is not a packed pair: shift amounts, masks, sizes, policies.
+    /// An integer of this many bits that is not a packed pair: for shift amounts, masks, sizes, policies.
     Integer(u16),
-    /// An integer of the width of the suffix at this position.
+    /// An integer as wide as the type suffix at this position.
     IntegerLike(u8),
     /// An integer of 32 or 64 bits.
     Pointer,
-    /// The same, but no untyped one of 32 bits.
+    /// The same, but not an untyped register of 32 bits.
     Length,
     /// Any register of 32 bits, or a predicate.
     Word,
-    /// Registers with a part of a matrix.
+    /// Registers with a fragment of a matrix.
     Fragment(Matrix),
-    /// The same in a vector, or a 64-bit descriptor of shared memory.
+    /// A vector of such registers, or a 64-bit descriptor of shared memory.
     FragmentOrDescriptor(Matrix),
-    /// Coordinates of the type at this position; the first of arrays is an index.
+    /// Coordinates of the type at this position. For arrays, the first is an index.
     Coordinates(u8),
-    /// A value of the type at this position, or the name of a variable where the base points.
+    /// A value of the type at this position, or the name of a variable as its address.
     AddressOf(u8, Base),
-    /// An address, and where it points.
+    /// An address with the given base.
     Address(Base),
-    /// Not a typed thing: labels, lists.
+    /// No type: labels, lists.
     Free,
 }
 
-/// Where an address operand points, and what may be written for it.
+/// The memory that an address operand refers to, and what may be written as the base.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Base {
     pub window: Window,
-    /// The only state space whose variables may be named, where the window does not say that.
+    /// The state space whose variables may be named, if the window does not determine it.
     pub variables: Option<Space>,
     /// Variables may be named.
     pub symbols: bool,
@@ -237,25 +237,26 @@ pub struct Base {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Window {
-    /// The state space that the name gives at this position; the generic window when it gives none there.
+    /// The state space that the name gives at this position, or the generic window if it gives none there.
     Named(u8),
     In(Space),
     /// Tensor memory: a 32-bit register without an offset.
     Tensor,
-    /// The assembler takes anything in brackets.
+    /// The assembler accepts anything in brackets.
     Unchecked,
 }
 
-/// How wide registers with addresses are.
+/// The width of address registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AddressSize {
     /// Up to 64 bits.
     Any,
-    /// 32 or 64 bits in global and generic memory: the assembler moves it to a register first.
+    /// 32 or 64 bits in global and generic memory, because the assembler first moves the address to another register.
     Moved,
-    /// 32 or 64 bits, in tensor memory no float: the assembler copies it as it is.
+    /// 32 or 64 bits, because the assembler copies the address as it is. In tensor memory, not a floating-point
+    /// register.
     Copied,
-    /// Not 32 bits in global and generic memory where the module's addresses have 64.
+    /// In global and generic memory, not 32 bits if the module's addresses have 64 bits.
     Module,
     /// As wide as the module's addresses.
     Exact,
@@ -270,13 +271,13 @@ impl Base {
         Self::of(Window::Named(position))
     }
 
-    /// Nothing may be named.
+    /// No variable may be named.
     pub(crate) const fn registers(mut self) -> Self {
         self.symbols = false;
         self
     }
 
-    /// Only memory may be named.
+    /// Only variables in memory may be named.
     pub(crate) const fn memory(mut self) -> Self {
         self.opaque = false;
         self
@@ -308,37 +309,37 @@ impl Base {
     }
 }
 
-/// How many elements a vector operand has. An operand without braces has one.
+/// The number of elements of a vector operand. An operand without braces has one element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lanes {
     /// Any number.
     Any,
-    /// One of these. Where one is among several, it appears without braces.
+    /// One of these. If one of them is 1, a single element is written without braces.
     Of(&'static [u8]),
-    /// One of these in braces; without braces, one value for all of them.
+    /// One of these in braces; or, without braces, one value for all elements.
     OrBare(&'static [u8]),
-    /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
+    /// A multiple of the number in `.v2`, `.x4` and similar modifiers. Without such a modifier, this number.
     Named(u8),
-    /// One; pairs of `.bf16` may appear in braces, any number of them.
+    /// One. Pairs of `.bf16` may be in braces, with any number of elements.
     Bf16Pair,
-    /// The registers of a part of a sparse vector, by its types, its count and how many elements are kept.
+    /// The registers of a part of a sparse vector. They depend on its types, its count and the number of kept elements.
     Sparse(Sparse),
-    /// The registers of a thread's part of a matrix, by shape, type and sparsity.
+    /// The registers of a thread's fragment of a matrix. They depend on shape, type and sparsity.
     Fragment(Matrix),
 }
 
 /// The parts of a sparse vector.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sparse {
-    /// Which elements are kept.
+    /// The positions of the kept elements.
     Metadata,
-    /// Those elements alone.
+    /// The kept elements.
     Kept,
-    /// With the elements that are not kept.
+    /// All elements, including those that are not kept.
     Whole,
 }
 
-/// The matrices of a product `d = a * b + c`.
+/// The matrices of `d = a * b + c`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Matrix {
     A,
@@ -347,34 +348,34 @@ pub enum Matrix {
     D,
 }
 
-/// Which constants an operand takes.
+/// The constants that an operand accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Values {
     Any,
-    /// From the first to the second.
+    /// From the first number to the second.
     Range(i64, i64),
     Of(&'static [i64]),
-    /// Multiples of the first number from the second to the third.
+    /// Multiples of the first number, from the second to the third.
     Multiple(i64, i64, i64),
-    /// Multiples of the number, as unsigned ones of 32 bits; zero or not.
+    /// Multiples of `of` as unsigned 32-bit numbers, with or without zero.
     Multiples {
         of: i64,
         zero: bool,
     },
-    /// These, element by element.
+    /// One set for each element.
     Each(&'static [Values]),
-    /// Powers of two from the first to the second.
+    /// Powers of two, from the first number to the second.
     PowerOfTwo(i64, i64),
-    /// From zero to the constant that the operand of this name is.
+    /// From zero to the constant in the operand with this name.
     UpTo(&'static str),
-    /// Floats above zero up to one.
+    /// Floating-point numbers above zero, up to one.
     Fraction,
-    /// The low 32 bits of the constant are among these, and those of the constant that it is compared with.
+    /// Constants whose low 32 bits are in this set. A comparison with another constant also uses only its low 32 bits.
     Low(&'static Values),
 }
 
 impl Values {
-    /// Whether an integer is among them, as far as it alone tells.
+    /// Whether the set contains an integer, as far as this does not depend on other operands.
     pub fn contains(self, value: i64) -> bool {
         match self {
             Values::Any | Values::UpTo(_) | Values::Fraction | Values::Each(_) => true,
@@ -427,51 +428,51 @@ impl fmt::Display for Values {
     }
 }
 
-/// When an operand is written.
+/// When an operand is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
     Always,
     Optional,
     Never,
-    /// Written exactly when one of these is present.
+    /// Present if and only if one of these is present.
     With(&'static [Mod]),
-    /// Written exactly when none of these is present.
+    /// Present if and only if none of these is present.
     Without(&'static [Mod]),
-    /// May be written only when one of these is present.
+    /// Optional if one of these is present, otherwise absent.
     OptionalWith(&'static [Mod]),
 }
 
-/// A part of an operand in brackets: `[endpoint, offset]`, `[map, address, {coordinates}]`.
+/// A part of a bracketed operand: `[endpoint, offset]`, `[map, address, {coordinates}]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// A register with an integer of this many bits.
     Integer(u32),
-    /// In braces one register of 8 or 16 bits for each dimension of a tensor.
+    /// In braces, one register of 8 or 16 bits for each dimension of a tensor.
     Sizes,
-    /// In braces one register of 32 bits for each dimension but the first.
+    /// In braces, one 32-bit register for each dimension except the first.
     Strides,
 }
 
 /// An operand of a form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
-    /// As the manual names it.
+    /// The operand's name in the manual.
     pub name: &'static str,
     pub role: Role,
     pub class: Class,
     pub ty: OperandType,
-    /// Of operands that may be vectors.
+    /// For operands that may be vectors.
     pub lanes: Lanes,
-    /// Of operands that may be constants.
+    /// For operands that may be constants.
     pub values: Values,
-    /// Of operands in brackets with several parts: what precedes the last part, after a tensor map.
+    /// For bracketed operands with several parts: the parts before the last one, after the tensor map if there is one.
     pub head: &'static [Part],
     pub presence: Presence,
-    /// What writing this operand needs beyond the form.
+    /// Requirements of this operand in addition to the form's.
     pub gate: Gate,
 }
 
-/// What lints and lowering need to know about a form beyond its syntax: a set of bits.
+/// Facts about a form that lints and lowering need: a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Facts(pub u16);
 
@@ -481,7 +482,7 @@ impl Facts {
     pub const READS: Facts = Facts(1);
     /// Writes memory.
     pub const WRITES: Facts = Facts(1 << 1);
-    /// Orders memory accesses of other instructions.
+    /// Orders the memory accesses of other instructions.
     pub const ORDERS: Facts = Facts(1 << 2);
     /// Threads of a warp must execute it together; it must not move across control flow.
     pub const CONVERGENT: Facts = Facts(1 << 3);
@@ -489,13 +490,13 @@ impl Facts {
     pub const COMMUTES: Facts = Facts(1 << 4);
     /// Changes the flow of control.
     pub const CONTROL: Facts = Facts(1 << 5);
-    /// Control never continues after it when it is not guarded.
+    /// Unless it is guarded, control does not continue after it.
     pub const TERMINATES: Facts = Facts(1 << 6);
-    /// Has an effect besides its destinations and memory, or observes state that changes by itself.
+    /// Has an effect besides writing its destinations and memory, or reads state that changes by itself.
     pub const EFFECT: Facts = Facts(1 << 7);
-    /// May stop the program.
+    /// May stop the program with a trap.
     pub const TRAPS: Facts = Facts(1 << 8);
-    /// Completes later than it issues; something else waits for it.
+    /// Completes after it has issued; another instruction waits for it.
     pub const ASYNC: Facts = Facts(1 << 9);
 
     pub const fn or(self, other: Facts) -> Facts {
@@ -511,11 +512,11 @@ impl Facts {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Form {
     pub id: FormId,
-    /// In the order of the manual's syntax line; a name may appear in two groups (`mma….row.row`).
+    /// In the order of the manual's syntax line. A modifier may be in two groups (`mma….row.row`).
     pub groups: &'static [Group],
-    /// One set per type suffix.
+    /// One set for each type suffix.
     pub types: &'static [TypeSet],
-    /// How many of `types` must be written; the others are optional.
+    /// How many of `types` are required. The others are optional.
     pub required_types: u8,
     pub rules: &'static [Rule],
     pub operands: &'static [Operand],
@@ -528,12 +529,12 @@ impl Form {
         self.id.mnemonic()
     }
 
-    /// The modifiers every instruction of this form has: those of required groups with one name.
+    /// The modifiers that every instruction of this form has: those of required groups with only one modifier.
     pub fn fixed(&self) -> impl Iterator<Item = Mod> {
         self.groups.iter().filter(|g| g.required && g.names.len() == 1).map(|g| g.names[0])
     }
 
-    // Builders for the table, each setting one column.
+    // Builder functions for the table. Each sets one column.
 
     pub(crate) const fn new(id: FormId) -> Self {
         Self {

@@ -1,22 +1,22 @@
-//! Directives, state spaces and pragmas: every dotted word that is not part of an instruction's name.
+//! Directives, state spaces and pragmas: all dotted words that are not part of an instruction name.
 
 use crate::lookup::NameIndex;
 use crate::opcode::Suffix;
 use crate::{Gate, Space};
 use std::sync::LazyLock;
 
-/// What a directive is for.
+/// The purpose of a directive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DirectiveKind {
     /// `.version`, `.target`, `.address_size`.
     Module,
     /// `.entry`, `.func`, `.alias`.
     Function,
-    /// A state space, which begins a declaration.
+    /// A state space at the start of a declaration.
     Space,
     /// `.visible` and the like, before a declaration.
     Linkage,
-    /// Limits and promises of a function, between its parameters and its body.
+    /// Limits and properties of a function, between its parameters and its body.
     Tuning,
     /// `.branchtargets` and the like.
     Control,
@@ -56,7 +56,7 @@ impl Site {
 /// A directive of the language.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Directive {
-    /// Without its dot; `@@dwarf` as it is written.
+    /// Without its dot. `@@dwarf` is complete.
     pub name: &'static str,
     pub kind: DirectiveKind,
     pub site: Site,
@@ -78,14 +78,14 @@ impl Directive {
         INDEX.get(name).map(|i| &DIRECTIVES[i])
     }
 
-    /// Whether the syntax line shows arguments after a blank.
+    /// Whether the syntax line has arguments after a blank.
     pub fn takes_arguments(&self) -> bool {
         self.syntax.contains(' ')
     }
 }
 
 impl Space {
-    /// Reads a state space without its dot; sub-spaces count as their space.
+    /// Parses a state space without its dot. A sub-space counts as its state space.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "reg" => Space::Reg,
@@ -98,7 +98,7 @@ impl Space {
         })
     }
 
-    /// The name without its dot; empty for the generic window.
+    /// The name without its dot. Empty for the generic window.
     pub const fn text(self) -> &'static str {
         match self {
             Space::Generic => "",
@@ -112,10 +112,10 @@ impl Space {
     }
 }
 
-/// Words that are reserved and mean nothing any more.
+/// Words that are still reserved but have no meaning any more.
 const RETIRED: &[&str] = &["byte", "1byte", "2byte", "4byte", "8byte", "quad", "proto", "scratch", "unique"];
 
-/// Whether a word, without its dot, means the same wherever it appears: no section may be called so.
+/// Whether a word, given without its dot, has the same meaning everywhere. No section can have this name.
 pub fn is_reserved(word: &str) -> bool {
     match Suffix::parse(word) {
         Some(Suffix::Mod(modifier)) => !modifier.is_free(),
@@ -127,23 +127,23 @@ pub fn is_reserved(word: &str) -> bool {
     }
 }
 
-/// A string that `.pragma` takes; the assembler ignores others with a warning.
+/// A pragma that the assembler knows. It ignores others with a warning.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pragma {
     /// The first word of the string.
     pub name: &'static str,
     pub gate: Gate,
-    /// It describes the statement after it, so it appears in a body.
+    /// Whether the pragma applies to the next statement, so it appears in a body.
     pub of_statements: bool,
     pub argument: PragmaArgument,
     pub about: &'static str,
 }
 
-/// What follows the name of a pragma in its string.
+/// The text after the name of a pragma in its string.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PragmaArgument {
     None,
-    /// May follow and is not read.
+    /// Accepted and ignored.
     Ignored,
     /// A positive integer.
     Count,

@@ -1,4 +1,4 @@
-//! Modifiers that old PTX versions omit and old targets imply, as observed on ptxas 13.0.88.
+//! Modifiers that are implied in old PTX versions or for old targets, as observed with ptxas 13.0.88.
 
 use crate::{FormId, Mod, Opcode, PtxVersion, ResolveError, ScalarType, Sm, resolve};
 
@@ -9,11 +9,11 @@ const ALIGNED: PtxVersion = PtxVersion::new(6, 3);
 /// The first SM that supports subnormal `.f32` numbers.
 const SUBNORMALS: u16 = 20;
 
-/// Resolves an instruction name as a module of `version` for `target` means it, with the modifiers that are implied
-/// there.
+/// Resolves an instruction name as in a module with this `.version` and `.target`, and adds the modifiers that are
+/// implied there.
 ///
 /// # Errors
-/// Why the name as written is invalid.
+/// The reason why the name as written is invalid.
 pub fn resolve_in(
     mnemonic: &str,
     suffixes: &[&str],
@@ -28,7 +28,7 @@ pub fn resolve_in(
         suffixes.push(implied.text());
         opcode = resolve(mnemonic, &suffixes).or(opcode);
         if implied == Mod::Aligned {
-            // Every `wmma` implies `.aligned`, and this version does not have the modifier.
+            // Every `wmma` implies `.aligned`, which this version does not have as a modifier.
             return opcode.map(|opcode| without(&opcode, implied));
         }
     }

@@ -1,13 +1,13 @@
-//! An instruction's dotted name, resolved against the table.
+//! An instruction's dotted name, resolved with the table.
 //!
-//! The resolved [`Opcode`] is what the checks and the lowering read: the form, the modifiers present and
-//! the types in the order written. It is small, `Copy` and independent of the text.
+//! Checks and lowering use the resolved [`Opcode`]: the form, the modifiers, and the types in the order written. It is
+//! small, `Copy`, and independent of the text.
 
 use crate::lookup::NameIndex;
 use crate::{FormId, ScalarType, Space};
 use std::sync::LazyLock;
 
-/// What is after a row of a list of words: `free`, or nothing.
+/// Whether a row in a list of words ends in `free`.
 macro_rules! is_free {
     () => {
         false
@@ -33,12 +33,12 @@ macro_rules! mods {
                 match self { $(Mod::$name => $text),* }
             }
 
-            /// Reads a name without its dot.
+            /// Parses a name without its dot.
             pub fn parse(text: &str) -> Option<Self> {
                 match Suffix::parse(text) { Some(Suffix::Mod(m)) => Some(m), _ => None }
             }
 
-            /// Whether the word is a modifier in some instructions alone, and a word like any other elsewhere.
+            /// Whether the word is a modifier only in some instructions, and an ordinary word elsewhere.
             pub(crate) const fn is_free(self) -> bool {
                 match self { $(Mod::$name => is_free!($($free)?)),* }
             }
@@ -128,7 +128,7 @@ mods! {
     ReportPerElement "mbarrier::report::validity::per_element::ff" free;
     SyncRestrictSharedClusterRead "sync_restrict::shared::cluster::read" free;
     SyncRestrictReadByA "sync_restrict::shared::read::mma::a" free;
-    // Memory across the fabric between GPUs.
+    // Memory of other GPUs, accessed through the fabric.
     Fabric "fabric" free; TryGet "try_get" free; TryPut "try_put" free; TryRed "try_red" free; TryPullred "try_pullred" free; TryAtom "try_atom" free;
     ReportFabric "mbarrier::report::fabric" free; MbarrierCompleteTx16Bytes "mbarrier::complete_tx::16B" free;
     CountedBytes "counted::bytes" free; Multimem "multimem" free; OpRestrictFetching "op_restrict::fetching" free;
@@ -167,10 +167,10 @@ mods! {
     CollectorBFill "collector::b::fill" free;
     CollectorBUse "collector::b::use" free; CollectorBLastuse "collector::b::lastuse" free;
     CollectorBDiscard "collector::b::discard" free; KindTi16 "kind::ti16" free; DecompressLutB "decompress::lut::b" free;
-    // Structured sparsity: so many elements are kept of so many.
+    // Structured sparsity: the number of elements kept, and out of how many.
     Spcompress "spcompress" free; Sp1Of2 "sp::1:2" free; Sp1Of4 "sp::1:4" free; Sp1Of8 "sp::1:8" free; Sp1Of16 "sp::1:16" free;
     Sp2Of4 "sp::2:4" free; Sp2Of8 "sp::2:8" free; Sp2Of16 "sp::2:16" free; Sp4Of8 "sp::4:8" free; Sp4Of16 "sp::4:16" free;
-    // Shapes of warp-group products.
+    // Shapes of warpgroup products.
     M64n8k8 "m64n8k8"; M64n8k16 "m64n8k16"; M64n8k32 "m64n8k32"; M64n8k64 "m64n8k64"; M64n8k256 "m64n8k256";
     M64n16k8 "m64n16k8"; M64n16k16 "m64n16k16"; M64n16k32 "m64n16k32"; M64n16k64 "m64n16k64";
     M64n16k256 "m64n16k256"; M64n24k8 "m64n24k8"; M64n24k16 "m64n24k16"; M64n24k32 "m64n24k32";
@@ -226,7 +226,7 @@ impl Mod {
         })
     }
 
-    /// The number of elements or matrices that the modifier names: 4 of `.v4` and `.x4`.
+    /// The number of elements or matrices in the modifier: 4 for `.v4` and `.x4`.
     pub const fn count(self) -> Option<u32> {
         Some(match self {
             Mod::X1 => 1,
@@ -241,13 +241,13 @@ impl Mod {
         })
     }
 
-    /// How many elements a sparse vector keeps, and of how many: 2 of 4 of `.sp::2:4`.
+    /// How many elements a sparse vector keeps, and out of how many: 2 and 4 for `.sp::2:4`.
     pub fn kept(self) -> Option<(u32, u32)> {
         let (kept, of) = self.text().strip_prefix("sp::")?.split_once(':')?;
         Some((kept.parse().ok()?, of.parse().ok()?))
     }
 
-    /// The rows, columns and depth of a product's shape: `m16n8k4`.
+    /// The rows, columns and depth of a product's shape such as `m16n8k4`.
     pub fn shape(self) -> Option<(u32, u32, u32)> {
         let (m, rest) = self.text().strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
@@ -263,7 +263,7 @@ pub enum Suffix {
 }
 
 impl Suffix {
-    /// Reads a name without its dot.
+    /// Parses a name without its dot.
     pub fn parse(text: &str) -> Option<Self> {
         static INDEX: LazyLock<NameIndex> = LazyLock::new(|| NameIndex::new(Suffix::all().map(Suffix::text)));
         let i = INDEX.get(text)?;
@@ -273,7 +273,7 @@ impl Suffix {
         })
     }
 
-    /// Every suffix of the language: types, then modifiers.
+    /// All suffixes of the language: types, then modifiers.
     pub fn all() -> impl Iterator<Item = Suffix> {
         let types = ScalarType::ALL.iter().map(|&ty| Suffix::Type(ty));
         types.chain(Mod::ALL.iter().map(|&m| Suffix::Mod(m)))
@@ -288,12 +288,12 @@ impl Suffix {
     }
 }
 
-/// Most modifiers of one instruction.
+/// The largest number of modifiers in an instruction.
 pub const MAX_MODS: usize = 16;
-/// Most type suffixes of one instruction.
+/// The largest number of type suffixes in an instruction.
 pub const MAX_TYPES: usize = 5;
 
-/// An instruction name resolved against its row.
+/// A resolved instruction name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Opcode {
     pub form: FormId,
@@ -302,7 +302,7 @@ pub struct Opcode {
 }
 
 impl Opcode {
-    /// `mods` and `types` in the order written. `None` when there are more than the limits.
+    /// `mods` and `types` are in the order written. `None` if there are more than the limits allow.
     pub fn new(form: FormId, mods: &[Mod], types: &[ScalarType]) -> Option<Self> {
         let mut opcode = Self { form, mods: [None; MAX_MODS], types: [None; MAX_TYPES] };
         for (i, &m) in mods.iter().enumerate() {
@@ -318,7 +318,7 @@ impl Opcode {
         self.mods.contains(&Some(m))
     }
 
-    /// Modifiers in the order written.
+    /// The modifiers in the order written.
     pub fn mods(&self) -> impl Iterator<Item = Mod> + '_ {
         self.mods.iter().map_while(|&m| m)
     }

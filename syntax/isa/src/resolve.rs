@@ -1,8 +1,7 @@
-//! From an instruction's dotted name to its row.
+//! Finds the table row of an instruction's dotted name.
 //!
-//! The order of modifiers is free, as it is for ptxas; the order of types among themselves is not. Among the
-//! rows of a mnemonic the first that takes the whole name wins. When none does, the error is that of the row
-//! that took most of the name.
+//! As in ptxas, the order of modifiers is free, but the order of types is not. The first row of the mnemonic that
+//! accepts the whole name wins. If no row does, the error is that of the row that accepted the most of the name.
 
 use crate::lookup::NameIndex;
 use crate::model::{Form, Place, Then};
@@ -11,38 +10,40 @@ use crate::table::{self, FormId};
 use crate::{Gate, PtxVersion, ScalarType, TypeKind, TypeSet, undescribed};
 use std::sync::LazyLock;
 
-/// Why a name has no row. Indices count the suffixes, from 0.
+/// The reason why a name has no row. Indices count the suffixes from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ResolveError {
-    /// Not an instruction.
+    /// The mnemonic is not an instruction.
     UnknownMnemonic,
-    /// An instruction of the language that the table does not describe: nothing can be said about it but the version
-    /// that brought it.
+    /// The language has this instruction, but the table does not describe it. Only the version that introduced it is
+    /// known.
     NoRow {
         since: PtxVersion,
     },
-    /// Not a modifier or type of any instruction.
+    /// The suffix is not a modifier or type of any instruction.
     UnknownSuffix {
         index: usize,
     },
-    /// A modifier of other instructions. `expected` is what this instruction could still take.
+    /// The suffix is a modifier of other instructions. `expected` holds the modifiers that this instruction could still
+    /// take.
     NotAllowed {
         index: usize,
         form: FormId,
         expected: Vec<&'static str>,
     },
-    /// A modifier of this form at a place where it may not appear.
+    /// The suffix is a modifier of this form, at a place where it is not allowed.
     Misplaced {
         index: usize,
         form: FormId,
     },
-    /// Excluded by another suffix: two of one choice, a repetition, or a combination that a rule forbids.
+    /// Another suffix excludes this one: they are alternatives, the suffix is repeated, or a rule forbids the
+    /// combination.
     Conflict {
         index: usize,
         with: usize,
         form: FormId,
     },
-    /// One of `expected` must be written; `because` is the suffix that asks for it, if one does.
+    /// One of `expected` is missing. `because` is the suffix that requires it, if one does.
     MissingModifier {
         form: FormId,
         because: Option<usize>,
@@ -52,7 +53,7 @@ pub enum ResolveError {
         form: FormId,
         expected: Vec<&'static str>,
     },
-    /// A type that the form does not have at this place; `because` is the modifier that narrows the choice.
+    /// The form does not have this type at this place. `because` is the modifier that restricts the types.
     WrongType {
         index: usize,
         form: FormId,
@@ -62,7 +63,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// The suffix that is wrong; `None` for the whole name.
+    /// The index of the wrong suffix; `None` for the whole name.
     pub fn index(&self) -> Option<usize> {
         match self {
             ResolveError::UnknownSuffix { index }
@@ -74,7 +75,7 @@ impl ResolveError {
         }
     }
 
-    /// What could appear there instead, or is missing. Names without dots, in table order.
+    /// The names that are missing or could replace the suffix. Without dots, in table order.
     pub fn expected(&self) -> &[&'static str] {
         match self {
             ResolveError::NotAllowed { expected, .. }
@@ -85,7 +86,7 @@ impl ResolveError {
         }
     }
 
-    /// Adds what another row expects at the same place.
+    /// Adds the names that another row expects at the same place.
     fn widen(&mut self, other: &ResolveError) {
         let same =
             std::mem::discriminant(self) == std::mem::discriminant(other) && self.index() == other.index();
@@ -103,7 +104,7 @@ impl ResolveError {
         }
     }
 
-    /// The row that came nearest.
+    /// The row that is nearest to the name.
     pub fn form(&self) -> Option<FormId> {
         match self {
             ResolveError::NotAllowed { form, .. }
@@ -120,7 +121,7 @@ impl ResolveError {
 /// Finds the row of `mnemonic` with `suffixes` (without dots, as written).
 pub fn resolve(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
     described(mnemonic, suffixes).map_err(|error| {
-        // What has a word that no row has is not judged by the others.
+        // A name with a word that the table does not describe is not judged by the rows.
         match undescribed::since(std::iter::once(mnemonic).chain(suffixes.iter().copied())) {
             Some(since) => ResolveError::NoRow { since },
             None => error,
@@ -142,7 +143,7 @@ fn described(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> 
             return Ok(opcode);
         }
     }
-    // A failure: explain it by the nearest rows, all of them when several are as near.
+    // Explain the failure with the nearest row, or with all rows that are equally near.
     let failures: Vec<Failure> = forms.iter().filter_map(|&id| place(table::form(id), &name).err()).collect();
     let nearest = failures.iter().map(|failure| failure.score).max().unwrap_or(0);
     let mut errors =
@@ -154,14 +155,14 @@ fn described(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> 
     Err(error)
 }
 
-/// The rows of a mnemonic, in table order; empty when there is none.
+/// The rows of a mnemonic in table order. Empty if there is none.
 pub fn forms_of(mnemonic: &str) -> &'static [FormId] {
     let index = &*BY_MNEMONIC;
     index.names.get(mnemonic).map_or(&[], |i| &index.forms[i])
 }
 
-/// How many of the suffixes belong to what the instruction is called rather than modify it: `async` and `bulk` of
-/// `cp.async.bulk.shared::cluster`.
+/// How many of the suffixes are part of the instruction's title instead of modifying it: two in
+/// `cp.async.bulk.shared::cluster`, `async` and `bulk`.
 pub fn title(mnemonic: &str, suffixes: &[&str]) -> usize {
     let words = |id: &FormId| {
         let groups = table::form(*id).groups.iter();
@@ -174,17 +175,17 @@ pub fn title(mnemonic: &str, suffixes: &[&str]) -> usize {
     forms_of(mnemonic).iter().map(words).max().unwrap_or_default()
 }
 
-/// Whether the word begins an instruction of the language, with or without a row.
+/// Whether the word is a mnemonic of the language, with or without a row.
 pub fn is_mnemonic(word: &str) -> bool {
     BY_MNEMONIC.names.get(word).is_some()
 }
 
-/// Every mnemonic of the language, sorted.
+/// All mnemonics of the language, sorted.
 pub fn mnemonics() -> &'static [&'static str] {
     table::MNEMONICS
 }
 
-/// What an instruction needs: its form and everything its name says.
+/// The requirements of an instruction: those of its form, its modifiers and its types.
 pub fn gates(opcode: &Opcode) -> Gate {
     let form = table::form(opcode.form);
     form.rules.iter().fold(form.gate, |gate, rule| match rule.then {
@@ -209,14 +210,14 @@ static BY_MNEMONIC: LazyLock<ByMnemonic> = LazyLock::new(|| {
     ByMnemonic { names, forms: forms.into_iter().map(Vec::into_boxed_slice).collect() }
 });
 
-/// Suffixes more than this make a name too long for any row.
+/// A name with more suffixes than this is too long for any row.
 const MAX_SUFFIXES: usize = MAX_MODS + MAX_TYPES;
 
-/// The suffixes, read.
+/// The parsed suffixes.
 struct Name {
     types: usize,
     first_type: Option<ScalarType>,
-    /// There are types that some forms pass over.
+    /// Whether the name has types that some forms ignore.
     has_passed: bool,
     parts: [Suffix; MAX_SUFFIXES],
     len: usize,
@@ -228,7 +229,7 @@ impl Name {
         let mut name = Name { types: 0, first_type: None, has_passed: false, parts, len: 0 };
         for (index, text) in suffixes.iter().enumerate() {
             let part = Suffix::parse(text).ok_or(ResolveError::UnknownSuffix { index })?;
-            // A name longer than any row repeats or contradicts itself; the part at the limit is refused.
+            // A name longer than any row repeats or contradicts itself. The suffix at the limit is rejected.
             if index >= MAX_SUFFIXES {
                 return Err(ResolveError::UnknownSuffix { index });
             }
@@ -243,7 +244,7 @@ impl Name {
         Ok(name)
     }
 
-    /// The name with another part at `index`, which may be its end.
+    /// The name with a different suffix at `index`, which may be its end.
     fn with(&self, index: usize, part: Suffix) -> Option<Self> {
         let mut name = Name { len: self.len.max(index + 1), ..*self };
         *name.parts.get_mut(index)? = part;
@@ -254,7 +255,7 @@ impl Name {
         &self.parts[..self.len]
     }
 
-    /// Whether the number of types and the first of them fit; passes over most rows of `add` or `cvt` early.
+    /// Whether the number of types and the first type fit. This excludes most rows of `add` or `cvt` early.
     fn has_types_of(&self, form: &Form) -> bool {
         (form.required_types as usize..=form.types.len()).contains(&self.types)
             && self.first_type.is_none_or(|ty| form.types[0].contains(ty))
@@ -272,10 +273,10 @@ impl Name {
     }
 }
 
-/// How far a row got with a name. Kept small: most rows of a mnemonic fail for most names.
+/// How much of a name a row accepts. Small, because most rows of a mnemonic reject most names.
 struct Failure {
     form: &'static Form,
-    /// Larger is nearer.
+    /// A larger score is nearer.
     score: u32,
     kind: FailureKind,
 }
@@ -291,7 +292,7 @@ enum FailureKind {
     Rule(usize),
 }
 
-/// Flags that ptxas lets a program repeat.
+/// Flags that ptxas allows to be repeated.
 const REPEATABLE: &[Mod] = &[
     Mod::Sync,
     Mod::Approx,
@@ -304,8 +305,8 @@ const REPEATABLE: &[Mod] = &[
     Mod::Uni,
 ];
 
-/// Modifiers that ptxas reads on every instruction, and ignores where the instruction does not have them: fields of tensor
-/// maps, classes of numbers, precisions of sums. An instruction takes one of each kind.
+/// Modifiers that ptxas accepts on every instruction, and ignores if the instruction does not have them: tensor map
+/// fields, number classes, accumulator precisions. An instruction may have one of each kind.
 const READ_EVERYWHERE: [&[Mod]; 3] = [
     &[
         Mod::GlobalAddress,
@@ -324,7 +325,7 @@ const READ_EVERYWHERE: [&[Mod]; 3] = [
     &[Mod::AccF16, Mod::AccF32],
 ];
 
-/// Whether `m` is the first of its kind in the name, and of a kind that every instruction takes.
+/// Whether `m` is the first of its kind in the name, and of a kind that every instruction accepts.
 fn is_read_everywhere(name: &Name, index: usize, m: Mod) -> bool {
     let kind = READ_EVERYWHERE.iter().find(|kind| kind.contains(&m));
     kind.is_some_and(|kind| {
@@ -332,8 +333,8 @@ fn is_read_everywhere(name: &Name, index: usize, m: Mod) -> bool {
     })
 }
 
-/// Whether ptxas lets a product of matrices say how many elements its vectors have, as it does once where all of them
-/// have that many.
+/// Whether ptxas accepts a vector count on a matrix product. It does so once, if all of the product's vectors have this
+/// many elements.
 fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
     let is_count = |part: &Suffix| matches!(part, Suffix::Mod(Mod::V2 | Mod::V4 | Mod::V8));
     // The operation of `wmma` comes first.
@@ -342,18 +343,19 @@ fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
     is_matrix && may_be_first && !name.parts()[..index].iter().any(is_count)
 }
 
-/// Whether ptxas passes over the type on instructions that do not have it, on some of them at least.
+/// Whether ptxas ignores the type on some or all instructions that do not have it.
 const fn is_passed_somewhere(ty: ScalarType) -> bool {
     matches!(ty.kind(), TypeKind::Pred | TypeKind::Opaque) || is_passed_everywhere(ty)
 }
 
-/// The formats of copies are read on every instruction, as the words of [`READ_EVERYWHERE`] are.
+/// Whether every instruction accepts the type, like the words of [`READ_EVERYWHERE`]. These types are formats of
+/// copies.
 const fn is_passed_everywhere(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::B8x16 | ScalarType::B6x16P32 | ScalarType::B4x16P64)
 }
 
-/// Whether ptxas accepts `.pred` or `.texref` among the types of a form that has none of them, as if it were not
-/// written. It does where it reads floats, whichever types the name gives.
+/// Whether ptxas ignores `.pred` or `.texref` among the types of a form that has none of them. It does so for forms
+/// that read floating-point values, whatever types the name gives.
 fn passes_over(form: &Form) -> bool {
     match form.mnemonic() {
         "abs" | "add" | "atom" | "cos" | "cvt" | "ex2" | "fma" | "lg2" | "max" | "min" | "multimem"
@@ -370,13 +372,13 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let mut mods = [Mod::Rn; MAX_MODS];
     let mut types = [ScalarType::B32; MAX_TYPES];
     let (mut mod_count, mut type_count) = (0, 0);
-    // Bit i: group i is taken.
+    // Bit i is set if group i has its modifier.
     let mut taken = 0u32;
-    // Whether only leading modifiers came so far.
+    // Whether all suffixes so far were leading modifiers.
     let mut leading = true;
-    // The ordered groups up to this one have been passed.
+    // The index of the last ordered group that had its modifier.
     let mut ordered = 0;
-    // The first part that does not fit; the rest is still counted, to find the nearest row.
+    // The first suffix that does not fit. The remaining ones are still counted, to find the nearest row.
     let mut first = None;
     let mut fitting = 0u32;
     for (index, &part) in name.parts().iter().enumerate() {
@@ -421,13 +423,13 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
             }
         };
         match failure {
-            // The type says better than a flag which row was meant: `add.ftz.f64` has a flag too many.
+            // A type is better evidence than a flag for which row was meant: `add.ftz.f64` has a flag too many.
             None => fitting += if matches!(part, Suffix::Type(_)) { 2 } else { 1 },
             Some(kind) => first = first.or(Some(kind)),
         }
     }
     let fail = |kind: FailureKind, stage: u32| {
-        // What is peculiar to the form (`.async`, `.sync`) tells what was meant better than options do.
+        // Modifiers that all names of the form have (`.async`, `.sync`) are better evidence than options.
         let fixed = form.fixed().filter(|&m| name.position(m).is_some()).count() as u32;
         let absent = form.fixed().count() as u32 - fixed;
         Failure { form, score: (64 + 3 * fitting + 2 * fixed - (2 * absent).min(32)) * 4 + stage, kind }
@@ -522,7 +524,7 @@ impl Failure {
     }
 }
 
-/// The modifiers of groups that the name leaves open.
+/// The modifiers of groups that have none in the name.
 fn open(form: &Form, name: &Name) -> Vec<&'static str> {
     let groups = form.groups.iter().filter(|g| g.names.iter().all(|&m| name.position(m).is_none()));
     groups.flat_map(|g| g.names).map(|m| m.text()).collect()
@@ -533,7 +535,8 @@ fn types(form: &'static Form, name: &Name, index: usize, position: u8) -> Vec<&'
     viable(form, name, index, &set.iter().map(Suffix::Type).collect::<Vec<_>>())
 }
 
-/// The candidates that the form's rules allow at `index` beside the rest of the name; all of them if the rules allow none.
+/// The candidates at `index` that the form's rules allow together with the rest of the name. All candidates if the
+/// rules allow none of them.
 fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix]) -> Vec<&'static str> {
     let allowed = |part: &Suffix| {
         let Some(trial) = name.with(index, *part) else { return true };
@@ -543,7 +546,7 @@ fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix])
     if viable.is_empty() { candidates.iter().map(|part| part.text()).collect() } else { viable }
 }
 
-/// The words near a misspelt one, nearest first; `candidates` in a stable order.
+/// The candidates that are similar to a misspelled word, nearest first. Equally near candidates keep their order.
 pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
     let limit = (word.len() / 3).max(1);
     let mut near: Vec<(usize, &'static str)> = Vec::new();
@@ -553,16 +556,16 @@ pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str
             near.push((distance, candidate));
         }
     }
-    // Few words are misspelt in their first letter.
+    // Few words are misspelled in their first letter.
     let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
     near.sort_by_key(|&(distance, candidate)| (distance, first(candidate) != first(word)));
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Insertions, deletions, replacements and exchanges of neighbours between two words, upper and lower case alike;
-/// `None` above `limit`.
+/// The number of insertions, deletions, replacements and exchanges of neighbours that turn one word into another,
+/// ignoring case. `None` if it exceeds `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    // A misspelt word is compared with hundreds, of which nearly all end here or in the third row.
+    // A misspelled word is compared with hundreds of words. Nearly all comparisons end here or in the third row.
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
@@ -570,7 +573,7 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let is_same = |i: usize, j: usize| a[i].eq_ignore_ascii_case(&b[j]);
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
     for i in 1..=a.len() {
-        // rows: two above, above, current.
+        // The rows of the distance matrix: two above, above, current.
         rows[2][0] = i;
         for j in 1..=b.len() {
             let same = usize::from(!is_same(i - 1, j - 1));
@@ -580,7 +583,7 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
             }
             rows[2][j] = best;
         }
-        // No later row has less than the least of two rows.
+        // No later row can have a value below the minimum of the last two rows.
         if rows[1..].iter().flatten().all(|&distance| distance > limit) {
             return None;
         }
@@ -593,7 +596,7 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every so many suffixes are tried with every mnemonic.
+    /// One in this many suffixes is tried with every mnemonic.
     const STEP: usize = 7;
 
     fn read(name: &str) -> Result<Opcode, ResolveError> {

@@ -1,7 +1,7 @@
-//! What the operands of one instruction must be: the columns of its row with the rules of its name applied.
+//! The operands that an instruction expects: the columns of its row, with the rules of its name applied.
 //!
-//! A signature is made once for a name and asked for every instruction of that name, so everything that
-//! depends on the name alone is computed here.
+//! A signature is computed once for each name and used for all instructions with that name. So everything that depends
+//! only on the name is computed here.
 
 use crate::model::{
     Base, Class, Column, Lanes, Matrix, Operand, OperandType, Part, Presence, Role, Sparse, Then, Values,
@@ -10,32 +10,32 @@ use crate::model::{
 use crate::table::{self, FormId};
 use crate::{Gate, Mod, Opcode, ScalarType, Space, TypeKind};
 
-/// The operands that an instruction may have, in order.
+/// The possible operands of the instruction, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
     pub operands: Box<[Expected]>,
-    /// How many of them must be written.
+    /// How many of them are required.
     pub least: usize,
 }
 
-/// An operand of a [`Signature`].
+/// An operand in a [`Signature`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expected {
-    /// As the manual names it.
+    /// The operand's name in the manual.
     pub name: &'static str,
     pub role: Role,
     pub class: Class,
     pub ty: ExpectedType,
     pub lanes: ExpectedLanes,
     pub values: Values,
-    /// What precedes the last part in brackets, after a tensor map.
+    /// The parts before the last one in brackets, after the tensor map.
     pub head: &'static [Part],
     pub gate: Gate,
-    /// Constants that need more, and what.
+    /// Constants with additional requirements, and these requirements.
     pub gated: Option<(Values, Gate)>,
-    /// What `_` needs more.
+    /// Additional requirements of `_`.
     pub gated_sink: Option<Gate>,
-    /// All it may be beside an operand that may be left out, and the name of that one.
+    /// The classes of the operand if an optional operand is present, and the name of the latter.
     pub beside: Option<(&'static str, Class)>,
     pub optional: bool,
 }
@@ -44,30 +44,30 @@ pub struct Expected {
 pub enum ExpectedType {
     /// A register or a constant that can hold the type.
     Typed(ScalarType),
-    /// An integer of this many bits, neither a float nor a packed pair.
+    /// An integer of this many bits, neither floating-point nor a packed pair.
     Integer(u32),
     /// Such an integer of 32 or 64 bits.
     Pointer,
-    /// The same, but no untyped one of 32 bits.
+    /// The same, but not an untyped register of 32 bits.
     Length,
     /// Any 32-bit register, or a predicate.
     Word,
-    /// As `Typed`, or the name of a variable there.
+    /// As `Typed`, or the name of a variable in the target.
     AddressOf(ScalarType, Target),
     /// A vector of registers that can hold the type, or a 64-bit integer.
     OrDescriptor(ScalarType),
-    /// Coordinates of a texture or surface of this type; all of it, or after an index.
+    /// Coordinates of a texture or surface with this type: all elements, or those after an index.
     Coordinates(ScalarType, bool),
     Address(Target),
     Free,
 }
 
-/// Where an address points.
+/// The memory that an address refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// As the table has it.
+    /// As in the table.
     pub base: Base,
-    /// The state space; the generic window as well for what has none.
+    /// The state space, or the generic window if there is none.
     pub space: Space,
 }
 
@@ -77,7 +77,7 @@ pub enum ExpectedLanes {
     Any,
     Exactly(u32),
     Of(&'static [u8]),
-    /// In braces; without them one value is used for all.
+    /// One of these in braces; or one value without braces, used for all elements.
     OrBare(&'static [u8]),
 }
 
@@ -138,7 +138,7 @@ fn has_bf16(opcode: &Opcode) -> bool {
     matches!(opcode.ty(0), Some(ScalarType::Bf16 | ScalarType::Bf16x2))
 }
 
-/// Whether the operand may be left out; `None` where it must be.
+/// Whether the operand is optional. `None` if it must be absent.
 fn presence(opcode: &Opcode, row: &Operand) -> Option<bool> {
     let any = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
     match row.presence {
@@ -234,7 +234,7 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
         }
         Lanes::Bf16Pair if has_bf16(opcode) => ExpectedLanes::Any,
         Lanes::Bf16Pair => ExpectedLanes::Exactly(1),
-        // One register of narrow floats may appear beside more, which nothing reads.
+        // With narrow floating-point types, the assembler accepts more than one register but reads only the first.
         Lanes::Fragment(Matrix::B) if opcode.form == FormId::MmaFp8 && opcode.has(Mod::M16n8k16) => {
             ExpectedLanes::Of(&[1, 2, 4])
         }
@@ -249,8 +249,8 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
     }
 }
 
-/// The registers of a part of a sparse vector. The count is of registers with kept elements in `spcompress`, of
-/// groups of elements in `spdecompress`, and of elements in a load from tensor memory.
+/// The registers of a part of a sparse vector. The count modifier counts registers with kept elements in `spcompress`,
+/// groups of elements in `spdecompress`, and elements in a load from tensor memory.
 fn sparse_registers(opcode: &Opcode, part: Sparse) -> Option<u32> {
     let (group_keeps, of) = opcode.mods().find_map(Mod::kept)?;
     let count = opcode.mods().find_map(Mod::count)?;
@@ -268,25 +268,27 @@ fn sparse_registers(opcode: &Opcode, part: Sparse) -> Option<u32> {
     Some(whole.div_ceil(32))
 }
 
-/// Whether the instruction is a product of a whole warp group.
+/// Whether the instruction is a product of a whole warpgroup.
 fn is_warp_group(opcode: &Opcode) -> bool {
     opcode.has(Mod::MmaAsync)
 }
 
-/// Whether factors of integers may lie in registers of any kind: all products but the smallest one of bytes.
+/// Whether integer factors may be in registers of any type. This is so for all products except the smallest one of
+/// bytes.
 fn has_untyped_factors(opcode: &Opcode) -> bool {
     let shape = opcode.mods().find_map(Mod::shape);
     matches!(opcode.form.mnemonic(), "mma" | "wgmma") && shape != Some((8, 8, 16))
 }
 
-/// The same of floats that no register holds: the narrow ones but for those with scales, and all of sparse products.
+/// The same for floating-point types that no register has: for narrow types without scale factors, and for all sparse
+/// products.
 fn has_untyped_floats(opcode: &Opcode, ty: ScalarType) -> bool {
     let sparse = opcode.has(Mod::Sp) || opcode.has(Mod::SpOrderedMetadata);
     let narrow = !matches!(ty, ScalarType::Bf16 | ScalarType::Tf32);
     opcode.form.mnemonic() == "mma" && !opcode.has(Mod::BlockScale) && (sparse || narrow)
 }
 
-/// The element type of a matrix. Names with two types (`wmma.mma` on halves) leave out those of the factors.
+/// The element type of a matrix. Names with two types (`wmma.mma` on halves) omit those of the factors.
 fn element(opcode: &Opcode, matrix: Matrix) -> Option<ScalarType> {
     let types = opcode.types().count();
     let factors = |i| if types == 2 { Some(ScalarType::F16) } else { opcode.ty(i) };
@@ -300,7 +302,8 @@ fn element(opcode: &Opcode, matrix: Matrix) -> Option<ScalarType> {
     }
 }
 
-/// Bits of an element in a fragment. Narrow floats have a byte each, but four bits in products of `.kind::mxf4`.
+/// The size of an element in a fragment, in bits. Narrow floating-point elements take a byte, or four bits in products
+/// of `.kind::mxf4`.
 fn element_bits(opcode: &Opcode, ty: ScalarType) -> u32 {
     match ty {
         ScalarType::E2m1 if opcode.has(Mod::KindMxf4) || opcode.has(Mod::KindMxf4nvf4) => 4,
@@ -309,13 +312,13 @@ fn element_bits(opcode: &Opcode, ty: ScalarType) -> u32 {
     }
 }
 
-/// The registers of one thread for a matrix: its elements over the threads, packed into 32 bits where they are
-/// narrower.
+/// The registers of one thread for a matrix: the elements are divided among the threads, and narrow ones are packed
+/// into 32 bits.
 fn fragment_registers(opcode: &Opcode, matrix: Matrix) -> Option<u32> {
     let (m, n, k) = opcode.mods().find_map(Mod::shape)?;
     let ty = element(opcode, matrix)?;
     let sparse = opcode.has(Mod::Sp) || opcode.has(Mod::SpOrderedMetadata);
-    // The factors of `wmma` on halves have eight registers whatever the shape.
+    // Half factors of `wmma` have eight registers for every shape.
     if opcode.form.mnemonic() == "wmma" && ty == ScalarType::F16 && matches!(matrix, Matrix::A | Matrix::B) {
         return Some(8);
     }
@@ -325,7 +328,7 @@ fn fragment_registers(opcode: &Opcode, matrix: Matrix) -> Option<u32> {
         Matrix::B => k * n,
         Matrix::C | Matrix::D => m * n,
     };
-    // Four products at once, one for each eight threads.
+    // The instruction computes four products at once, each with eight threads.
     let quads = (m, n, k) == (8, 8, 4) && opcode.form.mnemonic() == "mma" && ty != ScalarType::F64;
     let copies = if quads { 4 } else { 1 };
     let threads = if is_warp_group(opcode) { 128 } else { 32 };
@@ -333,8 +336,8 @@ fn fragment_registers(opcode: &Opcode, matrix: Matrix) -> Option<u32> {
     Some((elements * copies).div_ceil(threads * per_register))
 }
 
-/// What a fragment's registers hold: integers and narrow floats are packed in plain 32-bit registers. Where the
-/// assembler unpacks the factors itself, any registers of that width will do.
+/// The type of a fragment's registers. Integers and narrow floating-point elements are packed in untyped 32-bit
+/// registers. If the assembler unpacks the factors itself, it accepts any registers of this width.
 fn fragment_type(opcode: &Opcode, matrix: Matrix) -> ExpectedType {
     let is_factor = matches!(matrix, Matrix::A | Matrix::B);
     match element(opcode, matrix) {

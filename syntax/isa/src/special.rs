@@ -14,7 +14,7 @@ macro_rules! special_regs {
         impl SpecialReg {
             pub const ALL: &'static [SpecialReg] = &[$(SpecialReg::$name),*];
 
-            /// As written, with `%`; components of vectors carry theirs.
+            /// As written, with `%` and the component.
             pub const fn text(self) -> &'static str {
                 match self { $(SpecialReg::$name => $text),* }
             }
@@ -28,7 +28,7 @@ macro_rules! special_regs {
 }
 
 impl SpecialReg {
-    /// Reads a name with its `%`. Components may be called `.r`, `.g` and `.b` as well.
+    /// Parses a name with its `%`. Components may also be written as `.r`, `.g` and `.b`.
     pub fn parse(text: &str) -> Option<Self> {
         static INDEX: LazyLock<NameIndex> =
             LazyLock::new(|| NameIndex::new(SpecialReg::ALL.iter().map(|r| r.text())));
@@ -47,12 +47,13 @@ impl SpecialReg {
         Self::ALL.iter().find(component).copied()
     }
 
-    /// The vector register that this is a component of: `%tid` of `%tid.x`.
+    /// The vector register of which this is a component: `%tid` for `%tid.x`.
     pub fn vector(self) -> Option<&'static str> {
         self.text().split_once('.').map(|(vector, _)| vector)
     }
 
-    /// The index or the size of a block or the grid, which the first generation had in 16 bits.
+    /// Whether this is the index or the size of a block or of the grid. The first generation had these as 16-bit
+    /// values.
     pub const fn is_index(self) -> bool {
         use SpecialReg::*;
         matches!(
@@ -71,7 +72,7 @@ impl SpecialReg {
         )
     }
 
-    /// What reading the register needs.
+    /// The requirements for reading the register.
     pub const fn gate(self) -> Gate {
         use SpecialReg::*;
         match self {

@@ -1,4 +1,4 @@
-//! The rows, grouped as in the manual. `FormId` has one variant per row, in the order of the rows.
+//! The rows, grouped as in the manual. `FormId` has one variant per row, in the same order.
 
 mod asynchronous;
 mod compare;
@@ -26,7 +26,7 @@ pub(crate) use mnemonics::{MNEMONICS, PAGES};
 
 macro_rules! form_ids {
     ($($id:ident $mnemonic:literal;)*) => {
-        /// A row of the table. Lowering matches it exhaustively, so a new row is a compile error there.
+        /// A row of the table. Lowering matches it exhaustively, so each new row causes a compile error there.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u16)]
         pub enum FormId { $($id),* }
@@ -120,7 +120,7 @@ form_ids! {
     Tcgen05LdRed "tcgen05"; Tcgen05St "tcgen05"; Tcgen05Wait "tcgen05"; Tcgen05Cp "tcgen05";
     Tcgen05Shift "tcgen05"; Tcgen05Mma "tcgen05"; Tcgen05MmaBlockScale "tcgen05"; Tcgen05MmaWs "tcgen05";
     Tcgen05Commit "tcgen05"; Tcgen05Fence "tcgen05";
-    // After PTX ISA 9.0.
+    // Additions after PTX ISA 9.0.
     Clmad "clmad"; SetPacked "set"; MbarrierCheckLayout "mbarrier"; MultimemCpAsyncBulk "multimem";
     MultimemCpReduceAsyncBulk "multimem"; MultimemStAsync "multimem"; MultimemRedAsync "multimem";
     FenceProxyAlias "fence"; FenceProxyFabric "fence"; ApplypriorityBulk "applypriority";

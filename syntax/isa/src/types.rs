@@ -15,7 +15,7 @@ macro_rules! scalar_types {
                 match self { $(ScalarType::$name => $text),* }
             }
 
-            /// Size in bits; `.pred` is 1, sub-byte types their own width.
+            /// Size in bits. `.pred` has 1 bit, and sub-byte types have their own width.
             pub const fn bits(self) -> u32 {
                 match self { $(ScalarType::$name => $bits),* }
             }
@@ -24,12 +24,12 @@ macro_rules! scalar_types {
                 match self { $(ScalarType::$name => TypeKind::$kind),* }
             }
 
-            /// Reads a name without its dot.
+            /// Parses a name without its dot.
             pub fn parse(text: &str) -> Option<Self> {
                 match crate::opcode::Suffix::parse(text) { Some(crate::opcode::Suffix::Type(ty)) => Some(ty), _ => None }
             }
 
-            /// Whether the word is a type in some instructions alone, and a word like any other elsewhere.
+            /// Whether the word is a type only in some instructions, and an ordinary word elsewhere.
             pub const fn is_free(self) -> bool {
                 match self { $(ScalarType::$name => crate::opcode::is_free!($($free)?)),* }
             }
@@ -44,7 +44,7 @@ pub enum TypeKind {
     Unsigned,
     Signed,
     Float,
-    /// Several floats or integers in one register: `.f16x2`, `.e4m3x2`.
+    /// Several floating-point numbers or integers in one register: `.f16x2`, `.e4m3x2`.
     Packed,
     Pred,
     /// `.texref`, `.samplerref`, `.surfref`.
@@ -116,7 +116,7 @@ scalar_types! {
 }
 
 impl ScalarType {
-    /// Size in bytes as stored in memory; sub-byte types and predicates take one.
+    /// Size in memory, in bytes. Sub-byte types and predicates take one byte.
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
@@ -163,7 +163,7 @@ impl TypeSet {
     }
 }
 
-/// Where a variable or an address lives.
+/// The memory that a variable or an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Space {
     /// No space named: the generic window.
@@ -172,7 +172,7 @@ pub enum Space {
     Const,
     Global,
     Local,
-    /// `.param`: an entry's parameters are read-only constant memory, a function's are its frame.
+    /// `.param`: the parameters of an entry are in constant memory and read-only; those of a function are in its frame.
     Param,
     Shared,
 }

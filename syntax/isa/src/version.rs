@@ -8,16 +8,18 @@ pub struct PtxVersion {
 }
 
 impl PtxVersion {
-    /// Newest version the table describes.
+    /// The newest version that the table describes.
     pub const NEWEST: PtxVersion = PtxVersion::new(9, 5);
 
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }
 
-    /// Whether there is a version of this number, up to [`Self::NEWEST`]. It is a decimal number: 8.10 is 8.1.
+    /// Whether a version with this number was published, up to [`Self::NEWEST`]. Versions are decimal numbers: 8.10
+    /// means 8.1.
     pub const fn is_published(self) -> bool {
-        /// The last minor version of each major one, from 1 on. 5.1 was skipped, but ptxas takes it.
+        /// The last minor version of each major version, from 1 on. Version 5.1 was never published, but ptxas accepts
+        /// it.
         const LAST: [u8; 9] = [5, 3, 2, 3, 1, 5, 8, 8, PtxVersion::NEWEST.minor];
         let minor = if self.minor.is_multiple_of(10) { self.minor / 10 } else { self.minor };
         self.major >= 1 && self.major as usize <= LAST.len() && minor <= LAST[self.major as usize - 1]
@@ -30,7 +32,7 @@ impl std::fmt::Display for PtxVersion {
     }
 }
 
-/// The suffix of a target name: which instructions beyond the baseline it opens.
+/// The suffix of a target name, which decides what instructions beyond the baseline are available.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Feature {
     /// `sm_90`: portable to every later target.
@@ -50,10 +52,10 @@ pub struct Sm {
 }
 
 impl Sm {
-    /// Targets that code is generated for, oldest first.
+    /// The targets that code is generated for, oldest first.
     pub const COMPILED: [u16; 12] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
 
-    /// Every target that the language names, plain ones first, each group oldest first.
+    /// All targets of the language: first those without suffix, then those with each suffix, each group oldest first.
     pub const KNOWN: [Sm; 47] = {
         const PLAIN: [u16; 32] = [
             10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
@@ -80,7 +82,8 @@ impl Sm {
         Self { number, feature: Feature::None }
     }
 
-    /// Targets of one family accept each other's `f` features: 100, 103 and 107; 110 and its old name 101; 120 and 121.
+    /// The number of the family. Targets of one family accept each other's `f` features: 100, 103 and 107; 110 and its
+    /// old name 101; 120 and 121.
     pub const fn family(self) -> u16 {
         match self.number {
             101 | 110 => 110,
@@ -88,7 +91,7 @@ impl Sm {
         }
     }
 
-    /// The lowest `.version` that names the target.
+    /// The lowest `.version` that has the target.
     pub const fn since(self) -> PtxVersion {
         let (major, minor) = match (self.number, self.feature) {
             (90, Feature::Arch) => (8, 0),
@@ -112,7 +115,7 @@ impl Sm {
             (76..=80, _) => (7, 0),
             (81..=86, _) => (7, 1),
             (87, _) => (7, 4),
-            // The manual says 9.0; ptxas takes it from 7.3 on.
+            // The manual says 9.0, but ptxas accepts it from 7.3 on.
             (88, _) => (7, 3),
             (89..=90, _) => (7, 8),
             (91..=101, _) => (8, 6),
@@ -124,7 +127,7 @@ impl Sm {
         PtxVersion::new(major, minor)
     }
 
-    /// The target under its name of today: sm_101 is called sm_110 since PTX ISA 9.0.
+    /// The target under its current name: sm_101 is called sm_110 since PTX ISA 9.0.
     pub const fn current(self) -> Self {
         match self.number {
             101 => Self { number: 110, ..self },
@@ -132,8 +135,8 @@ impl Sm {
         }
     }
 
-    /// Whether code for this target can be made for an architecture: plain targets for every later one, those with
-    /// a suffix for themselves or within their family.
+    /// Whether code for this target can run on an architecture. Targets without suffix run on every later architecture;
+    /// those with a suffix run on their own architecture or within their family.
     pub fn runs_on(self, architecture: Self) -> Result<(), Mismatch> {
         let is_later = architecture.number >= self.number;
         match self.feature {
@@ -151,10 +154,10 @@ impl Sm {
         }
     }
 
-    /// Reads a target that the user chooses.
+    /// Parses a target that the user chose.
     ///
     /// # Errors
-    /// There is no such target; the message lists those that are.
+    /// The target does not exist. The message lists the existing ones.
     pub fn known(text: &str) -> Result<Self, String> {
         Self::parse(text).filter(|sm| Self::KNOWN.contains(sm)).ok_or_else(|| {
             let known: Vec<String> = Self::KNOWN.iter().map(Self::to_string).collect();
@@ -162,8 +165,7 @@ impl Sm {
         })
     }
 
-    /// Reads `sm_90`, `sm_100a`, `compute_80`, whether or not there is a target of that number. `None` for anything
-    /// else.
+    /// Parses `sm_90`, `sm_100a` or `compute_80`, whether or not the number exists. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
         let (digits, feature) = match rest.as_bytes().last()? {
@@ -178,14 +180,14 @@ impl Sm {
     }
 }
 
-/// Why code for a target does not run on an architecture.
+/// The reason why code for a target does not run on an architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mismatch {
-    /// The architecture came before the target.
+    /// The architecture is older than the target.
     Older,
     /// The target has the suffix `a`.
     OneArchitecture,
-    /// The target has the suffix `f`, and the architecture is of another family.
+    /// The target has the suffix `f`, and the architecture belongs to another family.
     Family,
 }
 

@@ -1,6 +1,6 @@
 //! Variables, registers and parameters.
 //!
-//! The words of a declaration are told apart by what they are, not by where they appear: state space, vector, type.
+//! The words of a declaration are distinguished by what they are, not by their order: state space, vector, type.
 
 use super::AstNode;
 use super::function::linkage;
@@ -30,7 +30,7 @@ ast_node! {
 }
 
 ast_enum! {
-    /// What is after `=` or in a list.
+    /// A value after `=` or in a list.
     InitializerValue {
         InitializerList,
         FieldInitializer,
@@ -71,7 +71,7 @@ fn type_token(node: &SyntaxNode) -> Option<SyntaxToken> {
     words(node).find(|token| is_type_word(token.text()))
 }
 
-/// Whether a word of a declaration appears where its type does: it is neither linkage, space nor vector.
+/// Whether a word in a declaration is its type: it is neither linkage, space nor vector.
 pub(crate) fn is_type_word(word: &str) -> bool {
     !is_space(word) && !is_vector(word) && Linkage::from_word(word).is_none()
 }
@@ -91,7 +91,7 @@ impl Variable {
         vector_token(self.syntax())
     }
 
-    /// The first word that is neither linkage, space nor vector: `.f32`, `.pred`, `.texref`.
+    /// The type: the first word that is neither linkage, space nor vector, such as `.f32`, `.pred`, `.texref`.
     pub fn ty(&self) -> Option<SyntaxToken> {
         type_token(self.syntax())
     }
@@ -136,7 +136,7 @@ impl Param {
         words(self.syntax())
     }
 
-    /// The alignment of the parameter itself, not of what it points to.
+    /// The alignment of the parameter itself, not of the memory that it points to.
     pub fn align(&self) -> Option<Align> {
         child(self.syntax())
     }
@@ -164,7 +164,7 @@ impl Declarator {
         child(self.syntax())
     }
 
-    /// Outermost first.
+    /// The outermost dimension first.
     pub fn dimensions(&self) -> impl Iterator<Item = ArrayDimension> + use<> {
         children(self.syntax())
     }
@@ -174,20 +174,20 @@ impl Declarator {
     }
 }
 
-/// The integer that is a token of `node` itself.
+/// The integer that is a direct token of `node`.
 fn integer(node: &SyntaxNode) -> Option<Result<Integer, LiteralError>> {
     token(node, SyntaxKind::INT).map(|token| literal::integer(token.text()))
 }
 
 impl RegisterRange {
-    /// How many registers or labels, numbered from zero.
+    /// The number of registers or labels, which are numbered from zero.
     pub fn count(&self) -> Option<Result<Integer, LiteralError>> {
         integer(self.syntax())
     }
 }
 
 impl ArrayDimension {
-    /// None for `[]`.
+    /// `None` for `[]`.
     pub fn size(&self) -> Option<Expr> {
         child(self.syntax())
     }
@@ -223,12 +223,12 @@ impl Align {
 }
 
 impl Pointer {
-    /// The space pointed to; generic if none.
+    /// The space that the pointer points to. Without one, it is a generic pointer.
     pub fn space(&self) -> Option<SyntaxToken> {
         words(self.syntax()).nth(1)
     }
 
-    /// The alignment of what is pointed to.
+    /// The alignment of the memory that the pointer points to.
     pub fn align(&self) -> Option<Align> {
         child(self.syntax())
     }

@@ -22,14 +22,14 @@ ast_node! {
 }
 
 ast_enum! {
-    /// What a section holds.
+    /// An entry of a section.
     SectionEntry {
         Label,
         SectionData,
     }
 }
 
-/// File, line and column, as far as they are there.
+/// A file, line and column. Missing parts are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Position {
     /// The number of a `.file` directive.
@@ -114,7 +114,7 @@ impl LocDirective {
 }
 
 impl LocFunction {
-    /// The label of the name in the string section, possibly with an offset.
+    /// The label of the function's name in the string section, with an optional offset.
     pub fn name(&self) -> Option<Expr> {
         child(self.syntax())
     }

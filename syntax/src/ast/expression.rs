@@ -1,4 +1,4 @@
-//! Constant expressions, which are also most operands.
+//! Constant expressions. Most operands are expressions too.
 
 use super::literal::{self, Float, Integer, LiteralError};
 use super::{AstNode, ast_enum, ast_node, child, children, first_significant, tokens, words};
@@ -77,7 +77,7 @@ impl NameRef {
         first_significant(self.syntax())
     }
 
-    /// The name as written; all parts of a section name.
+    /// The name as written. For a section name, all of its parts.
     pub fn text(&self) -> String {
         tokens(self.syntax())
             .filter(|token| !token.kind().is_trivia())

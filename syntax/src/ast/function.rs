@@ -12,7 +12,7 @@ ast_node! {
     FunctionDirective = FUNCTION_DIRECTIVE;
 }
 
-/// Who sees a symbol.
+/// The visibility of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Linkage {
     Extern,
@@ -87,7 +87,7 @@ impl Function {
         None
     }
 
-    /// Performance and ABI directives of the header.
+    /// The performance and ABI directives of the header.
     pub fn directives(&self) -> impl Iterator<Item = FunctionDirective> + use<> {
         children(self.syntax())
     }
@@ -100,7 +100,7 @@ impl Function {
         children(self.syntax())
     }
 
-    /// None for a declaration.
+    /// `None` for a declaration.
     pub fn body(&self) -> Option<Block> {
         child(self.syntax())
     }

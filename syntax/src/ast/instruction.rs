@@ -109,7 +109,7 @@ impl Instruction {
         token(self.syntax(), SyntaxKind::IDENT)
     }
 
-    /// What follows the name, each with its dot: `.global`, `.shared::cta`, `.f32`.
+    /// The suffixes after the mnemonic, each with its dot: `.global`, `.shared::cta`, `.f32`.
     pub fn suffixes(&self) -> impl Iterator<Item = SyntaxToken> + use<> {
         words(self.syntax())
     }
@@ -153,7 +153,7 @@ pub struct Call {
     /// A function, or a register in an indirect call.
     pub callee: Option<Operand>,
     pub arguments: Option<ArgumentList>,
-    /// The prototype, list of targets or table of functions of an indirect call.
+    /// The prototype, target list or function table of an indirect call.
     pub targets: Option<NameRef>,
 }
 
@@ -164,7 +164,7 @@ impl ArgumentList {
 }
 
 impl Address {
-    /// The address and what belongs to it: coordinates, a sampler, an offset vector.
+    /// The address and the parts after it: coordinates, a sampler, an offset vector.
     pub fn parts(&self) -> impl Iterator<Item = Operand> + use<> {
         children(self.syntax())
     }
@@ -194,7 +194,7 @@ impl Pair {
 }
 
 impl CallPrototype {
-    /// The name that calls refer to.
+    /// The name by which calls refer to the prototype.
     pub fn name(&self) -> Option<Name> {
         child(self.syntax())
     }

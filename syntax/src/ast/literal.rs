@@ -1,25 +1,25 @@
 //! The values of literals.
 
-/// The number of threads of a warp: the only number with a name, which may appear wherever a number may.
+/// The number of threads in a warp. It is the only named number, and is allowed wherever a number is.
 pub const WARP_SIZE: &str = "WARP_SZ";
 
-/// Why a number has no value.
+/// The reason why a number has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiteralError {
     /// No digit after the prefix.
     NoDigits,
     /// The first character that is not a digit of the base.
     BadDigit { digit: char, base: u32 },
-    /// More than 64 bits, in a way that the vendor's assembler refuses too.
+    /// The number has more than 64 bits, and ptxas rejects it too.
     TooLarge,
-    /// Nearer to zero than any normal number of double precision.
+    /// The number is nearer to zero than any normal number of double precision.
     TooSmall,
-    /// A `0f` or `0d` literal with another number of digits than its width has.
+    /// The number of digits in a `0f` or `0d` literal does not match its width.
     WrongDigitCount { expected: u32, found: u32 },
 }
 
 impl LiteralError {
-    /// What to tell the user about the literal `text`.
+    /// The message for the user about the literal `text`.
     pub fn message(self, text: &str) -> String {
         match self {
             LiteralError::NoDigits => format!("number `{text}` has no digits"),
@@ -45,12 +45,12 @@ impl LiteralError {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Integer {
     pub value: u64,
-    /// The literal has type `.u64`: it ends in `U` or does not fit `.s64`.
+    /// The literal has type `.u64`, because it ends in `U` or does not fit into `.s64`.
     pub is_unsigned: bool,
-    /// The literal has more than 64 bits, of which `value` holds the low ones.
+    /// The literal has more than 64 bits. `value` holds the low 64.
     ///
-    /// The vendor's assembler takes such a literal in silence unless one of the digits is appended to a value that
-    /// has its top bit set; only then it is an error.
+    /// ptxas silently accepts such a literal unless it appends a digit to a value whose top bit is set. Only then it
+    /// reports an error.
     pub is_truncated: bool,
 }
 
@@ -75,7 +75,7 @@ impl Float {
 
 /// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`, and of `WARP_SZ`.
 pub fn integer(text: &str) -> Result<Integer, LiteralError> {
-    // Nearly all are decimal and short.
+    // Nearly all literals are decimal and short.
     if let bytes @ ([_] | [b'1'..=b'9', ..]) = text.as_bytes()
         && bytes.len() < 19
         && bytes.iter().all(u8::is_ascii_digit)
@@ -122,7 +122,7 @@ pub fn float(text: &str) -> Result<Float, LiteralError> {
         [b'0', b'f' | b'F', ..] => float_bits(&text[2..], 8).map(|bits| Float::Single(bits as u32)),
         [b'0', b'd' | b'D', ..] => float_bits(&text[2..], 16).map(Float::Double),
         _ => match text.parse::<f64>() {
-            // No digits of a decimal number spell infinity.
+            // No digits of a decimal number mean infinity, so the number is too large.
             Ok(value) if value.is_infinite() => Err(LiteralError::TooLarge),
             Ok(value) if !value.is_normal() && has_nonzero_digit(text) => Err(LiteralError::TooSmall),
             Ok(value) => Ok(Float::Double(value.to_bits())),

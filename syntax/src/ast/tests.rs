@@ -1,4 +1,4 @@
-//! The views read what the grammar builds.
+//! Tests that the views read the trees that the grammar builds.
 
 use super::*;
 use crate::{SyntaxToken, parse_file, parse_item};

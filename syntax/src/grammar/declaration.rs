@@ -8,18 +8,18 @@ use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
 use crate::{ErrorCode, Remedy};
 
-/// `.global .align 16 .v4 .f32 x[4], y = { … };`, from the first word on.
+/// Parses `.global .align 16 .v4 .f32 x[4], y = { … };` from the first word on.
 pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
     let has_type = qualifiers(p, false);
     if !has_type {
         missing_type(p);
     } else if p.at(SEMICOLON) {
-        // A declaration may declare nothing.
+        // A declaration without names is allowed.
         p.bump();
         return VARIABLE;
     }
     loop {
-        // Only parameters go without a name.
+        // Only parameters may have no name.
         if p.at(UNDERSCORE) || !declarator(p) {
             p.error_expected("a variable name");
             break;
@@ -32,7 +32,8 @@ pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
     VARIABLE
 }
 
-/// `(.param .align 8 .b8 x[16], .reg .u32 %y)`. False, with an error, where the text ends before the `)`.
+/// Parses `(.param .align 8 .b8 x[16], .reg .u32 %y)`. Returns false and reports an error if the text ends before the
+/// `)`.
 pub(super) fn param_list(p: &mut Parser<'_>) -> bool {
     let marker = p.start();
     let open = p.current_range();
@@ -87,7 +88,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) -> bool {
     is_complete
 }
 
-/// The counterpart of a type of C.
+/// The PTX type that corresponds to a C type.
 pub fn type_of_c(name: &str) -> Option<&'static str> {
     Some(match name {
         "float" => ".f32",
@@ -99,7 +100,8 @@ pub fn type_of_c(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Reports that the type is missing, with the one that was meant if a name without a dot is in its place.
+/// Reports that the type is missing. If there is a name without a dot instead, suggests the type that it probably
+/// means.
 fn missing_type(p: &mut Parser<'_>) {
     let (range, word) = (p.current_range(), p.current_text());
     p.error_expected("a type");
@@ -121,12 +123,12 @@ fn starts_function(word: &str) -> bool {
     )
 }
 
-/// Everything before the names; true if there is a type. The order and which words exist are for whoever reads
-/// the meaning.
+/// Parses everything before the names. Returns true if there is a type. The grammar does not check the order or whether
+/// the words exist; later stages do.
 fn qualifiers(p: &mut Parser<'_>, is_param: bool) -> bool {
     let mut has_type = false;
     while p.at(DOT_WORD) {
-        // The type is last, but for what is said about a pointer.
+        // The type is the last word, except for those that describe a pointer.
         let word = p.current_text();
         if has_type && word != ".ptr" && !(is_param && word == ".align") {
             p.error_expected("a name");
@@ -235,7 +237,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     while p.at(L_BRACK) {
         let dimension = p.start();
         p.bump();
-        // Only the outermost size may be left to the initialiser, and none is more than a number.
+        // Only the outermost dimension may be empty, and each size must be a single number.
         if p.at(INT) {
             expression::literal(p);
         } else if !(is_first && p.at(R_BRACK)) {
@@ -258,7 +260,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     true
 }
 
-/// `<4>` after a name that declares so many.
+/// Parses `<4>` after a name that declares so many registers or labels.
 pub(super) fn name_range(p: &mut Parser<'_>, count: &str) {
     if p.at(LT) {
         let range = p.start();

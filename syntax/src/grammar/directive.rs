@@ -131,7 +131,7 @@ pub(super) fn alias(p: &mut Parser<'_>) -> SyntaxKind {
     ALIAS
 }
 
-/// `@@DWARF .4byte 0x10`: not looked into.
+/// `@@DWARF .4byte 0x10`. Its contents are not parsed.
 pub(super) fn dwarf_line(p: &mut Parser<'_>) -> SyntaxKind {
     p.bump();
     p.bump();

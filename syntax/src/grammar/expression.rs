@@ -6,9 +6,9 @@ use crate::parser::{CompletedMarker, Parser};
 use crate::{ErrorCode, Remedy};
 use text_size::{TextRange, TextSize};
 
-/// An expression in a place that is evaluated at assembly time. False, with an error, if there is none.
+/// Parses an expression that is evaluated at assembly time. Returns false and reports an error if there is none.
 pub(super) fn constant(p: &mut Parser<'_>) -> bool {
-    // Most are a single number.
+    // Most constants are a single number.
     if p.at(INT) && matches!(p.nth(1), COMMA | R_BRACE | R_BRACK | SEMICOLON | DOT_WORD) {
         literal(p);
         return true;
@@ -40,10 +40,10 @@ pub(super) fn name_and_bytes(p: &mut Parser<'_>) {
     }
 }
 
-/// An operand of an instruction. False, with an error, if there is none.
+/// Parses an operand of an instruction. Returns false and reports an error if there is none.
 pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
     match p.current() {
-        // Most are a single name or number.
+        // Most operands are a single name or number.
         IDENT if matches!(p.nth(1), COMMA | SEMICOLON | R_BRACE | R_BRACK | R_PAREN) => {
             name_ref(p);
             true
@@ -65,7 +65,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
             operand(p, may_be_pair)
         }
         _ => p.with_own_height(|p| {
-            // A sign before a number belongs to an expression.
+            // A sign before a number is part of an expression.
             let is_destination = matches!(p.current(), IDENT | UNDERSCORE) || p.nth(1) == IDENT;
             let Some(left) = unary(p) else {
                 p.error_expected("an operand");
@@ -77,7 +77,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
     }
 }
 
-/// `+ constant` after a name: the whole constant is the offset, whatever its operators.
+/// Parses `+ constant` after a name. The offset is the whole constant expression, whatever operators it contains.
 fn offset(p: &mut Parser<'_>, base: CompletedMarker) {
     let marker = base.precede(p);
     p.bump();
@@ -89,7 +89,8 @@ fn offset(p: &mut Parser<'_>, base: CompletedMarker) {
     marker.complete(p, BINARY_EXPR);
 }
 
-/// `p|q` is two destinations where the left side is one, and otherwise an expression.
+/// Parses the rest after `left`. `p|q` is a pair of destinations if the left side can be a destination, and otherwise
+/// an expression.
 fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker, is_destination: bool, may_be_pair: bool) {
     let is_destination = is_destination && matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR);
     if is_destination && pair(p, left, may_be_pair) {
@@ -103,7 +104,7 @@ fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker, is_destination: bool,
     conditional(p, left);
 }
 
-/// The rest of `p|q` or `{a, b}|p`. False if there is none.
+/// Parses the rest of `p|q` or `{a, b}|p`. Returns false if there is none.
 fn pair(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) -> bool {
     let found = p.at(PIPE);
     if found {
@@ -120,7 +121,7 @@ fn pair(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) -> bool {
     found
 }
 
-/// The base of an address is a name with an optional constant after `+`, or a constant.
+/// Checks the base of an address: a constant, or a name with an optional constant after `+`.
 fn check_address(p: &mut Parser<'_>) {
     let is_named = p.nth(1) == IDENT;
     let mut at = if is_named { 2 } else { 1 };
@@ -164,7 +165,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
             p.error_expected("an operand");
             break;
         }
-        // `{a, b, [c]`: no element of a vector is an address.
+        // In `{a, b, [c]`, the closing brace is missing: no element of a vector is an address.
         if kind == VECTOR && p.at(L_BRACK) && p.previous() == COMMA {
             let comma = TextRange::new(p.previous_end() - TextSize::of(','), p.previous_end());
             p.error_at(ErrorCode::Unexpected, comma, "expected `}` after the elements of a vector");
@@ -188,7 +189,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
             None => p.error_expected(&expected_in(close)),
         }
     } else if kind == ADDRESS && p.at(DOT_WORD) && !p.at_line_start() {
-        // `[a].unified` of a load.
+        // The suffix in `[a].unified` of a load.
         p.bump();
     }
     p.leave();
@@ -199,12 +200,13 @@ fn expected_in(close: SyntaxKind) -> String {
     format!("`,` or `{}`", close.fixed_text().unwrap_or_default())
 }
 
-/// Whether another operand follows on the line, so that a comma is what is missing. A brace may open a block as well.
+/// Whether another operand follows on the line, which means that a comma is missing. A brace does not count, because it
+/// may open a block.
 pub(super) fn is_next_operand(p: &Parser<'_>) -> bool {
     matches!(p.current(), IDENT | INT | FLOAT | L_BRACK) && !p.at_line_start()
 }
 
-/// Takes a bracket and everything up to its partner into an `ERROR` node, without looking inside.
+/// Puts a bracket and everything up to its closing bracket into an `ERROR` node, without parsing it.
 pub(super) fn skip_group(p: &mut Parser<'_>) {
     let marker = p.start();
     let mut depth = 0usize;
@@ -223,7 +225,7 @@ pub(super) fn skip_group(p: &mut Parser<'_>) {
     marker.complete(p, ERROR);
 }
 
-/// Takes the rest of a chain of operators into an `ERROR` node, beside the tree instead of above it.
+/// Puts the rest of a chain of operators into an `ERROR` node, so that the tree gets no deeper.
 fn skip_chain(p: &mut Parser<'_>) {
     let marker = p.start();
     let mut depth = 0usize;
@@ -239,7 +241,7 @@ fn skip_chain(p: &mut Parser<'_>) {
     marker.complete(p, ERROR);
 }
 
-/// The binding power of a binary operator, as in C; zero for other tokens. The right side binds one tighter.
+/// The binding power of a binary operator, as in C; zero for other tokens. The right side binds tighter by one.
 fn binding_power(kind: SyntaxKind) -> u8 {
     match kind {
         PIPE2 => 1,
@@ -256,7 +258,8 @@ fn binding_power(kind: SyntaxKind) -> u8 {
     }
 }
 
-/// Operators of at least `min` power, and their operands. None, without an error, if there is no first operand.
+/// Parses operators with a power of at least `min`, and their operands. Returns `None` without an error if there is no
+/// first operand.
 fn expression(p: &mut Parser<'_>, min: u8) -> Option<CompletedMarker> {
     let left = unary(p)?;
     Some(binary(p, left, min))
@@ -304,7 +307,7 @@ fn unary(p: &mut Parser<'_>) -> Option<CompletedMarker> {
         return primary(p);
     }
     if !p.enter() {
-        // The operators themselves do no harm; only the nesting does.
+        // Consumes the operators without making nodes, because only nested nodes are a problem.
         while matches!(p.current(), MINUS | PLUS | BANG | TILDE) {
             p.bump();
         }
@@ -403,7 +406,7 @@ fn parenthesis(p: &mut Parser<'_>) -> CompletedMarker {
     marker.complete(p, PAREN_EXPR)
 }
 
-/// A bracket, one expression and the closing bracket, into the open node.
+/// Adds a bracket, an expression and the closing bracket to the open node.
 fn bracketed(p: &mut Parser<'_>, close: SyntaxKind) {
     if !p.enter() {
         skip_group(p);
@@ -415,7 +418,7 @@ fn bracketed(p: &mut Parser<'_>, close: SyntaxKind) {
     p.leave();
 }
 
-/// A suffix that selects a part of a register: `.x`, `.r`, `.b0`, `.h1`, `.b3210`.
+/// Whether a suffix selects a part of a register: `.x`, `.r`, `.b0`, `.h1`, `.b3210`.
 pub(super) fn is_component(word: &str) -> bool {
     match word.as_bytes() {
         [b'.', b'x' | b'y' | b'z' | b'w' | b'r' | b'g' | b'b' | b'a'] => true,

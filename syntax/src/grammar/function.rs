@@ -9,7 +9,7 @@ use crate::parser::Parser;
 use crate::split::starts_body;
 use crate::validate::DIGIT_FIRST;
 
-/// Anything that starts with linkage, a state space, `.entry` or `.func`.
+/// Parses an item that starts with linkage, a state space, `.entry` or `.func`.
 pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
     let mut ahead = 0;
     while matches!(p.nth_text(ahead), ".visible" | ".extern" | ".weak" | ".common") {
@@ -50,7 +50,8 @@ pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
     declaration::variable(p)
 }
 
-/// Whether `word` can be the first of a declaration, after its linkage. A declaration without names needs no state space.
+/// Whether `word` can be the first word of a declaration after the linkage. A declaration without names needs no state
+/// space.
 pub(super) fn is_declaration_word(word: &str) -> bool {
     let is_type = || word.get(1..).is_some_and(|name| ptx_isa::ScalarType::parse(name).is_some());
     matches!(
@@ -72,12 +73,12 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
     ) || is_type()
 }
 
-/// Whether a declaration of a function body is next.
+/// Whether the next tokens are a declaration in a function body.
 fn at_declaration(p: &Parser<'_>) -> bool {
     p.at(DOT_WORD) && starts_body(p.current_text().as_bytes())
 }
 
-/// From after `.entry` or `.func`.
+/// Parses a function from the word after `.entry` or `.func` on.
 fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
         if is_entry {
@@ -85,7 +86,7 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
         }
         declaration::attribute_list(p);
     }
-    // Results come before the name.
+    // The result parameters precede the name.
     if p.at(L_PAREN) {
         if is_entry {
             p.error_expected("a kernel name (kernels have no return parameters)");
@@ -108,7 +109,7 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     match p.current() {
         L_BRACE => statement::block(p),
         SEMICOLON => p.bump(),
-        // A device function is declared without one too.
+        // The declaration of a device function may also end without `;`.
         _ if p.at(EOF) && (!is_entry || !is_complete) => {}
         _ if p.at_line_start() && (matches!(p.current(), IDENT | AT) || at_declaration(p)) => {
             p.error_missing("`{` before the function body", "{");
@@ -120,7 +121,7 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
         }
         _ => {
             p.error_expected("`{` or `;`");
-            // Debris between a header and its body; the body is worth keeping.
+            // Unexpected tokens between header and body. The body is still parsed.
             if !p.at(EOF) {
                 let debris = p.start();
                 while !matches!(p.current(), L_BRACE | SEMICOLON | EOF) {

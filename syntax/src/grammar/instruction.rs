@@ -1,4 +1,4 @@
-//! Instructions by shape, and the directives that list call and branch targets.
+//! Instructions, parsed by their shape, and the directives that list call targets and branch targets.
 
 use super::statement::{at_statement_start, semicolon, skip_statement};
 use super::{declaration, expression, function};
@@ -37,12 +37,12 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
     while p.at(DOT_WORD) && !is_next_statement(p) {
         let is_const = p.current_text() == ".const";
         p.bump();
-        // `ld.const[2].u32` of PTX 1.x.
+        // The bank in `ld.const[2].u32` of PTX 1.x.
         if is_const && p.is_joint() && p.nth(3) == DOT_WORD {
             declaration::bank(p);
         }
     }
-    // `ld.param u64 %rd1`: two words without a comma between them, the first a type.
+    // `ld.param u64 %rd1`: if the first of two words without a comma between them is a type, its dot is missing.
     if p.at(IDENT) && matches!(p.nth(1), IDENT | L_BRACK | L_BRACE) && !p.nth_at_line_start(1) {
         let word = format!(".{}", p.current_text());
         if ptx_isa::ScalarType::parse(p.current_text()).is_some() {
@@ -63,12 +63,12 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
     marker.complete(p, INSTRUCTION);
 }
 
-/// Whether a directive on a new line is one, and not a suffix of the mnemonic above it.
+/// Whether a directive on a new line starts a statement, and is not a suffix of the mnemonic in the line above.
 fn is_next_statement(p: &Parser<'_>) -> bool {
     p.at_line_start()
         && match p.current_text() {
             ".reg" | ".loc" | ".pragma" | ".file" | ".section" => true,
-            // Suffixes are written without blanks between them, the words of a declaration with.
+            // Suffixes have no blanks between them, but the words of a declaration do.
             ".local" | ".shared" | ".param" | ".global" | ".const" => {
                 p.nth(1) == DOT_WORD && !p.nth_is_joint(1)
             }
@@ -76,7 +76,7 @@ fn is_next_statement(p: &Parser<'_>) -> bool {
         }
 }
 
-/// `%p bra`, `!p bra`: no mnemonic begins with `%`.
+/// Whether a guard has no `@`: `%p bra`, `!p bra`. No mnemonic begins with `%`.
 fn is_guard_without_at(p: &Parser<'_>) -> bool {
     p.at(BANG) || p.nth(1) == IDENT && !p.nth_at_line_start(1) && p.current_text().starts_with('%')
 }
@@ -102,9 +102,9 @@ fn guard(p: &mut Parser<'_>) {
     marker.complete(p, GUARD);
 }
 
-/// Operands separated by commas, up to whatever cannot continue the list.
+/// Parses operands separated by commas, up to a token that cannot continue the list.
 fn operands(p: &mut Parser<'_>, is_call: bool) {
-    // Only a first operand can be two destinations.
+    // Only the first operand can be a pair of destinations.
     let mut is_first = true;
     loop {
         if is_call && p.at(L_PAREN) {
@@ -125,11 +125,11 @@ fn operands(p: &mut Parser<'_>, is_call: bool) {
     }
 }
 
-/// `(a, b)` of a call.
+/// Parses `(a, b)` of a call.
 fn argument_list(p: &mut Parser<'_>) {
     let marker = p.start();
     p.bump();
-    // Neither results nor arguments are needed.
+    // Results and arguments are optional.
     let mut more = !p.at(R_PAREN);
     while more {
         if at_statement_start(p) {

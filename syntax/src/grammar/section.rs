@@ -43,12 +43,12 @@ pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
     SECTION
 }
 
-/// Whether the name of a section is next.
+/// Whether the next token can be the name of a section.
 fn at_name(p: &Parser<'_>) -> bool {
     p.at(DOT_WORD) && !is_reserved(&p.current_text()[1..])
 }
 
-/// Reports the brace at `open`, which nothing closes.
+/// Reports that the brace at `open` is not closed.
 pub(super) fn unclosed(p: &mut Parser<'_>, open: TextRange, what: &str) {
     p.error_at(
         ErrorCode::Unbalanced,
@@ -72,8 +72,8 @@ fn data(p: &mut Parser<'_>) {
     marker.complete(p, SECTION_DATA);
 }
 
-/// A number, a label or a section with or without bytes after it, or a difference of labels. False, with an error, if
-/// there is none.
+/// Parses a number, a label or a section with or without an offset, or a difference of labels. Returns false and
+/// reports an error if there is none.
 fn value(p: &mut Parser<'_>) -> bool {
     if p.at(IDENT) && p.nth(1) == MINUS {
         let difference = expression::name_ref(p).precede(p);

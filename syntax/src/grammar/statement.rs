@@ -107,7 +107,7 @@ fn directive_statement(p: &mut Parser<'_>) {
             let is_function = p.at_word(".func") || p.at_word(".entry");
             let open = p.current_range();
             let kind = function::function_or_variable(p);
-            // A body may declare functions, and define none.
+            // A body may declare functions, but must not define any.
             if is_function && p.previous() == R_BRACE {
                 p.error_at(ErrorCode::Unexpected, open, "a function cannot be defined inside a function");
             }
@@ -123,14 +123,14 @@ fn directive_statement(p: &mut Parser<'_>) {
     marker.complete(p, kind);
 }
 
-/// A name that appears alone in its line and looks like those that labels have.
+/// Whether a name is alone on its line and looks like a label.
 fn is_bare_label(p: &Parser<'_>) -> bool {
     let is_alone = p.nth_at_line_start(1) && p.at_line_start() && matches!(p.nth(1), IDENT | AT | DOT_WORD);
     let name = p.current_text();
     is_alone && (name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
-/// A label, or one of the directives that have a label for a name.
+/// Parses a label, or one of the directives that begin with a label.
 fn labelled(p: &mut Parser<'_>) {
     if p.nth(2) == DOT_WORD && matches!(p.nth_text(2), ".callprototype" | ".branchtargets" | ".calltargets") {
         let marker = p.start();
@@ -157,7 +157,7 @@ fn name(p: &mut Parser<'_>) {
     name.complete(p, NAME);
 }
 
-/// The `;` of a statement, or the error that it is missing, after which the next statement begins.
+/// Parses the `;` of a statement. If it is missing, reports an error, and the next statement begins.
 pub(super) fn semicolon(p: &mut Parser<'_>) {
     if p.eat(SEMICOLON) {
         return;
@@ -177,8 +177,8 @@ pub(super) fn semicolon(p: &mut Parser<'_>) {
     skip_statement(p);
 }
 
-/// Whether the current token cannot belong to the statement before it: the end of the block, or the first token of
-/// a line that looks like a statement.
+/// Whether the current token cannot belong to the previous statement: it ends the block, or is the first token of a
+/// line that looks like a statement.
 pub(super) fn at_statement_start(p: &Parser<'_>) -> bool {
     match p.current() {
         R_BRACE | EOF => true,
@@ -190,7 +190,7 @@ pub(super) fn at_statement_start(p: &Parser<'_>) -> bool {
     }
 }
 
-/// A brace that opens an operand rather than a block.
+/// Whether a brace opens an operand instead of a block.
 fn looks_like_vector(p: &Parser<'_>) -> bool {
     match p.nth(1) {
         IDENT => match p.nth(2) {
@@ -203,7 +203,7 @@ fn looks_like_vector(p: &Parser<'_>) -> bool {
     }
 }
 
-/// A name that is a mnemonic rather than an operand.
+/// Whether a name is a mnemonic instead of an operand.
 fn looks_like_instruction(p: &Parser<'_>) -> bool {
     let name = p.current_text();
     if name.starts_with(['%', '$', '_']) {
@@ -211,7 +211,7 @@ fn looks_like_instruction(p: &Parser<'_>) -> bool {
     }
     match p.nth(1) {
         DOT_WORD => !expression::is_component(p.nth_text(1)),
-        // Two operands are never neighbours without a comma.
+        // There is always a comma between two operands.
         IDENT | INT | L_BRACE | UNDERSCORE => true,
         L_PAREN => name == "call",
         SEMICOLON => matches!(name, "ret" | "exit" | "trap" | "brkpt"),
@@ -219,7 +219,7 @@ fn looks_like_instruction(p: &Parser<'_>) -> bool {
     }
 }
 
-/// Takes the rest of a broken statement, with its `;`, into an `ERROR` node.
+/// Puts the rest of a malformed statement, including its `;`, into an `ERROR` node.
 pub(super) fn skip_statement(p: &mut Parser<'_>) {
     let marker = p.start();
     let mut first = true;
@@ -249,7 +249,7 @@ pub(super) fn skip_statement(p: &mut Parser<'_>) {
     marker.complete(p, ERROR);
 }
 
-/// Takes the rest of the line into an `ERROR` node.
+/// Puts the rest of the line into an `ERROR` node.
 pub(super) fn skip_line(p: &mut Parser<'_>) {
     let marker = p.start();
     p.bump();

@@ -1,4 +1,4 @@
-// Draws an SVG as PNG, as a browser shows it: draw.mjs FILE.svg FILE.png
+// Renders an SVG to PNG in a browser: draw.mjs FILE.svg FILE.png
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';

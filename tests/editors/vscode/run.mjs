@@ -1,4 +1,4 @@
-// What a user of VS Code sees: in the workbench of code-server, with the extension as it is packaged.
+// Tests what a user of VS Code sees, in the workbench of code-server with the packaged extension.
 //
 //   node tests/editors/vscode/run.mjs EXTENSION.vsix WITH-SERVER.vsix SERVER [PART…]
 
@@ -12,13 +12,13 @@ import { Workbench, until } from './workbench.mjs';
 const [extension, bundled, given, ...chosen] = process.argv.slice(2);
 const root = path.resolve(import.meta.dirname, '../../..');
 const work = mkdtempSync(path.join(tmpdir(), 'ptx-vscode-'));
-// A path of its own tells our servers from others.
+// A separate path distinguishes our server processes from others.
 const server = `${work}/bin/ptx-lsp`;
 mkdirSync(`${work}/bin`);
 copyFileSync(given, server);
 chmodSync(server, 0o755);
 
-/** A folder with the example, whose settings ask for a program to be started. */
+/** Creates a folder with the example, and with settings that name a program to start. */
 function project(name) {
     const folder = `${work}/${name}`;
     mkdirSync(`${folder}/.vscode`, { recursive: true });
@@ -94,14 +94,14 @@ const parts = {
             await until('control codes', async () => /:S\d\d/.test(await w.text(1)));
             saw('control words as codes, in words, hidden');
 
-            // The other direction: the cursor in the machine code marks the PTX.
+            // In the other direction, the cursor in the machine code marks the PTX.
             await w.line('FFMA', 1).first().click();
             await until('mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('fma.rn.f32')));
             await w.line('STG.E', 1).first().click();
             await until('moved mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('st.global')));
             saw('marks in both directions');
 
-            // An edit: grey, then new code, with marks at their new places.
+            // After an edit, the code turns grey; then new code appears, with the marks at their new places.
             await w.line('fma.rn.f32', 0).first().click();
             await w.go(at, 1);
             await w.press('Home', 'Control+Enter');
@@ -135,7 +135,7 @@ const parts = {
             await w.press('Control+Z');
             await until('black text again', async () => (await w.opacity(1)) === 1);
 
-            // It follows the cursor into another function.
+            // The view follows the cursor into another function.
             const other = (await readFile(`${folder}/two.ptx`)).findIndex(line => line.includes('mul.rn.f32')) + 2;
             await w.go(other, 6);
             await until('machine code of the other function', async () => /halve for/.test(await w.text(1)));
@@ -158,7 +158,7 @@ const parts = {
             await until('end of the error', async () => (await w.editor(0).locator('.squiggly-error').count()) === 0);
             saw(`quick fix (${fixes.trim().split('\n').filter(Boolean)[1] ?? fixes.trim()})`);
 
-            // A server that dies is started again; one that goes on dying is not, and the user is asked.
+            // A server that dies is restarted. If it keeps dying, it is not restarted, and the user is asked.
             const kill = async () => {
                 const [pid] = await until('server', () => { const found = Workbench.processes(server); return found.length && found; });
                 process.kill(pid, 'SIGKILL');
@@ -173,7 +173,7 @@ const parts = {
             saw('restarted after a crash');
             const asked = w.notification('has ended');
             for (let i = 0; i < 3; i++) {
-                // Long enough for the client to have started it.
+                // The delay is long enough for the client to start the server.
                 await w.page.waitForTimeout(3000);
                 await kill();
             }
@@ -196,7 +196,7 @@ const parts = {
             await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
             const lines = await readFile(`${folder}/two.ptx`);
             const at = lines.findIndex(line => line.includes('fma.rn.f32')) + 1;
-            // On a slow machine the list may close, or have words of the text alone, before the server answers.
+            // On a slow machine, the list may close or show only words of the text before the server answers.
             const suggested = (what, fits) => until(what, async () => {
                 const row = w.page.locator('.suggest-widget.visible .monaco-list-row .label-name');
                 await row.first().waitFor({ timeout: 5000 }).catch(() => undefined);
@@ -219,7 +219,7 @@ const parts = {
             await w.press('Escape', 'Shift+Home', 'Delete', 'Backspace');
             await until('no errors', async () => (await w.editor().locator('.squiggly-error').count()) === 0);
 
-            // One register of a range gets a name of its own.
+            // Renaming one register of a range declares it separately.
             const use = lines.findIndex(line => line.includes('%rd6, %rd3'));
             await w.go(use + 1, lines[use].indexOf('%rd6') + 2);
             await w.press('F2');
@@ -234,7 +234,7 @@ const parts = {
             await until('formatted text', async () => (await w.text()).includes('    fma.rn.f32 %f4, %f1, %f2, %f3;'));
             saw('formatted');
 
-            // The fragments of a product are a table.
+            // The hover of a matrix product shows its fragments as a table.
             await w.go(at, 1);
             await w.press('End', 'Enter');
             await w.page.keyboard.type('mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ');
@@ -247,7 +247,7 @@ const parts = {
             saw('hover with fragments');
             await w.press('Escape');
 
-            // What is wrong with the project's file is said without a restart.
+            // Errors in the project's file are reported without a restart.
             writeFileSync(`${folder}/ptx-check.toml`, 'target = "sm_999"\n');
             await w.notification('unknown target').waitFor({ timeout: 30000 });
             saw('reads ptx-check.toml again');
@@ -274,14 +274,14 @@ const parts = {
                 const at = lines.findIndex(line => line.includes(text));
                 await w.go(at + 1, lines[at].indexOf(text) + 1 + shift);
             };
-            // Callers of a function.
+            // The callers of a function are listed.
             await go('twice(', 2);
             await w.quick('>Calls: Show Call Hierarchy', 'Calls: Show Call Hierarchy');
             await w.page.waitForSelector('.part.sidebar .monaco-list-row:has-text("caller")', { timeout: 20000 });
             await w.press('Control+B');
             await w.line('call (y)').first().click();
             saw('callers');
-            // An instruction leads to its source, a name to its declaration.
+            // Definitions: an instruction leads to its PTX statement, and a name to its declaration.
             await go('call (', 2);
             await w.press('F12');
             await w.line('do *a').first().waitFor({ timeout: 20000 });
@@ -311,7 +311,7 @@ const parts = {
             await w.press('Control+Z');
             saw('linked editing of a label');
 
-            // What the kernel takes on each target.
+            // A page shows the resources that the kernel uses on each target.
             await w.open('attention.ptx', '.visible .entry');
             await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
             const body = (await readFile(`${folder}/attention.ptx`)).findIndex(line => line.includes('ld.param')) + 1;
@@ -322,7 +322,7 @@ const parts = {
             saw('targets in a table');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
-            // Pictures of it.
+            // The panel shows pictures of the kernel.
             await w.open('attention.ptx', 'ld.param');
             await w.go(body, 6);
             await w.quick('>PTX: Show Pictures of This Function', 'Show Pictures of This Function');
@@ -330,7 +330,7 @@ const parts = {
             await w.picture('vscode-pictures');
             saw('pictures');
 
-            // A block of the control flow names its lines and leads to the first.
+            // A block in the picture of the control flow names its lines and links to the first.
             const block = await w.inside('Control flow');
             const title = await block.locator('svg a title').nth(1).textContent();
             const [, first] = /^B1: lines? (\d+)/.exec(title);
@@ -338,7 +338,7 @@ const parts = {
             await until('line of the block', async () => new RegExp(`Ln ${first}\\b`).test(await w.page.locator('.statusbar').innerText()));
             saw('a click on a block goes to its line');
 
-            // While a statement is unfinished, the last pictures stay, pale, with the reason.
+            // While a statement is unfinished, the last pictures remain, drawn pale and with the reason.
             await w.go(body, 1);
             await w.press('Home');
             await w.page.keyboard.type('fna');
@@ -350,7 +350,7 @@ const parts = {
                 .then(frame => frame.evaluate(() => document.body.textContent))).includes('not compiled'));
             saw('pictures stay while the text has errors');
 
-            // Lines that come into sight get their cells.
+            // Lines that scroll into view get cells.
             await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
             await w.line('/*0000*/', 1).first().waitFor({ timeout: 20000 });
             await w.line('/*0000*/', 1).first().click();
@@ -359,7 +359,7 @@ const parts = {
             saw('cells of lines that come into sight');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
-            // What cannot be compiled says why, and leads to the statement.
+            // A function that cannot be compiled shows the reason and a link to the statement.
             await w.open('broken.ptx', 'fna.rn');
             await w.go(broken.split('\n').findIndex(line => line.includes('mad.lo')) + 1, 6);
             await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
@@ -428,7 +428,7 @@ const parts = {
         }
     },
 
-    // The package for this platform needs nothing else.
+    // The package for this platform needs no separate server.
     async 'with the server inside'() {
         if (!bundled) throw new Error('no package with a server was given');
         const folder = project('bundled');
@@ -459,7 +459,7 @@ const parts = {
             await w.picture('vscode-missing');
             saw('a message with three buttons, and colours');
             await message.getByRole('button', { name: 'Show Log' }).click();
-// Without its native modules code-server shows no text there.
+// Without its native modules, code-server shows no text there.
             await until('log', async () => /PTX/.test(await w.page.locator('.part.panel .monaco-select-box, .part.panel select').first().inputValue().catch(() => '')
                 || await w.page.locator('.part.panel').innerText()));
             await w.line('.maxntid').first().click();

@@ -1,6 +1,6 @@
-// Compares the TextMate grammar with the server's semantic tokens, token by token, on all PTX of the repository: what
-// the server calls a mnemonic, a register or a label must be coloured so without it. Also tokenizes a listing of
-// machine code and looks for what has no colour.
+// Compares the TextMate grammar with the server's semantic tokens on all PTX files of the repository. The grammar must
+// colour each mnemonic, register or label as the server does. Also tokenizes a listing of machine code and reports text
+// without a colour.
 //
 //   SERVER=target/release/ptx-lsp node tests/editors/vscode/scopes.mjs
 
@@ -16,15 +16,15 @@ const root = path.resolve(import.meta.dirname, '../../..');
 const server = path.resolve(process.env.SERVER ?? `${root}/target/release/ptx-lsp`);
 const syntaxes = `${root}/editors/vscode/syntaxes`;
 
-/** Scopes that a token of the server's may have. */
+/** The TextMate scopes that are allowed for each token type of the server. */
 const MAY_BE = {
     comment: ['comment.'],
     keyword: ['keyword.other.directive'],
     function: ['support.function.mnemonic'],
     modifier: ['storage.modifier'],
-    // The server takes the byte `.b1` of a register for a type.
+    // The server classifies the byte selector `.b1` of a register as a type.
     type: ['support.type', 'variable.language.component'],
-    // Names without `%` have no scope: nothing in them tells what they are.
+    // Names without `%` have no scope, because their spelling does not tell their kind.
     variable: ['variable.other', 'keyword.control.predicate', 'NAME', 'variable.parameter'],
     predicate: ['keyword.control.predicate', 'variable.other.register', 'variable.parameter', 'NAME'],
     enumMember: ['variable.language'],
@@ -82,7 +82,7 @@ async function grammar(scope) {
     return registry.loadGrammar(scope);
 }
 
-/** For each line, the innermost scope of every column. */
+/** The innermost scope of every column of every line. */
 function scopes(grammar, text) {
     let stack = INITIAL;
     return text.split(/\r?\n/).map(line => {
@@ -147,7 +147,7 @@ async function ptx() {
     return wrong;
 }
 
-/** Every letter of an instruction has a colour, and mnemonics are what stands first. */
+/** Checks that every letter of an instruction has a colour, and that the first word is a mnemonic. */
 async function machineCode() {
     const checker = path.join(path.dirname(server), 'ptx-check');
     const sass = await grammar('source.ptx-sass');
@@ -183,7 +183,7 @@ async function machineCode() {
     return wrong;
 }
 
-/** Strings of inline assembly in other languages, with VS Code's own grammars for those; what is around has no scope of PTX. */
+/** Checks strings of inline assembly in other languages with VS Code's grammars. The code around them has no PTX scope. */
 async function others() {
     const extensions = `${process.env.CODE_SERVER}/lib/vscode/extensions`;
     const known = {

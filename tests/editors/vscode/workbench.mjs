@@ -1,4 +1,4 @@
-// A code-server with the packaged extension, and a headless Chromium that shows its workbench.
+// Starts code-server with the packaged extension, and a headless Chromium that shows its workbench.
 
 import { spawn, execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -20,7 +20,7 @@ const SETTINGS = {
     'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never',
 };
 
-/** Tries until the answer is true or time is up. */
+/** Repeats a check until it succeeds or the time is over. */
 export async function until(what, ask, seconds = 30) {
     const end = Date.now() + 1000 * seconds;
     for (;;) {
@@ -32,7 +32,7 @@ export async function until(what, ask, seconds = 30) {
 }
 
 export class Workbench {
-    /** `settings` are the user's; `trusted` tells whether VS Code asks about trust at all. */
+    /** `settings` are the user settings. If `trusted` is set, VS Code does not ask whether the folder is trusted. */
     static async start({ extension, folder, settings = {}, trusted = true, width = 1280, height = 800 }) {
         const self = new Workbench();
         self.data = mkdtempSync(path.join(tmpdir(), 'ptx-code-'));
@@ -78,13 +78,13 @@ export class Workbench {
         for (const key of keys) await this.page.keyboard.press(key);
     }
 
-    /** Quick Open: a file, a command after `>`, a place after `:`. */
+    /** Enters a text in Quick Open: a file, `>` and a command, or `:` and a position. */
     async quick(text, row) {
         await this.press(text.startsWith('>') ? 'F1' : text.startsWith(':') ? 'Control+G' : 'Control+P');
         await this.page.waitForSelector('.quick-input-widget:visible');
         await this.page.keyboard.type(text.replace(/^[>:]/, ''), { delay: 5 });
         if (row) {
-            // The list may still have the rows of an earlier filter, so Enter could take another one.
+            // The list may still show the rows of an earlier filter; Enter could then choose a wrong row.
             await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 20000 });
         } else {
             await this.page.waitForTimeout(150);
@@ -110,14 +110,14 @@ export class Workbench {
         return this.editor(tab).locator('.view-line', { hasText: text });
     }
 
-    /** The text of the visible lines, as it is shown: with hints. */
+    /** The text of the visible lines as displayed, including hints. */
     async text(tab = 0) {
         return this.editor(tab).evaluate(editor => [...editor.querySelectorAll('.view-line')]
             .map(line => [parseFloat(line.style.top), line.textContent.replace(/\u00a0/g, ' ')])
             .sort((a, b) => a[0] - b[0]).map(pair => pair[1]).join('\n'));
     }
 
-    /** Texts of lines that a whole-line decoration marks. */
+    /** The texts of the lines that have a whole-line decoration. */
     async marked(tab) {
         return this.editor(tab).evaluate(editor => {
             const top = element => Math.round(element.getBoundingClientRect().top);
@@ -127,7 +127,7 @@ export class Workbench {
         });
     }
 
-    /** What decorations show before and after the words of the first line that has a text. */
+    /** The texts that decorations add before and after the words of the first line that contains a given text. */
     async beside(text, tab = 0) {
         return this.line(text, tab).first().evaluate(line => [...line.querySelectorAll('span')]
             .flatMap(span => ['::before', '::after'].map(side => getComputedStyle(span, side).content))
@@ -135,12 +135,12 @@ export class Workbench {
             .map(content => content.replace(/^"|"$/g, '').replace(/\u00a0/g, ' ')));
     }
 
-    /** Waits until a page inside the workbench shows a text. */
+    /** Waits until a webview of the workbench shows a text. */
     async inside(text) {
         return until(`page with "${text}"`, async () => {
             for (const frame of this.page.frames()) {
                 const content = await frame.evaluate(() => document.body?.innerText + (document.body?.querySelector('svg') ? document.body.textContent : '')).catch(() => '');
-                // A page that is being loaded is hidden behind the one before it.
+                // While a page loads, the previous page covers it.
                 const element = await frame.frameElement().catch(() => undefined);
                 if (content.includes(text) && (!element || await element.isVisible().catch(() => false))) return frame;
             }
@@ -148,7 +148,7 @@ export class Workbench {
         });
     }
 
-    /** The colour of a word in the first line that has a text. */
+    /** The colour of a word in the first line that contains a given text. */
     async colour(text, word, tab = 0) {
         return this.line(text, tab).first().evaluate((line, word) => {
             const spans = [...line.querySelectorAll('span span')].filter(span => span.textContent.replace(/\u00a0/g, ' ').trim() === word);
@@ -165,7 +165,7 @@ export class Workbench {
         return this.page.locator('.notification-list-item', { hasText: text });
     }
 
-    /** Processes that run a program. */
+    /** The processes that run a program. */
     static processes(program) {
         return readdirSync('/proc').filter(name => /^\d+$/.test(name)).filter(pid => {
             try {

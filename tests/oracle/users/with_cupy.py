@@ -1,8 +1,8 @@
-"""CuPy's compilation of kernels by nvcc, for architectures that are named and without a GPU: with its own headers, whole
-and as separately compiled code that is linked. NVCC is an nvcc that starts ptxc.
+"""Lets CuPy compile kernels with nvcc for explicit architectures, without a GPU. The kernels use CuPy's own headers and
+are compiled as whole programs and as separate objects that are linked. NVCC names an nvcc that starts ptxc.
 
-What CuPy does with a cubin from there on is the driver's. What the driver would look for is checked with cuobjdump: the
-kernels by name, their registers and their parameters.
+CuPy would pass the cubin on to the driver. Instead, cuobjdump checks what the driver would look for: the kernels' names,
+their registers and their parameters.
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import warnings
 
-# There is no driver, and CuPy warns about that.
+# CuPy warns that there is no driver.
 warnings.simplefilter("ignore")
 import cupy
 from cupy.cuda.compiler import compile_using_nvcc
@@ -43,7 +43,7 @@ extern "C" __global__ void numbers(int *out) { out[threadIdx.x] = fib(threadIdx.
 
 
 def kernels(cubin):
-    """The kernels of a cubin and their registers, as a tool of NVIDIA's reads them."""
+    """The kernels of a cubin and their registers, as NVIDIA's cuobjdump prints them."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()

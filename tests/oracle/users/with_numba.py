@@ -1,7 +1,7 @@
-"""Numba's kernels, for compute capabilities that are named and without a GPU: its PTX through ptxc, the cubin into the
-library with which Numba links.
+"""Compiles Numba's kernels for explicit compute capabilities, without a GPU: ptxc compiles Numba's PTX, and the library
+that Numba links with reads the cubin.
 
-Numba itself hands PTX to the driver or to that library; what it does with a cubin needs a GPU from there on.
+Numba itself passes PTX to the driver or to that library. All later steps need a GPU.
 """
 import math
 import os
@@ -62,7 +62,7 @@ CAPABILITIES = [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)]
 
 
 def link(cubin, target):
-    """Whether the library takes a cubin."""
+    """Whether the library accepts a cubin."""
     handle = nvjitlink.create(1, [f"-arch={target}"])
     nvjitlink.add_data(handle, nvjitlink.InputType.CUBIN, cubin, len(cubin), "ptxc.cubin")
     nvjitlink.complete(handle)
@@ -70,7 +70,7 @@ def link(cubin, target):
 
 
 def check(ptx, target, folder):
-    """What is wrong with the cubin of a text."""
+    """The error in the cubin that is compiled from a text, if any."""
     source, cubin = folder / "k.ptx", folder / "k.cubin"
     source.write_text(ptx)
     said = subprocess.run([os.environ["PTXC"], f"-arch={target}", "-o", cubin, source], capture_output=True, text=True)

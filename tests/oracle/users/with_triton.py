@@ -1,7 +1,7 @@
-"""Triton compiles kernels with ptxc in ptxas's place, for targets that are named and without a GPU.
+"""Lets Triton compile kernels for explicit targets with ptxc in place of ptxas, without a GPU.
 
-Simple kernels, and what its users write: softmax and norms, products in tiles, in groups, by one program for many tiles and
-with scaled blocks, attention; with pipelined loops, tensor maps and specialised warps.
+The kernels are simple ones and typical ones of Triton's users: softmax, norms, attention, and matrix products that are
+tiled, grouped, persistent or block-scaled. They use pipelined loops, tensor maps and specialised warps.
 """
 import collections
 import os
@@ -55,7 +55,7 @@ def matmul(a, b, c, k, A: tl.constexpr, B: tl.constexpr):
 
 @triton.jit
 def softmax_rows(out, x, in_stride, out_stride, rows, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
-    """Rows in turns, loads ahead of their use."""
+    """Each program takes every n-th row; loads are pipelined ahead of their use."""
     i = tl.arange(0, BLOCK)
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
         v = tl.load(x + row * in_stride + i, mask=i < n, other=-float("inf"))
@@ -94,7 +94,7 @@ def layer_norm(x, out, weight, bias, mean, rstd, stride, n, eps, BLOCK: tl.const
 
 @triton.jit
 def layer_norm_back(dx, dy, dw, db, x, w, mean, rstd, lock, stride, n, GROUP: tl.constexpr, BLOCK: tl.constexpr):
-    """Parts of the weights' gradients are added up under a lock for each group of rows."""
+    """Partial gradients of the weights are summed under one lock for each group of rows."""
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     inside = i < n
     v = tl.load(x + row * stride + i, mask=inside, other=0).to(tl.float32)
@@ -123,7 +123,7 @@ def layer_norm_back(dx, dy, dw, db, x, w, mean, rstd, lock, stride, n, GROUP: tl
 
 @triton.jit
 def tiled(a, b, c, m, n, k, sa, sb, sc, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr):
-    """Tiles in groups of rows, so that what they share stays in the cache; edges are masked by wrapping."""
+    """Programs take tiles in groups of rows, so that shared data stays in the cache; indices beyond the edge wrap around."""
     tile = tl.program_id(0)
     rows, cols = tl.cdiv(m, M), tl.cdiv(n, N)
     first = tile // (GROUP * cols) * GROUP
@@ -145,7 +145,7 @@ def tiled(a, b, c, m, n, k, sa, sb, sc, M: tl.constexpr, N: tl.constexpr, K: tl.
 
 @triton.jit
 def grouped(pointers_a, pointers_b, pointers_c, sizes, strides, groups, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """Products of different sizes behind tables of addresses; programs take tiles of all of them in turns."""
+    """Products of different sizes, given by tables of addresses. Each program takes every n-th tile of all products."""
     tile, end = tl.program_id(0), 0
     for g in range(groups):
         m, n, k = tl.load(sizes + g * 3), tl.load(sizes + g * 3 + 1), tl.load(sizes + g * 3 + 2)
@@ -174,7 +174,7 @@ def grouped(pointers_a, pointers_b, pointers_c, sizes, strides, groups, M: tl.co
 
 @triton.jit
 def persistent(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FLATTEN: tl.constexpr, SPECIAL: tl.constexpr):
-    """Tensor maps made on the device, one loop over all tiles."""
+    """Tensor maps are created on the device; one loop covers all tiles."""
     left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [M, K])
     right = tl.make_tensor_descriptor(b, [n, k], [k, 1], [N, K])
     to = tl.make_tensor_descriptor(c, [m, n], [n, 1], [M, N])
@@ -189,7 +189,7 @@ def persistent(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 
 @triton.jit
 def attention(q, k, v, out, lse, length, scale, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr, SPECIAL: tl.constexpr):
-    """Tensor maps of all four; keys before the diagonal without a mask, those on it with one."""
+    """Uses tensor maps for all four matrices. Blocks of keys before the diagonal need no mask; blocks on it have one."""
     block, head = tl.program_id(0), tl.program_id(1)
     rows = tl.num_programs(1) * length
     queries = tl.make_tensor_descriptor(q, [rows, D], [D, 1], [M, D])
@@ -227,7 +227,7 @@ def attention(q, k, v, out, lse, length, scale, M: tl.constexpr, N: tl.constexpr
 
 @triton.jit
 def scaled(a, sa, b, sb, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, KIND: tl.constexpr, PER: tl.constexpr):
-    """Factors of few bits with a scale for each block of them."""
+    """Factors of narrow types, with a scale for each block of elements."""
     i = tl.program_id(0) * M + tl.arange(0, M)
     j = tl.program_id(1) * N + tl.arange(0, N)
     packed: tl.constexpr = 2 if KIND == "e2m1" else 1
@@ -244,7 +244,7 @@ def scaled(a, sa, b, sb, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.con
 
 @triton.jit
 def scaled_maps(a, sa, b, sb, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PER: tl.constexpr):
-    """As above with e4m3, tensor maps for the factors and the scales in the order of tensor memory."""
+    """The same with e4m3, with tensor maps for the factors and with the scales in the layout of tensor memory."""
     left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [M, K])
     right = tl.make_tensor_descriptor(b, [n, k], [k, 1], [N, K])
     row, col = tl.program_id(0), tl.program_id(1)
@@ -293,12 +293,12 @@ KERNELS = [
 ]
 REASON = re.compile(r"^ptxc.*?(?:error|fatal) *: (?:not compiled: )?(.*?)(?: \(in function .*)?$", re.M)
 TARGETS = [80, 90, 100, 120]
-# Types that Triton itself has from a target on.
+# The first target on which Triton itself has each type.
 FIRST_TARGET = {"fp8e4nv": 90}
 
 
 def compile_kernel(kernel, types, constants, target):
-    """The cubin, and its name."""
+    """Returns the cubin and its name."""
     names = [name for name in kernel.arg_names if name not in constants]
     signature = dict(zip(names, types.split())) | {name: "constexpr" for name in constants}
     place = kernel.arg_names.index
@@ -313,7 +313,7 @@ def compile_kernel(kernel, types, constants, target):
 
 
 def read(cubin):
-    """What cuobjdump says of a cubin, or nothing where it cannot read it."""
+    """The output of cuobjdump for a cubin, or nothing if it cannot read the cubin."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -330,7 +330,7 @@ def main():
             tried += 1
             name = f"{kernel.__name__}({types}) for sm_{target}"
             try:
-                # It prints what fails.
+                # Triton prints the error.
                 with open(os.devnull, "w") as nowhere:
                     stdout, sys.stdout = sys.stdout, nowhere
                     try:

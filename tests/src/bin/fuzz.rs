@@ -1,12 +1,11 @@
-//! Checks random cases until a time is over.
+//! Checks random cases for a given time.
 //!
 //! ```text
 //! fuzz [--seconds N] [--seed N] [--findings FOLDER] [FILE or FOLDER]...
 //! ```
 //!
-//! Programs to start from are the repository's kernels unless others are named. Each finding of a new kind is made
-//! small and written to the folder. Exit status: 0 nothing found, 1 findings, 2 wrong usage, 3 a case that
-//! does not end.
+//! The programs to start from are the repository's kernels, unless others are named. The first finding of each kind is
+//! shrunk and written to the folder. Exit status: 0 no findings, 1 findings, 2 wrong usage, 3 a case does not end.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for a terminal")]
 
@@ -20,11 +19,11 @@ use std::{fs, io};
 
 use conformance::fuzz::{Case, PROPERTIES, Property, Seeds, outcome, shrink};
 
-/// A case that takes longer than this is a finding.
+/// A case that takes longer than this counts as a finding.
 const SLOW: Duration = Duration::from_secs(10);
-/// A case that takes longer than this does not end.
+/// A case that takes longer than this many seconds counts as one that does not end.
 const HANG: u64 = 120;
-/// Time for making one finding small.
+/// The time for shrinking one finding.
 const SHRINK: Duration = Duration::from_secs(60);
 
 struct Arguments {
@@ -54,12 +53,13 @@ fn arguments() -> Result<Arguments, String> {
     Ok(parsed)
 }
 
-/// Where the last panic was, for telling kinds of findings apart.
+/// The place of the last panic, which distinguishes kinds of findings.
 static PLACE: Mutex<String> = Mutex::new(String::new());
-/// Seconds since the start at which the current case began.
+/// The time at which the current case began, in seconds since the start.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 
-/// What a property says, and a name for this kind of failure: its message without numbers, or the panic's place.
+/// The result of a property: for a failure, its message and a name for its kind. The name is the message without
+/// numbers, or the place of the panic.
 fn judge(property: &Property, case: &Case) -> Result<(), (String, String)> {
     let start = Instant::now();
     let result = outcome(property, case);
@@ -71,7 +71,7 @@ fn judge(property: &Property, case: &Case) -> Result<(), (String, String)> {
         Err(message) => {
             let place = PLACE.lock().map(|place| place.clone()).unwrap_or_default();
             let words: String = message.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
-            // A defect of the compiler is caught there and told in words; the place is then the property's.
+            // The compiler catches its own defects and returns a message. The place is then that of the property.
             Err((format!("{}: {place}: {words}", property.name), message))
         }
     }
@@ -110,7 +110,7 @@ fn run(arguments: &Arguments) -> io::Result<ExitCode> {
     let mut report = Duration::from_secs(60);
     while start.elapsed().as_secs() < arguments.seconds {
         let case = seeds.case(&mut random);
-        // Left behind by what cannot be caught: a stack that overflows, a case that does not end.
+        // Written first, because some failures cannot be caught: a stack overflow, or a case that does not end.
         write(&arguments.findings, "current", &case, "")?;
         for property in PROPERTIES {
             BEGAN.store(start.elapsed().as_secs(), Ordering::Relaxed);

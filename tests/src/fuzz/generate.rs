@@ -1,4 +1,4 @@
-//! Cases: pieces of real programs, changed at random.
+//! Generates cases: parts of real programs, changed at random.
 
 use std::fs;
 use std::io;
@@ -19,17 +19,17 @@ fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.usize(..from.len())]
 }
 
-/// Longer parts of files are left out: small cases are fast, and many of them find more.
+/// Longer parts of files are left out. Small cases are fast, and many small cases find more.
 const MOST_BYTES: usize = 12 * 1024;
 
-/// A file cut up: what every case of it starts with, and what it may hold.
+/// A file divided into the text that every case of it starts with, and optional parts.
 #[derive(Debug)]
 struct Seed {
     header: String,
     functions: Vec<String>,
 }
 
-/// Programs to start from. Never empty.
+/// The programs to start from. Never empty.
 #[derive(Debug)]
 pub struct Seeds(Vec<Seed>);
 
@@ -37,7 +37,7 @@ impl Seeds {
     /// Reads files and the `.ptx` files of folders.
     ///
     /// # Errors
-    /// For what cannot be read, and where nothing is found.
+    /// A file cannot be read, or there is no file.
     pub fn load(paths: &[PathBuf]) -> io::Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -55,7 +55,7 @@ impl Seeds {
         Ok(Self(seeds))
     }
 
-    /// A program with up to three edits after its first mutations.
+    /// A mutated program with up to three edits.
     pub fn case(&self, random: &mut Random) -> Case {
         let seed = &self.0[below(random, self.0.len())];
         let mut text = seed.header.clone();
@@ -116,7 +116,7 @@ impl Seed {
     }
 }
 
-/// Tokens that mean something somewhere.
+/// Tokens that have a meaning somewhere.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -296,7 +296,7 @@ fn cut_bytes(text: &str, random: &mut Random) -> String {
     format!("{}{}", &text[..start], &text[end..])
 }
 
-/// Puts another token in the place of one: another of the file, a number, or a word of the language.
+/// Replaces a token with another one of the file, a number, or a word of the language.
 fn replace_token(text: &str, random: &mut Random) -> String {
     let mut ranges = Vec::new();
     let mut start = 0;
@@ -312,7 +312,7 @@ fn replace_token(text: &str, random: &mut Random) -> String {
     }
     let range = ranges[below(random, ranges.len())].clone();
     let old = &text[range.clone()];
-    // A register for a register, a number for a number: most results are still programs.
+    // Registers are replaced with registers and numbers with numbers, so that most results are still valid programs.
     let kind = old.as_bytes()[0];
     let alike: Vec<_> = ranges.iter().filter(|other| text.as_bytes()[other.start] == kind).collect();
     let new = match below(random, 8) {

@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! The properties that hold for every input.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -13,11 +13,11 @@ use text_size::{TextRange, TextSize};
 use super::Case;
 use fastrand::Rng as Random;
 
-/// A named property. `check` panics where it does not hold.
+/// A named property. `check` panics if it does not hold.
 pub struct Property {
     pub name: &'static str,
     pub check: fn(&Case),
-    /// Cases of a replay in `cargo test`.
+    /// The number of cases that `cargo test` replays.
     pub replays: usize,
 }
 
@@ -30,7 +30,7 @@ pub const PROPERTIES: &[Property] = &[
     Property { name: "compile", check: compile, replays: 10 },
 ];
 
-/// Tokens, items and trees cover the text; each item parses alone as it does in the file.
+/// Tokens, items and trees cover the text, and each item on its own parses as it does in the file.
 fn syntax(case: &Case) {
     for text in &case.texts {
         let bytes = text.as_bytes();
@@ -42,7 +42,8 @@ fn syntax(case: &Case) {
     }
 }
 
-/// Items give the same whether or not what has passed is checked again. All texts at once, so that shapes repeat.
+/// The results for items do not depend on whether instructions that passed the checks are checked again. Uses all texts
+/// together, so that shapes repeat.
 fn shapes(case: &Case) {
     let text = case.texts.concat() + &case.texts[0];
     let (db, file) = database(case, &text);
@@ -50,12 +51,12 @@ fn shapes(case: &Case) {
         let anew = walk_without_shapes(&db, item);
         assert!(*lower(&db, item) == anew, "another way, another end: {}", item.name(&db));
     }
-    // One walk for all items is like a walk for each.
+    // One walk over all items gives the same as one walk for each item.
     let frozen = db.add_frozen_file(text);
     assert!(ide::diagnostics(&db, frozen) == ide::diagnostics(&db, file), "together, another end");
 }
 
-/// Incremental changes give the text that the editor has, in either encoding; wild positions give some text.
+/// Incremental changes give the same text as in the editor, in either encoding. Invalid positions give some text.
 fn document(case: &Case) {
     for encoding in [Encoding::Utf8, Encoding::Utf16] {
         let mut document = Document::new(&case.texts[0], 0, encoding);
@@ -87,7 +88,7 @@ fn difference(old: &str, new: &str, encoding: Encoding) -> TextDocumentContentCh
     let prefix = floor(old, prefix);
     let rest = old.len().min(new.len()) - prefix;
     let suffix = old.bytes().rev().zip(new.bytes().rev()).take(rest).take_while(|(a, b)| a == b).count();
-    // No line break is cut: the protocol has no position between `\r` and `\n`.
+    // No change splits a line break, because the protocol has no position between `\r` and `\n`.
     let mut end = old.len() - suffix;
     while !old.is_char_boundary(end) || inside_break(old, end) {
         end += 1;
@@ -133,7 +134,7 @@ fn database(case: &Case, text: &str) -> (Database, SourceFile) {
     (db, file)
 }
 
-/// After each edit everything is as in a database that never saw another text.
+/// After each edit, all results are equal to those of a database that has never seen another text.
 fn edits(case: &Case) {
     let (mut db, file) = database(case, "");
     for text in &case.texts {
@@ -150,7 +151,7 @@ fn edits(case: &Case) {
     }
 }
 
-/// Every feature of the editor answers everywhere, with ranges inside the text.
+/// Every editor feature answers at every position, with ranges inside the text.
 fn features(case: &Case) {
     for text in &case.texts {
         let (db, file) = database(case, text);
@@ -183,7 +184,7 @@ fn features(case: &Case) {
     }
 }
 
-/// What has no errors compiles and links, or is refused; the compiler never fails.
+/// A text without errors compiles and links, or is rejected with a reason. The compiler never fails internally.
 fn compile(case: &Case) {
     let text = &case.texts[0];
     let (db, file) = database(case, text);

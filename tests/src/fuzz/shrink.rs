@@ -1,10 +1,10 @@
-//! Makes a failing case small.
+//! Shrinks a failing case.
 
 use std::time::{Duration, Instant};
 
 use super::Case;
 
-/// Removes edits, then lines, then characters, as long as the case still fails and there is time.
+/// Removes edits, then lines, then characters, as long as the case still fails and time is left.
 pub fn shrink(case: &Case, budget: Duration, fails: impl Fn(&Case) -> bool) -> Case {
     let end = Instant::now() + budget;
     let fails = |case: &Case| Instant::now() < end && fails(case);
@@ -41,7 +41,7 @@ fn characters(text: &str) -> Vec<String> {
     text.chars().map(String::from).collect()
 }
 
-/// Removes runs of pieces, long runs first. Edits further on lose the same text, so that they stay small edits.
+/// Removes runs of pieces, long runs first. The same text is removed from later edits, so that they stay small.
 fn shrink_text(
     best: &mut Case,
     index: usize,

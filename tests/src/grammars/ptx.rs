@@ -4,18 +4,18 @@ use super::{any, any_in_vim};
 use ptx_isa::{Directive, DirectiveKind, Mod, ScalarType, SpecialReg, mnemonics, resolve};
 use serde_json::{Value, json};
 
-/// Behind a whole word, and before one.
+/// The end of a word, and the start of a word.
 const END: &str = r"(?![\w$])";
 const START: &str = r"(?<![\w$%.])";
 const NAME: &str = r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)";
 
-/// Mnemonics that are whole instructions, and all others, which a dot follows.
+/// Mnemonics that are complete instructions, and all others, which are followed by a dot.
 fn whole() -> Vec<&'static str> {
     mnemonics().iter().copied().filter(|mnemonic| resolve(mnemonic, &[]).is_ok()).collect()
 }
 
 fn directives(of: impl Fn(DirectiveKind) -> bool) -> impl Iterator<Item = &'static str> {
-    // `@@dwarf` is not dotted.
+    // `@@dwarf` has no dot.
     Directive::ALL
         .iter()
         .filter(move |row| of(row.kind))
@@ -41,7 +41,7 @@ pub(super) fn textmate() -> Value {
     };
     use DirectiveKind as K;
     let begins = format!(r"{START}(?:(?:{all})(?=\s*\.)|(?:{whole})(?=\s*(?:[;/]|$|\s[^:=\s])))(?!\s*:)");
-    // A statement without its semicolon ends where the next one begins.
+    // A statement without a semicolon ends where the next one begins.
     let next = any(directives(|kind| !matches!(kind, K::Attribute)));
     let ends = format!(r"(;)|(?=^\s*(?:@|\.(?:{next}){END}|(?:{all})\.[a-z]|(?:{whole})\s*;))");
     let instruction = |mnemonics: &str, operands: &[&str]| {
@@ -149,7 +149,7 @@ pub(super) fn textmate() -> Value {
                     ]),
                 },
                 { "name": "keyword.other.directive.ptx", "match": "@@dwarf" },
-                // Vectors and spaces of pointers.
+                // Vectors, and the state spaces of pointers.
                 { "name": "keyword.other.directive.ptx", "match": format!(r"(?<![\w$%])\.(?:{mods})(?![\w$:])") }
             ] },
             "type": { "name": "support.type.ptx", "match": format!(r"\.(?:{types})(?![\w$:])") },

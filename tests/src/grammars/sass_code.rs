@@ -12,7 +12,7 @@ const ADDRESS: &str = r"/\*[0-9a-fA-F]{4,}\*/";
 const CONTROL: &str = r"B[0-5-]{6}:R[0-5-]:W[0-5-]:[Y-]:S\d\d";
 
 pub(super) fn textmate() -> Value {
-    // The first words of those that are several are enough: what follows has dots.
+    // Of mnemonics with dots, the first part is enough: the grammar treats the rest as modifiers.
     let mnemonics = any(mnemonics().map(|name| name.split('.').next().unwrap_or(name)));
     json!({
         "$schema": "https://raw.githubusercontent.com/martinring/tmlanguage/master/tmlanguage.json",

@@ -1,9 +1,9 @@
-//! What whole warps and blocks do with matrices and memory that they share.
+//! Operations of whole warps and blocks on matrices and shared memory.
 
 use super::{PART, STAGE, Writer};
 
 impl Writer {
-    /// A product of fragments that are whatever the words hold.
+    /// Adds a product of fragments with arbitrary words.
     pub(super) fn product(&mut self) {
         let [a, b, c, d] = [(); 4].map(|()| self.word());
         let (e, f, g) = (self.word(), self.word(), self.word());
@@ -30,7 +30,7 @@ impl Writer {
         }
     }
 
-    /// Loads of fragments out of the rows that the warp's threads have in shared memory, and one that turns registers.
+    /// Adds loads of fragments from rows in shared memory, and a transposition of fragments in registers.
     pub(super) fn fragments(&mut self) {
         let at = self.random.below(PART as u64 / 16) * 16;
         self.line("bar.warp.sync -1;");
@@ -56,7 +56,7 @@ impl Writer {
         self.line("bar.warp.sync -1;");
     }
 
-    /// Counters of the block, and any word of any thread, between barriers.
+    /// Adds counters of the block, and reads of other threads' words, between barriers.
     pub(super) fn shared_by_all(&mut self) {
         let (d, a, b) = (self.word(), self.word(), self.word());
         self.line("bar.sync 0;");
@@ -75,7 +75,7 @@ impl Writer {
         self.line("bar.sync 0;");
     }
 
-    /// Copies that go on while the thread does something else.
+    /// Adds asynchronous copies that run while the thread does something else.
     pub(super) fn copies(&mut self) {
         let groups = 1 + self.random.below(3);
         self.line(&format!("mov.u32 %t3, stage;\nmad.lo.u32 %t3, %me, {STAGE}, %t3;"));
@@ -93,7 +93,7 @@ impl Writer {
                 group * 16
             ));
         }
-        // `%t3` stays: nothing here writes it.
+        // `%t3` is not written here.
         for group in 0..groups {
             for _ in 0..self.random.below(3) {
                 self.comparison();

@@ -1,9 +1,10 @@
-//! Loops with a counter, as compilers write them: mostly short, with one test at the end, of many or few turns.
+//! Loops with a counter, as compilers generate them: mostly short, with one test at the end, and with many or few
+//! iterations.
 
 use super::{PART, Writer};
 
 impl Writer {
-    /// A loop whose counter goes by a constant step to a limit, which is known or is not.
+    /// Adds a loop whose counter changes by a constant step up to a limit, which is known or unknown.
     pub(super) fn counted(&mut self, depth: usize, mask: Option<&str>) {
         match self.random.below(3) {
             0 => self.uniform_loop(depth.clamp(1, DEEPEST - 1), mask, 0),
@@ -11,7 +12,8 @@ impl Writer {
         }
     }
 
-    /// A loop of one block, unless its few statements need more. Its turns are known, or each thread's own.
+    /// Adds a loop of one block, unless its few statements need more blocks. The number of iterations is known, or
+    /// differs between threads.
     fn short_loop(&mut self, mask: Option<&str>, known: bool) {
         let (head, count, limit) = (self.label(), self.own(), self.own());
         if self.random.below(4) == 0 {
@@ -33,7 +35,7 @@ impl Writer {
             )),
         }
         if !known && !exact {
-            // The limit may be passed before the start, and lies between steps.
+            // The limit may be before the start, and may lie between two steps.
             let bits = self.random.below(4);
             self.line(&format!("xor.b32 {limit}, {limit}, {bits};"));
         }
@@ -42,7 +44,7 @@ impl Writer {
             true => self.pick(&["lt.s32", "le.s32"]),
             false => self.pick(&["gt.s32", "ge.s32"]),
         };
-        // A turn may see its number before or after the step.
+        // An iteration may use the counter before or after the step.
         let early = self.random.below(4) == 0;
         self.line(&format!("{head}:"));
         if early {
@@ -60,7 +62,7 @@ impl Writer {
         self.line(&format!("setp.{compare} %q, {count}, {limit};\n@%q bra {head};"));
     }
 
-    /// A number that is the same for all threads and not known, below so many.
+    /// An unknown number below `below` that is the same in all threads.
     fn uniform_number(&mut self, below: u64) -> String {
         let n = self.own();
         let text = match self.random.below(5) {
@@ -88,7 +90,7 @@ impl Writer {
         n
     }
 
-    /// A loop in which all threads take the same turns; perhaps with others in it.
+    /// Adds a loop in which all threads have the same iterations. It may contain other loops.
     fn uniform_loop(&mut self, depth: usize, mask: Option<&str>, level: u64) {
         let n = self.uniform_number([40, 7, 4][level as usize]);
         let (head, next, end) = (self.label(), self.label(), self.label());
@@ -117,7 +119,8 @@ impl Writer {
             (true, 1) => "gt.s32",
             (true, _) => self.pick(&["ge.s32", "gt.s32"]),
         };
-        // Without a test before it, a loop has a turn though there is none to do; one that ends at one number must not.
+        // Without a test before it, a loop has at least one iteration. A loop that ends at exactly one value of the
+        // counter needs the test.
         if compare == "ne.s32" || self.random.below(2) == 0 {
             self.line(&format!("setp.eq.u32 %q, {n}, 0;\n@%q bra {end};"));
         }
@@ -127,7 +130,7 @@ impl Writer {
         }
         let start = self.text.len();
         self.turn(depth, mask, level, &count);
-        // As unrolled: the same again, with a counter that has gone on.
+        // As after unrolling: the same loop again, with a counter that has advanced.
         let copies = self.random.below(3);
         let body = self.text[start..].to_owned();
         if copies > 0 && !self.jumps && !body.contains(':') && compare != "ne.s32" {
@@ -147,7 +150,7 @@ impl Writer {
         self.line(&format!("setp.{compare} %q, {count}, {limit};\n@%q bra {head};\n{end}:"));
     }
 
-    /// What a turn does.
+    /// Adds the body of a loop.
     fn turn(&mut self, depth: usize, mask: Option<&str>, level: u64, count: &str) {
         let sum = self.word();
         match self.random.below(3) {
@@ -167,7 +170,7 @@ impl Writer {
         }
     }
 
-    /// The element of an array of the thread's own that a counter names, read or written.
+    /// Adds a read or a write of the element that a counter selects in an array of the thread.
     fn element(&mut self, count: &str) {
         let (space, base) = [("local", "%local"), ("shared", "%shared"), ("global", "%source")]
             [self.random.below(3) as usize];
@@ -187,5 +190,5 @@ impl Writer {
     }
 }
 
-/// No structure stands so deep.
+/// Deeper than any structure.
 const DEEPEST: usize = 4;

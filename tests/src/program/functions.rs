@@ -1,11 +1,11 @@
-//! Functions that a program calls, each with registers, memory of its own and the caller's.
+//! Functions that a program calls. Each has registers, and memory of its own and of the caller.
 
 use super::{PART, Writer};
 use crate::sweep::Random;
 use std::fmt::Write;
 
 impl Writer {
-    /// A function, which may call those before it; `ends`: whether threads may end in these.
+    /// A function, which may call the functions before it. `ends` says in which of these threads may exit.
     pub(super) fn function(random: Random, ends: &[bool], early: bool, ragged: bool) -> Writer {
         let mut writer = Writer::new(random, true, early, ragged, 3);
         writer.statements = 2 + writer.random.below(9) as usize;
@@ -52,7 +52,7 @@ impl Writer {
         writer
     }
 
-    /// A call, by some of the threads or all.
+    /// Adds a call by some or all threads.
     pub(super) fn call(&mut self) {
         let (d, wide, x, y) = (self.word(), self.double(), self.operand(32), self.operand(64));
         let function = self.random.below(self.functions.len() as u64) as usize;

@@ -1,9 +1,9 @@
-//! Chains of carries, vectors of which only parts are used, fields that the data name, and bytes of words.
+//! Chains of carries, partly used vectors, fields at data-dependent positions, and bytes of words.
 
 use super::Writer;
 
 impl Writer {
-    /// Sums or differences of several words, with something else between the words.
+    /// Adds sums or differences of several words, with other instructions between the words.
     pub(super) fn carries(&mut self) {
         let op = self.pick(&["add", "sub", "mad"]);
         let words = 2 + self.random.below(4);
@@ -21,7 +21,7 @@ impl Writer {
                 0 => self.comparison(),
                 1 => self.choice(),
                 2 => {
-                    // No branch leads here.
+                    // No branch goes to this label.
                     let label = self.label();
                     self.line(&format!("{label}:"));
                 }
@@ -34,7 +34,7 @@ impl Writer {
         }
     }
 
-    /// Vector loads with unused elements.
+    /// Adds vector loads with unused elements.
     pub(super) fn vectors(&mut self) {
         let space = self.pick(&["local", "shared", "global"]);
         let base = match space {
@@ -52,7 +52,7 @@ impl Writer {
         self.guarded(&format!("ld.{space}.v4.{ty} {{{}}}, [{base}+{at}];", list.join(", ")));
     }
 
-    /// Fields and shifts by amounts that the data tell.
+    /// Adds fields and shifts by data-dependent amounts.
     pub(super) fn fields(&mut self) {
         let [d, a, b, c] = [(); 4].map(|()| self.word());
         let sign = self.pick(&["s", "u"]);
@@ -80,7 +80,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Words made of bytes and halves of others.
+    /// Adds words made of bytes and halves of other words.
     pub(super) fn bytes(&mut self) {
         let [d, a, b] = [(); 3].map(|()| self.word());
         let h = self.half();

@@ -1,9 +1,9 @@
-//! Operations that expand, and arithmetic of halves.
+//! Operations that expand to several instructions, and half-precision arithmetic.
 
 use super::Writer;
 
 impl Writer {
-    /// Roots and quotients of floats, rounded correctly.
+    /// Adds correctly rounded roots and quotients.
     pub(super) fn roots(&mut self) {
         let text = if self.random.below(3) == 0 {
             let (d, a, b) = (self.double(), self.double(), self.double());
@@ -28,12 +28,12 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Integer operations that few programs have.
+    /// Adds integer operations that are rare in programs.
     pub(super) fn rare(&mut self) {
         let [d, a, e] = [(); 3].map(|()| self.word());
         let (b, c) = (self.operand(32), self.operand(32));
         let text = match self.random.below(15) {
-            // Where ptxas copies the turns of a loop, these sums have the first one's addend in all copies.
+            // If ptxas unrolls a loop, these sums wrongly use the first iteration's addend in all copies.
             1..=2 if !self.ragged => format!("mul.hi.{}32 {d}, {a}, {b};", self.pick(&["s", "u"])),
             0 => format!("{}.sat.s32 {d}, {a}, {b};", self.pick(&["add", "sub"])),
             1 => format!("mad.hi.{}32 {d}, {a}, {b}, {c};", self.pick(&["s", "u"])),
@@ -82,7 +82,7 @@ impl Writer {
                 let property =
                     self.pick(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]);
                 let text = format!("testp.{property}.f32 {}, {a};", self.predicate());
-                // ptxas does it whether its guard holds or not.
+                // ptxas executes it whether its guard is true or not.
                 if self.ragged { text } else { return self.line(&text) }
             }
             _ => format!("copysign.f32 {d}, {a}, {e};"),
@@ -90,7 +90,7 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Halves, alone and in pairs, and what converts them.
+    /// Adds half-precision arithmetic, on single halves and pairs, and conversions.
     pub(super) fn more_halves(&mut self) {
         let [d, a, b] = [(); 3].map(|()| self.word());
         let (h, g, p, q) = (self.half(), self.half(), self.predicate(), self.predicate());
@@ -104,7 +104,7 @@ impl Writer {
             5 => format!("{}.f16x2 {d}, %t0;", self.pick(&["neg", "abs"])),
             6 => {
                 self.line(&format!("and.b16 {h}, {h}, 0xbbff;\nand.b16 {g}, {g}, 0xbbff;"));
-                // Without `.rn` a product and a sum may be one.
+                // Without `.rn`, a product and a sum may be contracted.
                 let operation = self.pick(&["add.rn", "sub.rn", "mul.rn", "min", "max", "add.rn.sat"]);
                 format!("{operation}.f16 {h}, {h}, {g};")
             }
@@ -131,7 +131,8 @@ impl Writer {
         self.guarded(&text);
     }
 
-    /// Products and sums that name no rounding, which may be one operation. Small whole numbers are exact both ways.
+    /// Adds products and sums without a rounding modifier, which may be contracted. Small whole numbers are exact in
+    /// both cases.
     pub(super) fn whole_numbers(&mut self) {
         let wide = self.random.below(3) == 0;
         let (ty, bits, v, d) =
@@ -141,7 +142,7 @@ impl Writer {
             self.line(&format!("and.b32 %t{i}, {from}, 15;\nsub.s32 %t{i}, %t{i}, 8;"));
             self.line(&format!("cvt.rn.{ty}.s32 {v}{i}, %t{i};"));
         }
-        // The product keeps its factor where its guard does not hold.
+        // The product keeps its factor if its guard is false.
         let flush = if wide { "" } else { self.pick(&["", "", ".ftz"]) };
         self.guarded(&format!("mul{flush}.{ty} {v}1, {v}0, {v}1;"));
         if self.random.below(4) == 0 {
@@ -154,7 +155,7 @@ impl Writer {
         self.guarded(&format!("{sum}{flush}{limit}.{ty} {d}, {operands};"));
     }
 
-    /// A loop until a number that depends on the data is found, which may be left before by two ways.
+    /// Adds a search loop with a data-dependent end and two early exits.
     pub(super) fn search(&mut self, depth: usize) {
         let (head, end) = (self.label(), self.label());
         let (x, left) = (self.own(), self.own());

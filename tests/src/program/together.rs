@@ -1,18 +1,18 @@
-//! What threads do together though they part: loops around operations of the warp and of the block, of which some threads
-//! leave early, skip the rest of a turn or end.
+//! Operations of several threads that have diverged: loops around operations of the warp and of the block, which some
+//! threads leave early, or in which they skip the rest of an iteration or exit.
 
 use super::{ALL, Writer};
 
-/// Most turns of a thread, less one.
+/// The largest number of iterations of a thread, minus one.
 const TURNS: u64 = 5;
 
 impl Writer {
-    /// A loop that goes on while any thread of the mask has turns left. Those without go back at once.
+    /// Adds a loop that runs while any thread of the mask has iterations left. Threads without any go back at once.
     pub(super) fn while_any(&mut self, depth: usize, mask: &str) {
         let (head, end, left, any) = (self.label(), self.label(), self.own(), self.own());
         let turns = self.word();
         self.line(&format!("and.b32 {left}, {turns}, 7;\nmin.u32 {left}, {left}, {TURNS};"));
-        // Warps go round as often as they need, unless the block counts.
+        // Warps iterate as often as they need, unless the block counts the iterations.
         let block = mask == ALL && self.random.below(2) == 0;
         let inside = if block { mask.to_owned() } else { self.copy(mask) };
         self.line(&format!("{head}:"));
@@ -39,7 +39,7 @@ impl Writer {
         self.line(&format!("bra {head};\n{end}:"));
     }
 
-    /// What a turn ends with: some threads go back before it, some end.
+    /// Adds the end of an iteration: some threads skip it, and some exit.
     fn rest_of_turn(&mut self, depth: usize, head: &str) {
         self.block(depth + 1, None);
         for _ in 0..self.random.below(3) {
@@ -56,7 +56,8 @@ impl Writer {
         }
     }
 
-    /// The first thread of each warp that has not ended fetches work for all of them; some get none of the last portion.
+    /// Adds a work queue: the first thread of each warp that has not exited fetches work for all threads. Some get
+    /// nothing from the last portion.
     pub(super) fn work_queue(&mut self, depth: usize) {
         let (head, others, end) = (self.label(), self.label(), self.label());
         let (next, first, item, leader) = (self.own(), self.own(), self.own(), self.own());
@@ -74,7 +75,7 @@ impl Writer {
         self.line(&format!("bra {head};\n{end}:"));
     }
 
-    /// A loop that threads leave one by one, at one of two places; the others know who is left.
+    /// Adds a loop that threads leave one by one, at one of two places. The others know which threads are left.
     pub(super) fn shrinking(&mut self, depth: usize, mask: &str) {
         let (head, middle, end) = (self.label(), self.label(), self.label());
         let (left, inside) = (self.own(), self.copy(mask));
@@ -92,18 +93,18 @@ impl Writer {
             self.line(&format!("vote.sync.ballot.b32 {stay}, {predicate}, {inside};"));
             self.line(&format!("@!{predicate} bra {middle};\nmov.b32 {inside}, {stay};"));
         } else {
-            // Some skip the rest and wait for the others at the next turn's vote.
+            // Some skip the rest and wait for the others at the vote in the next iteration.
             self.line(&format!("@{predicate} bra {head};"));
         }
         self.block(depth + 1, None);
         self.line(&format!("bra {head};\n{middle}:"));
-        // Threads of different turns come here.
+        // Threads from different iterations reach this code.
         self.block(depth + 1, None);
         self.line(&format!("{end}:"));
     }
 
-    /// A loop in which each thread does something with all others of the mask in every second turn, but not all in the
-    /// same turns.
+    /// Adds a loop in which each thread takes part in an operation of the mask in every second iteration. The
+    /// iterations differ between threads.
     pub(super) fn alternating(&mut self, depth: usize, mask: &str) {
         let (head, skip, turn, odd) = (self.label(), self.label(), self.own(), self.own());
         let turns = 2 + 2 * self.random.below(3);
@@ -121,7 +122,7 @@ impl Writer {
         self.line(&format!("sub.u32 {turn}, {turn}, 1;\nsetp.ne.u32 %q, {turn}, 0;\n@%q bra {head};"));
     }
 
-    /// Groups of threads with equal keys do something, each for itself.
+    /// Adds operations of groups of threads with equal keys.
     pub(super) fn groups(&mut self, mask: &str) {
         let (group, key) = (self.own(), self.word());
         let bits = [1, 3, 7][self.random.below(3) as usize];
@@ -131,7 +132,7 @@ impl Writer {
         }
     }
 
-    /// Barriers of the block that threads of one warp come to at different places.
+    /// Adds barriers of the block that threads of one warp reach at different places.
     pub(super) fn barriers_apart(&mut self, depth: usize) {
         let (otherwise, end) = (self.label(), self.label());
         let (predicate, across) = (self.predicate(), self.random.below(2) == 0);
@@ -151,16 +152,16 @@ impl Writer {
         self.line(&format!("{end}:"));
     }
 
-    /// Some threads end.
+    /// Lets some threads exit.
     pub(super) fn early_exit(&mut self) {
         self.ended = true;
         let (predicate, other) = (self.predicate(), self.predicate());
         let end = self.pick(&["exit", "ret"]);
-        // Rarely all of them.
+        // Rarely all of them exit.
         self.line(&format!("and.pred %q, {predicate}, {other};\n@%q {end};"));
     }
 
-    /// A mask in a register of its own.
+    /// Copies a mask to a register of its own.
     fn copy(&mut self, mask: &str) -> String {
         let copy = self.own();
         self.line(&format!("mov.b32 {copy}, {mask};"));

@@ -1,6 +1,6 @@
-//! Names of the forms that compute in one thread, taken from the instruction table.
+//! The names of forms that compute in one thread, taken from the instruction table.
 //!
-//! Of each form there are so many names that every two of its modifiers and types that can stand together do so in one.
+//! Each form has enough names that every two of its modifiers and types that can be combined occur in one of them.
 
 use super::{OPERANDS, case, compare_of, matrix, moves, wmma};
 use crate::case::{Case, Compare, input};
@@ -20,7 +20,7 @@ const OWN: &str = "vectors, addresses and clusters have kernels of their own";
 const STEPS: &str = "how many bits there are between the steps of a video instruction is not written";
 const RESPONSES: &str = "responses of 128 bits have kernels of their own";
 
-/// Forms that have no kernels here, and why.
+/// Forms without kernels, and the reasons.
 const ABSENT: &[(FormId, &str)] = &[
     (FormId::DivInt, NOT_ZERO),
     (FormId::RemInt, NOT_ZERO),
@@ -46,7 +46,7 @@ const ABSENT: &[(FormId, &str)] = &[
     (FormId::Istypep, "references are not executed, objects have kernels of their own"),
 ];
 
-/// Why a name has no kernel, though its form computes in one thread.
+/// The reason why a name has no kernel although its form computes in one thread.
 fn absence(opcode: &Opcode) -> Option<&'static str> {
     let has = |modes: &[Mod]| modes.iter().any(|&mode| opcode.has(mode));
     let is = |position, ty| opcode.ty(position) == Some(ty);
@@ -80,7 +80,7 @@ fn absence(opcode: &Opcode) -> Option<&'static str> {
     }
 }
 
-/// The targets that kernels are written for, the least first. Plain ones stand for all later ones.
+/// The targets of the kernels, lowest first. Targets without suffix stand for all later ones.
 const TARGETS: &[Sm] = &[
     Sm::new(75),
     Sm::new(80),
@@ -91,10 +91,11 @@ const TARGETS: &[Sm] = &[
     Sm { number: 120, feature: ptx_isa::Feature::Arch },
 ];
 
-/// The operand that names the threads that take part. All do.
+/// The operand with the mask of the participating threads. All participate.
 const MEMBERS: &str = "membermask";
 
-/// Whether a form computes registers from registers and constants, maybe those of the whole warp, and does nothing else.
+/// Whether a form computes registers from registers and constants (of one thread or of the warp), and has no other
+/// effect.
 fn computes(form: &Form) -> bool {
     let classes = Class::VALUE
         .or(Class::PREDICATE)
@@ -110,7 +111,7 @@ fn computes(form: &Form) -> bool {
         && form.operands.iter().all(|operand| operand.class.and_not(classes) == Class(0))
 }
 
-/// How many names have kernels, and of how many forms; and those that have none, by the reason.
+/// The number of names with kernels, and of their forms; and the names without kernels, by reason.
 pub fn coverage() -> (usize, usize, BTreeMap<&'static str, Vec<String>>) {
     let (mut present, mut forms) = (0, 0);
     let mut absent: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -137,20 +138,20 @@ pub fn coverage() -> (usize, usize, BTreeMap<&'static str, Vec<String>>) {
     (present, forms + matrix::FORMS.len() + wmma::FORMS.len() + moves::FORMS.len(), absent)
 }
 
-/// The least target that has an instruction; `None` where no target of the comparison does.
+/// The lowest target that has an instruction. `None` if no target of the comparison does.
 pub(super) fn target(opcode: &Opcode) -> Option<Sm> {
     TARGETS.iter().copied().find(|&sm| runs_on(opcode, sm))
 }
 
 pub(super) fn runs_on(opcode: &Opcode, sm: Sm) -> bool {
     let gate = gates(opcode);
-    // For sm_75 ptxas makes words of this that its own disassembler does not know.
+    // For sm_75, ptxas encodes this as words that its own disassembler does not know.
     let unknown = opcode.form == FormId::Cvt && opcode.has(Mod::Satfinite);
     let gate = if unknown { gate.and(Gate::since(7, 0, 80)) } else { gate };
     gate.check(VERSION, sm).is_ok()
 }
 
-/// The names of a form, resolved.
+/// The resolved names of a form.
 pub(super) fn names(form: &Form) -> Vec<(String, Opcode)> {
     let mut slots: Vec<Vec<Option<&'static str>>> = Vec::new();
     for group in form.groups {
@@ -186,7 +187,7 @@ pub(super) fn names(form: &Form) -> Vec<(String, Opcode)> {
     }
 }
 
-/// A constant that an operand takes.
+/// A constant that an operand accepts.
 fn constant(values: Values, name: &str) -> u64 {
     let random = name.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31) + u64::from(byte));
     match values {
@@ -195,12 +196,12 @@ fn constant(values: Values, name: &str) -> u64 {
     }
 }
 
-/// The type of a register for an operand, as the values of its buffer are chosen.
+/// The type of a register for an operand, from which the values of its buffer are chosen.
 fn register(opcode: &Opcode, ty: ExpectedType, values: Values) -> &'static str {
     let shifts =
         matches!(opcode.form, FormId::Shl | FormId::Shr | FormId::Shf | FormId::Szext | FormId::Bmsk);
     match ty {
-        // Where the hardware's error is small.
+        // Values for which the hardware's error is small.
         ExpectedType::Typed(ScalarType::F32) if matches!(opcode.form, FormId::Sin | FormId::Cos) => "angle",
         ExpectedType::Typed(ScalarType::F32)
             if matches!(opcode.form, FormId::DivFull | FormId::DivF32) && approximates(opcode) =>
@@ -220,7 +221,7 @@ fn approximates(opcode: &Opcode) -> bool {
     opcode.has(Mod::Approx) || opcode.has(Mod::Full)
 }
 
-/// How far results may be apart.
+/// The allowed difference of results.
 fn compare(opcode: &Opcode, result: &str) -> Compare {
     let approximate = approximates(opcode);
     if opcode.form == FormId::CvtTf32 {
@@ -232,7 +233,7 @@ fn compare(opcode: &Opcode, result: &str) -> Compare {
             Compare::F32 { ulps: 1 << 12, absolute: 0.0 }
         }
         Compare::F32 { .. } if approximate => Compare::F32 { ulps: 4, absolute: 2e-6 },
-        // The least significant half of these is zero.
+        // The low word of these results is zero.
         Compare::F64 { .. } if approximate => Compare::F64 { ulps: 1 << 33 },
         Compare::F16 { .. } if approximate => Compare::F16 { ulps: 1 },
         Compare::Bf16 { .. } if approximate => Compare::Bf16 { ulps: 1 },
@@ -240,7 +241,7 @@ fn compare(opcode: &Opcode, result: &str) -> Compare {
     }
 }
 
-/// The kernel of a name with so many operands.
+/// The kernel of a name with `count` operands.
 fn kernel(name: &str, opcode: &Opcode, count: usize) -> Option<Case> {
     let mut written: Vec<String> = Vec::new();
     let mut sources = Vec::new();
@@ -305,14 +306,14 @@ pub(super) fn all() -> Vec<Case> {
             cases.extend(kernel(&name, &opcode, most));
             continue;
         }
-        // Some names have a choice, others only seem to.
+        // Some names have a choice of operand counts, others only seem to.
         let possible = [signature.least, most].into_iter().filter_map(|count| kernel(&name, &opcode, count));
         cases.extend(possible.filter(|case| input(&case.ptx, "").is_ok()));
     }
     cases
 }
 
-/// Whether a register of a type holds less than 16 bits in pairs, and so needs a class of its own.
+/// Whether a pair of elements of this type takes less than 16 bits and so needs its own register class.
 pub(super) fn is_byte_pair(ty: &str) -> bool {
     ScalarType::parse(ty).is_some_and(|ty| ty.bits() == 8 && ty.kind() == ptx_isa::TypeKind::Packed)
 }

@@ -1,6 +1,7 @@
-//! Products of matrices that a warp holds: one kernel for each name of the instruction table and each selector.
+//! Products of matrices in the registers of a warp: one kernel for each name in the instruction table and each
+//! selector.
 //!
-//! Floats are small multiples of a power of two, so that sums are the same in any order.
+//! Floating-point values are small multiples of a power of two, so that sums are the same in any order.
 
 use super::forms::{VERSION, names, target};
 use super::{Random, compare_of};
@@ -35,14 +36,15 @@ pub(super) const FORMS: &[FormId] = &[
 /// The kinds that have scale factors.
 const SCALED: &[Mod] = &[Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4];
 const WARP: usize = 32;
-/// Which two of four positions are there, the first in the lower bits.
+/// Which two of four positions are present, the first one in the lower bits.
 const PAIRS: [u32; 6] = [0x4, 0x8, 0xc, 0x9, 0xd, 0xe];
-/// The same with the second in the lower bits, where the order does not matter. ptxas does not put 6 in order.
+/// The same with the second one in the lower bits, for products in which the order does not matter. ptxas does not
+/// reorder 6.
 const REVERSED: [u32; 5] = [0x1, 0x2, 0x3, 0x7, 0xb];
-/// Which of two elements that take two positions each.
+/// Which of two elements is present, if each takes two positions.
 const HALVES: [u32; 2] = [0x4, 0xe];
 
-/// Why a name has no kernel.
+/// The reason why a name has no kernel.
 pub(super) fn absence(opcode: &Opcode) -> Option<&'static str> {
     match opcode.form {
         FormId::MmaKind | FormId::MmaSpKind if SCALED.iter().any(|&kind| opcode.has(kind)) => {
@@ -87,7 +89,7 @@ pub(super) fn word(opcode: &Opcode, ty: ScalarType, random: &mut Random) -> u64 
     }
 }
 
-/// What the operands of a product are, and the values in their registers.
+/// The operands of a product, and the values of their registers.
 struct Kernel<'a> {
     opcode: &'a Opcode,
     random: Random,
@@ -98,7 +100,7 @@ struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    /// Registers that a buffer gives each thread, and their names.
+    /// Loads registers from a buffer for each thread, and returns their names.
     fn load(
         &mut self,
         name: &str,
@@ -124,7 +126,7 @@ impl Kernel<'_> {
     }
 }
 
-/// The values of a selector, in turn.
+/// The value of a selector in a turn.
 fn selected(values: Values, turn: u64) -> u64 {
     match values {
         Values::Range(from, to) => from as u64 + turn % (to - from + 1) as u64,
@@ -133,7 +135,7 @@ fn selected(values: Values, turn: u64) -> u64 {
     }
 }
 
-/// How many choices the selectors of a name have.
+/// The number of combinations of selectors.
 fn turns(signature: &Signature) -> u64 {
     let one = |values: Values| match values {
         Values::Range(from, to) => (to - from + 1) as u64,
@@ -160,9 +162,9 @@ fn kernel(name: &str, opcode: &Opcode, signature: &Signature, turn: u64) -> Opti
     let mut results = (0, 32);
     let mut scales = 0;
     for operand in &signature.operands {
-        // The types of a name: the result's, the factors', what is added, the scale factors'.
+        // The types of a name: result, factors, accumulator, scale factors.
         let position = ["d", "a", "b", "c"].iter().position(|&name| name == operand.name);
-        // Where there may be more, nothing reads what is beyond the least.
+        // If more registers are allowed, those beyond the minimum are not read.
         let count = match operand.lanes {
             ExpectedLanes::Exactly(count) => Some(count),
             ExpectedLanes::Of(counts) => counts.first().map(|&least| u32::from(least)),
@@ -205,7 +207,7 @@ fn kernel(name: &str, opcode: &Opcode, signature: &Signature, turn: u64) -> Opti
             }
             _ => match operand.values {
                 Values::Each(each) => {
-                    // Not the same turn for both.
+                    // The two selectors do not change in the same turn.
                     let numbers =
                         each.iter().enumerate().map(|(i, &v)| selected(v, turn + (i + scales) as u64));
                     let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();

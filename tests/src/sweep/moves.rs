@@ -1,4 +1,4 @@
-//! Matrices between shared memory and the registers of a warp.
+//! Copies of matrices between shared memory and the registers of a warp.
 
 use super::Random;
 use super::forms::{VERSION, names, target};
@@ -15,7 +15,7 @@ pub(super) const FORMS: &[FormId] = &[
     FormId::Movmatrix,
 ];
 const WARP: usize = 32;
-/// Bytes of a row, each given by a thread.
+/// The size of a row in bytes. Each row address comes from one thread.
 const ROW: usize = 16;
 
 pub(super) fn absence(opcode: &Opcode) -> Option<&'static str> {
@@ -31,7 +31,7 @@ pub(super) fn all_names() -> impl Iterator<Item = (String, Opcode)> {
     FORMS.iter().flat_map(|&id| names(form(id)))
 }
 
-/// Threads name the rows in another order than their own.
+/// Threads provide the row addresses in another order than their own.
 const ORDER: usize = 5;
 
 fn kernel(name: &str, opcode: &Opcode) -> Option<Case> {
@@ -50,7 +50,7 @@ fn kernel(name: &str, opcode: &Opcode) -> Option<Case> {
     let list = |letter: &str| (0..registers).map(|i| format!("%{letter}{i}")).collect::<Vec<_>>().join(", ");
     let mut text = String::new();
     let all = WARP * ROW;
-    // What is in shared memory, and the registers to store.
+    // The contents of shared memory, and the registers to store.
     let _ = writeln!(text, "    ld.global.v4.b32 {{%t0, %t1, %t2, %t3}}, [%in];");
     let _ = writeln!(text, "    st.shared.v4.b32 [%own], {{%t0, %t1, %t2, %t3}};\n    bar.sync 0;");
     for i in 0..registers {

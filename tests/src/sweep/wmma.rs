@@ -1,4 +1,4 @@
-//! Products of matrices whose layout in registers only their own loads and stores know.
+//! Products of matrices with an unspecified layout in registers, which only `wmma` loads and stores know.
 
 use super::forms::{VERSION, names, target};
 use super::matrix::word;
@@ -20,7 +20,7 @@ const SHAPES: &[(Mod, [usize; 3])] = &[
     (Mod::M8n8k32, [8, 8, 32]),
     (Mod::M8n8k128, [8, 8, 128]),
 ];
-/// Bits between the ends of rows and the starts of the next ones.
+/// The number of bits between the end of a row and the start of the next one.
 const PADDING: usize = 128;
 
 pub(super) fn absence(opcode: &Opcode) -> Option<&'static str> {
@@ -46,7 +46,7 @@ struct Part {
 }
 
 impl Part {
-    /// Elements from one row, or column, to the next.
+    /// The distance from one row or column to the next, in elements.
     fn stride(&self) -> usize {
         let across = self.extents[usize::from(self.layout == Mod::Row)];
         let unit = PADDING / self.ty.bits() as usize;
@@ -73,7 +73,7 @@ fn kernel(name: &str, opcode: &Opcode) -> Option<Case> {
     let ty = |position: usize| if halves { Some(ScalarType::F16) } else { opcode.ty(position) };
     let types = [opcode.ty(0)?, ty(1)?, ty(2)?, if halves { opcode.ty(1)? } else { opcode.ty(3)? }];
     let extents = [[m, n], [m, k], [k, n], [m, n]];
-    // Whatever the factors' layouts are, results are stored both ways.
+    // Whatever the layouts of the factors are, results are stored in both layouts.
     let other = if first == Mod::Row { Mod::Col } else { Mod::Row };
     let signature = signature(opcode);
     let mut parts = Vec::new();

@@ -1,8 +1,7 @@
-//! Random edits and requests, for as long as wanted, and every answer compared with that of a server that has seen
-//! nothing but the text.
+//! Random edits and requests. Every answer is compared with that of a server that has seen only the current text.
 //!
-//! `PTX_ABUSE` is the number of steps, a few hundred by default; `PTX_SEED` is where the random numbers start. With
-//! 10,000 steps and more the large document has 50 MB.
+//! `PTX_ABUSE` is the number of steps, a few hundred by default. `PTX_SEED` is the seed of the random numbers. With
+//! 10,000 steps or more, the large document has 50 MB.
 
 use crate::KERNEL;
 use crate::client::Client;
@@ -20,12 +19,12 @@ fn steps() -> u64 {
     variable("PTX_ABUSE", 300)
 }
 
-/// Whether this is the long form, in which no other test runs and memory is watched.
+/// Whether this is the long form, in which no other test runs at the same time and the memory use is checked.
 fn is_long() -> bool {
     steps() >= 10_000
 }
 
-/// Held by the test that runs, since the memory of the process is that of all.
+/// Held by the running test, because all tests share the memory of the process.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 const CALLS: &str = "// π\r\n.version 9.0\r\n.target sm_90\n.address_size 64\n.extern .shared .b8 pool[];\n\
@@ -38,7 +37,7 @@ const CALLS: &str = "// π\r\n.version 9.0\r\n.target sm_90\n.address_size 64\n.
     \tcall.uni (y), callee, (x);\n\tld.param.b32 %r1, [y]; }\n\tsetp.lt.s32 %p1, %r1, 5;\n\t@%p1 bra $again;\n\
     \tst.global.u32 [%rd1], %r1;\n\tst.global.u32 [counter], %r1;\n\tret;\n}\n";
 
-/// What is typed.
+/// Texts that are typed.
 const PIECES: [&str; 40] = [
     "\n",
     "\r\n",
@@ -87,12 +86,12 @@ pub(crate) struct Document {
     base: String,
     pub(crate) text: String,
     pub(crate) version: i32,
-    /// What the client has of the tokens, and the name of that answer.
+    /// The tokens that the client has, and the id of their answer.
     pub(crate) tokens: Option<(String, Vec<u32>)>,
 }
 
-/// The lines and columns of an offset, as UTF-16 counts them. The standard library finds characters quickly in debug
-/// builds too.
+/// The line and the column of an offset, in UTF-16 units. Uses functions of the standard library, which are fast in
+/// debug builds too.
 fn position(text: &str, offset: usize) -> Value {
     let before = &text[..offset];
     let returns =
@@ -104,7 +103,7 @@ fn position(text: &str, offset: usize) -> Value {
     json!({ "line": lines, "character": before[start..].encode_utf16().count() })
 }
 
-/// Somewhere between characters, and not within a line break.
+/// A random place between characters, but not within a line break.
 fn somewhere(random: &mut fastrand::Rng, text: &str) -> usize {
     let mut at = text.floor_char_boundary(random.usize(..=text.len()));
     if text[..at].ends_with('\r') && text[at..].starts_with('\n') {
@@ -123,7 +122,7 @@ impl Document {
         json!({ "uri": self.uri })
     }
 
-    /// Changes the text and gives the change as a client sends it.
+    /// Changes the text. Returns the change as a client sends it.
     fn change(&mut self, random: &mut fastrand::Rng) -> Value {
         if random.u8(..12) == 0 || self.text.len() > 3 * self.base.len() {
             self.text.clone_from(&self.base);
@@ -163,7 +162,7 @@ impl Document {
         client.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
     }
 
-    /// A request about some place.
+    /// A request about a random place.
     fn question(&self, random: &mut fastrand::Rng) -> (&'static str, Value) {
         const OF_DOCUMENT: [&str; 6] = [
             "textDocument/documentSymbol",
@@ -212,7 +211,7 @@ impl Document {
         }
     }
 
-    /// The answer of the server, compared with that of one that sees the text for the first time.
+    /// Compares the server's answer with that of a server that sees the text for the first time.
     async fn check(&mut self, client: &mut Client, fresh: &mut Client, random: &mut fastrand::Rng) {
         let (method, params) = self.question(random);
         let answer = client.request(method, params.clone()).await;
@@ -240,7 +239,7 @@ impl Document {
         }
     }
 
-    /// Takes the reply to a request that may have been given up with this code.
+    /// Receives the reply to a request that may have been cancelled with this code.
     async fn settle(&mut self, client: &mut Client, id: i64, method: &str, given_up: i64) {
         match client.reply(id).await {
             Ok(answer) if answer["resultId"].is_string() => self.receive_tokens(&answer),
@@ -252,14 +251,15 @@ impl Document {
         }
     }
 
-    /// Takes tokens, or what has changed of them.
+    /// Receives tokens, or their changes.
     pub(crate) fn receive_tokens(&mut self, answer: &Value) {
         let id = answer["resultId"].as_str().expect("a name").to_owned();
         let data = match answer["edits"].as_array() {
             None => numbers(answer),
             Some(edits) => {
                 let (_, mut data) = self.tokens.take().expect("changes of something");
-                // Each change counts in the tokens before all changes: the last first.
+                // The positions of all changes refer to the tokens before the changes, so the last one is applied
+                // first.
                 for edit in edits.iter().rev() {
                     let number = |name: &str| edit[name].as_u64().expect("a number") as usize;
                     let (start, count) = (number("start"), number("deleteCount"));
@@ -278,7 +278,7 @@ impl Document {
 }
 
 /// While a function cannot be compiled, lenses and hints show its last good values, which a new server does not know.
-/// They take the place of what that says.
+/// These values replace those of the new server.
 fn take_earlier_values(answer: &Value, expected: &mut Value) {
     let (Some(answer), Some(expected)) = (answer.as_array(), expected.as_array_mut()) else { return };
     for (shown, expected) in answer.iter().zip(expected) {
@@ -294,13 +294,13 @@ fn take_earlier_values(answer: &Value, expected: &mut Value) {
     }
 }
 
-/// The data of tokens; empty where an answer has none.
+/// The data of tokens. Empty if the answer has none.
 pub(crate) fn numbers(answer: &Value) -> Vec<u32> {
     let data = answer["data"].as_array().into_iter().flatten();
     data.map(|number| number.as_u64().expect("a number") as u32).collect()
 }
 
-/// Bytes of memory that the process has.
+/// The memory use of the process in bytes.
 fn memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -330,7 +330,7 @@ async fn every_answer_is_that_of_a_new_server() {
             early = memory();
         }
         if step % 2000 == 1999 {
-            // A server that is new in fact.
+            // A server that is really new.
             fresh.stop().await;
             fresh = Client::start(capabilities(), options.clone()).await.0;
         }
@@ -338,7 +338,7 @@ async fn every_answer_is_that_of_a_new_server() {
         match random.u8(..20) {
             0..9 => document.edit(&mut client, &mut random).await,
             9..16 => document.check(&mut client, &mut fresh, &mut random).await,
-            // Cancelled at some point of its work, or after it.
+            // The request is cancelled during its work or afterwards.
             16 | 17 => {
                 let (method, params) = document.question(&mut random);
                 let id = client.post(method, params).await;
@@ -348,7 +348,7 @@ async fn every_answer_is_that_of_a_new_server() {
                 client.notify("$/cancelRequest", json!({ "id": id })).await;
                 document.settle(&mut client, id, method, CANCELLED).await;
             }
-            // Overtaken by an edit.
+            // An edit overtakes the request.
             18 => {
                 let (method, params) = document.question(&mut random);
                 let id = client.post(method, params).await;
@@ -370,7 +370,7 @@ async fn every_answer_is_that_of_a_new_server() {
     fresh.stop().await;
 }
 
-/// Every kind of request is cancelled earlier and later in its work: it has one reply, and the next answer is right.
+/// Requests of every kind are cancelled early and late in their work. Each has one reply, and the next answer is right.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_cancelled_at_every_point() {
     let _alone = ALONE.lock().await;
@@ -383,7 +383,7 @@ async fn requests_are_cancelled_at_every_point() {
     for delay in (0..20).map(|step| Duration::from_micros(step * 100)) {
         for _ in 0..20 {
             let (method, params) = document.question(&mut random);
-            // So that there is work to be cancelled.
+            // An edit, so that there is work to be cancelled.
             document.edit(&mut client, &mut random).await;
             let id = client.post(method, params).await;
             tokio::time::sleep(delay).await;
@@ -396,7 +396,7 @@ async fn requests_are_cancelled_at_every_point() {
     fresh.stop().await;
 }
 
-/// A document of many kernels: it is answered about, edited, and forgotten.
+/// A document with many kernels: requests are answered, the document is edited, and its memory is freed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_very_large_document() {
     let _alone = ALONE.lock().await;
@@ -410,7 +410,7 @@ async fn a_very_large_document() {
         text += &kernel.replace(" calls(", &name).replace("\tst.global.u32 [counter], %r1;\n", "");
     }
     let mut random = fastrand::Rng::with_seed(7);
-    // A debug build compiles its 80,000 kernels for an hour, on the cores that the requests need.
+    // A debug build takes an hour to compile its 80,000 kernels, on the cores that the requests need.
     let compile = !(is_long() && cfg!(debug_assertions));
     let (mut client, _) = Client::start(capabilities(), json!({ "compile": compile })).await;
     let before = memory();
@@ -446,11 +446,11 @@ async fn a_very_large_document() {
     assert_eq!(document.numbers().len(), first + 5 * 4);
     document.close(&mut client).await;
     client.stop().await;
-    // In the short form other tests run beside it in this process.
+    // In the short form, other tests run in this process at the same time.
     if is_long()
         && let (Some(before), Some(after)) = (before, memory())
     {
-        // The client's own copy of the text is in it.
+        // The memory includes the client's own copy of the text.
         assert!(after < before + 80 * size as u64 + (64 << 20), "{before} bytes of memory became {after}");
     }
 }

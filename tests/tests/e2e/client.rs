@@ -1,7 +1,7 @@
 //! A client in the same process: the server's streams are pipes in memory.
 //!
-//! Requests and notifications go out as an editor sends them; what comes in is sorted into replies and
-//! notifications. Dropping the client fails the test if a reply was never looked at.
+//! Requests and notifications are sent as an editor sends them. Received messages are sorted into replies and
+//! notifications. Dropping the client fails the test if it has not looked at every reply.
 
 use ptx_analyzer::transport::Ending;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 
-/// Longer than anything here takes on a busy machine; only a hang reaches it.
+/// Longer than anything here takes on a busy machine. Only a hang reaches this limit.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) struct Client {
@@ -20,9 +20,9 @@ pub(crate) struct Client {
     next_id: i64,
     replies: HashMap<i64, Value>,
     notifications: VecDeque<Value>,
-    /// What the server asked of us.
+    /// The requests of the server to the client.
     pub(crate) asked: Vec<Value>,
-    /// Error replies to nothing that has an id of ours.
+    /// Error replies without a known id.
     pub(crate) refusals: Vec<Value>,
     server: Option<JoinHandle<Ending>>,
 }
@@ -42,7 +42,7 @@ impl Client {
         (client, answer)
     }
 
-    /// Starts a server and says nothing yet.
+    /// Starts a server without sending anything.
     pub(crate) fn connect() -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(theirs);
@@ -66,7 +66,7 @@ impl Client {
         self.send_raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
     }
 
-    /// Sends bytes that need not be a message.
+    /// Sends bytes that may not be a message.
     pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
         self.output.write_all(bytes).await.expect("the server reads");
     }
@@ -75,7 +75,7 @@ impl Client {
         self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
     }
 
-    /// Sends a request and gives its id, to be waited for later.
+    /// Sends a request. Returns its id, to wait for the reply later.
     pub(crate) async fn post(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
@@ -96,8 +96,8 @@ impl Client {
         }
     }
 
-    /// A request and its reply; asked again when the text changed meanwhile, as editors do, and for a hover that could
-    /// not wait for the compiler, as users do.
+    /// Sends a request and waits for the reply. Sends it again if the text changed in between, as editors do, or if a
+    /// hover did not wait for the compiler, as users do.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         loop {
             let id = self.post(method, params.clone()).await;
@@ -109,7 +109,7 @@ impl Client {
         }
     }
 
-    /// The next notification, whatever it is about.
+    /// The next notification of any kind.
     pub(crate) async fn any_notification(&mut self) -> Value {
         loop {
             match self.notifications.pop_front() {
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// The parameters of the next notification of a method; others are dropped.
+    /// The parameters of the next notification of a method. Other notifications are dropped.
     pub(crate) async fn notification(&mut self, method: &str) -> Value {
         loop {
             let mut message = self.any_notification().await;
@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Reads one message; answers what the server asks of us.
+    /// Reads one message. Answers requests of the server.
     pub(crate) async fn receive(&mut self) {
         let message =
             tokio::time::timeout(PATIENCE, self.message()).await.expect("the server answers in time");

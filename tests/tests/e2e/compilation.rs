@@ -1,4 +1,5 @@
-//! What the protocol does not have: machine code in other styles and beside other compilations, targets, pictures.
+//! Requests beyond the protocol: machine code in several styles and compared with other compilations, targets,
+//! pictures.
 
 use super::{KERNEL, URI, at, place, started};
 use crate::client::Client;
@@ -32,7 +33,7 @@ async fn control_words_are_shown_as_asked() {
     let hidden =
         client.request("ptx/sassView", with(at("fma.rn"), json!({ "controls": "hidden" }))).await.unwrap();
     assert!(!lines(&hidden).iter().any(|line| line.contains(":S") || line.contains("cycle")), "{hidden}");
-    // Beside each instruction stand its live registers and its stall cycles.
+    // Each instruction is printed with its live registers and its stall cycles.
     let text: Vec<&str> = codes["text"].as_str().unwrap().lines().collect();
     let heat = codes["heat"].as_array().unwrap();
     assert_eq!(heat.len(), text.len());
@@ -134,7 +135,7 @@ async fn pictures_of_a_function() {
     client.stop().await;
 }
 
-/// What a function took is shown while it has errors.
+/// While a function has errors, its last resources are shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn hints_keep_their_last_values() {
     let mut client = started().await;

@@ -40,7 +40,7 @@ async fn assembly_in_cuda() {
         assert!(!capabilities.contains_key(other), "{other} would compete with the language's own server");
     }
     open(&mut client, CUDA, "cuda-cpp", TEXT).await;
-    // The width follows from the constraint.
+    // The width is that of the constraint.
     let found = client.diagnostics(1).await;
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["code"], "E0303");
@@ -61,11 +61,11 @@ async fn assembly_in_cuda() {
         let items = client.request("textDocument/completion", at(CUDA, TEXT, outside)).await.unwrap();
         assert_eq!(items, Value::Null, "{outside}");
     }
-    // A name leads to its declaration in another literal.
+    // A name is declared in another literal.
     let definition = client.request("textDocument/definition", at(CUDA, TEXT, "p mov.u32")).await.unwrap();
     let (line, column) = place(TEXT, "p;\\n");
     assert_eq!(definition["range"]["start"], json!({ "line": line, "character": column }));
-    // Colours: only in the strings, and the placeholder's.
+    // Semantic tokens: only in the strings, including the placeholder.
     let document = json!({ "textDocument": { "uri": CUDA } });
     let tokens = client.request("textDocument/semanticTokens/full", document).await.unwrap();
     let data = tokens["data"].as_array().unwrap();
@@ -84,12 +84,12 @@ async fn findings_follow_edits() {
     open(&mut client, CUDA, "cuda-cpp", TEXT).await;
     let found = client.diagnostics(1).await;
     assert_eq!(found.len(), 1);
-    // An edit outside moves them.
+    // An edit outside of the snippets moves the findings.
     client.edit(CUDA, 2, 0, 0, 0, "\n\n").await;
     let moved = client.diagnostics(2).await;
     let line = |found: &[Value]| found[0]["range"]["start"]["line"].as_u64().unwrap();
     assert_eq!(line(&moved), line(&found) + 2);
-    // One inside mends them.
+    // An edit inside fixes them.
     let text = format!("\n\n{TEXT}");
     let (row, column) = place(&text, "u64 %0");
     client.edit(CUDA, 3, row, column, column + 3, "u32").await;
@@ -100,7 +100,7 @@ async fn findings_follow_edits() {
     let (row, column) = place(&text, "\"l\"(y)");
     client.edit(CUDA, 4, row, column, column + 3, "\"r\"").await;
     assert_eq!(client.diagnostics(4).await, [] as [Value; 0]);
-    // Completion in a string: what is put there is written as the string needs it.
+    // Completion in a string: the inserted text is escaped as the string requires.
     let (row, column) = place(&text, "%%laneid");
     client.edit(CUDA, 5, row, column, column + 8, "%%lane").await;
     let here =
@@ -110,7 +110,7 @@ async fn findings_follow_edits() {
         items.as_array().unwrap().iter().find(|item| item["label"] == "%laneid").expect("it is offered");
     assert_eq!(lane["textEdit"]["newText"], "%%laneid");
     assert_eq!(lane["textEdit"]["range"]["start"], json!({ "line": row, "character": column }));
-    // Without its setting there is nothing, and with it all again.
+    // If the setting is off, there are no findings. If it is on again, all of them come back.
     client.notify("workspace/didChangeConfiguration", json!({ "settings": { "embedded": false } })).await;
     assert_eq!(client.request("textDocument/hover", at(CUDA, &text, "setp.ne")).await.unwrap(), Value::Null);
     client.notify("workspace/didChangeConfiguration", json!({ "settings": { "embedded": true } })).await;
@@ -135,7 +135,8 @@ async fn fixes_are_written_as_the_language_needs_them() {
     client.stop().await;
 }
 
-/// Names that were put around the assembly are not offered, and those with a percent sign are found by what is typed.
+/// Names that were added around the assembly are not offered. Names with a percent sign are matched with what the user
+/// types.
 #[tokio::test(flavor = "multi_thread")]
 async fn completions_are_those_of_the_assembly() {
     let (mut client, _) = Client::start(json!({}), json!({})).await;
@@ -173,7 +174,7 @@ async fn clients_may_ask_about_python() {
     client.stop().await;
 }
 
-/// An edit outside of snippets is answered at once, whatever the size of the text.
+/// An edit outside of snippets is handled at once, whatever the size of the text.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_documents_are_quick() {
     let (mut client, _) = Client::start(json!({}), json!({})).await;

@@ -97,7 +97,7 @@ async fn places_lead_to_others() {
     client.stop().await;
 }
 
-/// `.file` and `.loc` lead to files that exist.
+/// `.file` and `.loc` link to existing files.
 #[tokio::test(flavor = "multi_thread")]
 async fn instructions_lead_to_their_source() {
     let folder = super::settings::Folder::new("source", "");

@@ -1,4 +1,4 @@
-//! What no client should send: it is answered or ignored, and the session goes on.
+//! Messages that no client should send. They are answered or ignored, and the session continues.
 
 use crate::client::Client;
 use crate::{KERNEL, URI, document, started};
@@ -12,7 +12,7 @@ fn framed(body: &str) -> String {
     format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Codes of the error replies to what has no id of ours, once the server has come to a request after it.
+/// The codes of the error replies without a known id, once the server has answered a later request.
 async fn codes(client: &mut Client) -> Vec<i64> {
     client.request("textDocument/documentSymbol", document()).await.expect("the session goes on");
     client.refusals.drain(..).map(|refusal| refusal["error"]["code"].as_i64().expect("an error")).collect()
@@ -50,7 +50,7 @@ async fn half_a_surrogate_pair_keeps_the_text_and_its_positions() {
     for encoding in ["utf-16", "utf-8"] {
         let capabilities = json!({ "general": { "positionEncodings": [encoding] } });
         let (mut client, _) = Client::start(capabilities, json!({})).await;
-        // A client counts one unit of UTF-16, or three bytes.
+        // A client counts one UTF-16 unit or three bytes.
         let width = if encoding == "utf-16" { 1 } else { 3 };
         let text = KERNEL.replace("fma.rn", "/*?*/ fna.rn");
         let open = json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {
@@ -71,7 +71,7 @@ async fn a_carriage_return_ends_a_line() {
     for encoding in ["utf-16", "utf-8"] {
         let capabilities = json!({ "general": { "positionEncodings": [encoding] } });
         let (mut client, _) = Client::start(capabilities, json!({})).await;
-        // The first line is a comment, which goes on after a carriage return.
+        // The first line is a comment, which continues after a carriage return.
         let text = KERNEL.replacen('\n', "\n// π\r\r", 1).replace("fma.rn", "fna.rn");
         client.open(URI, &text).await;
         let found = client.diagnostics(1).await;
@@ -84,7 +84,7 @@ async fn a_carriage_return_ends_a_line() {
     }
 }
 
-/// Ten thousand messages made of pieces of messages, and the server is what it was.
+/// After ten thousand messages made of pieces of messages, the server works as before.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_hostile_messages_end_nothing() {
     let mut client = started().await;
@@ -126,7 +126,7 @@ async fn ten_thousand_hostile_messages_end_nothing() {
         batch.extend_from_slice(header.as_bytes());
         batch.append(&mut body);
         if count % 100 == 0 {
-            // A body may lack bytes: it takes them from what follows.
+            // A body may be too short. Its missing bytes are then taken from the following text.
             batch.resize(batch.len() + 64, b' ');
             client.send_raw(&batch).await;
             batch.clear();
@@ -139,7 +139,8 @@ async fn ten_thousand_hostile_messages_end_nothing() {
     client.stop().await;
 }
 
-/// A client that asks and doesn't read is not heard until it reads; then it gets every answer.
+/// If a client sends requests without reading, the server stops listening until the client reads. Then the client gets
+/// every answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_not_heard() {
     const COUNT: usize = 60;

@@ -57,7 +57,7 @@ async fn diagnostics_follow_the_text() {
     client.stop().await;
 }
 
-/// A document that is wrong everywhere is not sent whole after each edit.
+/// For a document with an error on every line, only some findings are sent after each edit.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_findings_the_first_are_sent() {
     let (mut client, _) = Client::start(json!({}), json!({})).await;
@@ -107,7 +107,7 @@ async fn clients_may_ask_for_diagnostics() {
     client.open(URI, &KERNEL.replace("fma.rn", "fna.rn")).await;
     let report = client.request("textDocument/diagnostic", document()).await.unwrap();
     assert_eq!(report["items"].as_array().unwrap().len(), 1);
-    // An answer like the one before says only so.
+    // If the findings are unchanged, the answer says only this.
     let known =
         |report: &Value| json!({ "textDocument": { "uri": URI }, "previousResultId": report["resultId"] });
     let again = client.request("textDocument/diagnostic", known(&report)).await.unwrap();
@@ -129,13 +129,13 @@ async fn hover_shows_machine_code_and_registers() {
     client.stop().await;
 }
 
-/// Neither a hover nor a hint waits for the compiler; the client is told when to ask again.
+/// Hovers and hints do not wait for the compiler. The server tells the client when to ask again.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_do_not_wait_for_the_compiler() {
     let refresh = json!({ "refreshSupport": true });
     let capabilities = json!({ "workspace": { "codeLens": refresh, "inlayHint": refresh } });
     let (mut client, _) = Client::start(capabilities, json!({})).await;
-    // Some seconds of work for the compiler, so that a busy machine still answers first.
+    // This takes the compiler some seconds, so that even a busy machine answers first.
     let long = "fma.rn.f32 %f4, %f1, %f2, %f3;\ndiv.rn.f32 %f2, %f4, %f1;\n".repeat(3000);
     let (line, _) = place(KERNEL, "fma.rn");
     client.open(URI, &KERNEL.replace("fma.rn.f32      %f4, %f1, %f2, %f3;", &long)).await;
@@ -224,7 +224,7 @@ async fn columns_are_counted_as_agreed() {
         let fault = found.iter().find(|d| d["message"].as_str().is_some_and(|m| m.contains("fna"))).unwrap();
         let (line, column) = place(KERNEL, "fma.rn");
         assert_eq!(fault["range"]["start"], json!({ "line": line, "character": column + 5 + units }));
-        // Delete the comment and mend the name, in the client's columns.
+        // Deletes the comment and fixes the name, with the client's columns.
         client.edit(URI, 2, line, column, column + 5 + units + 3, "fma").await;
         assert_eq!(client.diagnostics(2).await, [] as [Value; 0]);
         client.stop().await;
@@ -236,7 +236,7 @@ async fn edits_arrive_in_order_whatever_else_is_asked() {
     let mut client = started().await;
     let (line, column) = place(KERNEL, "%f4, %f1");
     let mut pending = Vec::new();
-    // Each edit is made against the result of the one before; the last leaves the text as it was.
+    // Each edit applies to the result of the previous one. The last one restores the text.
     for version in 2..=301 {
         let (to, text) = if version % 2 == 0 { (column, "x") } else { (column + 1, "") };
         client.edit(URI, version, line, column, to, text).await;
@@ -272,7 +272,7 @@ async fn cancelled_requests_are_answered_and_nothing_hangs() {
 async fn saving_compiles_with_progress() {
     let capabilities = json!({ "window": { "workDoneProgress": true } });
     let (mut client, _) = Client::start(capabilities, json!({})).await;
-    // Something that is not compiled yet is said where it stands, once compilation has come to it.
+    // An unsupported statement is reported at its place, once it has been compiled.
     let text = KERNEL.replace(
         "fma.rn.f32      %f4, %f1, %f2, %f3;",
         "fma.rn.f32 %f4, %f1, %f2, %f3; brkpt; { .reg .b16 %s; fma.rz.bf16 %s, %s, %s, %s; }",
@@ -280,7 +280,7 @@ async fn saving_compiles_with_progress() {
     client.open(URI, &text.replace(".target sm_80", ".target sm_90")).await;
     client.diagnostics(1).await;
     client.notify("textDocument/didSave", document()).await;
-    // The bar and the findings come in either order.
+    // The progress bar and the findings arrive in either order.
     let (mut began, mut noted) = (false, false);
     while !began || !noted {
         let message = client.any_notification().await;

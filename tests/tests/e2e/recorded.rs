@@ -1,7 +1,8 @@
-//! Sessions of real editors, which `tests/editors/record.py` wrote down, sent again in the same order. The replay waits
-//! for an answer where the editor had it, and compares it with the answer of a server that sees only the text.
+//! Sessions of real editors, which `tests/editors/record.py` recorded. They are sent again in the same order. The
+//! replay waits for an answer where the editor received it, and compares it with the answer of a server that sees only
+//! the text.
 //!
-//! Machine code is not compiled in the background here: what is known of it depends on time.
+//! Machine code is not compiled in the background here, because the results would depend on timing.
 
 use crate::abuse::{CANCELLED, Document, MODIFIED, numbers};
 use crate::client::{Client, is_early};
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// A request under way.
+/// A request without an answer so far.
 struct Asked {
-    /// Its id here.
+    /// Its id in this session.
     id: i64,
     method: String,
     params: Value,
@@ -24,7 +25,7 @@ struct Session {
     client: Client,
     fresh: Client,
     documents: HashMap<String, Document>,
-    /// By the editor's ids.
+    /// Indexed by the editor's ids.
     asked: BTreeMap<String, Asked>,
     is_utf8: bool,
     compared: usize,
@@ -50,7 +51,7 @@ fn offset(text: &str, position: &Value, is_utf8: bool) -> usize {
 
 impl Session {
     async fn start(mut params: Value) -> Session {
-        // The replay is not a child of the editor.
+        // The editor is not the parent of this process.
         params["processId"] = Value::Null;
         params["initializationOptions"] = json!({ "compile": false });
         let mut servers = [Client::connect(), Client::connect()];
@@ -65,7 +66,7 @@ impl Session {
         Session { client, fresh, documents: HashMap::new(), asked: BTreeMap::new(), is_utf8, compared: 0 }
     }
 
-    /// The document that parameters are about, if it is open.
+    /// The document that the parameters refer to, if it is open.
     fn document(&mut self, params: &Value) -> Option<&mut Document> {
         self.documents.get_mut(params["textDocument"]["uri"].as_str()?)
     }
@@ -92,7 +93,7 @@ impl Session {
                 asked.is_cancelled = true;
                 params["id"] = asked.id.into();
             }
-            // It would switch the compilation on.
+            // The message would enable compilation.
             "workspace/didChangeConfiguration" => return,
             "textDocument/didOpen" => {
                 let document = &params["textDocument"];
@@ -126,7 +127,7 @@ impl Session {
         self.client.notify(&method, params).await;
     }
 
-    /// Waits for the answer to a request and judges it.
+    /// Waits for the answer to a request and checks it.
     async fn reply(&mut self, id: &str) {
         let Some(Asked { id, method, params, version, is_cancelled }) = self.asked.remove(id) else { return };
         let mut answer = self.client.reply(id).await;
@@ -147,7 +148,7 @@ impl Session {
         {
             return;
         }
-        // Of a function with errors these show what it had before the errors.
+        // For a function with errors, these show the values from before the errors.
         let depends_on_the_past = matches!(&*method, "textDocument/inlayHint" | "textDocument/codeLens");
         if is_changed
             || depends_on_the_past
@@ -178,7 +179,7 @@ impl Session {
     }
 }
 
-/// Sends a session again and gives the number of answers that were compared.
+/// Replays a session. Returns the number of compared answers.
 async fn replay(text: &str) -> usize {
     let mut entries = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut first = entries.next().expect("a session").take();
@@ -191,7 +192,7 @@ async fn replay(text: &str) -> usize {
             None => session.reply(&entry["reply"].to_string()).await,
         }
     }
-    // Of requests without an answer the editor was stopped.
+    // The editor was closed before it received answers to these requests.
     for (_, asked) in std::mem::take(&mut session.asked) {
         let _ = session.client.reply(asked.id).await;
     }

@@ -1,4 +1,4 @@
-//! A reference compiler: a program of the test's, which copies a cubin.
+//! A reference compiler. Here it is a program of this test that copies a cubin.
 
 use crate::client::Client;
 use crate::settings::Folder;
@@ -18,7 +18,7 @@ async fn save(client: &mut Client) {
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": URI } })).await;
 }
 
-/// The title of the lens that compares, once it is there.
+/// Waits for the lens with the comparison. Returns its title.
 async fn comparison(client: &mut Client) -> Value {
     loop {
         let lenses = client.request("textDocument/codeLens", document()).await.unwrap();
@@ -35,7 +35,7 @@ async fn comparison(client: &mut Client) -> Value {
 async fn its_results_stand_beside_ours() {
     let folder = Folder::new("reference", "");
     let db = ptx_analysis::Database::default();
-    // Other code than the document's.
+    // The code differs from that of the document.
     let other = KERNEL.replace("fma.rn.f32 ", "mul.rn.f32 %f2, %f2, %f2; fma.rn.f32 ");
     let linked = ptx_analysis::link(&db, db.add_file(other.as_str()), &Default::default()).expect("a cubin");
     std::fs::write(folder.0.join("copied"), linked.cubin).expect("a file");
@@ -61,11 +61,11 @@ async fn its_results_stand_beside_ours() {
     let both = client.request("ptx/reference", asked).await.unwrap();
     let has = |side: &str, what: &str| both[side].as_str().unwrap().contains(what);
     assert!(has("ours", "FFMA") && !has("ours", "FMUL") && has("theirs", "FMUL"), "{both}");
-    // It stays while the text is edited, and says so.
+    // The lens stays while the text is edited, and says that its figures are those of the saved text.
     client.edit(URI, 2, 0, 0, 0, "\n").await;
     let title = comparison(&mut client).await["title"].clone();
     assert!(title.as_str().unwrap().starts_with("reference (as saved): "), "{title}");
-    // What it complains of is shown.
+    // The reference compiler's messages are shown.
     let (line, column) = crate::place(KERNEL, "fma.rn");
     client.edit(URI, 3, line + 1, column, column + 3, "fna").await;
     save(&mut client).await;
@@ -75,7 +75,7 @@ async fn its_results_stand_beside_ours() {
     client.stop().await;
 }
 
-/// No file of a workspace names a program.
+/// A file in the workspace cannot name the program.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_cannot_name_it() {
     let folder = Folder::new("reference-project", "");
@@ -93,7 +93,7 @@ async fn a_project_cannot_name_it() {
     assert!(!touched.exists());
 }
 
-/// A program that hangs is ended with its document.
+/// A program that hangs is killed when its document is closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_ended_with_its_document() {
     let folder = Folder::new("reference-hang", "");

@@ -58,7 +58,7 @@ async fn a_large_document_holds_up_no_other() {
     let line = "    add.s32 %r5, %r5, %r4;\n";
     client.open(LARGE, &KERNEL.replace("    ret;\n", &format!("{}    ret;\n", line.repeat(60_000)))).await;
     let folds = client.post("textDocument/foldingRange", json!({ "textDocument": { "uri": LARGE } })).await;
-    // Each edit has to wait until the check lets go of the database.
+    // Each edit has to wait until the check releases the database.
     for version in 2..8 {
         client.edit(URI, version, 0, 0, 0, "//\n").await;
         loop {
@@ -70,7 +70,7 @@ async fn a_large_document_holds_up_no_other() {
         }
     }
     assert_eq!(client.notification("textDocument/publishDiagnostics").await["uri"], LARGE);
-    // Nor do edits elsewhere take the answer away.
+    // Edits of other documents do not cancel the request either.
     assert!(client.reply(folds).await.is_ok_and(|folds| folds.is_array()));
     client.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Settings of clients and projects, and what is wrong with them.
+//! Settings of clients and projects, and messages about errors in them.
 
 use crate::client::Client;
 use crate::{KERNEL, URI};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder with a project's file; it goes with this.
+/// A folder with a project's file. Dropping this value deletes the folder.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -38,12 +38,12 @@ pub(crate) async fn start(root: &Path, capabilities: Value) -> Client {
     client
 }
 
-/// A kernel with an unused label: a finding on which nothing depends.
+/// A kernel with an unused label, which causes a finding.
 fn kernel() -> String {
     KERNEL.replace("    ret;", "unused:\n    ret;")
 }
 
-/// Waits for the diagnostics to have this severity; 0: for there to be none.
+/// Waits for diagnostics with this severity; with 0, waits until there are none.
 async fn severity(client: &mut Client, severity: u64) {
     loop {
         let found = client.diagnostics(1).await;
@@ -85,7 +85,7 @@ async fn the_file_of_a_project_is_followed() {
     client.stop().await;
 }
 
-/// The quick fix changes the file of the project, or makes it, and the server reads it again.
+/// The quick fix changes or creates the project's file, and the server reads it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lint_is_ignored_in_the_project() {
     let folder = Folder::new("ignored", "# Ours.\n[lints]\n");

@@ -1,9 +1,9 @@
-//! Memory order from PTX to machine code, and the checker of it.
+//! Tests of the memory order from PTX to machine code, and of the order checker.
 
 mod mutations;
 mod pairs;
 
-/// Whether the instructions of this name access memory, or order others' accesses.
+/// Whether instructions with this name access memory or order accesses of other instructions.
 fn orders(mnemonic: &str) -> bool {
     matches!(
         mnemonic,

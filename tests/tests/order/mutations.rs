@@ -1,4 +1,4 @@
-//! The order checker finds code that was changed: instructions exchanged or removed.
+//! Tests that the order checker detects changed code, in which instructions were exchanged or removed.
 
 use crate::orders;
 use conformance::case::{self, Input, input};
@@ -10,7 +10,7 @@ use ptx_isa::{FormId, Mod, Sm};
 use sass::{Field, Inst, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A function's code, to be changed.
+/// The code of a function, for changes.
 #[derive(Clone)]
 struct Made {
     sm: sass::Sm,
@@ -71,7 +71,7 @@ enum Mutation {
     Exchange(usize, usize),
 }
 
-/// What a statement promises, as far as it is needed here.
+/// The guarantees of a statement that matter here.
 struct Promise<'a>(&'a Instr);
 
 impl Promise<'_> {
@@ -125,7 +125,7 @@ impl Promise<'_> {
     }
 }
 
-/// Changes that PTX's memory model does not allow.
+/// Changes that PTX's memory model does not permit.
 fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
     let statements: BTreeMap<SrcId, &Instr> = function
         .body
@@ -156,13 +156,14 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
             last = None;
         }
         let Some((src, one)) = promise(at) else { continue };
-        // A guess at what a swap will find is no promise, and of an operation and the loop that stands in for it one is left.
+        // Guessing the value that a swap will find gives no guarantee. Of an operation and the loop that replaces it,
+        // only one is kept.
         let atomic = matches!(one.0.opcode.form, FormId::Atom | FormId::Red);
         let guesses = |at| matches!(made.name(at), "LD" | "LDG" | "LDS");
         let guess = atomic && guesses(at);
         let again = |other: &usize| *other != at && promise(*other).is_some_and(|(line, _)| line == src);
         let several = atomic && (0..made.insts.len()).filter(again).any(|other| !guesses(other));
-        // What only the thread sees need not be accessed.
+        // Memory that only the thread itself sees need not be accessed.
         let is_own = one.space() == Some(Mod::Local);
         if !one.is_weak_load() && !is_own && !guess && !several {
             mutations.push(Mutation::Remove(at));
@@ -174,14 +175,14 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
             let pair = [made.name(before), made.name(at)];
             let stays = match earlier.cmp(&src) {
                 std::cmp::Ordering::Less => first.stays_before(&one) && !may_be_apart(made, before, at),
-                // The fences of one statement.
+                // Both are fences of the same statement.
                 std::cmp::Ordering::Equal => {
                     pair[0] == "MEMBAR"
                         || (pair[1] == "CCTL" && pair[0] != "ERRBAR")
                         || pair[0] == "ERRBAR" && pair[1] != "CCTL"
                         || pair == ["LDGDEPBAR", "DEPBAR"]
                 }
-                // They changed places already.
+                // Their order has been exchanged already.
                 std::cmp::Ordering::Greater => false,
             };
             if stays {
@@ -193,12 +194,12 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
     mutations
 }
 
-/// Executed by different threads: the two sides of a branch.
+/// Whether different threads execute them, on the two sides of a branch.
 fn exclusive(a: &Inst, b: &Inst) -> bool {
     a.get(Field::Guard) == b.get(Field::Guard) && a.get(Field::GuardNot) != b.get(Field::GuardNot)
 }
 
-/// One address and different offsets.
+/// Whether they use the same address with different offsets.
 fn may_be_apart(made: &Made, a: usize, b: usize) -> bool {
     let address = |at: usize| -> Vec<_> {
         let of_address = |used: &sass::RegUse| matches!(used.role, Role::Address | Role::Base);
@@ -213,7 +214,7 @@ fn random(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// How many changes are tried; the environment can ask for more.
+/// The number of changes to try. The environment can set a larger number.
 fn wanted() -> usize {
     std::env::var("PTX_ORDER_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(1000)
 }
@@ -234,7 +235,7 @@ fn exchanged_and_removed_instructions_are_found() {
             for sm in [75, 90, 120] {
                 let Some(made) = Made::of(&input.function, &input.env, sm) else { continue };
                 let mutations = mutations(&input.function, &made);
-                // Unreached statements are known to the compiler alone.
+                // Only the compiler knows which statements are unreachable.
                 if made.check(&input).is_ok() && !mutations.is_empty() {
                     all.push((input.clone(), made, mutations));
                 }
@@ -265,7 +266,7 @@ fn exchanged_and_removed_instructions_are_found() {
     assert!(missed.len() * 100 <= wanted, "{} of {wanted} are missed:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Compiles one kernel, changes its code by the places of its instructions of a name, and asks the checker.
+/// Compiles one kernel, changes its code (given the places of the instructions with a name), and runs the checker.
 fn found(body: &str, change: impl Fn(&mut Made, &dyn Fn(&str) -> Vec<usize>)) -> String {
     let ptx = format!(
         ".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
@@ -310,7 +311,7 @@ fn messages_name_statements_and_reasons() {
     );
 }
 
-/// Spilled values are moved for any statement, a load or store of local memory among them.
+/// Values are spilled for any statement, also for a load or store of local memory.
 #[test]
 fn spills_are_told_from_local_variables() {
     let mut text =
@@ -318,7 +319,7 @@ fn spills_are_told_from_local_variables() {
                     .reg .b64 %d; .reg .b32 %r<34>; .local .align 16 .b8 array[128];\nld.param.u64 %d, [p];\n"
             .to_owned();
     let mut line = |what: String| text.push_str(&(what + ";\n"));
-    // Not known to be where the load is.
+    // The address is not known to be that of the load.
     line("cvt.u32.u64 %r32, %d".into());
     line("and.b32 %r32, %r32, 60".into());
     line("mov.u32 %r33, array".into());
@@ -334,7 +335,7 @@ fn spills_are_told_from_local_variables() {
     assert_eq!(made.check(&input), Ok(()));
     let spills: Vec<usize> = (0..made.insts.len()).filter(|&at| made.spills[at]).collect();
     assert!(spills.len() > 8, "{} spills", spills.len());
-    // Whatever statement they are moved for.
+    // Whatever statement they are spilled for.
     let local =
         (0..made.insts.len()).rfind(|&at| made.name(at) == "LDL" && !made.spills[at]).expect("the load");
     for &at in &spills {
@@ -365,7 +366,7 @@ fn copies_stay_with_what_waits_for_them() {
     assert_eq!(too_many, leaves);
     let late = found(body, |made, of| made.exchange(of("LDGSTS")[0], of("LDGDEPBAR")[0]));
     assert_eq!(late, format!("statement 4 and statement 5: {changed}"));
-    // What is read from global memory is what was there before a later store.
+    // A copy reads global memory as it was before a later store.
     let body = "mov.u32 %r1, room;\ncp.async.ca.shared.global [%r1], [%d0], 4;\nst.global.u32 [%d0+4], %r0;";
     let stored = found(body, |made, of| made.exchange(of("LDGSTS")[0], of("STG")[0]));
     assert_eq!(stored, format!("statement 4 and statement 5: {changed}"));
@@ -389,7 +390,7 @@ fn a_load_for_several_statements_stands_where_each_may() {
         let body = format!(
             "ld.shared.u32 %r1, [room];\n{between}\nld.shared.u32 %r2, [room+4];\nst.global.v2.u32 [%d0], {{%r1, %r2}};"
         );
-        // The second load is gone, if it was not before, and the first is said to load for it.
+        // The second load is removed, unless it was removed before, and the first load is attributed to it.
         found(&body, |made, of| {
             of("LDS").into_iter().skip(1).for_each(|at| made.remove(at));
             made.joined.push((SrcId(3), SrcId(5)));
@@ -404,21 +405,21 @@ fn a_load_for_several_statements_stands_where_each_may() {
 
 #[test]
 fn instructions_stay_with_the_fence_before_them() {
-    // A branch around enough stores to stay one.
+    // A branch over enough stores that it is not replaced by guards.
     let stores: String = (0..9).map(|i| format!("st.global.u32 [%d0+{}], %r0;\n", 4 * i)).collect();
     let body = format!(
         "st.shared.u32 [room], %r0;\n@%p0 bra A;\nfence.acq_rel.cta;\n{stores}A:\nfence.sc.cta;\nld.global.u32 %r1, [%d0+64];\n\
          st.global.u32 [%d0], %r1;"
     );
     let lost = "the second's instruction can be reached without the first's";
-    // The store goes after the first fence, the load to the start.
+    // The store moves after the first fence, and the load to the start.
     let text = found(&body, |made, of| made.exchange(of("STS")[0], of("MEMBAR")[0]));
     assert_eq!(text, format!("statement 3 and statement 5: {lost}"));
     let text = found(&body, |made, of| made.exchange(of("LDG")[0], of("S2R")[0]));
     assert_eq!(text, format!("statement 15 and statement 16: {lost}"));
 }
 
-/// A loop of volatile stores, which goes on while its counter is below `limit`.
+/// A loop of volatile stores, which continues while its counter is below `limit`.
 fn storing(limit: &str) -> String {
     format!(
         "mov.u32 %r1, 0;\nL:\nst.volatile.global.u32 [%d0], %r1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, {limit};\n\

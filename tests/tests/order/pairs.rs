@@ -1,11 +1,11 @@
-//! Each kind of access, fence and barrier before and after each other one.
+//! Each kind of access, fence and barrier before and after each other kind.
 
 use crate::orders;
 use conformance::case::{compile, input};
 use ptx_backend::input::SrcId;
 use ptx_isa::Sm;
 
-/// Kinds of statements. `{a}` is an address in the space, `{d}` and `{s}` are a destination and a source.
+/// Kinds of statements. `{a}` is an address in the state space; `{d}` and `{s}` are a destination and a source.
 const ACCESSES: [&str; 14] = [
     "ld.weak{space}.u32 {d}, [{a}]",
     "st.weak{space}.u32 [{a}], {s}",
@@ -23,7 +23,7 @@ const ACCESSES: [&str; 14] = [
     "red.release.gpu{space}.add.u32 [{a}], {s}",
 ];
 
-/// Of these spaces not all kinds exist.
+/// State spaces in which not all kinds exist.
 const OTHERS: [&str; 8] = [
     "ld.local.u32 {d}, [{a}]",
     "st.local.u32 [{a}], {s}",
@@ -81,7 +81,7 @@ impl Kind {
         self.text.starts_with("ld")
     }
 
-    /// Whether PTX's memory model lets another thread see it if the two change places. Their addresses are not
+    /// Whether, under PTX's memory model, another thread could see an exchange of the two. Their addresses are not
     /// known to differ.
     fn stays_before(&self, later: &Kind) -> bool {
         let volatile = |kind: &Kind| kind.has("volatile") || kind.has("mmio");
@@ -106,7 +106,7 @@ impl Kind {
         self.has("ldmatrix") || self.text == OTHERS[0] || self.has("ld") && self.has("weak")
     }
 
-    /// The statement with its operands, which depend on what is loaded late or are there from the start.
+    /// The statement with its operands, which depend on a load or are available from the start.
     fn statement(&self, late: bool, n: usize) -> String {
         let address = match (self.space, late) {
             (".global" | "", true) => "%d4",
@@ -121,7 +121,7 @@ impl Kind {
     }
 }
 
-/// Two statements of which the first has to wait for a load: one more reason to put the second one first.
+/// Two statements. The first one has to wait for a load, which gives the compiler a reason to exchange them.
 fn kernel(first: &Kind, second: &Kind) -> (String, [SrcId; 2]) {
     let statements = [
         "ld.param.u64 %d0, [p]",
@@ -151,7 +151,7 @@ fn kernel(first: &Kind, second: &Kind) -> (String, [SrcId; 2]) {
     (ptx, [SrcId(at), SrcId(at + 1)])
 }
 
-/// The machine instructions of a statement that have to do with memory, as places in the code.
+/// The machine instructions of a statement that affect memory, as positions in the code.
 fn places(sm: u8, code: &[u128], lines: &[Option<SrcId>], of: SrcId) -> Vec<usize> {
     let name = |word| sass::decode(sass::Sm(sm), word).map_or("", |inst| inst.form().mnemonic);
     let is_memory = |word| {
@@ -167,7 +167,7 @@ fn check(sm: u8, first: &Kind, second: &Kind) -> Result<(), String> {
     let made = compile(&input, Sm::new(sm.into()), 3).map_err(|error| format!("{error}"))?;
     let [before, after] = [a, b].map(|src| places(sm, &made.kernel.code, &made.kernel.lines, src));
     for (kind, places) in [(first, &before), (second, &after)] {
-        // Nothing reads what is loaded, and nobody else sees local memory.
+        // Nothing reads the loaded value, or no other thread sees local memory.
         if places.is_empty() && !kind.is_weak_load() && !kind.has("weak") && !kind.has("local") {
             return Err("is deleted".to_owned());
         }
@@ -184,7 +184,7 @@ fn every_pair_keeps_the_order_that_ptx_promises() {
     let mut wrong = Vec::new();
     for (i, first) in kinds.iter().enumerate() {
         for (j, second) in kinds.iter().enumerate() {
-            // Each pair on one generation, each kind on all.
+            // Each pair is tested on one generation, each kind on all of them.
             let sm = [80, 90, 120][(i + j) % 3];
             if let Err(how) = check(sm, first, second) {
                 wrong.push(format!("sm_{sm}: {}; {}: {how}", first.text, second.text));

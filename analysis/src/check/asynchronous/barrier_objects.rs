@@ -1,4 +1,4 @@
-//! Barrier objects: what must happen somewhere for a wait to end.
+//! Checks of mbarrier objects: the operations that are required for a wait to complete.
 
 use ptx_backend::input::Operand;
 use ptx_isa::Mod;
@@ -20,7 +20,7 @@ declare_lint! {
     pub(crate) IGNORED_WAIT = "W0514" "ignored-wait", Warning, since "0.1.0"
 }
 
-/// Most arrivals that a barrier object counts.
+/// The maximum number of arrivals that an mbarrier object counts.
 const MOST_ARRIVALS: i64 = (1 << 20) - 1;
 
 pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
@@ -53,7 +53,7 @@ fn counts(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let used = &[Kind::BarrierArrive, Kind::BarrierWait, Kind::ExpectsBytes];
     let order = inventory.order(&[Kind::BarrierInit]);
-    // Another warp may take the branch with the initialization, unless that comes after the use.
+    // Another warp may execute the initialization, unless it comes after the use.
     let first = inventory.of(used).find(|site| !order.precedes(site));
     let is_early = |site: &&Site<'_>| {
         let after = Order::new(inventory.flow.graph(), std::iter::once(*site));

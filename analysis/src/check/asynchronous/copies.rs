@@ -1,4 +1,4 @@
-//! Copies whose end nothing waits for.
+//! Finds copies that are never waited for.
 
 use text_size::TextRange;
 
@@ -26,7 +26,7 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     empty_wait(inventory, out);
 }
 
-/// Reports the first copy of a kind that none of `ends` can follow; `true` when there is none.
+/// Reports the first copy of a kind after which none of `ends` can be executed; returns `true` if there is none.
 fn unawaited(
     inventory: &Inventory<'_, '_>,
     copies: &'static [Kind],
@@ -45,7 +45,7 @@ fn unawaited(
     false
 }
 
-/// Reports the first wait for groups of small copies when no group is ever committed.
+/// Reports the first wait for async-groups of small copies, if no group is ever committed.
 fn empty_wait(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     if inventory.has(&[Kind::CopyCommit]) || !inventory.has(&[Kind::Copy]) {
         return;

@@ -1,4 +1,4 @@
-//! Asynchronous accesses that read what generic ones wrote, without a fence between.
+//! Finds accesses of the async proxy to memory that the generic proxy has written, without a proxy fence in between.
 
 use ptx_backend::input::{AddressBase, Operand};
 use ptx_isa::{FormId, Mod};
@@ -21,7 +21,7 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     if !inventory.has(READERS) {
         return;
     }
-    // What `cp.async` brings needs the fence too, says the manual; compilers leave it out.
+    // According to the manual, data copied by `cp.async` needs the fence too, but compilers omit it.
     let filled = &[Kind::CompletesBytes, Kind::Copy];
     if inventory.is_whole && !inventory.has(&[Kind::ProxyFence]) && !inventory.has(filled) {
         nowhere(inventory, out);
@@ -30,7 +30,7 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     }
 }
 
-/// A kernel without such a fence, in which only stores fill shared memory.
+/// Reports a kernel without such a fence, in which only stores write shared memory.
 fn nowhere(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let graph = inventory.flow.graph();
     let instructions = graph
@@ -39,12 +39,12 @@ fn nowhere(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let writes: Vec<Site<'_>> = instructions.filter(|site| writes_shared(site.instr)).collect();
     let order = crate::flow::Order::new(graph, writes.iter());
     let Some(reader) = inventory.of(READERS).find(|site| order.precedes(site)) else { return };
-    // The last one above it in the text, if only to show one.
+    // The last write above it in the text, as an example.
     let above = writes.iter().rev().find(|write| write.instr.src < reader.instr.src);
     report(inventory, above.unwrap_or(&writes[0]).instr, reader.instr, out);
 }
 
-/// A bulk copy of what the same block has just written.
+/// Reports a bulk copy of data that the same block has just written.
 fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let flow = inventory.flow;
     let mut block = None;
@@ -81,7 +81,7 @@ fn report(inventory: &Inventory<'_, '_>, write: Instr<'_>, reader: Instr<'_>, ou
     );
 }
 
-/// Whether a generic access writes shared memory, as its name says.
+/// Whether a generic access writes shared memory, according to its name.
 fn writes_shared(instr: Instr<'_>) -> bool {
     use FormId as F;
     let is_shared = |m| matches!(m, Mod::Shared | Mod::SharedCta);
@@ -91,7 +91,7 @@ fn writes_shared(instr: Instr<'_>) -> bool {
     }
 }
 
-/// Whether a store certainly writes into what a bulk copy reads.
+/// Whether a store certainly overlaps the source of a bulk copy.
 fn overlap(inventory: &Inventory<'_, '_>, write: Instr<'_>, copy: Instr<'_>) -> bool {
     let source = match copy.opcode.form {
         FormId::CpAsyncBulkStore | FormId::CpReduceAsyncBulkStore => copy.operands.get(1),
@@ -106,7 +106,7 @@ fn overlap(inventory: &Inventory<'_, '_>, write: Instr<'_>, copy: Instr<'_>) -> 
     let flow = inventory.flow;
     let size = match copy.operands.get(2).map(|size| flow.value(size)) {
         Some(crate::flow::Value::Constant(size)) => size,
-        // At least this much.
+        // The copy has at least this size.
         _ => 16,
     };
     let inside = |offset: i64, start: i64| (start..start.saturating_add(size)).contains(&offset);

@@ -1,5 +1,5 @@
-//! Products of warp groups: the fence before them, the group and the wait after them, and their registers
-//! meanwhile.
+//! Checks of `wgmma` products: the fence before them, the group and the wait after them, and accesses to their
+//! registers in between.
 
 use crate::flow::Instr;
 use ptx_backend::input::{Operand, RegId};
@@ -59,17 +59,17 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     }
 }
 
-/// What a product still does with a register.
+/// How a product uses a register while it is in flight.
 #[derive(Clone, Copy)]
 struct Use {
     product: TextRange,
-    /// The number of its group in the block.
+    /// The number of the product's group in the block.
     group: u32,
-    /// The product only reads it.
+    /// The product only reads the register.
     is_source: bool,
 }
 
-/// Follows each block from its start: a product before it may be complete.
+/// Follows each block from its start; products of earlier blocks count as complete.
 fn in_flight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let flow = inventory.flow;
     let mut block = None;
@@ -90,7 +90,7 @@ fn in_flight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
                     }
                 }
                 Some(Kind::ProductFence) => {}
-                // What a call waits for is not known.
+                // It is not known what a call waits for.
                 Some(Kind::Call) => busy.clear(),
                 _ => touch(inventory, instr, &mut busy, out),
             }
@@ -199,7 +199,7 @@ mod tests {
         };
         assert_eq!(after("mov.f32 %f1, %f2;"), 0);
         assert_eq!(after("mov.f32 %f1, %f5;"), 1);
-        // Registers that a product reads may be read meanwhile, not written.
+        // Registers that a product reads may still be read, but not written.
         assert_eq!(after("mov.b32 %r5, %r1;"), 0);
         assert_eq!(after("mov.b32 %r1, 0;"), 1);
     }

@@ -1,4 +1,4 @@
-//! Fixes of the header: a version and a target that the module needs, and directives that it lacks.
+//! Fixes of the header: raising the version and target to what the module requires, and adding missing directives.
 
 use ptx_isa::{Gate, GateError, PtxVersion, Sm};
 use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind};
@@ -17,8 +17,8 @@ use crate::module::{
 };
 use crate::signature::target;
 
-/// What a module that says nothing gets: a version that every toolkit of the last years reads, and the oldest
-/// target that they make code for. What its instructions need beyond that is added.
+/// The version and target that a module without a header gets: a version that every recent toolkit reads, and the
+/// oldest target that these toolkits generate code for. The requirements of the module's instructions are added.
 const USUAL: Gate = Gate::since(8, 0, 75);
 
 pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
@@ -41,7 +41,7 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
         let title = "change to `.address_size 64`";
         let text = ".address_size 64";
         let edits = vec![TextEdit::new(diagnostic.range, text)];
-        // Code that keeps addresses in 32 bits is another program with 64.
+        // A program with 32-bit addresses becomes another program with 64-bit addresses.
         let applicability = match header(db, file).address_size {
             32 => Applicability::MaybeIncorrect,
             _ => Applicability::MachineApplicable,
@@ -59,7 +59,7 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
     match gate.check(version, effective) {
         Err(GateError::Version(needed)) => {
             let Some(place) = version_place else { return };
-            // The target needs a version too.
+            // The target requires a version too.
             let needed = needed.max(sm.since());
             let title = format!("raise `.version` to {needed}");
             diagnostic.relate(place, "version of the module");
@@ -69,13 +69,13 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
         Err(GateError::Target(targets)) => {
             let Some(place) = target_place else { return };
             diagnostic.relate(place, "target of the module");
-            // Another target than the file's was asked for: the file is not what must change.
+            // The options select another target than the file's, so the file need not change.
             if Options::get(db).target(db).is_some() {
                 return;
             }
             let Some(needed) = nearest(targets, sm) else { return };
             let Some(least) = least_version(gate, needed, version) else { return };
-            // Nobody goes back to hardware that no code is made for.
+            // An older target is not offered if no code is generated for it.
             if needed < sm && !Sm::COMPILED.contains(&needed.number) {
                 return;
             }
@@ -92,7 +92,7 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
     }
 }
 
-/// The lowest version from `version` on that has the feature on the target.
+/// The lowest version from `version` on in which the target has the feature.
 fn least_version(gate: &Gate, sm: Sm, version: PtxVersion) -> Option<PtxVersion> {
     let version = version.max(sm.since());
     match gate.check(version, sm) {
@@ -102,7 +102,7 @@ fn least_version(gate: &Gate, sm: Sm, version: PtxVersion) -> Option<PtxVersion>
     }
 }
 
-/// Offers what exists in place of a version or a target that does not.
+/// Offers an existing version or target in place of an unknown one.
 fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let header = header(db, file);
     let mut offer = |place: Option<TextRange>, found: String, title: String| {
@@ -138,7 +138,7 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     }
 }
 
-/// The target that `sm90`, `SM_90` or `sm-90` stands for.
+/// The target that a misspelled word means, such as `sm90`, `SM_90` or `sm-90`.
 fn meant_target(word: &str) -> Option<Sm> {
     let word = word.to_ascii_lowercase();
     let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("compute"))?;
@@ -146,7 +146,7 @@ fn meant_target(word: &str) -> Option<Sm> {
     Sm::KNOWN.contains(&sm).then_some(sm)
 }
 
-/// `.target sm_90` in a module of an older version.
+/// Fixes a target that a module of an older version cannot have.
 fn target_of_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let header = header(db, file);
     let (Some(version), Some(place)) = (header.version, version_number(db, file)) else { return };
@@ -165,7 +165,7 @@ fn target_of_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic)
     }
 }
 
-/// What the instructions of the module need.
+/// The requirements of the module's instructions.
 fn needs(db: &dyn Db, file: SourceFile) -> Gate {
     let mut all = USUAL;
     let mut seen = FxHashSet::default();
@@ -179,7 +179,7 @@ fn needs(db: &dyn Db, file: SourceFile) -> Gate {
                 && seen.insert(words)
             {
                 let both = all.and(ptx_isa::gates(&opcode));
-                // No target has both: the module is for neither.
+                // If no target satisfies both, the module has no valid target.
                 if !both.targets.is_empty() {
                     all = both;
                 }
@@ -189,7 +189,7 @@ fn needs(db: &dyn Db, file: SourceFile) -> Gate {
     all
 }
 
-/// The version and target of a module with these needs, and at least this version.
+/// The version and target of a module with these requirements, with at least this version.
 fn header_for(gate: &Gate, version: PtxVersion) -> Option<(PtxVersion, Sm)> {
     let sm = nearest(gate.targets, Sm::new(75))?;
     Some((least_version(gate, sm, version)?, sm))
@@ -208,7 +208,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     };
     let Some((version, sm)) = found else { return };
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
-        // It is there and cannot be read, or a line marker appears before it.
+        // The directive exists but cannot be read, or a line marker precedes it.
         if header(db, file).version.is_none() {
             let title = format!("change to `.version {version}`");
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
@@ -216,7 +216,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         }
         return;
     }
-    // The first directive is so broken that the version is parsed as a part of it.
+    // The first directive has such an error that the version is parsed as a part of it.
     if first.is_some_and(|first| first.text(db).contains(".version")) {
         return;
     }
@@ -224,7 +224,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let mut lines = String::new();
     let mut edits = Vec::new();
     match items_of(db, file, ItemKind::Version).next() {
-        // It appears too late.
+        // The directive is too late.
         Some(item) => edits.push(take(db, item, &mut lines)),
         None => lines += &format!(".version {version}\n"),
     }
@@ -240,7 +240,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             edits.push(take(db, item, &mut lines));
         }
     }
-    // After a comment at the end of a text that no line break ends.
+    // After a comment at the end of a text without a final line break.
     let before = &file.text(db)[..usize::from(at)];
     if !before.rsplit('\n').next().unwrap_or_default().trim().is_empty() {
         lines.insert(0, '\n');
@@ -258,7 +258,7 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let mut lines = String::from("\n");
     let mut edits = Vec::new();
     let title = match items_of(db, file, ItemKind::Target).next() {
-        // A line marker appears between them.
+        // A line marker is between them.
         Some(item) if trimmed(db, item) == diagnostic.range => return,
         Some(item) => {
             edits.push(take(db, item, &mut lines));
@@ -273,14 +273,14 @@ fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             format!("insert `.target {sm}`")
         }
     };
-    // The line break after the version stays where it is.
+    // The line break after the version stays in place.
     lines.pop();
     edits.push(TextEdit::new(TextRange::empty(after), lines));
     edits.sort_by_key(|edit| edit.range.start());
     diagnostic.offer(title, edits, Applicability::MachineApplicable);
 }
 
-/// `.target`, and the size of addresses where the module does not say it.
+/// `.target`, and the address size if the module does not state it.
 fn target_lines(db: &dyn Db, file: SourceFile, sm: Sm) -> String {
     let size = match items_of(db, file, ItemKind::AddressSize).next() {
         Some(_) => "",

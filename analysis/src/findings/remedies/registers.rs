@@ -1,4 +1,4 @@
-//! Declarations of registers: those that are missing, and those of another type than their uses want.
+//! Fixes of register declarations: missing declarations, and declarations whose type does not fit the uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +17,21 @@ use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
 use crate::source_map::Usage;
 
-/// What the uses of an undeclared register want of it.
+/// The requirements of the uses of an undeclared register.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// `None`: unknown.
+    /// `None` if the type is unknown.
     ty: Option<ScalarType>,
     /// Some instruction writes it.
     written: bool,
-    /// No register can be what all uses want.
+    /// No register satisfies all uses.
     contradictory: bool,
 }
 
 impl Wanted {
     const UNKNOWN: Wanted = Wanted { ty: None, written: false, contradictory: false };
 
-    /// What two uses want together.
+    /// The combined requirements of two uses.
     fn and(self, other: Self) -> Self {
         let ty = match (self.ty, other.ty) {
             (Some(one), Some(other)) => both(one, other),
@@ -49,25 +49,25 @@ impl Wanted {
 /// The undeclared registers of a file.
 #[derive(Default)]
 pub(super) struct Registers {
-    /// By the offset of the item and by name.
+    /// By the offset of the item and the name.
     undeclared: BTreeMap<(TextSize, String), Wanted>,
-    /// Those whose names are the same up to a number, by the offset of the item and that part of the name.
+    /// Registers whose names differ only in their number, by the offset of the item and the rest of the name.
     families: BTreeMap<(TextSize, String), Family>,
-    /// The highest number that is used of a declared range, by the offset of the range in the file.
+    /// The highest used number of each declared range, by the offset of the range in the file.
     highest: BTreeMap<TextSize, u32>,
 }
 
-/// `%r1` and `%r7`: they are declared together.
+/// Registers such as `%r1` and `%r7`, which are declared together.
 struct Family {
     wanted: Wanted,
     numbers: BTreeSet<u32>,
 }
 
-/// Registers that a range is made longer by without a doubt.
+/// The number of registers by which a range may certainly be extended.
 const NEAR: u32 = 64;
 
 impl Registers {
-    /// Takes note of a finding before any is completed: all uses of a register have a say in its type.
+    /// Records a finding before any finding is completed, because all uses of a register determine its type.
     pub(super) fn collect(&mut self, db: &dyn Db, file: SourceFile, diagnostic: &Diagnostic) {
         if !is_undeclared(diagnostic) {
             return;
@@ -103,7 +103,7 @@ impl Registers {
         let Some((item, range)) = item_of(db, file, diagnostic.range) else { return };
         let name = &item.text(db)[range];
         let Some(wanted) = self.undeclared.get(&(item.offset(db), name.to_owned())) else { return };
-        // A name that is like this one is what was meant only if its register can appear here.
+        // A similar name is the intended one only if its register is allowed here.
         let here = use_at(db, item, range.start()).and_then(|here| here.ty);
         diagnostic.fixes.retain(|fix| {
             let near = fix.edits.first().and_then(|edit| type_of_name(db, item, &edit.text, range));
@@ -128,7 +128,7 @@ impl Registers {
                 return;
             }
         }
-        // A name without `%` is as likely one of a variable.
+        // A name without `%` may as well be that of a variable.
         if diagnostic.lint == &UNDEFINED_SYMBOL && !wanted.written {
             return;
         }
@@ -141,7 +141,7 @@ impl Registers {
             Some((prefix, count, ty)) => format!(".reg .{} {prefix}<{count}>;", ty.text()),
             None => format!(".reg .{} {name};", ty.text()),
         };
-        // A name that is like another may be misspelt.
+        // A name that is similar to another one may be misspelled.
         let is_sure = wanted.written && diagnostic.fixes.is_empty() && diagnostic.lint == &UNDEFINED_REGISTER;
         let text = format!("{indent}{declaration}");
         let edits = vec![TextEdit::new(TextRange::empty(at + item.offset(db)), text)];
@@ -169,7 +169,7 @@ impl Registers {
 /// The longest range that is proposed.
 const LONGEST: u32 = 10_000;
 
-/// The declared type of a register that is visible at a place.
+/// The declared type of a register that is visible at a position.
 fn type_of_name(db: &dyn Db, item: Item<'_>, name: &str, place: TextRange) -> Option<ScalarType> {
     let text = item.text(db);
     let found = source_map(db, item).declarations.iter().rev().find(|declaration| {
@@ -196,7 +196,7 @@ fn is_undeclared(diagnostic: &Diagnostic) -> bool {
     diagnostic.lint == &UNDEFINED_REGISTER || diagnostic.lint == &UNDEFINED_SYMBOL
 }
 
-/// The type of a register that has both uses: the common one, or untyped bits.
+/// The type of a register with both uses: the common type, or untyped bits.
 fn both(one: ScalarType, other: ScalarType) -> Option<ScalarType> {
     match (one, other) {
         _ if one == other => Some(one),
@@ -206,7 +206,7 @@ fn both(one: ScalarType, other: ScalarType) -> Option<ScalarType> {
     }
 }
 
-/// Whether a register declared with one type does where another would be declared.
+/// Whether a register of one declared type can be used where another type would be declared.
 fn holds(declared: ScalarType, wanted: ScalarType) -> bool {
     let is_untyped = |ty: ScalarType| ty.kind() == TypeKind::Bits;
     let is_integer = matches!(declared.kind(), TypeKind::Unsigned | TypeKind::Signed);
@@ -224,7 +224,7 @@ fn untyped(bits: u32) -> Option<ScalarType> {
     })
 }
 
-/// The type that a register for values of an instruction's type is declared with.
+/// The type with which a register for values of an instruction type is declared.
 fn declarable(ty: ScalarType) -> Option<ScalarType> {
     match ty {
         ScalarType::Pred | ScalarType::F32 | ScalarType::F64 => Some(ty),
@@ -232,7 +232,7 @@ fn declarable(ty: ScalarType) -> Option<ScalarType> {
     }
 }
 
-/// The range `%r<4>` that a name such as `%r7` goes beyond, and the number.
+/// The range `%r<4>` that a name such as `%r7` exceeds, and the number.
 fn range_of<'db>(
     db: &'db dyn Db,
     item: Item<'db>,
@@ -258,7 +258,7 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
     tokens.find(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range())
 }
 
-/// Where a declaration can be put so that all of the function sees it, and the blanks before it there.
+/// The offset where a declaration is visible to the whole function, and the blanks before it there.
 fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
     let start = crate::heading::start_of_body(item.text(db))?;
     let behind = &item.text(db)[start.into()..];
@@ -267,7 +267,7 @@ fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
     Some((start, indent.map_or(" ".to_owned(), |indent| format!("\n{indent}"))))
 }
 
-/// What the instruction around a name wants it to be.
+/// The requirements of the instruction around a name.
 fn use_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<Wanted> {
     let name = token_at(db, item, offset)?.parent()?;
     let written = |ty, row: &Expected| Wanted { ty, written: row.role != Role::Source, ..Wanted::UNKNOWN };
@@ -299,18 +299,18 @@ fn use_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<Wanted> {
     }
 }
 
-/// The context that a name is used in.
+/// The context of a name in an operand.
 #[derive(Clone, Copy)]
 enum Inside {
     /// `[a]`
     Address,
     /// `d|p`: the second.
     Second,
-    /// So many in braces.
+    /// An element of a vector with the given number of elements.
     Vector(u32),
 }
 
-/// What is expected of an operand of an instruction.
+/// The row of an operand of an instruction.
 fn row_of(instruction: &SyntaxNode, operand: &SyntaxNode, text: &str) -> Option<Expected> {
     let words = name_words(instruction, text);
     let (mnemonic, suffixes) = words.split_first()?;
@@ -324,7 +324,7 @@ fn row_of(instruction: &SyntaxNode, operand: &SyntaxNode, text: &str) -> Option<
     bind(&signature, &unknown, &[])?.get(index).map(|row| (*row).clone())
 }
 
-/// The type of the operand as one register.
+/// The type of the operand if it is one register.
 fn whole(row: &Expected) -> Option<ScalarType> {
     match row.ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => declarable(ty),
@@ -361,7 +361,7 @@ fn address(row: &Expected) -> ScalarType {
     if is_tensor(row.ty) { ScalarType::B32 } else { ScalarType::B64 }
 }
 
-/// Offers another type for the register that a finding is about.
+/// Offers another type for the register of a finding.
 fn retype(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let Some((item, range)) = item_of(db, file, diagnostic.range) else { return };
     let map = source_map(db, item);
@@ -379,7 +379,8 @@ fn retype(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     };
     let Some(new) = new.filter(|&new| new != found) else { return };
     let Some((place, is_alone)) = type_of(db, item, declaration) else { return };
-    // Untyped registers go wherever those of their width go, so that the other names may change with it.
+    // An untyped register is accepted wherever a register of its width is, so the other names of the declaration may
+    // change too.
     if !is_alone && (new.kind() != TypeKind::Bits || new.bits() != found.bits()) {
         return;
     }
@@ -389,10 +390,10 @@ fn retype(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
 }
 
-/// Uses of a register that are looked at: more are slow to read, and disagree.
+/// The number of uses of a register that are examined: more take too long, and would disagree.
 const USES: usize = 64;
 
-/// The type that all uses of a declaration want.
+/// The type that all uses of a declaration require.
 fn only_use(
     db: &dyn Db,
     item: Item<'_>,

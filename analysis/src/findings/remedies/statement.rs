@@ -1,4 +1,4 @@
-//! The tree of one statement of a function: a function of many megabytes need not be parsed for a finding in it.
+//! The tree of a single statement: a function of many megabytes need not be parsed for one finding.
 
 use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, lex};
 use text_size::{TextRange, TextSize};
@@ -8,8 +8,8 @@ use crate::heading::start_of_body;
 use crate::items::{Item, parse};
 use crate::lower::source_map;
 
-/// A tree with the statement at an offset of an item; its ranges are those of the item. It is the tree of the whole item
-/// where the statement cannot be parsed alone.
+/// A tree with the statement at an offset of an item, with ranges of the item. If the statement cannot be parsed alone,
+/// it is the tree of the whole item.
 pub(super) fn around(db: &dyn Db, item: Item<'_>, offset: TextSize) -> SyntaxNode {
     let alone = place(db, item, offset).map(|place| {
         let text = &item.text(db)[place];
@@ -20,8 +20,8 @@ pub(super) fn around(db: &dyn Db, item: Item<'_>, offset: TextSize) -> SyntaxNod
         .map_or_else(|| parse(db, item).syntax(), |parsed| parsed.syntax())
 }
 
-/// Where the statement at an offset begins and ends. Between instructions, whose places are known, are declarations,
-/// labels and blocks.
+/// The range of the statement at an offset. Declarations, labels and blocks are between instructions, whose ranges are
+/// known.
 fn place(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<TextRange> {
     let instructions = &source_map(db, item).statements;
     let behind = instructions.partition_point(|range| range.start() <= offset);

@@ -1,4 +1,4 @@
-//! Taking away what nothing uses.
+//! Fixes that remove unused names.
 
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::{TextRange, TextSize};
@@ -28,7 +28,8 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
     diagnostic.offer(title, vec![TextEdit::new(range, "")], Applicability::MachineApplicable);
 }
 
-/// What goes with a declared name: all of the statement when it is the only one, else it and a comma.
+/// The range to remove with a declared name: the whole statement if it is the only name, otherwise the name and a
+/// comma.
 fn declarator(node: &SyntaxNode) -> Option<TextRange> {
     let statement = node.parent().filter(|parent| parent.kind() == SyntaxKind::VARIABLE)?;
     let others = statement.children().filter(|child| child.kind() == SyntaxKind::DECLARATOR && child != node);
@@ -48,7 +49,7 @@ fn declarator(node: &SyntaxNode) -> Option<TextRange> {
     Some(TextRange::new(before.text_range().start(), node.text_range().end()))
 }
 
-/// The range with the blanks after it, and with its line when nothing else appears there.
+/// The range with the blanks after it, and with its line if the line has no other content.
 fn with_line(text: &str, range: TextRange) -> TextRange {
     let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
     let indent = before.len() - before.trim_end_matches([' ', '\t']).len();

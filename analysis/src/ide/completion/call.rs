@@ -1,4 +1,4 @@
-//! What a call can name: a function, then parameters and registers of the types that it takes.
+//! Completions in a call: a function, then parameters and registers of the types that it takes.
 
 use ptx_backend::input::{Param, Signature};
 use ptx_isa::{ScalarType, Space};
@@ -14,14 +14,14 @@ use crate::lower::lower;
 use crate::module::module;
 use crate::scope::DeclKind;
 
-/// The part of a call that its text up to the cursor ends in.
+/// The part of a call in which its text up to the cursor ends.
 enum Part<'t> {
     /// `has_results`: a list of results precedes it.
     Callee {
         has_results: bool,
     },
     Results,
-    /// The callee, and which of its parameters.
+    /// The callee, and the index of the parameter.
     Argument(&'t str, usize),
     /// The list or prototype of an indirect call.
     Targets,
@@ -53,7 +53,7 @@ fn part(rest: &str) -> Part<'_> {
     }
 }
 
-/// The callee and the number of its parameter that `rest`, the text after `call`, ends in.
+/// The callee and the index of its parameter at the end of `rest`, the text after `call`.
 pub(in crate::ide) fn argument(rest: &str) -> Option<(&str, usize)> {
     match part(rest) {
         Part::Argument(callee, index) => Some((callee, index)),
@@ -61,7 +61,7 @@ pub(in crate::ide) fn argument(rest: &str) -> Option<(&str, usize)> {
     }
 }
 
-/// Offers what can follow `rest`, the text after `call`.
+/// Offers completions for the end of `rest`, the text after `call`.
 pub(super) fn names(
     out: &mut Collector,
     db: &dyn Db,
@@ -97,7 +97,7 @@ pub(super) fn names(
     }
 }
 
-/// Lists of targets and prototypes, which say what a call through a register leads to.
+/// Target lists and prototypes, which state the possible targets of a call through a register.
 fn targets(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize) {
     let (map, text) = (&lower(db, item).map, item.text(db));
     for declaration in map.declarations.iter().filter(|found| found.visible.contains_inclusive(here)) {
@@ -125,7 +125,7 @@ pub(super) fn describe(function: &Signature) -> String {
     }
 }
 
-/// `.param` variables of the body and registers; those of the wanted type first.
+/// `.param` variables of the body, and registers; those of the required type first.
 fn parameters(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, wanted: Option<&Param>) {
     let (map, text) = (&lower(db, item).map, item.text(db));
     for declaration in map.declarations.iter().filter(|found| found.visible.contains_inclusive(here)) {

@@ -1,4 +1,4 @@
-//! Names of instructions: mnemonics, and what can follow in a name that has begun.
+//! Completion of instruction names: mnemonics, modifiers and types.
 
 use ptx_isa::{
     Form, Gate, Group, Mod, Opcode, Place, Rule, ScalarType, Space, Suffix, Then, forms_of, gates,
@@ -24,21 +24,21 @@ pub(super) fn mnemonics(out: &mut Collector, setting: &Setting) {
     }
 }
 
-/// What can follow in a name, and how soon it should.
+/// A possible continuation of a name, and its position in the order.
 struct Candidate {
     suffix: Suffix,
-    /// The least of the forms that take it.
+    /// The smallest position among the forms that take it.
     order: (u32, u32),
-    /// Some form that takes it is available.
+    /// Whether a form that takes it is available.
     is_legal: bool,
-    /// What it requires beyond the rest of the name in every form that takes it.
+    /// The requirements in addition to the rest of the name, in every form that takes it.
     needs: Option<Gate>,
 }
 
-/// What can follow a name such as `ld.global`: modifiers and types of the rows that fit so far.
+/// Completions after a name such as `ld.global`: modifiers and types of the rows that fit so far.
 ///
-/// First comes what the name lacks: required modifiers in the order of the manual, a state space, the type. Then come the
-/// optional modifiers, those of later places first. What the target or the version lacks comes last.
+/// The missing parts come first: required modifiers in the order of the manual, a state space, the type. Then come the
+/// optional modifiers, those of later positions first. Continuations that the target or the version lacks come last.
 pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
     let mut words = name.split('.').filter(|word| !word.is_empty());
     let Some(mnemonic) = words.next() else { return };
@@ -77,7 +77,7 @@ fn takes(form: &Form, suffix: Suffix) -> bool {
     }
 }
 
-/// An instruction's name of a form, finished or not.
+/// The opcode of a name of a form, complete or not.
 fn opcode(form: &Form, suffixes: impl Iterator<Item = Suffix>) -> Option<Opcode> {
     let (mut mods, mut types) = (Vec::new(), Vec::new());
     for suffix in suffixes {
@@ -92,18 +92,18 @@ fn opcode(form: &Form, suffixes: impl Iterator<Item = Suffix>) -> Option<Opcode>
 /// The forms that fit a name so far.
 struct Choice<'a> {
     forms: &'a [&'a Form],
-    /// The required modifiers that come next are what tells these apart, as after `cp.async` and `tcgen05`.
+    /// The forms are distinguished by their next required modifiers, as after `cp.async` and `tcgen05`.
     by_first_word: bool,
 }
 
-/// The first required modifiers that a name lacks, if the name has none that follow them.
+/// The first missing required modifiers of a name, if the name has no later ones.
 fn next_required<'a>(form: &'a Form, written: &[Suffix]) -> Option<&'a Group> {
     let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
     let start = form.groups.iter().rposition(is_taken).map_or(0, |last| last + 1);
     form.groups[start..].iter().find(|group| group.required)
 }
 
-/// Whether each form requires a modifier next, and no choice of modifiers belongs to most of them.
+/// Whether each form requires a modifier next, and no group of modifiers belongs to most of the forms.
 fn is_told_by_first_word(forms: &[&Form], written: &[Suffix]) -> bool {
     let next: Option<Vec<&Group>> = forms.iter().map(|form| next_required(form, written)).collect();
     next.is_some_and(|next| next.iter().all(|group| kind_of_group(group, forms, false) != REQUIRED))
@@ -125,7 +125,7 @@ fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
     }
 }
 
-/// What can follow in the name of one form, each with its place in the order.
+/// The possible continuations of a name of one form, each with its position in the order.
 fn following(form: &Form, choice: &Choice<'_>, written: &[Suffix]) -> Vec<(Suffix, (u32, u32))> {
     let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
     let last = form.groups.iter().rposition(is_taken);
@@ -165,7 +165,7 @@ fn of_form(
         let needs = (gate != base || !is_legal).then_some(gate);
         match found.iter_mut().find(|other| other.suffix == suffix) {
             Some(other) => {
-                // The gate of an available form, or one that all of them share.
+                // The gate of an available form, or a gate that all of them share.
                 other.needs = match (other.is_legal, is_legal) {
                     (false, true) => needs,
                     (true, false) => other.needs,
@@ -179,7 +179,7 @@ fn of_form(
     }
 }
 
-/// What a name requires with the type that follows: that of an available type if there is one.
+/// The requirements of a name with the following type: those for an available type, if there is one.
 fn least_gate(form: &Form, opcode: &Opcode, setting: &Setting) -> Gate {
     let own = gates(opcode);
     let next = form.types.get(opcode.types().count());
@@ -195,7 +195,7 @@ fn least_gate(form: &Form, opcode: &Opcode, setting: &Setting) -> Gate {
     }
 }
 
-/// The kinds of what can follow, in the order in which they are offered.
+/// The kinds of continuations, in the order in which they are offered.
 const REQUIRED: u32 = 0;
 const SPACE: u32 = 1;
 const TYPE: u32 = 2;
@@ -207,7 +207,7 @@ fn order_of_space(m: Mod) -> u32 {
     common.iter().position(|name| *name == m.text()).unwrap_or(common.len()) as u32
 }
 
-/// Types of 32 bits come first, then those of 64, 16 and 8; numbers before packed ones.
+/// 32-bit types come first, then those of 64, 16 and 8 bits; numbers before packed types.
 pub(super) fn order_of_type(ty: ScalarType) -> u32 {
     let width = [32, 64, 16, 8].iter().position(|&bits| bits == ty.bits()).unwrap_or(4) as u32;
     let is_plain = ty == ScalarType::Pred || ty.text()[1..].bytes().all(|byte| byte.is_ascii_digit());
@@ -215,9 +215,9 @@ pub(super) fn order_of_type(ty: ScalarType) -> u32 {
     u32::from(!is_plain) << 16 | width << 8 | place
 }
 
-/// Whether more suffixes may complete the name of an instruction of a form, as far as its rules tell.
+/// Whether further suffixes may complete the instruction name of a form, according to its rules.
 fn is_possible(form: &Form, opcode: &Opcode) -> bool {
-    // What a modifier to come may lift is not broken yet.
+    // A rule that a later modifier may satisfy is not violated yet.
     let holds = |rule: &&Rule| rule.when.none.is_empty() && rule.when.holds(opcode);
     let rules = || form.rules.iter().filter(holds);
     let typed = form.types.iter().enumerate().all(|(position, &set)| {

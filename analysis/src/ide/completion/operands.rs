@@ -1,4 +1,4 @@
-//! Names that can be an operand: those of the right type first, the nearest ones first among them.
+//! Completion of operands: names of the right type first, and among these the nearest first.
 
 use ptx_backend::input::Symbol;
 use ptx_isa::{Class, Expected, ExpectedType, Opcode, Role, ScalarType, Space, SpecialReg, TypeKind};
@@ -16,16 +16,16 @@ use crate::module::module;
 use crate::scope::{DeclKind, Entity};
 use crate::source_map::{SourceMap, Usage};
 
-/// What the operand at the cursor may be.
+/// The operand at the cursor.
 pub(super) struct OperandPlace {
-    /// The instruction and what its table row says of the operand; `None` where the name is not complete.
+    /// The instruction and the table row of the operand; `None` if the name is not complete.
     known: Option<(Opcode, Expected)>,
     within: Within,
-    /// An address whose brackets are not written yet.
+    /// Whether the operand is an address without brackets so far.
     lacks_brackets: bool,
-    /// After the `|` of a pair, whose second part is a predicate.
+    /// Whether the cursor is after the `|` of a pair, whose second part is a predicate.
     is_second: bool,
-    /// Where its statement starts in the item.
+    /// The start of the statement in the item.
     statement: Option<TextSize>,
 }
 
@@ -43,13 +43,13 @@ impl OperandPlace {
     pub(super) fn guard() -> Self {
         let known = ptx_isa::resolve("not", &["pred"]).ok().and_then(|opcode| {
             let operand = ptx_isa::signature(&opcode).operands.first()?.clone();
-            // It is read.
+            // A guard is read.
             Some((opcode, Expected { role: Role::Source, ..operand }))
         });
         Self { known, within: Within::Nothing, lacks_brackets: false, is_second: false, statement: None }
     }
 
-    /// The operand that `rest`, the text after a name, ends in.
+    /// The operand at the end of `rest`, the text after a name.
     pub(super) fn of(name: &str, rest: &str) -> Self {
         let (mut open, mut index) = (Vec::new(), 0);
         for byte in rest.bytes() {
@@ -82,7 +82,7 @@ impl OperandPlace {
         Self { known, within, lacks_brackets, is_second, statement: None }
     }
 
-    /// The same, in a statement that starts here in its item.
+    /// The same, in a statement that starts at this offset of its item.
     pub(super) fn in_statement(self, start: TextSize) -> Self {
         Self { statement: Some(start), ..self }
     }
@@ -92,7 +92,7 @@ impl OperandPlace {
         self.within != Within::Nothing || operand.class == Class::NONE || operand.class.intersects(class)
     }
 
-    /// The state space that an address is in, if the name says so.
+    /// The state space of an address, if the name states it.
     fn space(&self) -> Option<Space> {
         let (_, operand) = self.known.as_ref()?;
         match operand.ty {
@@ -105,7 +105,7 @@ impl OperandPlace {
         }
     }
 
-    /// How well a register of a type fits, the best first; `None` if it cannot be there.
+    /// How well a register of a type fits: smaller is better; `None` if it is not allowed.
     fn register(&self, found: ScalarType) -> Option<u32> {
         let Some((opcode, operand)) = &self.known else {
             return Some(u32::from(found == ScalarType::Pred));
@@ -115,7 +115,7 @@ impl OperandPlace {
             let is_window =
                 matches!(self.space(), Some(Space::Shared | Space::Local | Space::Const | Space::Param));
             return match (is_integer, found.bits()) {
-                // Most parameters are named.
+                // Most parameters are accessed by name.
                 (true, bits) if self.space() == Some(Space::Param) => Some(if bits == 64 { 2 } else { 3 }),
                 (true, 64) => Some(u32::from(is_window)),
                 (true, 32) => Some(u32::from(!is_window)),
@@ -138,7 +138,7 @@ impl OperandPlace {
         if self.within == Within::Nothing && !self.takes(classes) {
             return None;
         }
-        // A pair has a predicate as its second part, which is written after `|`.
+        // The second part of a pair, after `|`, is a predicate.
         let is_untyped = matches!(operand.ty, ExpectedType::Free);
         if !takes_register(opcode, operand, found) || found == ScalarType::Pred && is_untyped {
             return None;
@@ -150,7 +150,7 @@ impl OperandPlace {
                 2
             }
             ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) | ExpectedType::OrDescriptor(ty) => {
-                // Untyped registers are what compilers keep integers in.
+                // Compilers keep integers in untyped registers.
                 let is_common = found.kind() == TypeKind::Bits && ty.kind() != TypeKind::Float;
                 u32::from(ty != found && !is_common)
             }
@@ -158,7 +158,7 @@ impl OperandPlace {
         })
     }
 
-    /// The type of what an address leads to.
+    /// The type of the memory at an address.
     fn accessed(&self) -> Option<ScalarType> {
         match self.known.as_ref()?.1.ty {
             ExpectedType::AddressOf(ty, _) => Some(ty),
@@ -186,7 +186,7 @@ impl OperandPlace {
         self.within == Within::Nothing && self.known.is_some() && self.takes(class)
     }
 
-    /// Names of variables, parameters and functions.
+    /// Whether names of variables, parameters and functions are allowed.
     pub(super) fn takes_symbols(&self) -> bool {
         self.within != Within::Vector
             && self.takes(Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST))
@@ -202,12 +202,12 @@ const FITTING: u32 = 0;
 const SPECIAL: u32 = 8;
 const OTHER: u32 = 9;
 
-/// Most registers of one range that are offered without being mentioned in the function.
+/// The maximum number of registers of one range that are offered although the function does not mention them.
 const UNUSED: usize = 32;
-/// Most registers that are offered because they are mentioned.
+/// The maximum number of registers that are offered because they are mentioned.
 const MENTIONED: usize = 512;
 
-/// Everything that can be the operand.
+/// Offers all names that can be the operand.
 pub(super) fn names(
     out: &mut Collector,
     db: &dyn Db,
@@ -226,7 +226,7 @@ pub(super) fn names(
     special_registers(out, place);
 }
 
-/// Special registers, those of the operand's width first.
+/// Special registers; those with the operand's width come first.
 pub(super) fn special_registers(out: &mut Collector, place: &OperandPlace) {
     if !place.takes_specials() {
         return;
@@ -241,12 +241,12 @@ pub(super) fn special_registers(out: &mut Collector, place: &OperandPlace) {
     }
 }
 
-/// Bytes between a place and the cursor; text after it counts as farther.
+/// The distance in bytes between a position and the cursor; text after the cursor counts as farther.
 pub(super) fn distance(at: TextSize, here: TextSize) -> u32 {
     if at <= here { u32::from(here - at) } else { u32::from(at - here).saturating_mul(4) }
 }
 
-/// Registers that can be at a place, in groups from `first` on.
+/// Registers that can be used at a position, in groups from `first` on.
 pub(super) fn registers(
     out: &mut Collector,
     map: &SourceMap,
@@ -259,7 +259,7 @@ pub(super) fn registers(
         let declaration = &map.declarations[id];
         declaration.visible.contains_inclusive(here) && !declaration.range.is_empty()
     };
-    // The mention nearest to the cursor, other than the word that is being written.
+    // The mention nearest to the cursor, except the word that is being typed.
     let mut nearest: Vec<Option<u32>> = vec![None; map.registers.len()];
     let mut has_value = vec![false; map.registers.len()];
     let statement = place.statement.unwrap_or(here);
@@ -290,7 +290,7 @@ pub(super) fn registers(
         let register = &map.registers[index];
         let name = &text[map.declarations[register.declaration.0 as usize].range];
         let number = register.number.map_or(String::new(), |number| number.to_string());
-        // What is written is most often new; what is read was written before.
+        // A destination is usually a new register; a source has been written before.
         let order = match is_written {
             true => order as u32 + 1,
             false => u32::from(!has_value[index]) << 15 | order as u32,
@@ -319,7 +319,7 @@ pub(super) fn registers(
     }
 }
 
-/// The first numbers of a range that are not taken. Zero is a number like any other, but compilers count from one.
+/// The lowest unused numbers of a range. Zero comes last, because compilers count from one.
 fn unused(mut taken: Vec<u32>, count: u32) -> Vec<String> {
     taken.sort_unstable();
     let has_zero = taken.first() == Some(&0);
@@ -344,7 +344,7 @@ fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, plac
             DeclKind::Register { .. } => {}
             DeclKind::Label(_) if !place.takes_label(Class::LABEL) => {}
             DeclKind::Targets(_) if !place.takes_label(Class::BRANCH_TARGETS) => {}
-            // Calls alone name them.
+            // Only calls name them.
             DeclKind::Prototype(_) => {}
             DeclKind::Symbol(_) if !place.takes_symbols() => {}
             DeclKind::Label(_) => {
@@ -370,7 +370,7 @@ fn locals(out: &mut Collector, db: &dyn Db, item: Item<'_>, here: TextSize, plac
                     out.add(rank(group), name, kind, written.to_owned());
                     continue;
                 };
-                // Parameters are loaded in their order, each once.
+                // Parameters are usually loaded in order, each once.
                 let is_like =
                     |a: ScalarType, b: ScalarType| a.kind() == b.kind() || a.kind() == TypeKind::Bits;
                 let fit =
@@ -401,11 +401,11 @@ pub(super) fn written_type(written: &str) -> Option<ScalarType> {
     written.split(['.', ' ', '\t', '\n']).find_map(ScalarType::parse)
 }
 
-/// The group of a variable in a state space; `None` where it cannot be.
+/// The group of a variable in a state space; `None` if it is not allowed.
 fn of_space(place: &OperandPlace, space: Option<Space>) -> Option<u32> {
     match (place.space(), space) {
         (Some(wanted), Some(space)) => (wanted == space).then_some(FITTING),
-        // Generic addresses of these are made by `cvta`.
+        // Generic addresses of these variables are computed by `cvta`.
         (None, Some(Space::Global)) if place.within == Within::Address => Some(FITTING),
         _ => Some(OTHER),
     }

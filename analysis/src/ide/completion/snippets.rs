@@ -1,11 +1,11 @@
-//! Texts of several statements, with places to fill in.
+//! Snippets of several statements, with placeholders.
 
 use ptx_isa::Gate;
 
 use super::{Collector, Rank, Setting};
 use crate::ide::CompletionKind;
 
-/// A text in the snippet syntax of the protocol. Each declares the registers that it uses in a block of its own.
+/// A snippet in the syntax of the protocol. Each declares the registers that it uses in its own block.
 pub(super) struct Snippet {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -13,10 +13,10 @@ pub(super) struct Snippet {
     pub(super) text: &'static str,
 }
 
-/// In a file without text.
+/// Snippets for an empty file.
 pub(super) const FILES: &[Snippet] = &[Snippet {
     name: "module",
-    about: "module with a kernel in which each thread has an element",
+    about: "module with a kernel in which each thread processes one element",
     gate: Gate::BASE,
     text: "\
 .version ${1:8.0}
@@ -53,7 +53,7 @@ DONE:
 pub(super) const ITEMS: &[Snippet] = &[
     Snippet {
         name: "kernel",
-        about: "kernel in which each thread has an element",
+        about: "kernel in which each thread processes one element",
         gate: Gate::BASE,
         text: "\
 .visible .entry ${1:kernel}(
@@ -133,7 +133,7 @@ $2:
     },
     Snippet {
         name: "mma",
-        about: "product of 16x16 and 16x8 halves, from shared memory, with sums in .f32",
+        about: "product of 16x16 and 16x8 `.f16` matrices in shared memory, accumulated in `.f32`",
         gate: Gate::since(7, 0, 80),
         text: "\
 {
@@ -198,7 +198,7 @@ pub(super) fn offer(out: &mut Collector, setting: &Setting, snippets: &[Snippet]
     }
 }
 
-/// The text with the suggestions in the places.
+/// The text with the suggestions in place of the placeholders.
 pub(super) fn expanded(text: &str) -> String {
     let mut suggestions: Vec<(char, &str)> = Vec::new();
     let mut out = String::new();
@@ -234,7 +234,7 @@ mod tests {
     use crate::diagnostic::Severity;
     use crate::ide;
 
-    /// Each is PTX without errors on the first target that has it.
+    /// Each snippet is PTX without errors on the first target that supports it.
     #[test]
     fn snippets_are_correct() {
         let all = [FILES, ITEMS, STATEMENTS].into_iter().enumerate();

@@ -10,17 +10,18 @@ pub(super) struct Cost {
     pub(super) stall: u64,
     /// The warp does not issue in the next cycle.
     pub(super) yields: bool,
-    /// Scoreboards that must be zero when it issues, one bit each, and one that must not exceed the given count.
+    /// The scoreboards that must be zero at issue, one bit each; and a scoreboard that must not exceed the given count.
     pub(super) waits: u8,
     pub(super) counted: Option<(u8, u32)>,
     pub(super) write_sb: Option<u8>,
     pub(super) read_sb: Option<u8>,
     pub(super) busy: [Option<(Pipe, u32)>; 2],
-    /// Registers that are read at issue: operand slot and number; and the slots whose caches keep theirs.
+    /// The registers that are read at issue: operand slot and number. And the slots whose operand caches keep their
+    /// register.
     pub(super) operands: Vec<(usize, u8)>,
     pub(super) kept: u8,
-    /// The constant bank line that is accessed. For an operand a miss delays the issue; for a load it delays the
-    /// result.
+    /// The line of a constant bank that is accessed. If the access is an operand, a miss delays the issue; if it is a
+    /// load, a miss delays the result.
     pub(super) constant: Option<Constant>,
     pub(super) loads_constant: bool,
     pub(super) what: What,
@@ -29,17 +30,17 @@ pub(super) struct Cost {
 /// The effect of the instruction after issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// Only its stall count applies, or its result is ready the given number of cycles after the pipe has begun.
+    /// Has only its stall count; or a result that is ready the given number of cycles after the pipe has begun.
     Computes(u64),
     Memory(MemoryInstruction),
     /// Holds the warp for the given number of cycles.
     Holds(u64),
-    /// Drops what the first-level cache holds.
+    /// Invalidates the first-level cache.
     Invalidates,
-    /// Closes the group of copies.
+    /// Closes a group of copies.
     ClosesCopies,
     ClosesBulkCopies,
-    /// A product of a warp group, and whether it ends a group.
+    /// A matrix product of a warpgroup, and whether it ends a group.
     GroupProduct(bool),
     /// Waits until at most the given number of groups of products are in flight.
     WaitsForProducts(usize),
@@ -52,7 +53,7 @@ pub(super) struct MemoryInstruction {
     /// The number of registers of a lane's data, and of its address.
     pub(super) words: u32,
     pub(super) address_registers: u32,
-    /// It bypasses the first-level cache.
+    /// The access bypasses the first-level cache.
     pub(super) strong: bool,
 }
 
@@ -63,12 +64,12 @@ pub(super) enum AccessKind {
     Atomic,
     /// An asynchronous copy from global to shared memory.
     Copy,
-    /// An exchange between lanes or an operation on a barrier object: it takes the queue and the given number of
+    /// An exchange between lanes or an operation on a barrier object. It uses the queue, for the given number of
     /// cycles.
     Exchange(u32),
 }
 
-/// A bank and a line of it.
+/// A constant bank and a line in it.
 pub(super) type Constant = (u64, u64);
 
 const CONSTANT_LINE: u64 = 64;
@@ -116,7 +117,7 @@ fn jump(sm: Sm, inst: &Inst) -> u64 {
     }
 }
 
-/// The line of an operand `c[bank][offset]`; an index is assumed to stay within it.
+/// The line of an operand `c[bank][offset]`. An index is assumed to stay within the line.
 fn constant(inst: &Inst) -> Option<Constant> {
     Some((inst.get(Field::CBank)?, inst.get(Field::COffset)? / CONSTANT_LINE))
 }

@@ -1,7 +1,7 @@
-//! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor takes one
-//! request at a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and
-//! memory. Weak stores leave what they write in the first-level cache and go on to the second-level one: NVIDIA's paper
-//! on Volta and its tuning guide for Turing say that the cache has stores too and writes through.
+//! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor accepts one
+//! request at a time, which goes to shared memory or the first-level cache, and after a miss to the second-level cache
+//! and memory. Weak stores put their data in the first-level cache and also go to the second-level cache: NVIDIA's
+//! paper on Volta and its tuning guide for Turing say that the first-level cache holds stores too and writes through.
 
 use super::cost::{AccessKind, MemoryInstruction};
 use crate::trace::Line;
@@ -9,26 +9,26 @@ use sass::Sm;
 use sass::rate::{Figure, figure};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Bytes of a line of the first-level cache, and of a sector.
+/// The sizes of a line of the first-level cache and of a sector, in bytes.
 const LINE_BYTES: u64 = 128;
 const SECTOR_BYTES: u64 = 32;
-/// The parts of a cycle in which bandwidth is counted.
+/// The number of fractions of a cycle in which bandwidth is counted.
 const PARTS: u64 = 256;
 
-/// The cycles at which a memory instruction completes its steps.
+/// The cycles at which the steps of a memory instruction complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    /// It has left the queue, and its sources have been read.
+    /// The instruction has left the queue, and its sources have been read.
     pub(super) sources: u64,
     pub(super) result: u64,
 }
 
-/// Where an access goes.
+/// The destination of an access.
 pub(super) enum Destination<'a> {
     /// Shared memory, in this many passes.
     Shared(u64),
     Lines(&'a [Line]),
-    /// Neither, such as exchanges between lanes.
+    /// No memory, for example an exchange between lanes.
     Nowhere,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Memory {
     /// The cycle from which the data path of shared memory and the first-level cache is free.
     data_free: u64,
     l1: Cache,
-    /// In parts of a cycle.
+    /// In fractions of a cycle.
     l2_free: u64,
     dram_free: u64,
     /// The sectors accessed so far, if the second-level cache starts cold.
@@ -48,7 +48,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// The memory of a multiprocessor. `shared` is the bytes of shared memory of all its resident blocks.
+    /// The memory of a multiprocessor. `shared` is the total size of its resident blocks' shared memory in bytes.
     pub(super) fn new(sm: Sm, shared: u64, cold: bool) -> Memory {
         let unified = u64::from(figure(sm, Figure::L1Kilobytes)) * 1024;
         let lines = unified.saturating_sub(shared).max(16 * 1024) / LINE_BYTES;
@@ -68,7 +68,7 @@ impl Memory {
         figure(self.sm, name).into()
     }
 
-    /// Handles a memory instruction that a partition issues now.
+    /// Processes a memory instruction that a partition issues now.
     pub(super) fn access(
         &mut self,
         partition: usize,
@@ -81,7 +81,8 @@ impl Memory {
         let address = self
             .of(Figure::Address)
             .max(self.of(Figure::AddressRegister) * u64::from(access.address_registers));
-        // Passes that the width of the access does not explain are conflicts, and hold up the partition's next access.
+        // Passes that the width of the access does not explain are bank conflicts. They delay the next access of the
+        // partition.
         let conflicts = match *place {
             Destination::Shared(passes) => passes.saturating_sub(words),
             _ => 0,
@@ -110,7 +111,7 @@ impl Memory {
             }
             (kind, Destination::Lines(lines)) => {
                 let by_l1 = kind != AccessKind::Atomic && !access.strong;
-                // Wide loads come a little later: 2 cycles for two words, 6 for four.
+                // Wide loads complete a little later: by 2 cycles for two words, by 6 for four.
                 let wide = 2 * (words - 1).min(3);
                 waited + wide + self.load(grant, lines, by_l1)
             }
@@ -118,12 +119,12 @@ impl Memory {
         Done { sources: grant + release, result }
     }
 
-    /// Loads find nothing in the first-level cache any more.
+    /// Invalidates the first-level cache for later loads.
     pub(super) fn invalidate(&mut self) {
         self.l1 = Cache { capacity: self.l1.capacity, ..Cache::default() };
     }
 
-    /// When data of shared memory or the first-level cache has passed.
+    /// The cycle at which data of shared memory or the first-level cache has been transferred.
     fn pass(&mut self, grant: u64, words: u64, place: &Destination<'_>) -> u64 {
         let cycles = match *place {
             Destination::Nowhere => return grant,
@@ -138,7 +139,7 @@ impl Memory {
         begins
     }
 
-    /// When a load of lines has its last byte.
+    /// The cycle at which the last byte of a load arrives.
     fn load(&mut self, grant: u64, lines: &[Line], by_l1: bool) -> u64 {
         let (mut missing, mut untouched) = (0, 0);
         for line in lines {
@@ -163,14 +164,14 @@ impl Memory {
         l2.max(begins / PARTS + self.of(Figure::Dram))
     }
 
-    /// When bytes for the second-level cache begin to pass.
+    /// The cycle at which the transfer of bytes to or from the second-level cache begins.
     fn beyond(&mut self, now: u64, bytes: u64, bandwidth: u64) -> u64 {
         let begins = (now * PARTS).max(self.l2_free);
         self.l2_free = begins + bytes * PARTS / bandwidth.max(1);
         begins / PARTS
     }
 
-    /// When a bulk copy is over that begins now.
+    /// The cycle at which a bulk copy that begins now is complete.
     pub(super) fn transfer(&mut self, now: u64, bytes: u64) -> u64 {
         let bandwidth = self.of(Figure::L2Bytes);
         let begins = self.beyond(now, bytes, bandwidth);
@@ -182,7 +183,7 @@ fn sectors(mask: u8) -> u64 {
     mask.count_ones().into()
 }
 
-/// The first-level cache: lines in order of age, each with the sectors that are present.
+/// The first-level cache: its lines in order of age, each with the sectors that are present.
 #[derive(Default)]
 struct Cache {
     capacity: usize,
@@ -192,7 +193,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// Accesses a line and adds its sectors; returns those that missed.
+    /// Accesses a line and adds its sectors. Returns the sectors that missed.
     fn take(&mut self, line: &Line) -> u8 {
         self.time += 1;
         let (present, used) = self.lines.get(&line.number).copied().unwrap_or((0, 0));

@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 const PARTITIONS: usize = 4;
 const SCOREBOARDS: usize = 6;
-/// Cycles from the last multiplication of a warp group product until it completes.
+/// Cycles from the last multiplication of a warpgroup's product until the product completes.
 const DRAIN: u64 = 32;
 
 /// A future event.
@@ -28,18 +28,19 @@ enum Later {
 struct Warp<'a> {
     issued: &'a [Issued],
     next: usize,
-    /// The cluster that it belongs to.
+    /// The cluster that the block belongs to.
     cluster: usize,
-    /// The first cycles at which it may issue again: `stalled` for its own reasons, `held` because of other warps.
+    /// The first cycle at which the warp may issue again: `stalled` because of its own instructions, `held` because of
+    /// other warps.
     stalled: u64,
     held: u64,
-    /// Waits for an event.
+    /// The event that the warp waits for.
     waits: Option<(EventId, Wait)>,
     scoreboards: [u32; SCOREBOARDS],
-    /// The cycles at which its copies complete: those of threads, and bulk copies from shared memory.
+    /// The cycles at which its copies complete: the copies of threads, and the bulk copies from shared memory.
     copies: u64,
     bulk_copies: u64,
-    /// The cycles at which its products in flight complete, and those of the groups that it has closed.
+    /// The cycles at which its products in flight complete, and those of its closed groups.
     products: u64,
     groups: Vec<u64>,
 }
@@ -58,14 +59,14 @@ struct Event {
 
 #[derive(Default)]
 struct Partition {
-    /// Its warps, oldest first.
+    /// The warps of the partition, oldest first.
     warps: Vec<usize>,
     last: usize,
     ports: Ports,
-    /// Nothing issues before this cycle, while operands are being read.
+    /// Operands are being read until this cycle, and nothing issues before it.
     reading: u64,
     busy: [u64; Pipe::COUNT],
-    /// Memory instructions in the queue.
+    /// The number of memory instructions in the queue.
     queued: u64,
 }
 
@@ -80,7 +81,7 @@ pub(super) struct Multiprocessor<'a> {
     partitions: [Partition; PARTITIONS],
     shared_busy: [u64; Pipe::COUNT],
     memory: Memory,
-    /// Constant bank lines accessed so far. Operands and loads have separate caches.
+    /// The lines of constant banks accessed so far. Operands and loads have separate caches.
     constants: HashSet<(bool, Constant)>,
     events: Vec<Event>,
     later: BinaryHeap<Reverse<(u64, Later)>>,
@@ -91,7 +92,7 @@ pub(super) struct Multiprocessor<'a> {
 }
 
 impl<'a> Multiprocessor<'a> {
-    /// A multiprocessor that replays a trace of `code`, with at most `blocks` blocks resident.
+    /// A multiprocessor that replays a trace of `code`, with at most `blocks` resident blocks.
     pub(super) fn new(
         sm: Sm,
         code: &[Inst],
@@ -121,7 +122,8 @@ impl<'a> Multiprocessor<'a> {
     /// Replays the trace.
     ///
     /// # Errors
-    /// The instruction of a warp that waits for an event which never comes. A trace that the emulator recorded has none.
+    /// The instruction of a warp that waits for an event that never comes. This cannot happen with a trace that the
+    /// emulator recorded.
     pub(super) fn run(mut self) -> Result<Report, u32> {
         loop {
             self.begin_clusters();
@@ -144,7 +146,7 @@ impl<'a> Multiprocessor<'a> {
         figure(self.sm, name).into()
     }
 
-    /// Begins clusters while there is room.
+    /// Starts clusters while there is room.
     fn begin_clusters(&mut self) {
         while let Some(cluster) = self.trace.clusters.get(self.live.len()) {
             let blocks = cluster.len();
@@ -192,7 +194,7 @@ impl<'a> Multiprocessor<'a> {
         }
     }
 
-    /// Lets every partition issue, then goes to the next time at which anything can change.
+    /// Lets every partition issue, then advances to the next time at which anything can change.
     fn cycle(&mut self) -> Result<(), u32> {
         let mut next = self.later.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let mut idle = [None; PARTITIONS];
@@ -223,7 +225,7 @@ impl<'a> Multiprocessor<'a> {
         Ok(())
     }
 
-    /// Retires the warps that have issued all their instructions.
+    /// Removes warps that have issued all their instructions.
     fn retire(&mut self) {
         let (warps, live) = (&self.warps, &mut self.live);
         let mut freed = 0;
@@ -243,8 +245,8 @@ impl<'a> Multiprocessor<'a> {
         self.resident -= freed;
     }
 
-    /// Picks the warp that issues: the last one again, or the youngest that can. Records why the others cannot, and
-    /// when that may change.
+    /// Selects the warp that issues: the last one again, or the youngest warp that can issue. Records why the other
+    /// warps cannot issue, and when that may change.
     fn choose(
         &self,
         index: usize,
@@ -264,7 +266,7 @@ impl<'a> Multiprocessor<'a> {
             };
             match self.obstacle(index, warp, issued) {
                 None => {
-                    // The one that is not chosen loses the cycle.
+                    // A ready warp that is not selected loses the cycle.
                     let (chosen, other) = match ready {
                         Some(before) if before == partition.last => (before, Some(warp)),
                         before => (warp, before),
@@ -289,7 +291,7 @@ impl<'a> Multiprocessor<'a> {
         ready.ok_or(why)
     }
 
-    /// Why a warp cannot issue now, and until when if that is known.
+    /// The reason why a warp cannot issue now, and until when if that is known.
     fn obstacle(&self, index: usize, warp: usize, issued: &Issued) -> Option<(Reason, Option<u64>)> {
         let partition = &self.partitions[index];
         let warp = &self.warps[warp];
@@ -342,7 +344,7 @@ impl<'a> Multiprocessor<'a> {
         None
     }
 
-    /// Cycles from the end of an event until the warps that wait for it continue.
+    /// Cycles from an event until the warps that wait for it continue.
     fn after_wait(&self, event: EventId, what: Wait) -> u64 {
         let arrivals = u64::from(self.trace.events[event as usize]);
         match what {
@@ -361,7 +363,7 @@ impl<'a> Multiprocessor<'a> {
         self.report.issued += 1;
         self.report.instructions[at].issued += 1;
 
-        // A constant cache miss of an operand delays the warp before the instruction.
+        // A constant cache miss of an operand delays the warp before it issues the instruction.
         let loads_constant = self.costs[at].loads_constant;
         let missed =
             self.costs[at].constant.is_some_and(|line| self.constants.insert((loads_constant, line)));
@@ -403,7 +405,7 @@ impl<'a> Multiprocessor<'a> {
         }
     }
 
-    /// Schedules what follows the issue of an instruction: the reading of its sources, and its result.
+    /// Schedules the consequences of issuing an instruction: the reading of its sources, and its result.
     fn effects(&mut self, index: usize, warp: usize, now: u64, issued: &Issued, what: What) -> (u64, u64) {
         let first = issued.first as usize;
         let details = &self.trace.details[first..first + usize::from(issued.count)];

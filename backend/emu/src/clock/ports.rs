@@ -13,7 +13,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Reads an instruction's operands; returns the cycles that it takes.
+    /// Reads an instruction's operands. Returns the number of cycles that this takes.
     pub(super) fn read(&mut self, warp: usize, cost: &Cost) -> u64 {
         let mut read: Vec<u8> = Vec::new();
         for &(slot, register) in &cost.operands {

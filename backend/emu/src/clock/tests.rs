@@ -1,4 +1,4 @@
-//! Small pieces of code, counted by hand: what each further copy of them takes.
+//! Small pieces of code with known costs: the cycles for each additional copy.
 
 use super::{Reason, Report, Setting, time};
 use crate::Launch;
@@ -11,7 +11,8 @@ fn run(sm: u8, threads: u32, lines: &[&str]) -> Report {
     time(&kernel(sm, lines), &launch, &mut device(sm), Setting::default()).expect("it runs")
 }
 
-/// Cycles that a copy of some lines takes, in hundredths: many copies against half as many, after some lines before.
+/// The cycles of a copy of some lines, in hundredths. Compares many copies with half as many, after some lines that
+/// come first.
 fn each(sm: u8, threads: u32, before: &[&str], lines: &[&str]) -> u64 {
     const COPIES: usize = 64;
     let of = |copies: usize| {
@@ -26,7 +27,7 @@ fn each(sm: u8, threads: u32, before: &[&str], lines: &[&str]) -> u64 {
 fn stall_counts() {
     assert_eq!(each(80, 32, &[], &["s4: FFMA R0, R0, R1, R2"]), 400);
     assert_eq!(each(90, 32, &[], &["s13: FFMA R0, R0, R1, R2"]), 1300);
-    // A loop of ptxas: four sums, the counter, its test and the branch.
+    // A loop that ptxas compiled: four sums, the counter, its test and the branch.
     let turn = [
         "s1: IADD3 R5, R5, 0x1, RZ",
         "s4: FFMA R0, R0, R1, R2",
@@ -45,11 +46,11 @@ fn pipes() {
     assert_eq!(each(86, 32, &[], &sum), 100);
     assert_eq!(each(80, 32, &[], &sum), 200);
     assert_eq!(each(120, 32, &[], &["s1: LOP3.LUT R5, R1, R2, RZ, 0xc0, !PT"]), 200);
-    // Sums by the multiplier's pipe alternate with those of the adder, except where both share lanes.
+    // Sums in the multiplier's pipe alternate with those of the adder, except where both share lanes.
     let both = ["s1: IADD3 R5, R1, R2, RZ", "s1: IMAD R6, R1, R2, RZ"];
     assert_eq!(each(80, 32, &[], &both), 200);
     assert_eq!(each(90, 32, &[], &both), 400);
-    // One pipe of doubles for all partitions.
+    // All partitions share one pipe for doubles.
     assert_eq!(each(80, 128, &[], &["s2: DADD R4, R2, R2"]), 400);
     assert_eq!(each(86, 128, &[], &["s2 w0: DADD R4, R2, R2"]), 6400);
     assert_eq!(each(86, 32, &[], &["s2: MUFU.RCP R0, R1"]), 800);
@@ -70,7 +71,7 @@ fn yields() {
 
 #[test]
 fn several_warps_share_a_partition() {
-    // Two warps hide each other's stalls; eight are bound by the pipe.
+    // Two warps hide each other's stalls. Eight warps are limited by the pipe.
     assert_eq!(each(86, 32, &[], &["s4: FFMA R5, R1, R1, R2"]), 400);
     assert_eq!(each(86, 256, &[], &["s4: FFMA R5, R1, R1, R2"]), 400);
     assert_eq!(each(86, 1024, &[], &["s4: FFMA R5, R1, R1, R2"]), 800);
@@ -80,7 +81,7 @@ fn several_warps_share_a_partition() {
 #[test]
 fn shared_memory() {
     let start = |address: &'static str| [address, "s4 r1: STS [R0], R0", "s4 ?1: NOP"];
-    // A chain of loads.
+    // A chain of dependent loads.
     let chain = ["s2 w0: LDS R0, [R0]", "s1 ?0: NOP"];
     assert_eq!(each(86, 32, &start("s6: MOV R0, RZ"), &chain), 2500);
     assert_eq!(each(90, 32, &start("s6: MOV R0, 0x400"), &chain), 3000);

@@ -1,23 +1,24 @@
-//! What a linker does to code: it places variables of shared memory and puts places into instructions.
+//! The work of a linker: places variables in shared memory, and inserts addresses into instructions.
 //!
-//! Source: `cuobjdump -elf` for the names of relocations, and what nvlink 13.0 made of code of ptxas for each.
+//! Source: `cuobjdump -elf` for the names of relocations, and the results of nvlink 13.0 for code of ptxas with each of
+//! them.
 
 use super::{CubinError, Section, broken};
 use gpu_files::elf::{SHARED, Symbol};
 use sass::{Field, Inst, Sm};
 
-/// Where a symbol is.
+/// The place of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SymbolPlace {
-    /// A generic address, or one of code.
+    /// A generic address, or an address of code.
     Address(u64),
-    /// An address in shared memory, without what the target reserves before it.
+    /// An address in shared memory, relative to the end of the area that the target reserves.
     Shared(u64),
     Constant {
         bank: u8,
         offset: u64,
     },
-    /// What the linker knows, such as the size of a bank.
+    /// A value that the linker knows, such as the size of a bank.
     Number(u64),
 }
 
@@ -45,12 +46,12 @@ impl SymbolPlace {
 
 /// R_CUDA_64.
 pub(super) const ADDRESS64: u32 = 2;
-/// The same as a generic address, in initial values.
+/// The same, as a generic address in initial values.
 pub(super) const GENERIC64: u32 = 4;
 /// R_CUDA_UNIFIED: the address of a function in memory.
 pub(super) const FUNCTION64: u32 = 102;
 
-/// Bits of an instruction that a number goes into.
+/// The bits of an instruction that a number is inserted into.
 struct Bits {
     low: u32,
     count: u32,
@@ -62,9 +63,9 @@ const BANK: Bits = Bits { low: 54, count: 5 };
 /// What a relocation changes.
 enum Change {
     Nothing,
-    /// Bits of an address, of which so many lower ones are left out.
+    /// Bits of an address. The given number of its lower bits is left out.
     Address(Bits, u32),
-    /// An offset, and what it is a multiple of, beside the number of its bank.
+    /// An offset as a multiple of the given number, and the number of its bank.
     Constant(Bits, u64),
     /// The target of a call.
     Target,
@@ -83,8 +84,9 @@ fn change(kind: u32) -> Option<Change> {
         64 => Change::Constant(Bits { low: 40, count: 14 }, 4),
         66 => Change::Constant(Bits { low: 38, count: 16 }, 1),
         115 => Change::Constant(Bits { low: 37, count: 17 }, 1),
-        // YIELD_OPCODE9_0 and YIELD_CLEAR_PRED4_87 tell how a yield becomes an instruction that does nothing, which
-        // nvlink leaves to others. ABS56_16_34 is of what is added to an address of a function: nothing here.
+        // YIELD_OPCODE9_0 and YIELD_CLEAR_PRED4_87 say how a yield can be turned into an instruction without effect,
+        // which nvlink leaves to other tools. ABS56_16_34 belongs to an addend of a function's address, which is zero
+        // here.
         68 | 69 | 114 => Change::Nothing,
         // ABS24_40, ABS20_44.
         74 => Change::Address(Bits { low: 40, count: 24 }, 0),
@@ -98,20 +100,20 @@ pub(super) fn is_handle(kind: u32) -> bool {
     matches!(kind, 6 | SAMPLER | 52 | 101)
 }
 
-/// The relocation that puts a sampler's index above a texture's index.
+/// The relocation that inserts a sampler's index above a texture's index.
 const SAMPLER: u32 = 7;
 
-/// The bits that one of these relocations puts into a word.
+/// The bits that one of these relocations inserts into a word.
 pub(super) fn handle_bits(kind: u32, handle: u64) -> u64 {
     if kind == SAMPLER { handle << crate::texture::SAMPLER_SHIFT } else { handle }
 }
 
-/// Whether a relocation of code puts nothing into it.
+/// Whether a relocation of code changes nothing.
 pub(super) fn changes_nothing(kind: u32) -> bool {
     matches!(change(kind), Some(Change::Nothing))
 }
 
-/// Puts a place into an instruction.
+/// Inserts a place into an instruction.
 pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: SymbolPlace) -> Result<u128, CubinError> {
     let wrong = || CubinError(format!("the relocation {kind} of the word {word:#034x} to {place:?}"));
     let put = |word: u128, bits: Bits, value: u64| {
@@ -139,9 +141,9 @@ pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: SymbolPlace) -> Res
     }
 }
 
-/// Whether a symbol is a variable in shared memory that is still to be placed. Its value is its alignment.
+/// Whether a symbol is a shared memory variable without an address. The value of such a symbol is its alignment.
 fn is_shared(symbol: &Symbol<'_>, sections: &[Section<'_>]) -> bool {
-    /// Bits of a symbol that tell its space, and what they are for shared memory.
+    /// The bits of a symbol that give its state space, and their value for shared memory.
     const SPACE: u8 = 0xe0;
     const SPACE_SHARED: u8 = 0x40;
     match symbol.section {
@@ -150,14 +152,14 @@ fn is_shared(symbol: &Symbol<'_>, sections: &[Section<'_>]) -> bool {
     }
 }
 
-/// The places in shared memory of symbols that have none yet, and the bytes they take together. Those without a size
-/// share what follows the others.
+/// Places all shared memory symbols that have no address yet. Returns their places and their total size. Symbols
+/// without a size share the place after the others.
 pub(super) fn place_shared(
     sections: &[Section<'_>],
     symbols: &[Symbol<'_>],
     used: impl Iterator<Item = usize>,
 ) -> Result<(Vec<(usize, u64)>, u32), CubinError> {
-    /// What dynamic shared memory is aligned to at least.
+    /// The minimum alignment of dynamic shared memory.
     const DYNAMIC_ALIGN: u64 = 128;
     let mut used: Vec<usize> = used.filter(|&symbol| is_shared(&symbols[symbol], sections)).collect();
     used.sort_unstable();
@@ -185,7 +187,7 @@ pub(super) fn place_shared(
 mod tests {
     use super::*;
 
-    /// The text of an instruction into which a relocation puts a place.
+    /// The text of an instruction into which a relocation inserts a place.
     fn relocated(sm: u8, text: &str, kind: u32, place: SymbolPlace) -> String {
         let sm = Sm(sm);
         let inst = sass::parse(sm, text, 0).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -1,12 +1,12 @@
-//! How machine instructions make addresses.
+//! The addresses of machine instructions.
 
 use super::operand::{Kind, Source};
 use sass::{Field, Inst};
 
-/// How an instruction's address is made.
+/// How an instruction computes its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
-    /// An index, scaled, or an address of 32 or 64 bits.
+    /// A scaled index, or an address of 32 or 64 bits.
     pub(super) register: Source,
     pub(super) base: Source,
     pub(super) offset: u64,

@@ -1,4 +1,4 @@
-//! Instructions on registers of one lane, or on the warp's.
+//! Instructions on registers of a lane or of the warp.
 
 #[cfg(test)]
 mod carries;
@@ -35,7 +35,7 @@ impl From<u64> for Results {
     }
 }
 
-/// One lane's view of an instruction.
+/// An instruction, as one lane executes it.
 pub(super) struct Lane<'a, 'b> {
     pub(super) block: &'a Block<'b>,
     pub(super) step: &'a Step,
@@ -63,7 +63,7 @@ impl Lane<'_, '_> {
 }
 
 impl Block<'_> {
-    /// Computes for the lanes of a mask.
+    /// Executes a computation for the lanes of a mask.
     pub(super) fn compute(&mut self, w: usize, mask: u32, at: u32, compute: Compute) -> Result<()> {
         let machine = self.machine;
         let step = &machine.code[at as usize];

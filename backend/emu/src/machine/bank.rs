@@ -1,12 +1,12 @@
-//! Constant bank 0: what the driver writes before the parameters, and those.
+//! Constant bank 0: the words that the driver writes before the parameters, and the parameters.
 
 use super::{Kernel, STACK_TOP, cluster};
 use crate::launch::Launch;
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, UNWRITTEN};
 use ptx_backend::target::{ParamWindow, Target};
 
-/// The bank of a launch. `constants` is the generic address of bank 3, and `tables` are those of textures, samplers and
-/// surfaces.
+/// The constant bank of a launch. `constants` is the generic address of bank 3; `tables` are the addresses of the
+/// tables of textures, samplers and surfaces.
 pub(super) fn filled(
     kernel: &Kernel,
     target: &Target,
@@ -30,10 +30,10 @@ pub(super) fn filled(
         put(slot, &SHARED_WINDOW.to_le_bytes());
     }
     put(words.const_window, &constants.to_le_bytes());
-    // Of the last byte.
+    // The address of the last byte.
     let end = (base + launch.params.len().max(1) - 1) as u64;
     match words.param_window {
-        // The window is that of the bank, in which parameters are aligned.
+        // The window is that of the constant bank, in which parameters are aligned.
         ParamWindow::Bank(slot) => {
             put(slot, &PARAM_WINDOW.to_le_bytes());
             put(words.param_end, &(end as u32).to_le_bytes());
@@ -60,7 +60,7 @@ pub(super) fn filled(
         let word = u32::from_le_bytes([bank[at], bank[at + 1], bank[at + 2], bank[at + 3]]) | bits as u32;
         bank[at..at + 4].copy_from_slice(&word.to_le_bytes());
     }
-    // Loads of whole words may touch the bytes after the last.
+    // Loads of whole words may read the bytes after the last parameter.
     bank.resize(bank.len().next_multiple_of(16), 0);
     bank
 }

@@ -1,10 +1,10 @@
-//! Barrier objects as the machine lays them out, and what operates on them.
+//! Barrier objects in the hardware's layout, and the operations on them.
 //!
-//! Counts are negated, so that an arrival adds and the last one carries. Observed in the code of ptxas: sm_80 has the
-//! expected arrivals in the low 30 bits of the first word, those pending in the low 31 of the second and the parity of the
-//! phase above. From sm_90 on, the expected arrivals are 20 bits from bit 1 on, those pending 20 from bit 43 on, and the
-//! parity is the last bit; the bytes that transfers still bring are taken to be the 22 bits between, since no
-//! code looks at them.
+//! Counts are stored negated, so that an arrival adds one and the last arrival produces a carry. As observed in code of
+//! ptxas: on sm_80, the expected arrivals are in the low 30 bits of the first word, the pending ones in the low 31 bits
+//! of the second word, and the parity of the phase above them. From sm_90 on, the expected arrivals are 20 bits from
+//! bit 1 on, the pending ones 20 bits from bit 43 on, and the parity is the last bit. The 22 bits between are assumed
+//! to be the number of bytes that are still to be transferred, because no code reads them.
 
 use super::record::Meeting;
 use super::step::Step;
@@ -15,10 +15,10 @@ use crate::transfers::{Done, Transfer};
 use ptx_backend::target::Target;
 use sass::Field;
 
-/// Mnemonics that operate on barrier objects.
+/// The mnemonics of operations on barrier objects.
 pub(super) const MNEMONICS: &[&str] = &["SYNCS", "ARRIVES"];
 
-/// The fields of a generation's objects.
+/// The fields of a barrier object on one generation.
 #[derive(Clone, Copy)]
 struct Layout {
     /// First bit and number of bits.
@@ -31,18 +31,18 @@ const PHASE: u64 = 1 << 63;
 const SM80: Layout = Layout { expected: (0, 30), pending: (32, 31), bytes: None };
 const SM90: Layout = Layout { expected: (1, 20), pending: (43, 20), bytes: Some((21, 22)) };
 
-/// What an arrival brings.
+/// The effect of an arrival.
 #[derive(Clone, Copy, Default)]
 struct Arrival {
     count: u32,
-    /// Added to the bytes that are to come.
+    /// Added to the number of bytes that are still to arrive.
     bytes: i64,
-    /// The arrivals are not expected again.
+    /// The arrivals are not expected in later phases.
     leaves: bool,
 }
 
 impl Layout {
-    /// Objects that blocks of a cluster share count bytes too.
+    /// On targets with clusters, barrier objects also count bytes.
     fn of(target: &Target) -> Layout {
         if target.clusters { SM90 } else { SM80 }
     }
@@ -61,7 +61,7 @@ impl Layout {
         (Layout::get(word, field) << unused) as i64 >> unused
     }
 
-    /// The word after an arrival.
+    /// The word of an object after an arrival.
     fn arrive(self, word: u64, arrival: Arrival) -> Result<u64> {
         let mut word = word;
         let bytes = match self.bytes {
@@ -72,7 +72,7 @@ impl Layout {
             }
             None => 0,
         };
-        // What is pending is negated, so nothing pending is zero.
+        // The pending count is negated, so it is zero if nothing is pending.
         let pending = Layout::get(word, self.pending).wrapping_neg() & ((1 << self.pending.1) - 1);
         let left = pending.checked_sub(arrival.count.into());
         let left = left.ok_or(FaultKind::Malformed("more arrivals than a barrier object expects".into()))?;
@@ -117,7 +117,7 @@ impl Block<'_> {
                 Ok(())
             }
             (_, "SYNCS.PHASECHK") => {
-                // The threads look together: a phase that ends between two looks is over for all of them or for none.
+                // All threads test at the same time: if the phase ends, it has ended for all of them or for none.
                 let mut waited = None;
                 for lane in each(mask) {
                     let address = self.address(w, lane, at, true)?;
@@ -133,7 +133,7 @@ impl Block<'_> {
                 }
             }
             (_, "SYNCS.ARRIVE") => self.arrive_all(w, mask, at),
-            // What the cache of objects does is not seen.
+            // Effects of the cache of objects are not visible.
             (_, "SYNCS.CCTL" | "SYNCS.CCTL.IVALL") => Ok(()),
             _ => unsupported(),
         }
@@ -152,7 +152,7 @@ impl Block<'_> {
         }
     }
 
-    /// The word before an arrival.
+    /// Adds an arrival. Returns the word before it.
     fn arrive(&mut self, address: u64, arrival: Arrival) -> Result<u64> {
         let layout = Layout::of(self.machine.target);
         let mut view = self.view(0, 0);
@@ -193,7 +193,7 @@ impl Block<'_> {
                 self.put_pair(w, lane, step, own);
                 continue;
             }
-            // Lanes that arrive together get their rank, and the state before the first arrival.
+            // Lanes that arrive at the same time get their rank, and the state before the first arrival.
             let with = each(mask).filter(|&other| results[other].0 == address);
             let with = with.fold(0u64, |lanes, other| lanes | 1 << other);
             let first = results[with.trailing_zeros() as usize].1;
@@ -202,7 +202,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Arrivals once the copies that each thread has begun are over.
+    /// Adds arrivals that take effect after the copies that each thread has begun.
     fn arrive_behind_copies(&mut self, w: usize, mask: u32, at: u32) -> Result<()> {
         let inst = &self.machine.code[at as usize].inst;
         let counts_bytes = inst.text(Field::Flag) == Some(".TRANSCNT");
@@ -215,7 +215,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// A thread looked at memory that may be a barrier object which a transfer tells when it is over.
+    /// Called when a thread reads memory that may be a barrier object. If a transfer will signal this object, the
+    /// transfer completes now.
     pub(super) fn looked(
         &mut self,
         w: usize,
@@ -234,7 +235,7 @@ impl Block<'_> {
         }
     }
 
-    /// Tells a barrier object that a transfer is over.
+    /// Signals a barrier object that a transfer is complete.
     pub(super) fn complete(&mut self, done: Done) -> Result<()> {
         let (barrier, arrival) = match done {
             Done::Group { .. } => return Ok(()),

@@ -1,5 +1,5 @@
-//! Copies and reductions of blocks of memory, and stores into other blocks, that tell a barrier object or a group when they
-//! are over.
+//! Bulk copies and reductions, and stores into other blocks. They signal their completion to a barrier object or a
+//! group.
 
 use super::memory::update;
 use super::{Block, Result, WARP, each};
@@ -10,20 +10,20 @@ use crate::tensormap::TensorMap;
 use crate::transfers::{Done, From, Transfer};
 use sass::{Field, Inst};
 
-/// Mnemonics of what begins transfers.
+/// The mnemonics of instructions that begin transfers.
 pub(super) const MNEMONICS: &[&str] =
     &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG", "UTMAREDG", "UGETNEXTWORKID"];
 
-/// Sizes of bulk copies are in units of so many bytes.
+/// The unit of the sizes of bulk copies, in bytes.
 const UNIT: u32 = 16;
 
-/// Where the receiving blocks of a copy of pixels are, beside the offsets of the pixels.
+/// The bit from which on the mask of receiving blocks is, in a copy of pixels. The offsets of the pixels are below it.
 const BLOCKS_AT: u32 = 16;
 
-/// Where a copy to the blocks of a cluster goes: to these offsets in each of the blocks that a mask has.
+/// The destination of a copy to blocks of a cluster: these offsets in each block of a mask.
 pub(super) struct ClusterEnds {
     pub to: u64,
-    /// The barrier object that is told of the bytes.
+    /// The barrier object that counts the bytes.
     pub object: u64,
     pub ranks: u32,
 }
@@ -37,10 +37,10 @@ impl ClusterEnds {
     }
 }
 
-/// How elements are combined with those in memory: the instruction, and their type.
+/// How elements are combined with those in memory: the position of the instruction, and the element type.
 pub(super) type Reduction = (u32, &'static str);
 
-/// The type of the elements of a reduction of a tensor.
+/// The element type of a tensor reduction.
 fn tensor_type(map: &TensorMap) -> Option<&'static str> {
     Some(match map.ty() {
         "u32" => "",
@@ -59,7 +59,7 @@ fn type_of(inst: &Inst) -> &'static str {
     inst.text(Field::Type).unwrap_or("")
 }
 
-/// Bytes of an element of a reduction.
+/// The size of an element of a reduction in bytes.
 fn element(ty: &str) -> u32 {
     match ty {
         ".F16.RN" | ".BF16.RN" => 2,
@@ -68,7 +68,8 @@ fn element(ty: &str) -> u32 {
     }
 }
 
-/// A pixel's offsets from the first of its window, of a tensor of so many dimensions: 16 bits each, 8 or 5.
+/// The offsets of a pixel from the first pixel of its window, for a tensor with `rank` dimensions: 16, 8 or 5 bits
+/// each.
 fn image_offsets(rank: usize, word: u32) -> Vec<u64> {
     let count = rank.saturating_sub(2);
     let bits = match count {
@@ -89,7 +90,7 @@ impl Block<'_> {
         }
     }
 
-    /// Stores into another block; the register after the address has the address of the barrier object.
+    /// Stores into another block. The register after the address holds the address of the barrier object.
     fn store_async(&mut self, w: usize, mask: u32, at: u32, reduces: bool) -> Result<()> {
         let step = &self.machine.code[at as usize];
         let inst = &step.inst;
@@ -120,7 +121,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Once for the warp, whatever threads are there.
+    /// Executed once for the warp, whatever threads are active.
     fn copy_bulk(&mut self, w: usize, at: u32, reduces: bool) -> Result<()> {
         let inst = &self.machine.code[at as usize].inst;
         let uniform = &self.warps[w].uniform;
@@ -159,7 +160,8 @@ impl Block<'_> {
         self.copy_block_to_cluster(w, source, size, ends, reduces)
     }
 
-    /// The registers have the address in shared memory, for loads that of the barrier object, and the coordinates.
+    /// The registers hold the address in shared memory, for loads the address of the barrier object, and the
+    /// coordinates.
     fn copy_tensor(&mut self, w: usize, at: u32, name: &str) -> Result<()> {
         let loads = name == "UTMALDG";
         let inst = &self.machine.code[at as usize].inst;
@@ -212,7 +214,7 @@ impl Block<'_> {
         self.copy_tensor_to_cluster(&map, &coordinates, offsets.as_deref(), ends)
     }
 
-    /// Begins a copy of bytes, or a reduction by elements, to each of the receiving blocks.
+    /// Begins a copy of bytes, or a reduction of elements, to each of the receiving blocks.
     pub(super) fn copy_block_to_cluster(
         &mut self,
         w: usize,
@@ -246,7 +248,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Asks for a cluster that has not begun to be cancelled: where the answer goes, and the barrier object.
+    /// Requests the cancellation of a cluster that has not begun. The operands are the address of the response and the
+    /// barrier object.
     fn cancel(&mut self, w: usize, at: u32) -> Result<()> {
         let inst = &self.machine.code[at as usize].inst;
         let base = inst.get(Field::UrBase).unwrap_or(0) as usize;
@@ -267,13 +270,13 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Ends a warp's bulk copies: all but so many of the closed groups.
+    /// Completes the bulk copies of a warp, except those of the last `but` closed groups.
     pub(super) fn finish_bulk(&mut self, w: usize, but: u32) -> Result<()> {
         let over = self.transfers.finish((self.cluster.rank(), w, 0), but);
         over.into_iter().try_for_each(|transfer| self.land_transfer(transfer))
     }
 
-    /// Ends a transfer.
+    /// Completes a transfer.
     pub(super) fn land_transfer(&mut self, transfer: Transfer<Reduction>) -> Result<()> {
         let done = transfer.done;
         let machine = self.machine;
@@ -296,7 +299,7 @@ impl Block<'_> {
         self.complete(done)
     }
 
-    /// Ends what is still under way when all threads have exited.
+    /// Completes all remaining transfers after all threads have exited.
     pub(super) fn land_all(&mut self) -> Result<()> {
         self.transfers.finish_all().into_iter().try_for_each(|transfer| self.land_transfer(transfer))
     }

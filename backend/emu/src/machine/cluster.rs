@@ -1,4 +1,4 @@
-//! Blocks of a cluster: which of them runs, their common barrier, and what the driver tells them.
+//! The blocks of a cluster: which of them runs, their common barrier, and the driver's data about clusters.
 
 use super::record::Meeting;
 use super::{Block, Result, State, Warp, each, sync};
@@ -6,7 +6,7 @@ use crate::launch::{FaultKind, Launch};
 use ptx_backend::target::Target;
 use std::mem::swap;
 
-/// What a block has for itself while it does not run.
+/// The state of a block while it does not run.
 struct Parked {
     ctaid: [u32; 3],
     warps: Vec<Warp>,
@@ -16,11 +16,11 @@ struct Parked {
 pub(super) struct Cluster {
     /// The block that runs now.
     rank: usize,
-    /// By rank. The place of the running block holds nothing of worth.
+    /// Indexed by rank. The entry of the running block is not used.
     parked: Vec<Parked>,
-    /// How often the barrier of the cluster was passed.
+    /// How many times the barrier of the cluster has been passed.
     passed: u32,
-    /// Threads may wait for the barrier.
+    /// Some threads may wait for the barrier.
     arrived: bool,
 }
 
@@ -39,8 +39,8 @@ impl Cluster {
     }
 }
 
-/// Writes what the driver tells about clusters. An index in the grid is divided by the extent as a product with a
-/// float, which is therefore rounded up.
+/// Writes the driver's data about clusters. Code divides an index in the grid by the extent with a floating-point
+/// multiplication, so the factor is rounded up.
 pub(super) fn constants(target: &Target, launch: &Launch, bank: &mut [u8]) {
     let Some(words) = target.driver.launch.clusters else { return };
     let mut put = |offset: u16, word: u32| {
@@ -62,7 +62,7 @@ pub(super) fn constants(target: &Target, launch: &Launch, bank: &mut [u8]) {
 }
 
 impl Block<'_> {
-    /// Lets another block of the cluster run.
+    /// Switches to another block of the cluster.
     pub(super) fn switch_to(&mut self, rank: usize) {
         if rank == self.cluster.rank {
             return;
@@ -79,8 +79,8 @@ impl Block<'_> {
         swap(&mut self.barriers, &mut parked.barriers);
     }
 
-    /// Ends the phase of the cluster's barrier if all threads have arrived, and lets those of this block go on whose
-    /// phase is over.
+    /// Ends the phase of the cluster's barrier if all threads have arrived, and releases those threads of this block
+    /// whose phase has ended.
     pub(super) fn pass_cluster_barrier(&mut self) {
         if !self.cluster.arrived {
             return;
@@ -116,7 +116,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Of the threads that wait for the cluster those whose phase is not over.
+    /// Of the threads that wait for the cluster, those whose phase has not ended.
     pub(super) fn waits_for_cluster(&self, w: usize, active: u32) -> Result<u32> {
         let arrivals = &self.warps[w].arrivals;
         if each(active).any(|lane| arrivals[lane] == 0) {
@@ -131,7 +131,7 @@ impl Block<'_> {
 mod tests {
     use super::*;
 
-    /// Floats divide indices as integers do.
+    /// The floating-point division of indices gives the same results as integer division.
     #[test]
     fn reciprocals_divide() {
         let target = Target::of(ptx_isa::Sm::new(90)).unwrap();

@@ -1,11 +1,11 @@
-//! The computations of machine instructions, with all that their encodings select.
+//! The computations of machine instructions, with everything that their encodings select.
 
 pub(super) mod pack;
 
 use crate::float::{Format, Rounding};
 use sass::{Field, Inst};
 
-/// A computation with all that its encoding selects besides operands.
+/// A computation, with everything that its encoding selects besides operands.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Compute {
     Mov,
@@ -99,7 +99,7 @@ pub(super) enum Compute {
         ty: u8,
         relu: bool,
     },
-    /// Sums of one, two or four lanes.
+    /// Sums in one, two or four lanes.
     Viadd {
         bits: u32,
         signed: bool,
@@ -212,7 +212,7 @@ pub(super) enum Compute {
         signed: bool,
     },
     Pack(pack::Pack),
-    /// A single-precision sum, the first summand a half.
+    /// A single-precision sum whose first summand is a half.
     Fhadd {
         half: Format,
         mode: Mode,
@@ -238,7 +238,7 @@ pub(super) enum Compute {
         cmp: u8,
         ftz: bool,
         combine: u8,
-        /// Ones are floats, else masks.
+        /// A true result is 1.0; otherwise it is a mask of ones.
         ones: bool,
     },
     Hsetp2 {
@@ -249,7 +249,7 @@ pub(super) enum Compute {
     },
 }
 
-/// How a float result is rounded.
+/// How a floating-point result is rounded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Mode {
     pub(super) round: Rounding,
@@ -275,7 +275,7 @@ fn format_of(text: &str) -> Option<Format> {
 }
 
 impl Compute {
-    /// `None` for what is not executed.
+    /// `None` if the emulator does not execute the instruction.
     pub(super) fn of(inst: &Inst) -> Option<Compute> {
         use crate::float::{BF16, F16, F32, F64};
         let get = |field| inst.get(field).unwrap_or(0);
@@ -296,7 +296,7 @@ impl Compute {
             None => (name, false),
         };
         Some(match name {
-            // In the lanes that the step has.
+            // In the lanes that the step gives.
             "MOV" => Compute::Mov,
             "MOV.64" => Compute::Mov64,
             "SEL" => Compute::Sel,
@@ -367,7 +367,7 @@ impl Compute {
             "FADD" => Compute::Fadd(mode),
             "FMUL" => Compute::Fmul(mode, byte(Field::Scale)),
             "FFMA" => Compute::Ffma(mode),
-            // Which source it is, as a predicate, is not computed.
+            // The predicate that says which source is the result is not implemented.
             "FMNMX" | "HMNMX2" if inst.register(Field::Pd).is_some() => return None,
             "FMNMX" => Compute::Fmnmx { ftz, nan: flag(Field::Mode), xor: flag(Field::Flag) },
             "FSETP" => Compute::Fsetp { cmp: byte(Field::Cmp), ftz, combine },

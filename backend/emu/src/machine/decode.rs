@@ -1,4 +1,4 @@
-//! Machine instructions taken apart once, before the run.
+//! Decodes machine instructions once, before the run.
 
 use super::address::Address;
 use super::compute::Compute;
@@ -9,12 +9,12 @@ use super::{Kernel, Result};
 use crate::launch::{Fault, FaultKind};
 use sass::{Field, Inst, RegFile, Sm};
 
-/// The predicate that always holds; as a destination, none.
+/// The predicate that is always true. As a destination, it means "no destination".
 const PT: u8 = 7;
 
 const KEEPS_METADATA: u128 = 1 << 125;
 
-/// Mnemonics of memory instructions.
+/// The mnemonics of memory instructions.
 const MEMORY: &[&str] = &[
     "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS",
     "RED", "REDG", "QSPC", "LDGSTS", "LDGMC",
@@ -74,8 +74,8 @@ const SYNC: &[&str] = &[
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
     let steps = kernel.code.iter().enumerate().map(|(at, &word)| {
-        // Where a sparse product has the metadata of the next one, ptxas sets a bit beside those that keep operands,
-        // which changes no result.
+        // If the metadata register of a sparse product is also that of the next product, ptxas sets a reuse bit that
+        // has no effect on the result.
         let inst = sass::decode(kernel.sm, word).or_else(|| {
             let plain = sass::decode(kernel.sm, word & !KEEPS_METADATA)?;
             plain.form().name.contains(".SP").then_some(plain)
@@ -89,7 +89,7 @@ pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
 fn step(sm: Sm, inst: Inst) -> Result<Step> {
     let form = inst.form();
     let find = |list: &[&'static str]| list.iter().copied().find(|&name| name == form.mnemonic);
-    // The one atomic that knows barrier objects.
+    // The only atomic that operates on barrier objects.
     let what = if form.name == "ATOMS.ARRIVE" {
         What::Barrier("ATOMS.ARRIVE")
     } else if let Some(name) = find(MEMORY) {
@@ -120,7 +120,7 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         guard: operand::predicate(&inst, Field::Guard, Field::GuardNot),
         uniform: uniform && matches!(what, What::Compute(_)),
         uniform_guard: form.guard == RegFile::UP,
-        // A move says which lanes of each quad it writes.
+        // A move specifies the lanes of each quad that it writes.
         lanes: match inst.get(Field::Mode) {
             Some(lanes) if form.name == "MOV" => lanes as u32 * 0x1111_1111,
             _ => u32::MAX,

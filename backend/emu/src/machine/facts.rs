@@ -1,33 +1,34 @@
-//! What the timing model needs of an instruction, besides its operands.
+//! The properties of an instruction that the timing model needs, besides its operands.
 
 use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, first_given, read_queue, waits, write_queue};
 use ptx_backend::mach::flat;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm};
 use std::ops::Range;
 
-/// What the model needs of an instruction, besides its operands.
+/// The properties of an instruction that the timing model needs, besides its operands.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    /// Scoreboards that are at zero when it issues, one bit each; of these those that its control word names.
+    /// The scoreboards that are zero when the instruction issues, one bit each; and those of them that its control word
+    /// names.
     pub(super) waits: u8,
     pub(super) at_issue: u8,
-    /// A scoreboard that counts no more than so many when it issues.
+    /// A scoreboard, and the largest count that it has when the instruction issues.
     pub(super) counted: Option<(u8, usize)>,
     pub(super) write_sb: u8,
     pub(super) read_sb: u8,
     pub(super) variable: bool,
     pub(super) late: bool,
     pub(super) atomic: bool,
-    /// Comes back when the memory queue has read the sources of all before.
+    /// The instruction completes when the memory queue has read the sources of all earlier instructions.
     pub(super) drains: bool,
     pub(super) read_queue: Option<Queue>,
     pub(super) write_queue: Option<Queue>,
     pub(super) stall: u64,
     pub(super) reads: Vec<(RegUse, Range<u16>)>,
     pub(super) writes: Vec<(RegUse, Range<u16>)>,
-    /// One more than the last general register that it names.
+    /// One more than the largest general register that the instruction names.
     pub(super) named: u32,
-    /// Why the hardware does not execute it.
+    /// The reason why the hardware does not execute the instruction.
     pub(super) illegal: Option<&'static str>,
     /// The registers in the slots of the operand caches, and which of them are kept.
     pub(super) slots: [Option<u8>; 3],
@@ -53,11 +54,11 @@ impl Facts {
         }
         let general = inst.uses(sm).filter(|used| used.file == RegFile::R);
         let named = general.map(|used| u32::from(used.index) + u32::from(used.count)).max().unwrap_or(0);
-        // Words of 32 bytes that are left out take no registers of the group.
+        // In a 32-byte access with a mask, words that are left out use no registers of the group.
         let is_whole = !matches!(inst.form().mnemonic, "LDG" | "STG")
             || inst.get(Field::Mask).is_none_or(|words| words == 0xff);
         let named = if is_whole { named } else { 0 };
-        // Accesses of the registers that it gives away must be over.
+        // Accesses to the registers that the instruction releases must be complete.
         let given = first_given(inst).filter(|&first| first < u8::MAX);
         let given =
             given.map(|index| RegUse { file: RegFile::R, index, count: u8::MAX - index, role: Role::Dst });
@@ -75,7 +76,7 @@ impl Facts {
             drains: inst.form().mnemonic == "BAR" && inst.get(Field::Flag) == Some(0),
             read_queue: read_queue(sm, inst),
             write_queue: write_queue(sm, inst),
-            // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
+            // With a stall count of zero, the hardware pauses longer than a scoreboard takes to become visible.
             stall: if inst.control.stall == 0 { SCOREBOARD_DELAY } else { inst.control.stall }.into(),
             reads: inst.reads(sm).map(range).collect(),
             writes: inst.writes(sm).chain(given).map(range).collect(),
@@ -85,7 +86,7 @@ impl Facts {
     }
 }
 
-/// `DEPBAR.LE SB0, 0x4`: the scoreboard and what it counts at most, where that is more than nothing.
+/// `DEPBAR.LE SB0, 0x4`: the scoreboard and its largest count, if that is not zero.
 pub(crate) fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
     let scoreboard = inst.get(Field::Scoreboard).filter(|_| inst.form().mnemonic == "DEPBAR")?;
     let left = inst.get(Field::Imm2).filter(|&left| left > 0)?;

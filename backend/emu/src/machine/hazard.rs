@@ -1,11 +1,12 @@
-//! When results are there and when sources have been read: an instruction that issues too early is a fault.
+//! Checks when results are ready and when sources have been read. An instruction that issues too early is a fault.
 //!
-//! A result of fixed latency is there after the cycles of the latency tables. Any other result, and a source
-//! that is read after issue, takes forever: until the threads concerned wait for a scoreboard that counts it,
-//! or that a later instruction in the same queue set. What is not waited for is therefore never there by luck.
+//! A result with a fixed latency is ready after the cycles in the latency tables. All other results, and sources that
+//! are read after issue, are pending until the threads wait for a scoreboard: either the scoreboard that counts the
+//! access, or one that a later instruction in the same queue set. So an access without a wait is never complete by
+//! luck.
 //!
-//! Every group of threads has its own clock, the cycles along its own path, so nothing is hidden by what
-//! other groups of the warp did in between.
+//! Every group of threads has its own clock, which counts the cycles along its own path. So the time that other groups
+//! of the warp spend does not hide a hazard.
 
 use super::facts::Facts;
 use super::step::Step;
@@ -21,32 +22,32 @@ enum PendingAccess {
     FixedWrite,
     VariableWrite,
     LateRead,
-    /// A scoreboard was set, which waits do not see at once.
+    /// A scoreboard was set. A wait does not see this immediately.
     Set,
 }
 
 /// The operand of an event that concerns no operand.
 const NONE: RegUse = RegUse { file: RegFile::R, index: 0, count: 0, role: Role::Dst };
 
-/// An operand that an earlier instruction is not done with.
+/// An operand that an earlier instruction still accesses.
 #[derive(Clone, Debug)]
 struct InProgress {
     access: PendingAccess,
     at: u32,
     operand: RegUse,
     registers: Range<u16>,
-    /// Threads that have not waited for it.
+    /// The threads that have not waited for the access.
     lanes: u32,
     issued: u64,
-    /// The instruction's number among all that the warp has issued.
+    /// The instruction's number in the sequence of all that the warp has issued.
     order: u64,
-    /// Scoreboards any of which, found at zero, tells that it is over.
+    /// The scoreboards that tell about the access. It is complete if any of them is zero.
     told_by: u8,
-    /// Cycles after which it is over for everybody; waits tell of what takes an unknown time.
+    /// The number of cycles after which the access is complete for all threads. If this is unknown, only a wait tells.
     cycles: u64,
 }
 
-/// What a scoreboard counts until it is found at zero.
+/// An event that a scoreboard counts until it is zero.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     scoreboard: u8,
@@ -55,10 +56,11 @@ struct Counted {
     lanes: u32,
 }
 
-/// The most that a scoreboard counts.
+/// The largest count of a scoreboard.
 const MOST_COUNTED: usize = 63;
 
-/// An operand cache: the register that the instruction before left in it, and whether it was written since.
+/// An operand cache: the register that the previous instruction left in it, and whether the register has been written
+/// since.
 #[derive(Clone, Copy, Debug)]
 struct Cached {
     register: u8,
@@ -71,20 +73,20 @@ impl InProgress {
     }
 }
 
-/// What is in progress in a warp.
+/// The accesses in progress in a warp.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timing {
     in_progress: Vec<InProgress>,
     /// In the order of issue.
     counted: Vec<Counted>,
-    /// Instructions issued.
+    /// The number of instructions issued.
     order: u64,
     caches: [Option<Cached>; 3],
 }
 
 impl Timing {
-    /// Lets groups, each with its threads and its clock, go on with the clock that is ahead. What several of them
-    /// have in progress counts from the path that took the fewest cycles.
+    /// Joins groups, each with its threads and its clock. They continue with the largest clock. An access in progress
+    /// in several groups counts from the path with the fewest cycles.
     pub(super) fn align(&mut self, groups: &[(u32, u64)]) {
         let ahead = groups.iter().map(|group| group.1).max().unwrap_or(0);
         let all = groups.iter().fold(0, |lanes, group| lanes | group.0);
@@ -95,7 +97,7 @@ impl Timing {
             if behind == 0 {
                 continue;
             }
-            // Threads elsewhere keep their clock.
+            // Threads in other groups keep their clock.
             let others = InProgress { lanes: access.lanes & !all, ..access.clone() };
             access.lanes &= all;
             access.issued += behind;
@@ -105,13 +107,13 @@ impl Timing {
         }
     }
 
-    /// The products of a warp group are over but for those at some places.
+    /// Marks the warpgroup's products as complete, except those at the given positions.
     pub(super) fn finish_products(&mut self, code: &[Step], left: &[u32]) {
         self.in_progress
             .retain(|access| !code[access.at as usize].inst.is_group_product() || left.contains(&access.at));
     }
 
-    /// Issues an instruction at `now` for a group, `active` of whose threads it acts in.
+    /// Issues an instruction at `now` for a group. The instruction acts in the threads `active` of the group.
     fn issue(
         &mut self,
         sm: Sm,
@@ -138,7 +140,7 @@ impl Timing {
             self.wait_but(code, scoreboard, left, group);
         }
         self.order += 1;
-        // Only these threads' clock tells of what is theirs.
+        // The clock of these threads says nothing about accesses of other threads.
         self.in_progress
             .retain(|access| access.lanes != 0 && (access.lanes & !group != 0 || now < access.until()));
         for access in &self.in_progress {
@@ -149,8 +151,8 @@ impl Timing {
         Ok(())
     }
 
-    /// Waits until a scoreboard counts no more than so many. What one queue does is over in its order; of a scoreboard of
-    /// several queues nothing is known.
+    /// Waits until a scoreboard counts at most `left` events. The operations of one queue complete in order. If a
+    /// scoreboard counts operations of several queues, the wait says nothing about their order.
     fn wait_but(&mut self, code: &[Step], scoreboard: u8, left: usize, group: u32) {
         let sets =
             self.counted.iter().filter(|set| set.scoreboard & scoreboard != 0 && set.lanes & group != 0);
@@ -172,7 +174,7 @@ impl Timing {
         }
     }
 
-    /// Reads of the operand caches, and what is left in them for the next instruction.
+    /// Checks reads of the operand caches, and records what is left in them for the next instruction.
     fn cached(&mut self, facts: &Facts) -> std::result::Result<(), String> {
         for (cache, slot) in self.caches.iter().zip(facts.slots) {
             if let (Some(cached), Some(register)) = (cache, slot)
@@ -193,7 +195,7 @@ impl Timing {
         Ok(())
     }
 
-    /// Adds what an instruction leaves in progress.
+    /// Adds the accesses that an instruction leaves in progress.
     fn start(&mut self, sm: Sm, code: &[Step], at: u32, now: u64, [group, active]: [u32; 2]) {
         let step = &code[at as usize];
         let facts = &step.facts;
@@ -253,7 +255,7 @@ impl Timing {
                     _ => u64::MAX,
                 },
             };
-            // The same again, around a loop: the later one is over last.
+            // For the same access in an earlier loop iteration, the later one completes last.
             self.in_progress.retain(|old| {
                 old.at != at || old.operand != *operand || old.lanes & !lanes != 0 || old.access != access
             });
@@ -264,12 +266,12 @@ impl Timing {
         for operand in &facts.writes {
             let access =
                 if facts.variable { PendingAccess::VariableWrite } else { PendingAccess::FixedWrite };
-            // An atomic tells of its predicate when it has read its sources, too.
+            // The scoreboard that says that an atomic has read its sources also says that its predicate is written.
             let predicate = operand.0.file == RegFile::P && facts.atomic;
             add(access, operand, if predicate { both } else { facts.write_sb });
         }
         if facts.late {
-            // Uniform registers are read at issue by everybody.
+            // All instructions read uniform registers at issue.
             for operand in facts.reads.iter().filter(|(operand, _)| operand.file == RegFile::R) {
                 add(PendingAccess::LateRead, operand, both);
             }
@@ -277,7 +279,7 @@ impl Timing {
     }
 }
 
-/// What an instruction does to an operand that is in progress.
+/// Returns an error if an instruction conflicts with an operand that is in progress.
 fn endangered(
     sm: Sm,
     code: &[Step],
@@ -286,7 +288,7 @@ fn endangered(
     now: u64,
     [group, active]: [u32; 2],
 ) -> std::result::Result<(), String> {
-    // The clocks of other threads tell nothing here.
+    // The clocks of other threads are irrelevant here.
     if earlier.registers.is_empty() || earlier.lanes & group == 0 {
         return Ok(());
     }
@@ -301,7 +303,7 @@ fn endangered(
         Err(format!("{what} {file:?}{index} of {name} at {} after {passed} of {needed}", earlier.at))
     };
     let late = |needed: u8| needed == latency::UNKNOWN || passed < needed.into();
-    // Products of a warp group add to their results in order.
+    // Products of a warpgroup add to the same accumulator in order.
     let in_order = producer.inst.is_group_product() && step.inst.is_group_product();
     if earlier.access != PendingAccess::LateRead {
         for (read, range) in &step.facts.reads {
@@ -330,7 +332,7 @@ fn endangered(
         let ours = &step.facts;
         let in_order = |a: Option<Queue>, b: Option<Queue>| a.is_some() && a == b;
         if earlier.access == PendingAccess::LateRead {
-            // What is written in the same queue is written later.
+            // A write in the same queue happens later.
             if !in_order(producer.facts.read_queue, ours.read_queue) {
                 return complain("overwrites the source", latency::UNKNOWN);
             }
@@ -345,7 +347,7 @@ fn endangered(
 }
 
 impl Block<'_> {
-    /// Issues an instruction for a group: what it uses must be free.
+    /// Issues an instruction for a group. The registers that it uses must be free.
     pub(super) fn issue(&mut self, w: usize, g: usize, active: u32) -> Result<()> {
         let machine = self.machine;
         let warp = &mut self.warps[w];
@@ -387,7 +389,7 @@ mod tests {
         result.map_or_else(|fault| fault.to_string(), |_| String::new())
     }
 
-    /// Threads add one to the same word until each has stored its sum.
+    /// Threads add one to the same word, one after the other, until each has stored its sum.
     #[test]
     fn a_tested_store_tells_whether_it_stored() {
         let lines = [
@@ -439,11 +441,12 @@ mod tests {
             fault(&["s1 w0: MUFU.RCP R0, R2", "s4 ?0: FADD R1, R0, R0"]),
             "at 1: too early: FADD waits for a scoreboard that was set just before"
         );
-        // The unit finishes in order, so a later scoreboard tells of the earlier result too.
+        // The unit completes in order, so the scoreboard of a later result also signals the earlier one.
         assert_eq!(fault(&["s2: MUFU.RCP R0, R2", "s2 w1: MUFU.RCP R3, R2", "s4 ?1: FADD R1, R0, R0"]), "");
     }
 
-    /// One that counts at most one has seen the first of two, but only where both are of one unit.
+    /// A scoreboard with a count of at most one shows that the first of two results is ready, but only if both are from
+    /// one unit.
     #[test]
     fn scoreboards_that_count() {
         let wait = "s4: DEPBAR.LE SB0, 0x1";
@@ -473,7 +476,7 @@ mod tests {
         );
     }
 
-    /// What other threads do in between does not make a path longer.
+    /// Instructions of other threads do not add cycles to a path.
     #[test]
     fn each_path_has_its_time() {
         let lines = |branch: &'static str| {

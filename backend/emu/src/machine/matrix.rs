@@ -1,4 +1,4 @@
-//! Products of matrices, and matrices from and to shared memory.
+//! Matrix products, and copies of matrices from and to shared memory.
 
 use super::compute::rounding;
 use super::{Block, Result, WARP};
@@ -13,7 +13,7 @@ use crate::quads;
 use crate::sparse::{Metadata, Scales, Selected};
 use sass::{Field, Inst};
 
-/// Mnemonics that a whole warp executes on matrices.
+/// The mnemonics of matrix instructions, which a whole warp executes.
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
@@ -21,7 +21,7 @@ fn text_of(inst: &Inst, field: Field) -> &'static str {
     inst.text(field).unwrap_or("")
 }
 
-/// The product that an instruction computes; `None` for what is not executed.
+/// The product that an instruction computes. `None` if the emulator does not execute it.
 fn product(inst: &Inst) -> Option<Product> {
     let text = |field| text_of(inst, field);
     let half = if text(Field::SrcType) == ".BF16" { Element::Bf16 } else { Element::F16 };
@@ -38,7 +38,7 @@ fn product(inst: &Inst) -> Option<Product> {
         "HMMA" | "HMMA.SP" => (half, half, float_sum),
         "QMMA" | "QMMA.SP" | "QMMA.SF" | "QMMA.SF.SP" => {
             let [a, b] = [Field::SrcType, Field::SrcType2].map(narrow);
-            // Scaled products have singles, and do not say so.
+            // Products with scale factors have single-precision accumulators, without saying so in their form.
             let scaled = inst.form().name.contains(".SF");
             (Element::Narrow(a?), Element::Narrow(b?), if scaled { Sum::F32 } else { float_sum })
         }
@@ -158,7 +158,8 @@ impl Block<'_> {
                 }
                 let result = if form.contains(".SF") {
                     let second = self.fragment(w, register(Field::Rd2), 1);
-                    // The layout of the uniform register is that of ptxas's code: two bits for a byte, one or two for threads.
+                    // The layout of the uniform register is as in code of ptxas: two bits for a byte, one or two for
+                    // threads.
                     let bits =
                         self.warps[w].uniform[usize::from(inst.get(Field::Ur).unwrap_or(0) as u8)] as usize;
                     let first = &held[usize::from(sparse)];
@@ -184,7 +185,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Loads or stores of one, two or four matrices, each lane giving the address of a row.
+    /// Loads or stores one, two or four matrices. Each lane gives the address of a row.
     fn move_matrices(&mut self, w: usize, at: u32, stores: bool) -> Result<()> {
         let inst = &self.machine.code[at as usize].inst;
         let step = &self.machine.code[at as usize];
@@ -198,7 +199,7 @@ impl Block<'_> {
             Some(".U4x16P64TO8") => 4,
             _ => return Err(unsupported()),
         };
-        // Rows of a matrix in memory, and its registers.
+        // The number of rows of a matrix in memory, and the number of its registers.
         let (height, each) = if inst.text(Field::Mode) == Some(".MT1616") { (16, 2) } else { (8, 1) };
         let mut fragment = if stores { self.fragment(w, data, count) } else { Vec::new() };
         for matrix in 0..count {

@@ -9,7 +9,7 @@ use crate::memory::{RANK_SHIFT, SHARED_WINDOW, Space, View, number, space_of};
 use sass::{Field, Inst};
 
 const BYTES: [u32; 8] = [1, 1, 2, 2, 4, 8, 16, 16];
-/// What eight registers hold, in two groups of four, and the words of a group.
+/// The size of an access to eight registers, which form two groups of four, and the number of registers in a group.
 const WIDE_BYTES: u32 = 32;
 const GROUP: usize = 4;
 
@@ -17,7 +17,7 @@ impl Block<'_> {
     pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
         let bytes = self.warps[w].local.len() / WARP;
         let rank = self.cluster.rank();
-        // Without clusters, addresses of shared memory are those of the own block.
+        // Without clusters, addresses of shared memory belong to the thread's own block.
         let (seen, rank) = match self.machine.target.clusters {
             true => (0..self.shared.len(), rank),
             false => (rank..rank + 1, 0),
@@ -37,7 +37,7 @@ impl Block<'_> {
         }
     }
 
-    /// The address of a lane's access in the space of the instruction.
+    /// The address of a lane's access in the state space of the instruction.
     pub(super) fn address(&self, w: usize, lane: usize, at: u32, narrow: bool) -> Result<u64> {
         let step = &self.machine.code[at as usize];
         let Address { register, base, offset, scale, wide } = step.address;
@@ -125,7 +125,8 @@ impl Block<'_> {
                 }
                 Ok(())
             }
-            // With one device at a multicast address a reduction over devices is its value.
+            // The multicast address refers to a single device, so a reduction over all devices is the value on this
+            // device.
             "LDGMC" => {
                 let words = multicast_words(step.inst.text(Field::Type).unwrap_or(""));
                 let Some(words) = words else { return unsupported() };
@@ -160,7 +161,7 @@ impl Block<'_> {
                     let copies = self.holds(w, lane, false, step.predicates[0]);
                     let mut bytes = vec![0; size as usize];
                     let mut view = self.view(w, lane);
-                    // How many bytes are left out and filled is in the address's low bits.
+                    // The low bits of the address hold the number of bytes that are not copied and filled with zeros.
                     let filled = if fills { address % u64::from(size) } else { 0 };
                     if copies {
                         let left = size - filled as u32;
@@ -190,7 +191,7 @@ impl Block<'_> {
         }
     }
 
-    /// Loads or stores eight registers, or those of a mask.
+    /// Loads or stores eight registers, or those in a mask.
     fn access_wide(&mut self, w: usize, mask: u32, at: u32, name: &str) -> Result<()> {
         let step = &self.machine.code[at as usize];
         let words = step.inst.get(Field::Mask).unwrap_or(0xff);
@@ -205,7 +206,7 @@ impl Block<'_> {
             for (i, word) in bytes.chunks_mut(4).enumerate() {
                 let register = next[i / GROUP];
                 let moves = words >> i & 1 == 1;
-                // The registers of a group follow each other without gaps.
+                // The accessed registers of a group are consecutive.
                 next[i / GROUP] = register.saturating_add(u8::from(moves));
                 if moves && loads {
                     self.set_register(w, lane, register, number(word) as u32);
@@ -221,7 +222,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Ends the copies of threads: all but so many of the closed groups, or all there are.
+    /// Completes the copies of threads: all except those of the last `but` closed groups, or all.
     pub(super) fn land(&mut self, w: usize, mask: u32, but: Option<u32>) -> Result<()> {
         for lane in each(mask) {
             let copies = match but {
@@ -233,7 +234,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Writes what copies of a thread that are over have brought.
+    /// Writes the data of a thread's completed copies.
     pub(super) fn put_copies(&mut self, w: usize, lane: usize, copies: Vec<(u64, Vec<u8>)>) -> Result<()> {
         for (to, bytes) in copies {
             let mut view = self.view(w, lane);
@@ -269,7 +270,8 @@ impl Block<'_> {
         let op = inst.text(Field::Op).unwrap_or("");
         let tests = name == "ATOMS.CAST" || op.starts_with(".CAST");
         let compare = tests || name.ends_with(".CAS");
-        // What a block's own shared memory has not is done in global memory and in other blocks alone.
+        // Operations that the block's own shared memory does not support are only executed in global memory and in
+        // other blocks.
         let global_only =
             space == Space::Generic && !compare && op != ".EXCH" && (float || elsewhere_missing(ty));
         for lane in each(mask) {
@@ -308,7 +310,7 @@ impl Block<'_> {
             };
             view.slice(space, address, total)?.copy_from_slice(&new);
             for (i, word) in old.chunks(4).enumerate().filter(|_| step.rd != 255) {
-                // The forms that test tell whether they stored, in as many registers.
+                // The forms with a test return whether they stored, in the same number of registers.
                 let value = if tests { u64::from(is_same && i == 0) } else { number(word) };
                 self.set_register(w, lane, step.rd + i as u8, value as u32);
             }
@@ -318,7 +320,7 @@ impl Block<'_> {
     }
 }
 
-/// Bank and address of a load of constants. An index takes a signed offset; without one it is unsigned.
+/// The bank and the address of a constant load. With an index, the offset is signed; without one, it is unsigned.
 fn constant_place(inst: &Inst, index: Option<u32>, size: u32) -> Result<(u8, u64)> {
     let bank = inst.get(Field::CBank).unwrap_or(0) as u8;
     let offset = inst.get(Field::COffset).unwrap_or(0) as u32;
@@ -335,7 +337,7 @@ fn constant_place(inst: &Inst, index: Option<u32>, size: u32) -> Result<(u8, u64
     Ok((bank, address.into()))
 }
 
-/// The type of an atomic operation's elements, their bytes, and how many there are.
+/// The type of an atomic operation's elements, their size in bytes, and their number.
 fn elements(ty: &str) -> Option<(&str, u32, u32)> {
     Some(match ty {
         ".128" => (ty, 16, 1),
@@ -353,7 +355,7 @@ fn elements(ty: &str) -> Option<(&str, u32, u32)> {
     })
 }
 
-/// How many registers a multicast load of a type fills, such as `.F16x4`.
+/// The number of registers that a multicast load of a type such as `.F16x4` fills.
 fn multicast_words(ty: &str) -> Option<usize> {
     let (ty, count) = match ty.trim_start_matches('.').split_once('x') {
         Some((ty, count)) => (ty, count.parse::<usize>().ok()?),
@@ -371,7 +373,7 @@ fn multicast_words(ty: &str) -> Option<usize> {
 }
 
 impl Block<'_> {
-    /// Whether a generic address is of the thread's own memory or of its block's.
+    /// Whether a generic address refers to the thread's own local memory or to its block's shared memory.
     fn is_own(&self, address: u64) -> bool {
         match space_of(address) {
             Space::Shared => (address - SHARED_WINDOW) >> RANK_SHIFT == self.cluster.rank() as u64,
@@ -380,7 +382,7 @@ impl Block<'_> {
     }
 }
 
-/// Whether shared memory has no atomic operations, swaps apart, on such elements.
+/// Whether shared memory lacks atomic operations on such elements, except exchanges.
 fn elsewhere_missing(ty: &str) -> bool {
     !matches!(ty, "" | ".S32")
 }
@@ -389,7 +391,7 @@ fn data(step: &super::step::Step, field: Field) -> Option<u8> {
     step.inst.get(field).map(|index| index as u8)
 }
 
-/// What an atomic operation leaves in memory.
+/// The new value in memory after an atomic operation.
 pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Option<u64> {
     let bits = if matches!(ty, ".64" | ".S64" | ".F64.RN") { 64 } else { 32 };
     let signed = matches!(ty, ".S32" | ".S64");
@@ -456,7 +458,7 @@ mod tests {
     use crate::machine::testing::{device, kernel};
     use sass::Sm;
 
-    /// The fault of instructions that read 64 bytes of constants, each word of which holds its address.
+    /// The fault of instructions that read 64 bytes of constants. Each word of the constants holds its own address.
     fn fault(sm: Sm, lines: &[&str]) -> String {
         let mut kernel = kernel(sm, lines);
         kernel.bank3 = (0..16u32).flat_map(|word| (4 * word).to_le_bytes()).collect();

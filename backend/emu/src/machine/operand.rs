@@ -1,17 +1,17 @@
-//! Operands of machine instructions, resolved once, and their values in a lane.
+//! Operands of machine instructions, decoded once, and their values in a lane.
 
 use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
 use crate::memory::number;
 use sass::{Field, Inst, Sm};
 
-/// A source and the modifiers of its value.
+/// A source and its modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Source {
     pub(super) kind: Kind,
     pub(super) negated: bool,
     pub(super) absolute: bool,
-    /// Lanes of packed halves, as the form's text numbers them.
+    /// The lanes of packed halves, by their number in the form's text.
     pub(super) swizzle: u8,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Predicate {
     pub(super) negated: bool,
 }
 
-/// The names of the fields of one source.
+/// The fields of each source.
 const FIELDS: [[Field; 5]; 3] = [
     [Field::Ra, Field::URa, Field::NegA, Field::AbsA, Field::SwizzleA],
     [Field::Rb, Field::URb, Field::NegB, Field::AbsB, Field::SwizzleB],
@@ -55,7 +55,7 @@ pub(super) fn sources(sm: Sm, inst: &Inst) -> Result<[Source; 3]> {
             swizzle: inst.get(swizzle).unwrap_or(0) as u8,
         }
     });
-    // An operand that is not a register is in the wide slot, whose position the shape gives.
+    // An operand that is not a general register is in the wide slot. The shape says which operand this is.
     let shape = inst.form().shape;
     let place = shape.bytes().position(|letter| matches!(letter, b'i' | b'c' | b'x'));
     let place = place.or_else(|| (inst.has(Field::Ur)).then(|| shape.rfind('u')).flatten());
@@ -63,7 +63,7 @@ pub(super) fn sources(sm: Sm, inst: &Inst) -> Result<[Source; 3]> {
         return Err(FaultKind::Unsupported("constants through a handle".into()));
     }
     if let Some(place) = place {
-        // Forms with one source have it in the role of the second.
+        // Forms with one source use it in the role of the second.
         let place = if shape.len() == 1 { 1 } else { place };
         if let Some(slot) = sources.get_mut(place)
             && slot.kind == Kind::None
@@ -91,7 +91,7 @@ pub(super) fn predicate(inst: &Inst, field: Field, not: Field) -> Predicate {
 }
 
 impl Block<'_> {
-    /// A number of a constant bank.
+    /// A number in a constant bank.
     pub(super) fn constant(&self, bank: u8, offset: u64, size: u32) -> Result<u64> {
         let bytes = match bank {
             0 => &self.machine.bank0,
@@ -118,7 +118,7 @@ impl Block<'_> {
         })
     }
 
-    /// The 64 bits of a pair. An immediate is `high` word of a double or a sign-extended integer.
+    /// The 64 bits of a pair. An immediate is the high word of a double (`high`), or an integer that is sign-extended.
     #[inline]
     pub(super) fn pair(&self, w: usize, lane: usize, source: Source, high: bool) -> Result<u64> {
         let warp = &self.warps[w];

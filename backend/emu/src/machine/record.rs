@@ -15,31 +15,31 @@ const BANKS: u64 = 32;
 /// A barrier that threads can arrive at and wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Meeting {
-    /// A barrier of the block of a rank.
+    /// A barrier of the block with a rank.
     Block(usize, u32),
     Cluster,
     /// A barrier object, by its address in the cluster.
     Object(u64),
 }
 
-/// The trace so far, and the current phases of barriers.
+/// The trace so far, and the current phases of the barriers.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pub(super) trace: Trace,
-    /// The warp that executes: the rank of its block, and its number.
+    /// The executing warp: the rank of its block, and its number.
     turn: (usize, usize),
     /// The event that ends the current phase.
     open: HashMap<Meeting, EventId>,
     /// The event that ended the previous phase.
     over: HashMap<Meeting, EventId>,
-    /// The phase of a barrier at which a warp has arrived last.
+    /// The barrier phase at which a warp arrived last.
     arrived: HashMap<((usize, usize), Meeting), EventId>,
-    /// Where a warp tested a barrier object without success, and what it had issued before.
+    /// Where a warp tested a barrier object without success, and how many instructions it had issued before.
     looked: HashMap<(usize, usize), (u32, usize)>,
 }
 
 impl Recorder {
-    /// Begins a cluster; each block has the given number of warps.
+    /// Begins a cluster. Each block has the given number of warps.
     pub(super) fn begin(&mut self, blocks: usize, warps: usize) {
         self.open.clear();
         self.over.clear();
@@ -61,7 +61,7 @@ impl Recorder {
         }
     }
 
-    /// Adds to the instruction that was issued last.
+    /// Adds a detail to the instruction that was issued last.
     fn add(&mut self, detail: Detail) {
         self.trace.details.push(detail);
         if let Some(last) = self.issued().and_then(|issued| issued.last_mut()) {
@@ -69,7 +69,7 @@ impl Recorder {
         }
     }
 
-    /// The warp arrives at the current phase.
+    /// Records that the warp arrives at the current phase.
     pub(super) fn arrive(&mut self, meeting: Meeting, when: Arrival) {
         let events = &mut self.trace.events;
         let event = *self.open.entry(meeting).or_insert_with(|| {
@@ -84,11 +84,12 @@ impl Recorder {
         self.add(Detail::Arrives(event, when));
     }
 
-    /// Some threads of the warp wait for an event to which others are still to contribute: the warp goes on.
+    /// Removes the warp's waits for an event to which some of its threads have yet to contribute: the warp as a whole
+    /// continues.
     fn drop_waits(&mut self, event: EventId) {
         let (rank, w) = self.turn;
         let Some(blocks) = self.trace.clusters.last_mut() else { return };
-        // The waits before its last arrival were dropped by that.
+        // The warp's last arrival removed the waits before it.
         for inst in blocks[rank][w].iter_mut().rev() {
             let details = &self.trace.details[inst.first as usize..][..usize::from(inst.count)];
             if matches!(details.last(), Some(Detail::Waits(of, _)) if *of == event) {
@@ -100,7 +101,7 @@ impl Recorder {
         }
     }
 
-    /// The warp arrives at a barrier of its block, and perhaps waits there.
+    /// Records that the warp arrives at a barrier of its block, and whether it waits there.
     pub(super) fn meet_block(&mut self, rank: usize, id: u32, waits: bool) {
         let meeting = Meeting::Block(rank, id);
         self.arrive(meeting, Arrival::AtOnce);
@@ -109,15 +110,15 @@ impl Recorder {
         }
     }
 
-    /// A phase is over.
+    /// Records the end of a phase.
     pub(super) fn end_phase(&mut self, meeting: Meeting) {
         if let Some(event) = self.open.remove(&meeting) {
             self.over.insert(meeting, event);
         }
     }
 
-    /// Whether the warp has arrived at a barrier since it had issued so many instructions: while some of its threads poll,
-    /// others go on.
+    /// Whether the warp has arrived at a barrier since it had issued `issued` instructions. While some of its threads
+    /// poll, others may continue.
     fn has_arrived_since(&self, issued: usize) -> bool {
         let (rank, w) = self.turn;
         let all = self.trace.clusters.last().map_or(&[][..], |blocks| &blocks[rank][w]);
@@ -127,7 +128,7 @@ impl Recorder {
         })
     }
 
-    /// Records a test of a barrier object. Iterations of a polling loop that failed are left out, since a waiting warp
+    /// Records a test of a barrier object. Failed iterations of a polling loop are left out, because a waiting warp
     /// issues nothing.
     fn look(&mut self, object: Option<u64>, at: u32) {
         let turn = self.turn;
@@ -158,7 +159,7 @@ impl Recorder {
 }
 
 impl Block<'_> {
-    /// Before an instruction executes, records its issue, the memory that it accesses and its arrivals.
+    /// Called before an instruction executes. Records its issue, the memory that it accesses and its arrivals.
     pub(super) fn record(&mut self, w: usize, at: u32, active: u32) -> Result<()> {
         let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
         recorder.issue((self.cluster.rank(), w), at, active != 0);
@@ -224,8 +225,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// After an instruction has executed, records the transfers that it has begun, and whether it saw the end of a
-    /// phase.
+    /// Called after an instruction has executed. Records the transfers that it has begun, and whether it observed the
+    /// end of a phase.
     pub(super) fn record_effects(&mut self, w: usize, at: u32, active: u32, transfers: usize) -> Result<()> {
         let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
         for (done, bytes) in self.transfers.since(transfers) {
@@ -236,7 +237,7 @@ impl Block<'_> {
                 Done::Arrival { barrier, .. } => {
                     recorder.arrive(Meeting::Object(barrier), Arrival::AfterCopies);
                 }
-                // Only the warp itself waits for it, by a scoreboard.
+                // Only the warp itself waits for the group, with a scoreboard.
                 Done::Group { .. } => recorder.add(Detail::Moves { bytes }),
             }
         }
@@ -252,7 +253,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The instruction issued last comes again.
+    /// Removes the instruction issued last, because it will be issued again.
     pub(super) fn unrecord(&mut self) {
         if let Some(recorder) = &mut self.recorder
             && let Some(issued) = recorder.issued()
@@ -301,19 +302,19 @@ fn access_bytes(inst: &sass::Inst) -> u64 {
     }
 }
 
-/// Local memory is laid out word by word, the lanes of a warp beside each other.
+/// Local memory is interleaved: words at the same address of all lanes of a warp are adjacent.
 fn local(addresses: &[u64], w: usize, rank: usize) -> Vec<u64> {
     let stack = ((rank << 16 | w) as u64 + 1) << 40;
     addresses.iter().enumerate().map(|(i, address)| stack + address / 4 * LINE_BYTES + 4 * i as u64).collect()
 }
 
-/// Passes over shared memory: lanes of 8 and 16 bytes go by halves and quarters of the warp.
+/// The number of passes over shared memory. Accesses of 8 and 16 bytes per lane use half-warps and quarter-warps.
 fn passes(addresses: &[u64], bytes: u64) -> u16 {
     let group = (BANKS * 4 / bytes.max(4)).max(1) as usize;
     addresses.chunks(group).map(|part| passes_of(part, bytes)).sum()
 }
 
-/// The largest number of different words in one bank.
+/// The largest number of different words in the same bank.
 fn passes_of(addresses: &[u64], bytes: u64) -> u16 {
     let mut words: Vec<u64> =
         addresses.iter().flat_map(|&address| address / 4..(address + bytes.max(1)).div_ceil(4)).collect();

@@ -1,4 +1,4 @@
-//! Registers that a warp gives to its block, and takes from what others gave.
+//! Registers that a warp releases to its block, and takes from those that others released.
 
 use super::step::Step;
 use super::{Block, Result, WARP};
@@ -8,7 +8,8 @@ use ptx_backend::target::HIDDEN_REGISTERS;
 use sass::Field;
 
 impl Block<'_> {
-    /// `USETMAXREG`. The warp takes what it asks for if the block has so many, or goes on without.
+    /// Executes `USETMAXREG`. The warp takes the requested registers if the block has enough, or continues without
+    /// them.
     pub(super) fn change_registers(&mut self, w: usize, step: &Step) -> Result<()> {
         let count = step.inst.get(Field::Imm32);
         let count = count.ok_or_else(|| FaultKind::Unsupported("USETMAXREG of a register".into()))? as u32;
@@ -44,7 +45,7 @@ mod tests {
     use crate::machine::testing::{device, kernel};
     use sass::Sm;
 
-    /// What two warps do wrong that start with 32 registers; nothing if that is empty.
+    /// The fault of two warps that start with 32 registers. Empty if there is none.
     fn fault(lines: &[&str]) -> String {
         let sm = Sm(90);
         let result = run(&kernel(sm, lines), &Launch::new(1, 64, Vec::new()), &mut device(sm));
@@ -53,7 +54,7 @@ mod tests {
 
     const GIVE: &str = "s0 y w0: USETMAXREG.DEALLOC.CTAPOOL 0x18";
     const TAKE: &str = "s2 w0: USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0x28";
-    /// The second warp takes what the first one gives.
+    /// The second warp takes the registers that the first one releases.
     const SHARE: [&str; 8] = [
         "s2 w0: S2R R0, SR_TID.X",
         "s13 ?0: ISETP.GE.U32.AND P0, PT, R0, 0x20, PT",
@@ -71,7 +72,7 @@ mod tests {
         assert_eq!(fault(&[&SHARE[..], &[again, "s4: MOV R37, 0x1"]].concat()), "");
         let beyond = fault(&[&SHARE[..], &[again, "s4: MOV R38, 0x1"]].concat());
         assert!(beyond.contains("names R38 where a thread has 40"), "{beyond}");
-        // Without trying again.
+        // Without a retry.
         let too_few = fault(&[&["s5: BRA 0x10"][..], &[TAKE, "s4 ?0: MOV R37, 0x1"]].concat());
         assert!(too_few.contains("names R37 where a thread has 32"), "{too_few}");
     }

@@ -12,10 +12,10 @@ pub(super) struct Step {
     pub(super) inst: Inst,
     pub(super) what: What,
     pub(super) guard: Predicate,
-    /// The guard and the predicates are the warp's, and one value serves all lanes.
+    /// The guard and the predicates are uniform: all lanes have the same value.
     pub(super) uniform: bool,
     pub(super) uniform_guard: bool,
-    /// The lanes in which it may act.
+    /// The lanes in which the instruction may act.
     pub(super) lanes: u32,
     pub(super) sources: [Source; 3],
     pub(super) address: Address,
@@ -27,17 +27,17 @@ pub(super) struct Step {
     pub(super) facts: Facts,
 }
 
-/// What executes an instruction.
+/// The kind of an instruction, which decides what executes it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum What {
-    /// Registers of one lane, or the warp's.
+    /// Operates on registers of a lane or of the warp.
     Compute(Compute),
     Memory(&'static str),
-    /// Control flow and what lanes do together.
+    /// Control flow, and operations on several lanes.
     Sync(&'static str),
-    /// What a warp does with matrices.
+    /// Matrix operations of a warp.
     Matrix(&'static str),
-    /// Barrier objects, and what goes on beside the threads.
+    /// Operations on barrier objects, and asynchronous operations.
     Barrier(&'static str),
     Bulk(&'static str),
     Texture(&'static str),
@@ -47,7 +47,7 @@ pub(super) enum What {
 }
 
 impl Step {
-    /// Of a product, whether it adds to its result.
+    /// The predicate that says whether a product is added to the accumulator.
     pub(super) fn accumulates(&self) -> Predicate {
         self.predicates[0]
     }

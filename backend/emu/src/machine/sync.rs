@@ -1,4 +1,4 @@
-//! Control flow, convergence, barriers, and what the lanes of a warp do together.
+//! Control flow, convergence, barriers, and operations on several lanes of a warp.
 
 use super::record::Meeting;
 use super::step::What;
@@ -11,25 +11,25 @@ use sass::Field;
 /// A barrier of the block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barrier {
-    /// Threads that have arrived without waiting.
+    /// The number of threads that have arrived without waiting.
     arrived: u32,
-    /// Threads that it is for; zero: all.
+    /// The number of threads that must arrive; zero means all.
     expected: u32,
-    /// Waiting threads for which the predicate held.
+    /// The number of waiting threads whose predicate was true.
     ones: u32,
 }
 
-/// The position of a warp's number, and of the number of warps, in the registers that hold them.
+/// The position of a warp's number, and of the number of warps, in the special registers that contain them.
 const VIRTUAL_WARP: u32 = 1 << 8;
 
-/// All lanes of the quads of some.
+/// All lanes of the quads that contain lanes of the mask.
 fn of_quads(mask: u32) -> u32 {
     let each_first = (0..4).fold(0, |first, lane| first | mask >> lane) & 0x1111_1111;
     each_first * 0xf
 }
 
 impl Block<'_> {
-    /// The group's next instruction.
+    /// Executes the group's next instruction.
     pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
         let machine = self.machine;
         let Group { pc, mask, .. } = self.warps[w].groups[g];
@@ -44,7 +44,7 @@ impl Block<'_> {
         let executing = (mask | self.warps[w].helpers) & step.lanes;
         let active = self.guarded(w, executing, step.uniform_guard, step.guard);
         self.covered[pc as usize] |= active != 0;
-        // A wait for the scoreboard of copies is for all closed groups of them.
+        // A wait for the scoreboard of copies waits for all closed groups.
         let scoreboard = self.warps[w].copies_scoreboard;
         if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
             self.land(w, mask, Some(0))?;
@@ -53,7 +53,7 @@ impl Block<'_> {
         if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
             self.finish_bulk(w, 0)?;
         }
-        // The clocks of helpers are those of other groups.
+        // Helper lanes have the clocks of other groups.
         self.issue(w, g, active & mask)?;
         let transfers = self.transfers.count();
         self.record(w, pc, active)?;
@@ -69,7 +69,7 @@ impl Block<'_> {
             What::Tensor(name) => self.tensor(w, active, pc, name)?,
             What::Warpgroup => {
                 if !self.warpgroup(w, active, pc)? {
-                    // Waits for other warps of the group.
+                    // The warp waits for other warps of the warpgroup.
                     self.unrecord();
                     self.warps[w].went_back = true;
                     return Ok(());
@@ -122,7 +122,7 @@ impl Block<'_> {
             false => active,
         };
         let mut taken = self.guarded(w, condition, false, step.predicates[0]);
-        // All go where any goes.
+        // If any thread takes the branch, all do.
         if inst.text(Field::Mode) == Some(".U.ANY") && taken != 0 {
             taken = mask;
         }
@@ -130,7 +130,7 @@ impl Block<'_> {
             "BRA" if form.name == "BRA.DIV" => {
                 const CONVERGED: u64 = 3;
                 let wants_converged = inst.get(Field::Mode) == Some(CONVERGED);
-                // Without a register of threads it is about all of the warp.
+                // Without a register with a mask, the operation concerns the whole warp.
                 let members = match inst.get(Field::Ur) {
                     Some(index) => {
                         let word = self.warps[w].uniform[index as usize];
@@ -139,8 +139,8 @@ impl Block<'_> {
                     None => self.warps[w].live(),
                 };
                 let is_converged = active == members & self.warps[w].live();
-                // Under a condition, threads for which it does not hold have other members: all take the path for
-                // parted ones.
+                // Under a condition, the members differ between the threads for which it is true and the others, so all
+                // take the path for diverged threads.
                 let goes = if is_converged == wants_converged { mask } else { 0 };
                 let target = relative(0)?;
                 self.jump(w, g, goes, |_| target);
@@ -167,7 +167,7 @@ impl Block<'_> {
                 return Ok(());
             }
             "LEPC" => {
-                // Without a distance it is the instruction's own address.
+                // Without a distance, the target is the instruction itself.
                 let own = u64::from(INSTRUCTION * pc);
                 let distance =
                     inst.get(Field::Target).map(|distance| distance.wrapping_add(INSTRUCTION.into()));
@@ -190,8 +190,8 @@ impl Block<'_> {
                 each(active).for_each(|lane| self.warps[w].convergence[barrier][lane] = active);
             }
             "BSYNC" => {
-                // Groups that parted before may each have set the barrier; what the machine does where these wait as
-                // one group is not known.
+                // Groups that diverged before may each have set the barrier. How the hardware behaves if these wait as
+                // one group is unknown.
                 let live = self.warps[w].live();
                 let set = |lane: usize| self.warps[w].convergence[barrier][lane] & live;
                 let first = set(taken.trailing_zeros() as usize % WARP);
@@ -236,7 +236,7 @@ impl Block<'_> {
                     }
                 }
             }
-            // What threads do together after `.COLLECTIVE` is done by those that met.
+            // The threads that met execute the code after `.COLLECTIVE` together.
             "WARPSYNC" => {
                 let mut members = [u32::MAX; WARP];
                 for lane in each(active).filter(|_| !form.name.ends_with(".ALL")) {
@@ -248,7 +248,8 @@ impl Block<'_> {
                         }
                     };
                 }
-                // Threads that are here together part only where it says so, or for what the members do together.
+                // Threads in the same group diverge only if the instruction requires it, or for code that the members
+                // execute together.
                 if form.name.starts_with("WARPSYNC.COLLECTIVE") {
                     let target = relative(0)?;
                     each(active).for_each(|lane| self.warps[w].collective[lane] = target);
@@ -268,7 +269,7 @@ impl Block<'_> {
                 self.jump(w, g, active, |lane| targets[lane]);
                 return Ok(());
             }
-            // Guarded off, it does not count the warp.
+            // If its guard is false in all threads, the barrier does not count the warp.
             "BAR" if active == 0 => {}
             "BAR" if active != self.warps[w].live() => {
                 return Err(FaultKind::Malformed(
@@ -284,7 +285,7 @@ impl Block<'_> {
                 }
             }
             "SHFL" => self.shuffle(w, active, pc)?,
-            // Each lane of a quad has two bits, the first lane the highest ones.
+            // Each lane of a quad has two bits. Those of the first lane are the highest.
             "FSWZADD" => {
                 for lane in each(active) {
                     let [a, b] = [step.sources[0], step.sources[2]].map(|source| self.bits(w, lane, source));
@@ -382,7 +383,8 @@ impl Block<'_> {
                 }
             }
             "R2UR" if active != 0 => {
-                // Where lanes differ, which loops over them expect, it takes the first one's value and marks the others.
+                // If the lanes differ, it takes the value of the first lane and marks the others. Loops over the values
+                // rely on this.
                 let value = self.bits(w, active.trailing_zeros() as usize, step.sources[0])?;
                 let adds = form.name == "R2UR.OR";
                 for lane in each(active).filter(|_| step.pd != 7) {
@@ -406,7 +408,7 @@ impl Block<'_> {
             "CS2R" => {
                 let clock = self.warps[w].groups[g].clock;
                 let value = match inst.text(Field::Special) {
-                    // Of several extents that a launch allows its clusters, the first is what they have.
+                    // A launch may permit several cluster sizes; clusters have the first of them.
                     Some("SRZ" | "SR_CgaSize") => 0,
                     Some("SR_CLOCKLO" | "SR_GLOBALTIMERLO") => clock,
                     Some("SR_CLOCKHI" | "SR_GLOBALTIMERHI") => clock >> 32,
@@ -476,8 +478,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Lanes leave their group, which goes on with the others: those of one key together, as `becomes` makes of the group
-    /// after the instruction.
+    /// Splits off lanes of a group. Lanes with the same key form a new group, which `becomes` derives from the group
+    /// after the instruction. The other lanes stay in the group.
     fn part(
         &mut self,
         w: usize,
@@ -499,25 +501,25 @@ impl Block<'_> {
         self.warps[w].groups.retain(|group| group.mask != 0);
     }
 
-    /// Lanes go to their targets, the others on.
+    /// Sends the lanes in `taken` to their targets. The others continue.
     pub(super) fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
         let pc = self.warps[w].groups[g].pc;
         self.warps[w].went_back |= each(taken).any(|lane| target(lane) <= pc);
         self.part(w, g, taken, target, |group, to| Group { pc: to, ..group });
     }
 
-    /// Lanes wait after the instruction, the others continue.
+    /// Lets lanes wait after the instruction. The others continue.
     fn park(&mut self, w: usize, g: usize, waiting: u32, state: State) {
         self.part(w, g, waiting, |_| 0, |group, _| Group { state, ..group });
     }
 
-    /// Lanes wait after the instruction for the members that each names.
+    /// Lets lanes wait after the instruction for the members that each of them names.
     fn meet(&mut self, w: usize, g: usize, active: u32, members: impl Fn(usize) -> u32) -> Result<()> {
         self.part(w, g, active, members, |group, named| Group { state: State::Meets(named), ..group });
         self.settle(w)
     }
 
-    /// Unites those members that are in a state, by place.
+    /// Joins the members that are in a state, by place.
     pub(super) fn unite(&mut self, w: usize, state: State, members: u32) {
         let Warp { groups, timing, .. } = &mut self.warps[w];
         let (mut ready, others): (Vec<Group>, Vec<Group>) =
@@ -539,8 +541,8 @@ impl Block<'_> {
         }
     }
 
-    /// Lets go the threads that wait at convergence barriers for a thread that yields. The hardware does so when it needs to;
-    /// code must be right whenever that is.
+    /// Releases the threads that wait at convergence barriers for a thread that yields. The hardware does this only
+    /// when it needs to; code must be correct in both cases.
     fn let_go(&mut self, w: usize, yielding: u32) {
         let Warp { groups, convergence, .. } = &mut self.warps[w];
         let of = |group: &Group| match group.state {
@@ -564,7 +566,7 @@ impl Block<'_> {
         }
     }
 
-    /// Releases the lanes that no longer wait for another one.
+    /// Releases the lanes that no longer wait for another lane.
     fn settle(&mut self, w: usize) -> Result<()> {
         loop {
             let warp = &self.warps[w];
@@ -578,7 +580,7 @@ impl Block<'_> {
                     _ => return None,
                 };
                 let members = members & live | group.mask;
-                // Threads further down in a recursion may wait at the same barrier for fewer others.
+                // Threads at a deeper level of a recursion may wait at the same barrier for fewer threads.
                 let same = |other: &&Group| match other.state {
                     State::Converges { barrier, .. } => {
                         let lane = other.mask.trailing_zeros() as usize;
@@ -606,14 +608,14 @@ impl Block<'_> {
             "" => (inst.get(Field::Imm2).unwrap_or(0), inst.get(Field::Imm3).unwrap_or(0)),
             "ir" => (inst.get(Field::Imm2).unwrap_or(0), self.bits(w, lane, step.sources[1])?.into()),
             "r" => (self.bits(w, lane, step.sources[1])?.into(), inst.get(Field::Imm3).unwrap_or(0)),
-            // One register holds both.
+            // One register holds both numbers.
             "rr" => {
                 let both = u64::from(self.bits(w, lane, step.sources[1])?);
                 (both, both >> 16)
             }
             shape => return Err(FaultKind::Unsupported(format!("BAR {shape}"))),
         };
-        // Other bits of registers do not count.
+        // Other bits of the registers have no effect.
         let (id, count) = (id & 0xf, count & 0xfff);
         let Some(barrier) = self.barriers.get_mut(id as usize) else {
             return Err(FaultKind::Malformed(format!("barrier {id}")));
@@ -633,7 +635,7 @@ impl Block<'_> {
                     let ones = self.guarded(w, active, false, step.predicates[0]).count_ones();
                     self.barriers[id as usize].ones += ones;
                     let op = inst.get(Field::Op).unwrap_or(0) as u32;
-                    // What the warp waits for, until the result replaces it.
+                    // Holds the kind of the reduction until the result replaces it.
                     self.warps[w].reduction = [op, 0];
                 }
                 self.park(w, g, active, State::Barrier(id as u32));
@@ -642,7 +644,7 @@ impl Block<'_> {
         self.release()
     }
 
-    /// Lets the threads of complete barriers go on.
+    /// Releases the threads of complete barriers.
     fn release(&mut self) -> Result<()> {
         for id in 0..self.barriers.len() {
             let state = State::Barrier(id as u32);
@@ -737,7 +739,7 @@ impl Block<'_> {
             "SR_LEMASK" => u32::MAX >> (31 - lane),
             "SR_GEMASK" => u32::MAX << lane,
             "SR_GTMASK" => (u32::MAX << lane) << 1,
-            // One multiprocessor has the warps in their order.
+            // There is one multiprocessor, whose warps are in order.
             "SR_VIRTUALSMID" => 0,
             "SR_VIRTID" => number / WARP as u32 * VIRTUAL_WARP,
             "SR_VIRTCFG" => self.warps.len() as u32 * VIRTUAL_WARP,
@@ -750,7 +752,7 @@ impl Block<'_> {
             "SR_CgaCtaId" => self.cluster.rank() as u32,
             "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
             "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,
-            // Stacks may reach down to the start of local memory.
+            // Stacks may extend down to the start of local memory.
             "SR_LMEMHIOFF" | "SRZ" => 0,
             _ => return Err(FaultKind::Unsupported(format!("the special register {name}"))),
         })

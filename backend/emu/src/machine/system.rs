@@ -1,7 +1,7 @@
-//! Calls of functions that the driver provides: code at addresses after all other code.
+//! Calls of driver functions. Their code is at addresses after all other code.
 //!
-//! Arguments are in R4 and the registers after it, wide ones in even pairs; R20 and R21 hold where to return, and R4
-//! takes the result. Functions that read textures follow the calling convention in full, the stack included.
+//! Arguments are in R4 and the following registers, wide ones in aligned pairs. R20 and R21 hold the return address,
+//! and R4 receives the result. Functions that read textures follow the full calling convention, including the stack.
 
 use super::bulk::ClusterEnds;
 use super::{Block, INSTRUCTION, Result, each};
@@ -16,15 +16,15 @@ use ptx_backend::driver::{BulkFunction, BulkSource, DriverFunction, Gradient};
 use ptx_backend::ori::op::TexDims;
 use ptx_isa::ScalarType;
 
-/// The first instruction of the system.
+/// The first instruction address of driver functions.
 const FIRST: u32 = 0x0700_0000;
 const ARGUMENT: u8 = 4;
 const RETURN_ADDRESS: u8 = 20;
 const STACK_POINTER: u8 = 1;
-/// The most words of a parameter.
+/// The largest number of words in a parameter.
 const WORDS: usize = 5;
 
-/// The address of a function of the system.
+/// The address of a driver function.
 pub(crate) fn address(name: &str) -> Option<u64> {
     let known = System::ALL.iter().position(|(known, _)| *known == name);
     let index = known.or_else(|| {
@@ -33,7 +33,7 @@ pub(crate) fn address(name: &str) -> Option<u64> {
     Some(u64::from(INSTRUCTION) * (u64::from(FIRST) + index as u64))
 }
 
-/// What is at an address of the system.
+/// The driver function at an address.
 #[derive(Clone, Copy)]
 pub(super) enum Function {
     System(System),
@@ -48,14 +48,14 @@ pub(super) fn at(pc: u32) -> Option<Function> {
     }
 }
 
-/// The instruction at an address.
+/// The instruction index of an address.
 pub(super) fn instruction_at(address: u64) -> Result<u32> {
     u32::try_from(address / u64::from(INSTRUCTION))
         .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
 }
 
 impl Block<'_> {
-    /// Calls a function of the system for the threads of a group, which return at once.
+    /// Calls a driver function for the threads of a group, which return at once.
     pub(super) fn call_system(&mut self, w: usize, g: usize, system: System) -> Result<()> {
         let group = self.warps[w].groups[g];
         let mut back = [0; super::WARP];
@@ -91,7 +91,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls a function of the driver that no module declares, for the threads of a group.
+    /// Calls a driver function that no module declares, for the threads of a group.
     pub(super) fn call_driver(&mut self, w: usize, g: usize, function: DriverFunction) -> Result<()> {
         let group = self.warps[w].groups[g];
         let convention = function.convention();
@@ -132,7 +132,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// What a texture read gives, residency first. Textures have one level, so derivatives do not matter.
+    /// The results of a texture read: first whether the texels are resident, then the texels. Textures have one level,
+    /// so derivatives have no effect.
     fn gradient_words(
         &mut self,
         w: usize,
@@ -145,11 +146,11 @@ impl Block<'_> {
             let half = |word: u32| F16.from_f64(f64::from(f32::from_bits(word))) as u32;
             texels = texels.chunks(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect();
         }
-        // Everything is resident.
+        // All texels are resident.
         Ok([1].into_iter().chain(texels).collect())
     }
 
-    /// Copies for a thread from global memory to shared memory of the cluster.
+    /// Copies data of a thread from global memory to shared memory of the cluster.
     fn copy_by_driver(
         &mut self,
         w: usize,

@@ -12,7 +12,7 @@ use crate::transfers::{Done, Transfer};
 use sass::{Field, Inst};
 use std::ops::Range;
 
-/// Mnemonics of the instructions on tensor memory.
+/// The mnemonics of instructions on tensor memory.
 pub(super) const MNEMONICS: &[&str] = &[
     "UTCATOMSWS",
     "UVIRTCOUNT",
@@ -47,7 +47,8 @@ impl Machine<'_> {
     }
 }
 
-/// The layout of a warp's registers, and the threads that take part; `None` for shapes that are not executed.
+/// The layout of a warp's registers, and the number of participating threads. `None` for shapes that the emulator does
+/// not execute.
 fn access(inst: &Inst) -> Option<(TensorAccess, u32)> {
     let (shape, threads, row) = match inst.text(Field::Type)? {
         "" => (Shape::L32B32, u32::MAX, 1),
@@ -115,7 +116,7 @@ impl Block<'_> {
         if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
     }
 
-    /// The address in tensor memory of an access.
+    /// The tensor memory address of an access.
     fn tensor_address(&self, w: usize, inst: &Inst) -> u32 {
         let base = self.uniform_word(w, inst.get(Field::UrBase).unwrap_or(0) as usize);
         base.wrapping_add(inst.get(Field::Offset).unwrap_or(0) as u32)
@@ -180,8 +181,8 @@ impl Block<'_> {
         })
     }
 
-    /// Calls a function with the tensor memory of blocks and a reader of their shared memory, which takes an address
-    /// and a size.
+    /// Calls a function with the tensor memory of the blocks and a reader of their shared memory. The reader takes an
+    /// address and a size.
     fn with_tensor(
         &mut self,
         w: usize,

@@ -1,4 +1,4 @@
-//! Kernels from the text of instructions, for tests.
+//! Makes kernels from the text of instructions, for tests.
 
 use super::Kernel;
 use crate::Device;
@@ -6,8 +6,8 @@ use ptx_backend::input::Env;
 use ptx_isa::PtxVersion;
 use sass::Sm;
 
-/// Instructions with their stall counts, scoreboards, waits and reuse flags, `s4 w0 r1 ?01 u1: TEXT`; the last ends
-/// the threads. `y` lets the scheduler switch to another warp.
+/// Assembles instructions, each preceded by its stall count, scoreboards, waits and reuse flags:
+/// `s4 w0 r1 ?01 u1: TEXT`. The last instruction ends the threads. `y` lets the warp scheduler switch to another warp.
 pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
     let lines = lines.iter().map(AsRef::as_ref).chain(["s5: EXIT"]);
     Kernel {

@@ -35,7 +35,7 @@ fn geometry(text: &str) -> Option<Geometry> {
     Some(Geometry { count, has_layer, is_cube })
 }
 
-/// The handle is in a register of each thread.
+/// Whether the handle is in a register of each thread.
 fn is_bindless(step: &Step) -> bool {
     step.inst.form().shape == "r"
 }
@@ -61,7 +61,7 @@ impl Block<'_> {
         let strange = get(Field::Index) != 0
             || get(Field::Round) > 1
             || get(Field::Offsets) > 1
-            // A texture of one level has no use for differences between the places of a quad.
+            // A texture with one level does not depend on differences between the coordinates in a quad.
             || name == "TEX" && (!matches!(step.inst.text(Field::Mode2), None | Some("" | ".NDV")) || get(Field::Lod) > 3)
             || name == "TXD" && get(Field::Lod) != 0
             || step.inst.text(Field::Lod) == Some(".UMS");
@@ -89,8 +89,8 @@ impl Block<'_> {
         }
     }
 
-    /// The object of the handle. The handle is in a register, a constant or uniform registers; the second uniform
-    /// register has the sampler, if any.
+    /// The object of the handle. The handle is in a general register, a constant or uniform registers. If there is a
+    /// separate sampler, the second uniform register holds it.
     fn texture_object(&self, w: usize, step: &Step, handle: Option<u32>) -> Result<Texture> {
         const NONE: u64 = 255;
         let uniform = |register: u64| self.warps[w].uniform[register as usize];
@@ -103,7 +103,7 @@ impl Block<'_> {
             (_, None, Some(register)) if is_surface => (uniform(register).into(), None),
             (_, None, Some(register)) => {
                 let sampler = step.inst.get(Field::UrBase).filter(|&r| r != NONE).unwrap_or(register + 1);
-                // Up to sm_89 the word of a variable has a mark above the sampler's bits.
+                // Up to sm_89, the word of a variable has a marker above the bits of the sampler.
                 let sampler = u64::from(uniform(sampler)) & texture::SAMPLER;
                 (uniform(register).into(), Some(sampler).filter(|&sampler| sampler != 0))
             }
@@ -112,7 +112,7 @@ impl Block<'_> {
         texture::find_sampled(&self.device.textures, handle, sampler)
     }
 
-    /// A register after that of a source.
+    /// The register `by` places after that of a source.
     fn behind(&self, w: usize, lane: usize, source: Source, by: usize) -> u32 {
         match source.kind {
             Kind::Register(index) if index != 255 => {
@@ -129,8 +129,8 @@ impl Block<'_> {
         let place = geometry.count + usize::from(geometry.has_layer);
         let offsets = step.inst.get(Field::Offsets).unwrap_or(0) != 0;
         if name == "TXD" {
-            // The handle, the place, and a word with the layer and the offsets above it. The derivatives say nothing
-            // about a texture of one level.
+            // The handle, the coordinates, and a word with the layer and, above it, the offsets. Derivatives have no
+            // effect on a texture with one level.
             let word = |i: usize| self.behind(w, lane, step.sources[0], i);
             let last = if geometry.has_layer || offsets { word(bindless + geometry.count) } else { 0 };
             let at = |i: usize| if i < geometry.count { word(bindless + i) } else { 0 };
@@ -169,7 +169,7 @@ impl Block<'_> {
         let offset = |i: i32| ((words.offsets >> (i * distance)) as i32) << (32 - bits) >> (32 - bits);
         let extras = Extras {
             offsets: [offset(0), offset(1), if name == "TLD4" { 0 } else { offset(2) }],
-            // In fetches this bit means that the texture has samples.
+            // In fetches, this bit means that the texture is multisampled.
             compared: (name != "TLD" && step.inst.get(Field::Compare) == Some(1)).then_some(words.compared),
         };
         let place = match name {
@@ -186,12 +186,12 @@ impl Block<'_> {
             _ => object.fetch(&mut view, words.layer, place, &extras)?,
         };
         self.channels(w, lane, step, values);
-        // Everything is resident, so the predicate is false.
+        // All texels are resident, so the predicate is false.
         self.set_predicate(w, lane, false, step.pd, false);
         Ok(())
     }
 
-    /// Writes the channels of the mask.
+    /// Writes the channels selected by the mask.
     fn channels(&mut self, w: usize, lane: usize, step: &Step, values: [u32; 4]) {
         let mask = step.inst.get(Field::Mask).unwrap_or(15);
         let high = step.inst.get(Field::Rd2).unwrap_or(255) as u8;
@@ -219,7 +219,7 @@ impl Block<'_> {
         let handle = handle.map(|register| self.warps[w].registers[register as usize * WARP + lane]);
         let object = self.texture_object(w, step, handle)?;
         let coordinate = |i: usize| i64::from(self.behind(w, lane, step.sources[0], i) as i32);
-        // Here a layer's number comes last.
+        // Here the layer index comes last.
         let layer = if geometry.has_layer { coordinate(geometry.count) as u32 } else { 0 };
         let at = [0, 1, 2].map(|i| if i < geometry.count { coordinate(i) } else { 0 });
         let outside = match step.inst.text(Field::Clamp) {

@@ -1,4 +1,4 @@
-//! Products of a warp group, which go on beside its threads: computed when a warp waits for their group.
+//! Asynchronous matrix products of a warpgroup. They are computed when a warp waits for their group.
 
 use super::{Block, Result, State, WARP};
 use crate::launch::FaultKind;
@@ -9,18 +9,18 @@ use crate::sparse::Metadata;
 use crate::warpgroup::{Factor, Product};
 use sass::{Field, Inst};
 
-/// Mnemonics of products and of what orders them.
+/// The mnemonics of products and of the instructions that order them.
 pub(super) const MNEMONICS: &[&str] = &["HGMMA", "IGMMA", "QGMMA", "BGMMA", "WARPGROUP"];
 
-/// Warps of a group.
+/// The number of warps in a warpgroup.
 const WARPS: usize = 4;
 
-/// A product under way.
+/// A product in flight.
 #[derive(Clone, Debug)]
 struct Begun {
     at: u32,
     group: u32,
-    /// The descriptors: of both factors, or of the second.
+    /// The descriptors of both factors, or only of the second.
     descriptors: [u64; 2],
     adds: bool,
 }
@@ -29,12 +29,12 @@ struct Begun {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Products {
     begun: Vec<Begun>,
-    /// Products that the warp has begun since it started, and groups that it has closed.
+    /// The number of products that the warp has begun, and the number of groups that it has closed.
     count: u32,
     closed: u32,
 }
 
-/// The product that an instruction computes; `None` for what is not executed.
+/// The product that an instruction computes. `None` if the emulator does not execute it.
 fn product(inst: &Inst) -> Option<Product> {
     let text = |field| inst.text(field).unwrap_or("");
     let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
@@ -69,7 +69,7 @@ fn product(inst: &Inst) -> Option<Product> {
     Some(Product { columns, depth, a, b, sum, negated, transposed })
 }
 
-/// Whether a product has no result and only ends a group.
+/// Whether an instruction computes nothing and only ends a group.
 fn is_empty(inst: &Inst) -> bool {
     inst.get(Field::Rd) == Some(RZ)
 }
@@ -80,14 +80,15 @@ const RZ: u64 = 255;
 fn descriptors(inst: &Inst, pair: impl Fn(u64) -> u64) -> Result<[u64; 2]> {
     match (inst.get(Field::URa), inst.get(Field::URb)) {
         (Some(both), _) => Ok([pair(both), pair(both + 2)]),
-        // Named is the pair in front, which would have the first factor's.
+        // The instruction names the pair of registers before the descriptor, which would hold the first factor's.
         (None, Some(second)) => Ok([0, pair(second + 2)]),
         _ => Err(FaultKind::Malformed(format!("{} without descriptors", inst.form().name))),
     }
 }
 
 impl Block<'_> {
-    /// Whether the group may go on; if not it comes here again.
+    /// Executes an instruction. Returns whether the group may continue; if not, it executes the instruction again
+    /// later.
     pub(super) fn warpgroup(&mut self, w: usize, active: u32, at: u32) -> Result<bool> {
         let inst = &self.machine.code[at as usize].inst;
         let whole = self.warps[w].groups.iter().all(|group| group.state == State::Runs);
@@ -125,7 +126,7 @@ impl Block<'_> {
         if self.warps[first..first + WARPS].iter().any(behind) {
             return Ok(false);
         }
-        // What is over is over for all warps of the group.
+        // Groups are complete for all warps of the warpgroup at the same time.
         let limit = self.warps[w].products.closed.saturating_sub(but);
         let own = &self.warps[w].products;
         let left = own.begun.iter().filter(|begun| begun.group >= limit).count();

@@ -1,4 +1,4 @@
-//! One instruction of a warp: integers, logic and selection here, the rest in the siblings.
+//! Executes one instruction of a warp. Integers, logic and selection are here, the rest is in the sibling modules.
 
 use super::decode::{extend, ones};
 use super::{Block, Step, WARP, each};
@@ -8,10 +8,10 @@ use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, TypeKind};
 use std::cmp::Ordering;
 
-/// What stands for a cache policy.
+/// The value that stands for a cache policy.
 const POLICY: u64 = 0x10f0_0000_0000_0000;
 
-/// The type of an opcode by position.
+/// The type of an opcode at a position.
 pub(super) fn ty(opcode: &Opcode, position: usize) -> Step<ScalarType> {
     opcode.ty(position).ok_or_else(|| FaultKind::Malformed("a type is missing".into()))
 }
@@ -38,7 +38,7 @@ const fn wide(ty: ScalarType) -> ScalarType {
 }
 
 impl<'a> Block<'a> {
-    /// Runs the instruction at a place for the lanes there.
+    /// Executes the instruction at a position for the lanes there.
     pub(super) fn step(&mut self, w: usize, pc: u32, mask: u32) -> Step<()> {
         let Some(instr) = self.program.instr(pc) else {
             return Err(FaultKind::Malformed("control runs out of the program".into()));
@@ -303,7 +303,7 @@ impl<'a> Block<'a> {
             }
             F::Brkpt | F::Nanosleep | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),
             F::Applypriority | F::Discard => Ok(()),
-            // The contents of a policy are not documented, and change only the time.
+            // The contents of a policy are not documented and affect only the timing.
             F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
                 each(mask).try_for_each(|lane| self.put(w, lane, operand(instr, 0)?, ScalarType::B64, POLICY))
             }
@@ -485,7 +485,7 @@ impl<'a> Block<'a> {
         self.map4(w, mask, instr, d, [t[0], t[1], t[2], ScalarType::Pred], |a, b, c, _| f(a, b, c))
     }
 
-    /// Computes a result from up to four sources, each extended as its type says.
+    /// Computes a result from up to four sources. Each source is extended as its type requires.
     pub(super) fn map4(
         &mut self,
         w: usize,
@@ -511,8 +511,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Sums and differences with a carry between instructions. A difference carries where it does not borrow, so that
-    /// sums and differences can follow each other.
+    /// Sums and differences with a carry between instructions. A difference sets the carry if it does not borrow, so
+    /// sums and differences can be mixed.
     fn extended(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         use FormId as F;
         let op = &instr.opcode;
@@ -588,8 +588,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Moves, and values taken apart into vectors or put together from them.
-    /// All elements are read before any is written.
+    /// Moves, and packing and unpacking of vectors. All elements are read before any is written.
     fn mov_vector(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let (Operand::Vector(to), Operand::Vector(from)) = (operand(instr, 0)?, operand(instr, 1)?) else {
@@ -613,7 +612,7 @@ impl<'a> Block<'a> {
                     Operand::Reg(register) => mask & !self.warps[w].written[register.0 as usize] != 0,
                     _ => false,
                 };
-                // Compilers pack a value with nothing, and take only the value out again.
+                // Compilers pack a value with an unwritten register, and later extract only the value.
                 let nothing: Vec<bool> = parts.iter().map(is_unwritten).collect();
                 for (i, operand) in parts.iter().enumerate() {
                     let is_nothing = nothing[i] && nothing.contains(&false);
@@ -641,7 +640,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The position of a set bit counted from a base upwards or downwards; all ones if there is none.
+/// The position of the n-th set bit, counted upwards or downwards from a base. All ones if there is none.
 fn nth_set(mask: u32, base: u32, offset: i64) -> u64 {
     const NONE: u64 = u32::MAX as u64;
     if base >= u32::BITS {
@@ -698,7 +697,7 @@ fn binary(instr: &Instr, t: ScalarType, a: u64, b: u64) -> Step<u64> {
             let result = if less(t, a, b) == (op.form == F::MinInt) { a } else { b };
             if op.has(Mod::Relu) && (result as i64) < 0 { 0 } else { result }
         }
-        // The manual leaves the result open.
+        // The manual does not specify the result.
         F::DivInt if b == 0 => u64::MAX,
         F::RemInt if b == 0 => a,
         F::DivInt if t.is_signed() => (a as i64).wrapping_div(b as i64) as u64,
@@ -712,7 +711,7 @@ fn binary(instr: &Instr, t: ScalarType, a: u64, b: u64) -> Step<u64> {
     })
 }
 
-/// The part of a product that the instruction names, extended as its type says.
+/// The part of a product that the instruction selects, extended as its type requires.
 fn product(op: &Opcode, t: ScalarType, a: u64, b: u64) -> u64 {
     let whole = if t.is_signed() {
         (i128::from(a as i64) * i128::from(b as i64)) as u128
@@ -727,7 +726,7 @@ fn extract(t: ScalarType, a: u64, position: u32, length: u32) -> u64 {
     let a = a & ones(bits);
     let sign = if !t.is_signed() || length == 0 { 0 } else { a >> (position + length - 1).min(bits - 1) & 1 };
     let field = if position >= bits { 0 } else { a >> position & ones(length) };
-    // Bits past the end of the value or of the field are the sign's.
+    // Bits past the end of the value or of the field are copies of the sign.
     let known = length.min(bits.saturating_sub(position));
     if sign == 1 { field & ones(known) | (ones(bits) & !ones(known)) } else { field }
 }

@@ -1,5 +1,5 @@
-//! Copies and reductions of blocks of memory, and stores into other blocks, that tell a barrier object or a group when they
-//! are over.
+//! Bulk copies and reductions, and stores into other blocks. They signal their completion to a barrier object or a
+//! group.
 
 use super::arithmetic::{ty, unsupported};
 use super::memory::update;
@@ -11,10 +11,10 @@ use crate::transfers::{Done, From, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// What bulk copies move and where, in bytes.
+/// The size of a bulk copy and its addresses must be multiples of this, in bytes.
 const UNIT: u64 = 16;
 
-/// How elements are combined with those in memory: the instruction, and their type.
+/// How elements are combined with those in memory: the instruction, and the element type.
 pub(super) type Reduction<'a> = (&'a Instr, ScalarType);
 
 /// The type of a tensor's elements.
@@ -238,7 +238,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Asks for a cluster that has not begun to be cancelled, or looks at the answer.
+    /// Requests the cancellation of a cluster that has not begun, or reads the response.
     pub(super) fn cancel(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
         let op = &instr.opcode;
         if op.form != FormId::ClusterlaunchcontrolTryCancel {
@@ -305,7 +305,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Copies a map from shared to global memory for a whole warp.
+    /// Copies a tensor map from shared to global memory. Executed by a whole warp.
     pub(super) fn copy_map(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         self.races.publish();
         let lane = mask.trailing_zeros() as usize;
@@ -317,7 +317,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Ends a transfer.
+    /// Completes a transfer.
     pub(super) fn land_transfer(&mut self, transfer: Transfer<Reduction<'a>>) -> Step<()> {
         let done = transfer.done;
         let combine = |(instr, t): Reduction<'_>, old, new| {
@@ -339,13 +339,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Ends what is still under way when all threads have exited.
+    /// Completes all remaining transfers after all threads have exited.
     pub(super) fn land_all(&mut self) -> Step<()> {
         self.transfers.finish_all().into_iter().try_for_each(|transfer| self.land_transfer(transfer))
     }
 }
 
-/// A fault unless a barrier object is where the bytes go that it counts.
+/// Returns a fault unless the barrier object is in the block that receives the bytes.
 fn same_block(to: u64, barrier: u64) -> Step<()> {
     if to >> RANK_SHIFT != barrier >> RANK_SHIFT {
         return Err(FaultKind::Malformed(

@@ -1,7 +1,7 @@
-//! Calls of device functions, and the frames of threads: `.local` variables, `.param` space and `alloca`.
+//! Calls of device functions, and the stack frames of threads: `.local` variables, `.param` space and `alloca`.
 //!
-//! A thread's stack is its local memory. A call adds a frame with the callee's variables, parameters and results,
-//! and sets the callee's registers aside, which a caller further up may be using.
+//! A thread's stack is its local memory. A call adds a frame with the callee's variables, parameters and results, and
+//! saves the old values of the callee's registers, because an earlier call of the same function may still use them.
 
 use super::arithmetic::{ty, unsupported};
 use super::link::{DataPlace, Formal, Linked, Slot};
@@ -12,30 +12,30 @@ use crate::system::System;
 use ptx_backend::input::{Instr, Operand, Symbol};
 use ptx_isa::{FormId, ScalarType};
 
-/// Bytes that a thread's stack may have.
+/// The largest stack of a thread in bytes.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The effects of a call in a thread.
+/// The state that a call saves.
 pub(super) struct Frame {
-    /// The call itself.
+    /// The call instruction.
     call: u32,
     /// The function called.
     callee: u32,
-    /// The caller's frame, and the end of its stack.
+    /// The start of the caller's frame and the end of its stack.
     base: u64,
     top: usize,
-    /// What the callee's registers held, and whether they did.
+    /// The old values of the callee's registers, and whether they had been written.
     registers: Vec<(u128, bool)>,
 }
 
-/// A byte that a call or a return passes; `None` if it was never written.
+/// A byte of an argument or result. `None`: it was never written.
 type Passed = Option<u8>;
 
 fn all_written(bytes: &[u8]) -> Vec<Passed> {
     bytes.iter().copied().map(Some).collect()
 }
 
-/// The bytes, if one of them was written.
+/// The bytes, if at least one of them was written.
 fn written(bytes: &[Passed]) -> Option<Vec<u8>> {
     let any = bytes.iter().any(Option::is_some);
     any.then(|| bytes.iter().map(|byte| byte.unwrap_or(UNWRITTEN)).collect())
@@ -84,7 +84,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The bytes that an argument passes for a parameter of a size.
+    /// The bytes that an argument passes for a parameter of a given size.
     fn argument(&mut self, w: usize, lane: usize, operand: &Operand, size: u32) -> Step<Vec<Passed>> {
         if let Operand::Symbol(symbol @ Symbol::Local(_), offset) = operand
             && let DataPlace::Frame(start) = self.program.place(*symbol)
@@ -113,7 +113,7 @@ impl Block<'_> {
         Ok(all_written(&self.get(w, lane, value)?.to_le_bytes()[..size as usize]))
     }
 
-    /// Of a variable that a call passes whole.
+    /// The size of a variable that a call passes as a whole.
     fn bytes_of(&self, argument: &Operand) -> u32 {
         let Operand::Symbol(Symbol::Local(local), _) = argument else { return 0 };
         let bytes = self.program.code.local_bytes.get(*local as usize);
@@ -162,7 +162,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Writes into a thread's frame.
+    /// Writes to a thread's frame.
     fn write_frame(&mut self, w: usize, lane: usize, start: u64, bytes: &[Passed]) {
         let warp = &mut self.warps[w];
         let start = (warp.frame[lane] + start) as usize;
@@ -174,7 +174,7 @@ impl Block<'_> {
         }
     }
 
-    /// Returns from a function; the kernel's threads exit.
+    /// Returns from a function. In the kernel, the threads exit.
     pub(super) fn ret(&mut self, w: usize, mask: u32) -> Step<()> {
         let mut exiting = 0;
         for lane in each(mask) {
@@ -210,7 +210,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The bytes of a result that a function is about to return.
+    /// The bytes of a result of a function that is about to return.
     fn result(&self, w: usize, lane: usize, formal: &Formal) -> Step<Vec<Passed>> {
         let size = formal.size as usize;
         let warp = &self.warps[w];
@@ -231,7 +231,7 @@ impl Block<'_> {
         }
     }
 
-    /// Gives a result to the register or the `.param` variable that a call names.
+    /// Writes a result to the register or the `.param` variable that the call names.
     fn returned(&mut self, w: usize, lane: usize, wanted: &Operand, bytes: &[Passed]) -> Step<()> {
         match wanted {
             Operand::Symbol(symbol, _) => {
@@ -327,7 +327,7 @@ impl Block<'_> {
 }
 
 impl super::Warp {
-    /// Sets a thread's register aside, and leaves it unwritten.
+    /// Saves a thread's register and marks it as not written.
     fn take(&mut self, lane: usize, register: usize) -> (u128, bool) {
         let written = self.written[register] >> lane & 1 == 1;
         self.written[register] &= !(1 << lane);
@@ -343,14 +343,14 @@ impl super::Warp {
         self.written[register] = self.written[register] & !(1 << lane) | u32::from(written) << lane;
     }
 
-    /// Bytes of a thread's stack; those past its end are left out.
+    /// Bytes of a thread's stack, without those past its end.
     fn passed(&self, lane: usize, start: usize, size: usize) -> Vec<Passed> {
         let bytes = self.local[lane].get(start..start + size).unwrap_or_default();
         let is_written = |at: usize| self.local_written[lane].get(at).copied().unwrap_or(true);
         (start..).zip(bytes).map(|(at, byte)| is_written(at).then_some(*byte)).collect()
     }
 
-    /// Adds memory to a thread's stack and gives its address.
+    /// Extends a thread's stack. Returns the address of the new memory.
     fn grow(&mut self, lane: usize, align: u64, bytes: u64) -> Step<u64> {
         let start = (self.local[lane].len() as u64).next_multiple_of(align);
         let end = start.saturating_add(bytes);

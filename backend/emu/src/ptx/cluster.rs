@@ -1,7 +1,7 @@
-//! Blocks of a cluster: which of them runs, their common barrier, and addresses of their shared memory.
+//! The blocks of a cluster: which of them runs, their common barrier, and the addresses of their shared memory.
 //!
-//! An address of shared memory has the block's rank in its top byte, so a block's own addresses are addresses in the
-//! cluster.
+//! An address in shared memory has the rank of its block in the top byte. So a block's own addresses are cluster
+//! addresses too.
 
 use super::arithmetic::{ty, unsupported};
 use super::{Block, State, Step, Warp, each, sync};
@@ -11,7 +11,7 @@ use ptx_backend::input::Instr;
 use ptx_isa::{FormId, Mod, ScalarType};
 use std::mem::swap;
 
-/// What a block has for itself while it does not run.
+/// The state of a block while it does not run.
 struct Parked {
     ctaid: [u32; 3],
     warps: Vec<Warp>,
@@ -21,11 +21,11 @@ struct Parked {
 pub(super) struct Cluster {
     /// The block that runs now.
     rank: usize,
-    /// By rank. The place of the running block holds nothing of worth.
+    /// Indexed by rank. The entry of the running block is not used.
     parked: Vec<Parked>,
-    /// How often the barrier of the cluster was passed.
+    /// How many times the barrier of the cluster has been passed.
     passed: u32,
-    /// Threads may wait for the barrier.
+    /// Some threads may wait for the barrier.
     arrived: bool,
 }
 
@@ -43,14 +43,14 @@ impl Cluster {
         self.rank
     }
 
-    /// What addresses of the running block's shared memory have in common.
+    /// The base address of the running block's shared memory.
     pub(super) fn base(&self) -> u64 {
         (self.rank as u64) << RANK_SHIFT
     }
 }
 
 impl Block<'_> {
-    /// Lets another block of the cluster run.
+    /// Switches to another block of the cluster.
     pub(super) fn switch_to(&mut self, rank: usize) {
         if rank == self.cluster.rank {
             return;
@@ -67,8 +67,8 @@ impl Block<'_> {
         swap(&mut self.barriers, &mut parked.barriers);
     }
 
-    /// Ends the phase of the cluster's barrier if all threads have arrived, and lets those of this block go on whose
-    /// phase is over.
+    /// Ends the phase of the cluster's barrier if all threads have arrived, and releases those threads of this block
+    /// whose phase has ended.
     pub(super) fn pass_cluster_barrier(&mut self) {
         if !self.cluster.arrived {
             return;
@@ -142,7 +142,7 @@ impl Block<'_> {
     }
 }
 
-/// A fault if a generic address is not one of shared memory.
+/// Returns a fault if a generic address is not in shared memory.
 fn shared(instr: &Instr, address: u64) -> Step<()> {
     let generic = !instr.opcode.has(Mod::SharedCluster);
     if generic && (address < SHARED_WINDOW || space_of(address) != Space::Shared) {

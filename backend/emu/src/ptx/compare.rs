@@ -9,7 +9,7 @@ use ptx_backend::input::Instr;
 use ptx_isa::{Mod, Opcode, ScalarType, TypeKind};
 use std::cmp::Ordering;
 
-/// What `and`, `or` and `xor` in a comparison's name combine its outcome with: the predicate's position.
+/// The position of the predicate with which `and`, `or` and `xor` in the name combine the result.
 const COMBINED: usize = 3;
 
 fn combines(op: &Opcode) -> bool {
@@ -25,7 +25,7 @@ fn boolean(op: &Opcode, holds: bool, c: bool) -> bool {
     }
 }
 
-/// The type of each of two values in a register.
+/// The element type of a packed type with two elements.
 const fn half(ty: ScalarType) -> Option<ScalarType> {
     match ty {
         ScalarType::F16x2 => Some(ScalarType::F16),
@@ -35,8 +35,8 @@ const fn half(ty: ScalarType) -> Option<ScalarType> {
 }
 
 impl Block<'_> {
-    /// Whether a comparison holds in each lane, and in the upper half of packed operands; and the predicate that it
-    /// is combined with.
+    /// The result of a comparison in each lane, and in the upper half of packed operands; and the predicate that is
+    /// combined with it.
     fn outcomes(
         &self,
         w: usize,
@@ -64,7 +64,8 @@ impl Block<'_> {
         Ok(outcomes)
     }
 
-    /// One predicate or two: of packed operands those of the halves, else the outcome and its complement.
+    /// Writes one predicate or two: for packed operands those of the two halves, otherwise the result and its
+    /// complement.
     pub(super) fn set_predicate(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let t = ty(op, 0)?;
@@ -81,7 +82,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// One as a float or all ones as an integer, in each half of a packed comparison.
+    /// Writes 1.0 or an integer of all ones for true, in each half of a packed comparison.
     pub(super) fn set(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let (d, t) = (ty(op, 0)?, ty(op, 1)?);
@@ -101,12 +102,12 @@ impl Block<'_> {
     }
 }
 
-/// The comparison that the instruction names.
+/// Whether the comparison that the instruction names is true.
 fn compares(instr: &Instr, t: ScalarType, a: u64, b: u64) -> Step<bool> {
     let op = &instr.opcode;
     let order = match format(t) {
         Some(format) => {
-            // Doubles are never flushed.
+            // Double-precision numbers are never flushed.
             let flushes = op.has(Mod::Ftz) && (format == F32 || t.bits() == 16);
             let flush = |format: Format, x: u64| if flushes { format.flush(x) } else { x };
             format.compare(flush(format, a), flush(format, b))

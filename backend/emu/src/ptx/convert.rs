@@ -15,7 +15,7 @@ impl Block<'_> {
         let op = &instr.opcode;
         let (d, s) = (ty(op, 0)?, ty(op, 1)?);
         match op.form {
-            // Which random bits round which number is written in a figure only.
+            // Only a figure of the manual says which random bits are used for which number.
             FormId::CvtPair if op.has(Mod::Rs) => unsupported(instr),
             FormId::CvtPair => {
                 let to = if d == ScalarType::F16x2 { F16 } else { BF16 };
@@ -54,7 +54,7 @@ impl Block<'_> {
             FormId::CvtToScale => {
                 let code = |x| u64::from(scale::from_single(x, rounding(op), op.has(Mod::Satfinite)));
                 if s == ScalarType::Bf16x2 {
-                    // The upper half of a single-precision number.
+                    // A bfloat16 is the upper half of a single-precision number.
                     let single = |half: u64| half << 16 & ones(32);
                     return self
                         .map1(w, mask, instr, d, s, |a| Ok(code(single(a >> 16)) << 8 | code(single(a))));
@@ -69,7 +69,7 @@ impl Block<'_> {
                 let (least, greatest) = range(d);
                 let clamp = |x: u64| i128::from(x as i64).clamp(least, greatest) as u64 & ones(d.bits());
                 self.map3(w, mask, instr, ScalarType::B32, [s, s, ScalarType::B32], |a, b, c| {
-                    // What was there moves up.
+                    // The existing contents are shifted up.
                     let above = if d.bits() == 16 { 0 } else { c << (2 * d.bits()) };
                     Ok((above | clamp(a) << d.bits() | clamp(b)) & ones(32))
                 })
@@ -80,7 +80,7 @@ impl Block<'_> {
     }
 }
 
-/// The format of a packed type of two narrow numbers.
+/// The element format of a packed type with two narrow numbers.
 fn narrow(ty: ScalarType) -> Option<Narrow> {
     Narrow::named(ty.text().strip_suffix("x2")?)
 }
@@ -112,7 +112,7 @@ fn integral(op: &Opcode) -> Option<Rounding> {
     })
 }
 
-/// The least and the greatest value of an integer type.
+/// The smallest and the largest value of an integer type.
 fn range(ty: ScalarType) -> (i128, i128) {
     let bits = ty.bits();
     if ty.is_signed() { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, ones(bits).into()) }

@@ -1,4 +1,4 @@
-//! Copies from global to shared memory that go on beside the threads.
+//! Asynchronous copies from global to shared memory.
 
 use super::arithmetic::unsupported;
 use super::{Block, Step, WARP, each};
@@ -30,7 +30,7 @@ impl Block<'_> {
         }
     }
 
-    /// Writes what copies that are over have brought.
+    /// Writes the data of completed copies.
     pub(super) fn land(&mut self, w: usize, copies: Vec<(u64, Vec<u8>)>) -> Step<()> {
         for (to, bytes) in copies {
             self.view(w, 0).slice(Space::Shared, to, bytes.len() as u32)?.copy_from_slice(&bytes);
@@ -54,7 +54,7 @@ impl Block<'_> {
             }
             let mut bytes = vec![0; size as usize];
             let mut view = self.view(w, lane);
-            // What is not copied is zero.
+            // Bytes that are not copied are zero.
             for (i, byte) in bytes.iter_mut().enumerate().take(given[lane] as usize) {
                 *byte = view.load(Space::Global, from + i as u64, 1)? as u8;
             }

@@ -1,4 +1,4 @@
-//! The program to interpret: functions linked, variables laid out, operands resolved.
+//! Prepares the program for interpretation: links functions, lays out variables, resolves operands.
 
 use super::link::{Code, DataPlace, Linked};
 use super::{Block, Module, Step, WARP, Warp};
@@ -7,7 +7,7 @@ use crate::launch::{Fault, FaultKind, Launch};
 use ptx_backend::input::{Address, AddressBase, Env, Function, Instr, Operand, Part, RegId, Symbol};
 use ptx_isa::{ScalarType, Space, SpecialReg};
 
-/// Where shared variables start in the block's shared memory.
+/// The address of the first shared variable in the block's shared memory.
 pub(super) const SHARED_BASE: u64 = 0;
 
 pub(super) struct Program<'a> {
@@ -23,7 +23,7 @@ pub(super) const fn ones(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// The bits of a type's value, sign-extended if the type is signed.
+/// The bits of a value, sign-extended if its type is signed.
 pub(super) fn extend(value: u64, ty: ScalarType) -> u64 {
     let unused = 64 - ty.bits().min(64);
     if ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value & ones(ty.bits()) }
@@ -96,24 +96,24 @@ impl<'a> Program<'a> {
         self.code.instructions.get(pc as usize)
     }
 
-    /// The instruction at a place where threads wait.
+    /// The instruction at which threads wait.
     pub(super) fn instr_at(&self, pc: u32) -> Result<&Instr, FaultKind> {
         self.instr(pc).ok_or_else(|| FaultKind::Malformed("threads wait where no instruction is".into()))
     }
 
-    /// A fault at a place.
+    /// A fault at a position.
     pub(super) fn fault(&self, pc: u32, kind: FaultKind) -> Fault {
         let owner = self.code.owner.get(pc as usize).map(|&index| &self.code.functions[index as usize]);
         let function = owner.and_then(|function| function.name.clone());
         Fault { function, ..kind.at(self.instr(pc).map_or(0, |instr| instr.src.0 as usize)) }
     }
 
-    /// Whether an instruction is a device function's.
+    /// Whether an instruction belongs to a device function.
     pub(super) fn is_called(&self, pc: u32) -> bool {
         self.code.owner.get(pc as usize).is_some_and(|&i| self.code.functions[i as usize].name.is_some())
     }
 
-    /// What an operand of a video instruction takes of its register.
+    /// The part of a register that an operand of a video instruction uses.
     pub(super) fn part(&self, pc: u32, operand: u8) -> Option<Part> {
         self.code.parts.get(&(pc, operand)).copied()
     }
@@ -125,7 +125,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The places of a list of labels.
+    /// The positions of the labels in a list.
     pub(super) fn targets(&self, operand: &Operand) -> Step<Vec<u32>> {
         match operand {
             Operand::Targets(list) => Ok(self.code.targets[*list as usize]
@@ -136,7 +136,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Where a variable is in its own space, or a function among code.
+    /// The address of a variable in its own state space, or of a function in code.
     pub(super) fn place(&self, symbol: Symbol) -> DataPlace {
         let fixed = |address: Option<u64>| address.map_or(DataPlace::Nowhere, DataPlace::Fixed);
         match symbol {
@@ -164,10 +164,10 @@ fn nowhere() -> FaultKind {
 /// A source operand, resolved for a warp.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
-    /// Index of lane 0's value, and the bits to keep.
+    /// The index of lane 0's value, and the bits to keep.
     Register(usize, u64),
     NotPredicate(usize),
-    /// A register's index, what is added to its value, the bits of the register and those to keep.
+    /// The index of a register, the number added to its value, the bits of the register, and the bits to keep.
     Sum(usize, u64, u64, u64),
     Constant(u64),
     /// An address in the thread's frame, and the bits to keep.
@@ -177,7 +177,7 @@ pub(super) enum Value {
 }
 
 impl Block<'_> {
-    /// Resolves an operand that is read as a type.
+    /// Resolves an operand that is read with a type.
     pub(super) fn value(&self, operand: &Operand, ty: ScalarType) -> Step<Value> {
         let mask = ones(ty.bits());
         Ok(match operand {
@@ -209,13 +209,13 @@ impl Block<'_> {
                 DataPlace::Nowhere => return Err(nowhere()),
             },
             Operand::Special(register) => Value::Special(*register),
-            // The vendor's assembler takes the first element of a vector for a value.
+            // ptxas uses the first element of a vector as the value.
             Operand::Vector(elements) if !elements.is_empty() => self.value(&elements[0], ty)?,
             other => return Err(FaultKind::Unsupported(format!("the operand {other:?}"))),
         })
     }
 
-    /// A fault if a strict run reads a register that a lane never wrote.
+    /// Returns a fault if a strict run reads a register that a lane never wrote.
     pub(super) fn is_written(&self, w: usize, register: usize, lanes: u32) -> Step<()> {
         self.warps[w].products.is_free(register)?;
         if self.launch.strict && lanes & !self.warps[w].written[register] != 0 {
@@ -240,7 +240,7 @@ impl Block<'_> {
         })
     }
 
-    /// The values of all lanes of a mask; zero for others.
+    /// The values in all lanes of a mask; zero in other lanes.
     pub(super) fn gather(&self, w: usize, mask: u32, operand: &Operand, ty: ScalarType) -> Step<[u64; WARP]> {
         let value = self.value(operand, ty)?;
         let mut values = [0; WARP];
@@ -250,7 +250,7 @@ impl Block<'_> {
         Ok(values)
     }
 
-    /// Writes a result of a type to a register of at least its width, extended as the type says.
+    /// Writes a result to a register that is at least as wide. The result is extended as its type requires.
     pub(super) fn put(
         &mut self,
         w: usize,
@@ -276,11 +276,11 @@ impl Block<'_> {
         }
     }
 
-    /// The address that an operand gives a lane, in the space of the access.
+    /// The address of an operand in a lane, in the state space of the access.
     pub(super) fn address(&self, w: usize, lane: usize, operand: &Operand) -> Step<u64> {
         let address = match *operand {
             Operand::Address(address) => address,
-            // Some forms take their address without brackets.
+            // In some forms, the address has no brackets.
             Operand::Reg(register) => Address { base: AddressBase::Reg(register), offset: 0 },
             Operand::Sum(register, offset) => Address { base: AddressBase::Reg(register), offset },
             Operand::Symbol(symbol, offset) => Address { base: AddressBase::Symbol(symbol), offset },
@@ -346,7 +346,7 @@ impl Block<'_> {
             DynamicSmemSize => self.launch.dynamic_shared,
             TotalSmemSize => self.launch.dynamic_shared + self.program.shared_bytes,
             Nwarpid => self.warps.len() as u32,
-            // One multiprocessor runs one grid.
+            // One multiprocessor executes one grid.
             Smid => 0,
             Nsmid | Gridid => 1,
             Clock | GlobaltimerLo => self.clock as u32,

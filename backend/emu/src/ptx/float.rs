@@ -1,4 +1,4 @@
-//! Arithmetic on floats of all widths.
+//! Floating-point arithmetic of all widths.
 
 use super::arithmetic::{ty, unsupported};
 use super::decode::ones;
@@ -73,7 +73,7 @@ impl Block<'_> {
     }
 }
 
-/// The greatest or smallest of numbers, or of their magnitudes.
+/// The largest or the smallest of several numbers, or of their magnitudes.
 pub(super) fn extremum(op: &Opcode, format: Format, sources: &[u64], greatest: bool) -> u64 {
     let nan = op.has(Mod::Nan);
     let magnitude = |x: &u64| if op.has(Mod::Abs) { x & (format.sign() - 1) } else { *x };
@@ -89,7 +89,7 @@ fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
         () if op.has(Mod::Infinite) => magnitude == format.infinity(),
         () if op.has(Mod::Number) => magnitude <= format.infinity(),
         () if op.has(Mod::NotANumber) => magnitude > format.infinity(),
-        // Zeros count as normal.
+        // Zero counts as normal.
         () if op.has(Mod::Normal) => magnitude < format.infinity() && !format.is_subnormal(a),
         () => format.is_subnormal(a),
     }
@@ -98,7 +98,7 @@ fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
 fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
     use FormId as F;
     let op = &instr.opcode;
-    // ptxas takes the modifier for doubles and does nothing for it.
+    // ptxas accepts the modifier for double precision, but it has no effect.
     let ftz = op.has(Mod::Ftz) && op.form != F::RcpF64;
     let flush = |x: u64| if ftz { format.flush(x) } else { x };
     let (a, b, c) = match op.form {
@@ -114,9 +114,9 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::AddF32 | F::AddF64 | F::AddF32x2 | F::AddHalf => format.add(a, b, mode),
         F::SubF32 | F::SubF64 | F::SubF32x2 | F::SubHalf => format.add(a, b ^ format.sign(), mode),
         F::MulF32 | F::MulF64 | F::MulF32x2 | F::MulHalf => format.mul(a, b, mode),
-        // The NaN that is read outside of a tensor is not documented.
+        // The NaN that is loaded for elements outside of a tensor is not documented.
         F::FmaHalf if op.has(Mod::Oob) => return unsupported(instr),
-        // ptxas takes these names, which the manual does not have, and computes something else.
+        // ptxas accepts these names, which are not in the manual, and computes something else.
         F::FmaHalf if mode != Rounding::Nearest => return unsupported(instr),
         F::FmaF32 | F::FmaF64 | F::FmaF32x2 | F::MadF32 | F::MadF64 | F::FmaHalf => format.fma(a, b, c, mode),
         F::DivFull => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),

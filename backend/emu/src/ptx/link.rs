@@ -1,8 +1,8 @@
-//! A kernel and the device functions that it may call as one program: instructions one after the other, each
-//! function with registers, labels and variables of its own numbers.
+//! Links a kernel and the device functions that it may call into one program: all instructions in one sequence, with
+//! separate numbers for each function's registers, labels and variables.
 //!
-//! Device functions come before the kernel. Of the threads of a warp those at the lowest place go first, so that
-//! threads in a function return before the others go on, and meet them there.
+//! Device functions precede the kernel. Threads at the lowest position run first, so threads in a function return
+//! before the other threads of the warp continue, and join them there.
 
 use super::Module;
 use ptx_backend::input::{
@@ -11,14 +11,14 @@ use ptx_backend::input::{
 use ptx_isa::{FormId, Opcode, ScalarType, Space};
 use std::collections::BTreeMap;
 
-/// Where a variable or a parameter is.
+/// The place of a variable or a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DataPlace {
-    /// An address in its own space, the same for all threads.
+    /// An address in its own state space, the same for all threads.
     Fixed(u64),
     /// An address in the shared memory of the thread's block.
     Shared(u64),
-    /// Bytes from the start of the thread's frame.
+    /// An offset in the thread's frame, in bytes.
     Frame(u64),
     Nowhere,
 }
@@ -34,7 +34,7 @@ pub(super) struct Formal {
 pub(super) enum Slot {
     /// The elements of a vector, or one register.
     Registers(Box<[RegId]>),
-    /// Bytes from the start of the frame.
+    /// An offset in the frame, in bytes.
     Frame(u64),
 }
 
@@ -55,41 +55,41 @@ pub(super) struct Linked {
 #[derive(Default)]
 pub(super) struct Code {
     pub(super) instructions: Vec<Instr>,
-    /// By instruction: index into `functions`.
+    /// For each instruction, its index in `functions`.
     pub(super) owner: Vec<u32>,
     pub(super) functions: Vec<Linked>,
-    /// By [`Symbol::Function`], aliases resolved; `None` for what has no body.
+    /// Indexed by [`Symbol::Function`], with aliases resolved. `None` for functions without a body.
     pub(super) by_symbol: Vec<Option<u32>>,
     pub(super) registers: Vec<ScalarType>,
     pub(super) labels: Vec<u32>,
     pub(super) targets: Vec<Vec<LabelId>>,
     pub(super) locals: Vec<DataPlace>,
-    /// Bytes of each of them.
+    /// The size of each function's frame in bytes.
     pub(super) local_bytes: Vec<u64>,
     pub(super) params: Vec<DataPlace>,
     pub(super) returns: Vec<DataPlace>,
-    /// Bytes of static shared memory; where dynamic shared memory starts.
+    /// The size of static shared memory in bytes. Dynamic shared memory starts there.
     pub(super) shared_bytes: u64,
-    /// Bytes that the kernel's parameters take.
+    /// The size of the kernel's parameters in bytes.
     pub(super) param_bytes: u32,
-    /// Variables that are dynamic shared memory.
+    /// The variables in dynamic shared memory.
     pub(super) dynamic: Vec<usize>,
-    /// What they are aligned to.
+    /// The alignment of dynamic shared memory.
     pub(super) dynamic_align: u64,
-    /// Constants that functions declare, after those of the module.
+    /// The constants that functions declare, which follow those of the module.
     pub(super) constants: Vec<u8>,
-    /// By instruction and operand: what video instructions take of registers.
+    /// By instruction and operand: the part of a register that a video instruction uses.
     pub(super) parts: BTreeMap<(u32, u8), Part>,
     module_constants: u64,
     /// By their numbers.
     module_registers: BTreeMap<u32, RegId>,
-    /// By [`Symbol::Global`]: where each thread has its own of a variable.
+    /// Indexed by [`Symbol::Global`]: the places of variables of which each thread has its own copy.
     pub(super) module_locals: Vec<DataPlace>,
 }
 
 impl Code {
-    /// Links what a kernel may run. `shared_bytes` of shared memory and `module_constants` bytes of constants are
-    /// variables of the module.
+    /// Links the code that a kernel may run. `shared_bytes` and `module_constants` are the sizes of the module's
+    /// variables in shared and constant memory.
     pub(super) fn link(
         module: &Module<'_>,
         kernel: &Function,
@@ -134,7 +134,7 @@ impl Code {
         DataPlace::Fixed(start)
     }
 
-    /// The registers of the module that a function uses, and their numbers here.
+    /// The module's registers that a function uses, and their numbers in the linked program.
     fn shared_registers(&mut self, function: &Function) -> Vec<(RegId, RegId)> {
         let mut shared = Vec::new();
         for (own, register) in (0..).map(RegId).zip(&function.regs) {
@@ -165,7 +165,7 @@ impl Code {
         self.targets
             .extend(function.targets.iter().map(|list| list.iter().map(|l| base.label(*l)).collect()));
         let mut frame = Frame { bytes: 0, align: 16 };
-        // The kernel's frame is the first of the thread.
+        // The kernel's frame is the first frame of the thread.
         for variable in variables {
             self.module_locals.push(match variable.space {
                 Space::Local => match frame.add(variable.size, variable.align.max(1).into()) {
@@ -226,7 +226,7 @@ impl Code {
                 }
             }
         }
-        // What runs over the end of a function returns.
+        // Code that reaches the end of a function returns.
         if let Some(opcode) = Opcode::new(FormId::Ret, &[], &[]) {
             let src = function.body.iter().rev().find_map(|statement| match statement {
                 Stmt::Instr(instr) => Some(instr.src),
@@ -253,7 +253,7 @@ impl Code {
     }
 }
 
-/// The memory of a call of a function.
+/// The stack memory of a call.
 struct Frame {
     bytes: u64,
     align: u64,
@@ -269,7 +269,7 @@ impl Frame {
 }
 
 impl Formal {
-    /// A parameter that takes as many bytes as a call passes. It is the last of its frame.
+    /// Whether this is a parameter whose size the call determines. It is the last parameter of its frame.
     pub(super) fn is_open(&self) -> bool {
         self.size == 0
     }
@@ -296,9 +296,9 @@ fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
     params.iter().map(formal).collect()
 }
 
-/// The first numbers of a function's own things.
+/// The first numbers of a function's registers, labels and variables.
 struct Bases {
-    /// Registers of the module.
+    /// The module's registers.
     shared: Vec<(RegId, RegId)>,
     register: u32,
     label: u32,

@@ -1,4 +1,4 @@
-//! Matrices that a warp holds: products, and their ways from and to shared memory.
+//! Matrices in the registers of a warp: products, and copies from and to shared memory.
 
 use super::arithmetic::{ty, unsupported};
 use super::float::rounding;
@@ -16,7 +16,7 @@ use crate::sparse::{Metadata, Scales, Selected};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
-/// Rows, columns and depth of the shapes.
+/// The rows, columns and depth of each shape.
 const SHAPES: &[(Mod, [usize; 3])] = &[
     (Mod::M8n8k4, [8, 8, 4]),
     (Mod::M8n8k16, [8, 8, 16]),
@@ -55,7 +55,7 @@ fn element(ty: ScalarType) -> Option<Element> {
     }
 }
 
-/// The elements of a factor: two numbers of four bits share a byte only where there are no others.
+/// The element type of a factor. Two four-bit numbers share a byte only in products that have no other numbers.
 fn factor(op: &Opcode, position: usize) -> Option<Element> {
     match element(op.ty(position)?)? {
         Element::Narrow(format) if op.has(Mod::KindMxf4) || op.has(Mod::KindMxf4nvf4) => {
@@ -65,7 +65,7 @@ fn factor(op: &Opcode, position: usize) -> Option<Element> {
     }
 }
 
-/// A number in an instruction's text.
+/// A constant in an operand.
 fn constant(operand: Option<&Operand>) -> Step<usize> {
     match operand {
         Some(Operand::Int(value)) => Ok(*value as usize),
@@ -84,7 +84,7 @@ fn sum(op: &Opcode, ty: ScalarType) -> Option<Sum> {
     }
 }
 
-/// The elements of a vector; anything else is one.
+/// The elements of a vector. Any other operand counts as one element.
 pub(super) fn parts(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(parts) => parts,
@@ -98,7 +98,7 @@ fn register_type(bits: u32) -> ScalarType {
 }
 
 impl Block<'_> {
-    /// The registers of a fragment whose elements have so many bits.
+    /// The registers of a fragment with elements of `bits` bits.
     fn fragment(&self, w: usize, operand: &Operand, bits: u32) -> Step<Fragment> {
         let mut fragment = Vec::new();
         for part in parts(operand) {
@@ -122,7 +122,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// An operation of all threads of a full warp.
+    /// Executes an operation of all threads of a full warp.
     pub(super) fn matrix(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         use FormId as F;
         if mask != u32::MAX {
@@ -202,7 +202,7 @@ impl Block<'_> {
         self.put_fragment(w, &instr.operands[0], bits, &result)
     }
 
-    /// Four products of eight lanes each.
+    /// Executes four products of eight lanes each.
     fn mma_quads(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let mut layouts = op.mods().filter(|m| matches!(m, Mod::Row | Mod::Col));
@@ -217,7 +217,7 @@ impl Block<'_> {
         self.put_fragment(w, &instr.operands[0], 32, &result)
     }
 
-    /// A register of every lane, which may be in braces.
+    /// The value of a register in every lane. The register may be in braces.
     fn word(&self, w: usize, operand: Option<&Operand>) -> Step<[u32; WARP]> {
         let operand = operand
             .and_then(|operand| parts(operand).first())
@@ -225,7 +225,7 @@ impl Block<'_> {
         Ok(self.gather(w, u32::MAX, operand, ScalarType::B32)?.map(|value| value as u32))
     }
 
-    /// A register with scale factors, and which byte of it and which threads are meant.
+    /// A register with scale factors, the byte to use in it, and the threads that hold it.
     fn scale<'b>(
         &self,
         w: usize,
@@ -241,7 +241,7 @@ impl Block<'_> {
         Ok((register, selector(0)?, selector(1)?))
     }
 
-    /// The addresses of the rows of `count` matrices, in the order of the lanes that give them.
+    /// The addresses of the rows of `count` matrices, in the order of the lanes that provide them.
     fn rows(&self, w: usize, count: usize, operand: &Operand) -> Step<Vec<u64>> {
         (0..8 * count).map(|lane| self.address(w, lane, operand)).collect()
     }
@@ -286,7 +286,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Matrices of bytes, or of smaller elements that get a byte each.
+    /// Loads matrices of bytes, or of smaller elements that are expanded to bytes.
     fn load_bytes(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let space = self.matrix_space(op);
@@ -332,7 +332,7 @@ impl Block<'_> {
         }
     }
 
-    /// Loads and stores of fragments whose layout only these operations know: elements follow each other by rows.
+    /// Loads and stores fragments with an unspecified layout. The elements are in row order.
     fn wmma_memory(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let Some([m, n, k]) = shape(op) else { return unsupported(instr) };
@@ -381,7 +381,7 @@ impl Block<'_> {
     fn wmma(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let Some([m, n, k]) = shape(op) else { return unsupported(instr) };
-        // Of halves only the types of the sums are named.
+        // For halves, the name contains only the types of the accumulators.
         let half = op.form == FormId::WmmaMmaF16;
         let factor = if half { Some(Element::F16) } else { element(ty(op, 1)?) };
         let other = if half { Some(Element::F16) } else { element(ty(op, 2)?) };
@@ -389,7 +389,7 @@ impl Block<'_> {
             return unsupported(instr);
         };
         let (result, start) = (ty(op, 0)?.bits(), ty(op, if half { 1 } else { 3 })?.bits());
-        // Singles and halves may be mixed; then sums are singles.
+        // Single precision and halves may be mixed. The accumulation is then in single precision.
         let narrow =
             |value: u64| if result < start { F32.convert(value, F16, Rounding::Nearest) } else { value };
         let widen =
@@ -415,7 +415,7 @@ impl Block<'_> {
     }
 }
 
-/// Where an element of a fragment of unknown layout is.
+/// The place of an element in a fragment with an unspecified layout.
 #[derive(Clone, Copy)]
 struct ElementPlace {
     register: usize,
@@ -425,7 +425,7 @@ struct ElementPlace {
 }
 
 impl ElementPlace {
-    /// Words follow each other through the lanes, then through the registers.
+    /// Words are assigned to all lanes first, then to the next register.
     fn of(element: usize, bits: usize) -> ElementPlace {
         if bits == 64 {
             return ElementPlace { register: element / WARP * 2, lane: element % WARP, shift: 0, bits };

@@ -1,9 +1,10 @@
 //! Barrier objects in shared memory.
 //!
-//! The manual leaves their contents open. Here the word has, from the lowest bit: the expected arrivals and those pending
-//! in 20 bits each, the bytes that transfers still bring in 21, the parity of the phase, and a mark. What operates
-//! on a word without the mark is wrong, and so is what the manual does not define: more arrivals than are pending,
-//! `.noComplete` that completes.
+//! The manual does not specify the contents of barrier objects. Here, a word consists of the following fields, from the
+//! lowest bit on: the expected arrivals and the pending arrivals in 20 bits each, the number of bytes that are still to
+//! arrive in 21 bits, the parity of the phase, and a marker. An operation on a word without the marker is a fault. So
+//! is anything that the manual leaves undefined, such as more arrivals than are pending, or a `.noComplete` that
+//! completes the phase.
 
 use super::arithmetic::unsupported;
 use super::{Block, Step, WARP, each};
@@ -13,7 +14,7 @@ use crate::transfers::{Done, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The most arrivals that an object counts, and the most bytes.
+/// The largest number of arrivals of an object, and the largest number of bytes.
 const MOST: u32 = (1 << 20) - 1;
 const COUNT_BITS: u32 = 20;
 const BYTES_BITS: u32 = 21;
@@ -77,7 +78,7 @@ impl Object {
         self.pending == 0 && self.bytes == 0
     }
 
-    /// Begins the next phase if this one is over.
+    /// Begins the next phase if this one is complete.
     fn settle(&mut self) {
         if self.is_over() {
             self.odd ^= true;
@@ -95,7 +96,7 @@ impl<'a> Block<'a> {
         self.view(0, 0).store(Space::Cluster, address, 8, object.word())
     }
 
-    /// Changes an object, and begins the next phase if the change ends one.
+    /// Changes an object, and begins the next phase if the change completes one.
     fn change(&mut self, address: u64, change: impl FnOnce(&mut Object) -> Step<()>) -> Step<()> {
         let mut object = self.object(address)?;
         change(&mut object)?;
@@ -148,7 +149,7 @@ impl<'a> Block<'a> {
                 F::MbarrierCompleteTx => self.complete_bytes(address, count)?,
                 F::MbarrierArrive | F::MbarrierArriveDrop => {
                     let before = self.arrive(instr, address, value.map(|value| value as u32))?;
-                    // What `.shared::cluster` is has no state.
+                    // An arrival at a `.shared::cluster` address returns no state.
                     if at > 0 {
                         self.put(w, lane, &instr.operands[0], ScalarType::U64, before)?;
                     }
@@ -182,7 +183,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The word before the arrival.
+    /// Adds an arrival. Returns the word before it.
     fn arrive(&mut self, instr: &Instr, address: u64, value: Option<u32>) -> Step<u64> {
         let op = &instr.opcode;
         let mut object = self.object(address)?;
@@ -204,12 +205,12 @@ impl<'a> Block<'a> {
         Ok(before)
     }
 
-    /// Tells an object that so many of the bytes it expects are there.
+    /// Signals an object that bytes have arrived.
     pub(super) fn complete_bytes(&mut self, address: u64, bytes: u32) -> Step<()> {
         self.change(address, |object| object.expect(-i64::from(bytes)))
     }
 
-    /// The arrival of a thread's copies.
+    /// Adds the arrival for a thread's completed copies.
     pub(super) fn complete_arrival(&mut self, address: u64) -> Step<()> {
         self.change(address, |object| object.arrive(1))
     }

@@ -1,4 +1,4 @@
-//! Loads, stores, atomics, and addresses of one space as generic ones.
+//! Loads, stores, atomics, and conversions between addresses of a state space and generic addresses.
 
 use super::arithmetic::{ty, unsupported};
 use super::decode::{SHARED_BASE, extend, ones};
@@ -12,7 +12,7 @@ use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, in_w
 use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Where a PTX access goes.
+/// The destination of a PTX access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Memory(Space),
@@ -34,7 +34,7 @@ fn place(instr: &Instr) -> Where {
     }
 }
 
-/// The space that an instruction on shared memory names.
+/// The state space that an instruction on shared memory names.
 pub(super) fn space(instr: &Instr) -> Space {
     match place(instr) {
         Where::Memory(space) => space,
@@ -63,7 +63,8 @@ impl Block<'_> {
 
     pub(super) fn memory(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         match instr.opcode.form {
-            // With one device at a multicast address a reduction over devices is its value.
+            // The multicast address refers to a single device, so a reduction over all devices is the value on this
+            // device.
             FormId::Ld | FormId::Ldu | FormId::MultimemLdReduce => self.load(w, pc, mask, instr),
             FormId::St | FormId::MultimemSt | FormId::StAsyncRelease => self.store(w, pc, mask, instr),
             FormId::Atom
@@ -77,7 +78,7 @@ impl Block<'_> {
         }
     }
 
-    /// Where an access at a place goes. Parameters of device functions and of calls are in the thread's frame.
+    /// The destination of an access. Parameters of device functions and of calls are in the thread's frame.
     fn place(&self, pc: u32, instr: &Instr, address: &Operand) -> Where {
         let place = place(instr);
         if place == Where::Memory(Space::Generic) {
@@ -96,8 +97,8 @@ impl Block<'_> {
         if framed { Where::Memory(Space::Local) } else { place }
     }
 
-    /// The space of the variable that an access without a state space names, if it is not global: then the name is
-    /// not a generic address.
+    /// The state space of the variable in an access without a state space, unless it is global. Such a name is not a
+    /// generic address.
     fn named_space(&self, address: &Operand) -> Option<Space> {
         let (Operand::Address(Address { base: AddressBase::Symbol(symbol), .. })
         | Operand::Symbol(symbol, _)) = *address
@@ -166,7 +167,7 @@ impl Block<'_> {
         let Where::Memory(space) = self.place(pc, instr, &instr.operands[0]) else {
             return unsupported(instr);
         };
-        // An element `_` leaves memory as it is.
+        // For an element `_`, the memory is unchanged.
         let gather = |part: &Operand| match part {
             Operand::Sink => Ok(None),
             part => self.gather_wide(w, mask, part, t).map(Some),
@@ -196,7 +197,7 @@ impl Block<'_> {
     fn atomic(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         self.races.publish();
         let t = ty(&instr.opcode, 0)?;
-        // A reduction has no destination.
+        // A reduction has no destination operand.
         let at = usize::from(matches!(instr.opcode.form, FormId::Atom | FormId::AtomVector));
         let Where::Memory(space) = self.place(pc, instr, &instr.operands[at]) else {
             return unsupported(instr);
@@ -211,7 +212,7 @@ impl Block<'_> {
             let address = self.address(w, lane, &instr.operands[at])?;
             let resolved = if space == Space::Generic { space_of(address) } else { space };
             let mut view = self.view(w, lane);
-            // Of a vector each element is an operation of its own.
+            // Each element of a vector is a separate operation.
             let total = (size * b.len()) as u32;
             let old = view.read(space, address, total)?.to_vec();
             let mut new = Vec::new();
@@ -236,7 +237,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The generic address of the start of a space.
+    /// The generic address of the start of a state space.
     fn window(&self, instr: &Instr) -> Step<u64> {
         let op = &instr.opcode;
         Ok(match () {
@@ -255,7 +256,7 @@ impl Block<'_> {
         let t = ty(&instr.opcode, 0)?;
         let window = self.window(instr)?;
         let to = instr.opcode.has(Mod::To);
-        // A parameter of a function is not among those of the kernel, which PTX means.
+        // A parameter of a device function is not among the kernel's parameters, to which the PTX refers.
         let is_own = matches!(instr.operands[1], Operand::Symbol(Symbol::Param(_), _));
         if is_own && self.program.is_called(pc) {
             return unsupported(instr);
@@ -283,13 +284,13 @@ impl Block<'_> {
             () if op.has(Mod::Local) => Some(Space::Local),
             () => return unsupported(instr),
         };
-        // Constants may be in a buffer, but not in another space.
+        // Constants may be in a buffer, but not in another state space.
         let space = |a| Some(space_of(a)).filter(|_| !constants.contains(&a));
         self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, |a| Ok((space(a) == wanted).into()))
     }
 }
 
-/// What an atomic operation that computes leaves in memory.
+/// The new value in memory after an atomic operation that computes.
 pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64) -> Step<u64> {
     let op = &instr.opcode;
     let (x, y) = (extend(old, t), extend(b, t));
@@ -344,7 +345,7 @@ pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u6
             }
         }
         () if op.has(Mod::Add) => match t {
-            // Global memory's adder has no subnormal numbers.
+            // The adder of global memory flushes subnormal numbers.
             ScalarType::F32 if global => F32.flush(F32.add(F32.flush(x), F32.flush(y), Rounding::Nearest)),
             ScalarType::F32 => F32.add(x, y, Rounding::Nearest),
             ScalarType::F64 => F64.add(x, y, Rounding::Nearest),

@@ -1,11 +1,12 @@
-//! Warps that use the same memory with nothing between them that orders it.
+//! Finds data races: accesses of different warps to the same memory without synchronization.
 //!
-//! Within a block time is cut at whatever may order accesses of different warps: barriers of the block, fences, atomics, waits
-//! for copies. Between two cuts no warp may write what another one reads or writes. Blocks run one after the other, so
-//! an access of a later one is ordered after one of an earlier one only if the earlier block has published since (by a
-//! fence, an atomic or a release) and the later one has looked (by any of these). The blocks of a cluster count as one.
-//! Writing the value that is already there is not a race. Some races are missed, where only some warps are ordered; each
-//! one that is found is real.
+//! Within a block, time is divided at every operation that may order accesses of different warps: barriers of the
+//! block, fences, atomics, waits for copies. Between two such cuts, no warp may write memory that another warp reads or
+//! writes. Blocks run one after the other. So an access of a later block is ordered after one of an earlier block only
+//! if the earlier block has since published its writes (with a fence, an atomic or a release) and the later block has
+//! executed one of these operations too. The blocks of a cluster count as one block. Writing the value that the memory
+//! already holds is not a race. Some races are missed, because a cut may order only some warps, but every reported race
+//! is real.
 
 use super::{Block, Step};
 use crate::launch::FaultKind;
@@ -14,21 +15,21 @@ use ptx_backend::input::Instr;
 use ptx_isa::Mod;
 use std::collections::BTreeMap;
 
-/// The last thread that used a byte, and the cut in which it did; all zero: none.
+/// The last thread that accessed a byte, and the cut in which it did. All zero if there was none.
 #[derive(Clone, Copy, Default)]
 struct Use {
     cut: u32,
     who: Agent,
 }
 
-/// A warp of a block, or of a cluster of blocks.
+/// A warp of a block or of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Agent {
     block: u32,
     warp: u32,
 }
 
-/// More than one warp.
+/// Stands for more than one warp.
 const SEVERAL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Default)]
@@ -37,18 +38,19 @@ struct Byte {
     read: Use,
 }
 
-/// Bytes that are kept together: buffers, and the shared memory of blocks, start at multiples of it.
+/// The size of the units in which accesses are recorded. Buffers and the shared memory of blocks start at multiples of
+/// it.
 const UNIT: u64 = 0x1_0000;
 
-/// The uses of memory in a launch.
+/// The accesses to memory in a launch.
 pub(super) struct Races {
     /// By unit.
     shared: BTreeMap<u64, Vec<Byte>>,
     global: BTreeMap<u64, Vec<Byte>>,
-    /// Counts from one, so that no byte has been used at first.
+    /// Counts from one, so that at first no byte counts as accessed.
     cut: u32,
     block: u32,
-    /// By block: the cut at which it published last.
+    /// For each block, the cut at which it last published its writes.
     published: Vec<u32>,
 }
 
@@ -57,7 +59,7 @@ impl Races {
         Races { shared: BTreeMap::new(), global: BTreeMap::new(), cut: 0, block: 0, published: Vec::new() }
     }
 
-    /// The next block begins.
+    /// Begins the next block.
     pub(super) fn begin(&mut self) {
         self.cut();
         self.shared.clear();
@@ -65,12 +67,12 @@ impl Races {
         self.published.push(0);
     }
 
-    /// Everything in the block from here on comes after everything before.
+    /// Orders all later accesses of the block after all earlier ones.
     pub(super) fn cut(&mut self) {
         self.cut += 1;
     }
 
-    /// As a cut, and other blocks may see what the block has done.
+    /// As [`cut`](Self::cut), and makes the block's writes visible to other blocks.
     pub(super) fn publish(&mut self) {
         self.cut();
         if let Some(published) = self.published.last_mut() {
@@ -78,7 +80,7 @@ impl Races {
         }
     }
 
-    /// The bytes of a space from an address on.
+    /// The bytes of a state space from an address on.
     fn bytes(&mut self, space: Space, address: u64, count: usize) -> &mut [Byte] {
         let units = if space == Space::Shared { &mut self.shared } else { &mut self.global };
         let (bytes, start) = (units.entry(address / UNIT).or_default(), (address % UNIT) as usize);
@@ -89,7 +91,7 @@ impl Races {
         &mut bytes[start..end]
     }
 
-    /// The other warp with which an access competes; `after` is what a store writes.
+    /// The other warp that races with an access. `after` is the data that a store writes.
     fn access(
         &mut self,
         warp: u32,
@@ -133,7 +135,7 @@ impl Races {
 }
 
 impl Block<'_> {
-    /// A fault if a weak access to memory competes with another warp's; `after` is what a store writes.
+    /// Returns a fault if a weak access races with an access of another warp. `after` is the data that a store writes.
     pub(super) fn race(
         &mut self,
         w: usize,
@@ -193,7 +195,7 @@ mod tests {
         assert_eq!(races.access(0, SHARED, &[0, 0], Some(&[1, 1])), None);
         assert_eq!(races.access(0, SHARED, &[1], None), None);
         assert_eq!(races.access(1, (Space::Shared, 5), &[1], None), warp(0, 0));
-        // The same value again.
+        // A store of the same value.
         assert_eq!(races.access(1, SHARED, &[1], Some(&[1])), None);
         races.cut();
         assert_eq!(races.access(1, SHARED, &[1], None), None);

@@ -1,4 +1,4 @@
-//! What threads do together: barriers of the block, and operations of a warp.
+//! Operations of several threads: barriers of the block, and operations of a warp.
 
 use super::arithmetic::{split, ty};
 use super::decode::extend;
@@ -8,22 +8,22 @@ use crate::launch::FaultKind;
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Groups of threads that a deadlock's text names.
+/// The number of groups of threads that the message about a deadlock lists.
 const SHOWN: usize = 4;
 
-/// Barriers of a block.
+/// The number of barriers of a block.
 pub(super) const BARRIERS: usize = 16;
 
 /// A barrier of the block and the threads that have arrived.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barrier {
-    /// Threads that have arrived without waiting.
+    /// The number of threads that have arrived without waiting.
     arrived: u32,
-    /// Threads that it is for; `None`: all.
+    /// The number of threads that must arrive; `None` means all.
     expected: Option<u32>,
-    /// Waiting threads for which the predicate held.
+    /// The number of waiting threads whose predicate was true.
     ones: u32,
-    /// The reductions that threads wait for are at this place.
+    /// The position of the reduction that the threads wait for.
     reduces: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Block<'_> {
         let at = usize::from(reduces);
         let u32_ = ScalarType::U32;
         let ids = self.gather(w, mask, &instr.operands[at], u32_)?;
-        // A reduction's last operand is its predicate.
+        // The last operand of a reduction is its predicate.
         let count = instr.operands.len() - at - usize::from(reduces);
         let counts =
             if count > 1 { Some(self.gather(w, mask, &instr.operands[at + 1], u32_)?) } else { None };
@@ -59,9 +59,9 @@ impl Block<'_> {
         self.release()
     }
 
-    /// Exited threads count as arrived: lets those go that waited for them.
+    /// Counts exited threads as arrived, and releases the threads that waited for them.
     pub(super) fn leave(&mut self, w: usize) -> Step<()> {
-        // They come to their operation again, which is for fewer threads now.
+        // They execute their operation again, which now has fewer threads.
         for lane in 0..WARP {
             if self.warps[w].state[lane] == State::Meets {
                 self.warps[w].state[lane] = State::Runs;
@@ -70,7 +70,7 @@ impl Block<'_> {
         self.release()
     }
 
-    /// Which thread waits for which, when none can continue; `None`: all threads have ended.
+    /// Which thread waits for which, if none can continue. `None` if all threads have ended.
     pub(super) fn deadlock(&self) -> Option<(u32, FaultKind)> {
         let mut waits = Vec::new();
         let mut first = None;
@@ -83,7 +83,7 @@ impl Block<'_> {
                 let same = each(same).filter(|&l| warp.pc[l] == place).fold(0, |m, l| m | 1 << l);
                 left &= !same;
                 let (pc, at) = match state {
-                    // They are after the barrier already.
+                    // The position of these threads is already after the barrier.
                     State::Barrier(id) => (place - 1, format!("barrier {id}")),
                     _ => {
                         let form = self.program.instr(place).map(|instr| instr.opcode.form);
@@ -104,7 +104,7 @@ impl Block<'_> {
         first.map(|pc| (pc, FaultKind::Deadlock(waits.join(", "))))
     }
 
-    /// Lets the threads of complete barriers go on.
+    /// Releases the threads of complete barriers.
     fn release(&mut self) -> Step<()> {
         for id in 0..BARRIERS {
             let state = State::Barrier(id as u32);
@@ -114,7 +114,7 @@ impl Block<'_> {
             }
             let barrier = self.barriers[id];
             let live: u32 = self.warps.iter().map(|w| w.live().count_ones()).sum();
-            // With a number of threads, warps count as a whole.
+            // If there is a number of threads, a warp counts with all its threads.
             let rounded: u32 =
                 self.warps.iter().map(|w| if w.lanes(|s| s == state) == 0 { 0 } else { WARP as u32 }).sum();
             let whole = self
@@ -151,7 +151,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// An operation of the threads that a mask names: waits until all of them are here.
+    /// Executes an operation of the threads in a mask. Waits until all of them have arrived.
     pub(super) fn meet(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let names_threads = matches!(
             instr.opcode.form,
@@ -164,10 +164,10 @@ impl Block<'_> {
         );
         let masks = match instr.operands.last() {
             Some(member) if names_threads => self.gather(w, mask, member, ScalarType::U32)?,
-            // The others are for all threads.
+            // The other operations are for all threads.
             _ => [u32::MAX.into(); WARP],
         };
-        // Those with a mask may be at another place of the same operation.
+        // Threads in a mask may be at different statements with the same operation.
         let places: [u32; WARP] =
             std::array::from_fn(|l| if mask >> l & 1 == 1 { pc } else { self.warps[w].pc[l] });
         let pairs = |place: u32| {
@@ -192,7 +192,7 @@ impl Block<'_> {
                 return Err(FaultKind::Malformed("a thread that its mask does not name".into()));
             }
             let needed = members & live;
-            // Threads with another mask do another operation, also at this place.
+            // Threads with another mask execute another operation, even at the same instruction.
             let same = each(mask | waiting).filter(|&l| mask_of(l) as u32 == members);
             let here = same.fold(0, |here, l| here | 1 << l);
             left &= !here;
@@ -211,7 +211,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// What each lane has in an operand of the operation at its place.
+    /// The operand of each lane, from the operation at the lane's position.
     fn gather_placed(
         &mut self,
         w: usize,
@@ -234,7 +234,7 @@ impl Block<'_> {
         Ok(all)
     }
 
-    /// Gives all lanes one result of the operations at their places.
+    /// Writes one result to all lanes, to the operands of the operations at their positions.
     fn put_placed(
         &mut self,
         w: usize,
@@ -250,7 +250,7 @@ impl Block<'_> {
         })
     }
 
-    /// `places`: indexed by lane, where it comes from.
+    /// Executes the operation. `places` gives the position of each lane.
     fn together(&mut self, w: usize, mask: u32, instr: &Instr, places: &[u32; WARP]) -> Step<()> {
         let op = &instr.opcode;
         let program = self.program;
@@ -329,7 +329,7 @@ impl Block<'_> {
             | FormId::Tcgen05LdRed
             | FormId::Tcgen05St
             | FormId::Tcgen05Wait => self.tensor_together(w, mask, instr),
-            // Registers are what the program has of them.
+            // The interpreter has unlimited registers.
             FormId::Setmaxnreg => Ok(()),
             _ => self.matrix(w, mask, instr),
         }
@@ -354,7 +354,7 @@ impl Block<'_> {
                 () => (min | offset & !segment & 31, min | offset & !segment & 31 <= max),
             };
             let from = if inside { from as usize } else { lane };
-            // What a thread outside the mask has is not defined.
+            // The value from a thread outside the mask is undefined.
             let value = if mask >> from & 1 == 1 { a[from] } else { 0xdead_beef };
             self.put(w, lane, d, ScalarType::B32, value)?;
             if let Some(p) = p {

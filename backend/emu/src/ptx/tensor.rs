@@ -101,7 +101,7 @@ impl Block<'_> {
         Ok(address as u32)
     }
 
-    /// The address that each half of the warp accesses; equal for most shapes.
+    /// The address that each half of the warp accesses. For most shapes, they are equal.
     fn tensor_halves(&self, instr: &Instr, at: usize, address: u32) -> Step<Vec<(u32, u32)>> {
         if !instr.opcode.has(Mod::N16x32bx2) {
             return Ok(vec![(u32::MAX, address)]);
@@ -161,8 +161,8 @@ impl Block<'_> {
         Ok(self.gather(w, 1 << lane, operand, ty)?[lane])
     }
 
-    /// Calls a function with the tensor memory of the block or of its pair, and a reader of their shared memory, which
-    /// takes an address and a size.
+    /// Calls a function with the tensor memory of the block or of its pair, and a reader of their shared memory. The
+    /// reader takes an address and a size.
     fn with_tensor(
         &mut self,
         w: usize,
@@ -184,7 +184,8 @@ impl Block<'_> {
         tensor::blocks(self.cluster.rank(), pair, self.shared.len())
     }
 
-    /// Allocates units. In a pair the block of even rank allocates for both; the other one gets them when it asks.
+    /// Allocates units. In a pair, the block of even rank allocates for both; the other block receives its units when
+    /// it allocates.
     fn take_units(&mut self, pair: bool, count: u32) -> Step<Option<u32>> {
         self.tensor_memory();
         let blocks = self.blocks(pair)?;

@@ -64,7 +64,7 @@ impl Block<'_> {
         }
     }
 
-    /// The handle that an operand has in a lane.
+    /// The handle in an operand of a lane.
     fn handle(&self, w: usize, lane: usize, handle: &Operand) -> Step<u64> {
         match handle {
             Operand::Address(_) => self.address(w, lane, handle),
@@ -89,7 +89,7 @@ impl Block<'_> {
         texture::find_sampled(&self.device.textures, handle, sampler).map(Some)
     }
 
-    /// The layer and the coordinates of a lane; floats as their bits.
+    /// The layer and the coordinates of a lane. Floating-point coordinates are returned as bits.
     fn coordinates(
         &self,
         w: usize,
@@ -144,7 +144,7 @@ impl Block<'_> {
             let place = match coordinate {
                 ScalarType::F32 if geometry.is_cube => TexturePoint::Direction(words.map(f32::from_bits)),
                 ScalarType::F32 => TexturePoint::Sample(words.map(f32::from_bits)),
-                // A sampler of its own counts too.
+                // A separate sampler makes this a sampled read too.
                 _ if handles.len() > 1 => TexturePoint::Sample(integers.map(|word| word as f32)),
                 _ => TexturePoint::Element(integers),
             };
@@ -199,7 +199,7 @@ impl Block<'_> {
         let [handle, vector] = &parts[..] else { return unsupported(instr) };
         let data = elements(&instr.operands[data]);
         let size = t.bytes() as usize;
-        // Without `.v2` or `.v4` one element is moved, from the first register or to all.
+        // Without `.v2` or `.v4`, one element is moved: it is stored from the first register or loaded to all.
         let count = if op.has(Mod::V2) || op.has(Mod::V4) { data.len() } else { 1 };
         let total = (size * count) as u32;
         for lane in each(mask) {

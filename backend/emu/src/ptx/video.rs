@@ -1,4 +1,4 @@
-//! Video instructions: on parts of registers, and on two or four lanes of them.
+//! Video instructions: on parts of registers, and on two or four lanes of a register.
 
 use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, each};
@@ -9,7 +9,7 @@ impl Block<'_> {
     pub(super) fn video(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let sets = matches!(op.form, FormId::Vset | FormId::Vset2 | FormId::Vset4);
-        // A comparison has no type of its own: what it gives is minimised and so on in the first source's.
+        // A comparison has no type of its own; a secondary operation uses the type of the first source.
         let d = ty(op, 0)?;
         let first = usize::from(!sets);
         let sources = [ty(op, first)?, ty(op, first + 1)?].map(ScalarType::is_signed);
@@ -41,14 +41,14 @@ fn lane_count(form: FormId) -> Option<u8> {
     }
 }
 
-/// A lane of so many bits, extended.
+/// A lane of `bits` bits, extended.
 fn lane(value: u64, index: u8, bits: u8, signed: bool) -> i64 {
     let (shift, unused) = (u32::from(index) * u32::from(bits), 64 - u32::from(bits));
     let field = (value >> shift) << unused;
     if signed { field as i64 >> unused } else { (field >> unused) as i64 }
 }
 
-/// What an operand takes of its register.
+/// The part of a register that an operand uses.
 fn select(value: u32, part: Option<Part>, signed: bool) -> i64 {
     let selector = part.and_then(|part| part.selector);
     let (bits, index) = selector.map_or((32, 0), |selector| (selector.bits, selector.lanes[0]));
@@ -102,7 +102,8 @@ fn scalar(
     })
 }
 
-/// The product and a summand, shifted down and limited. A negation is a complement and one more, which `.po` adds alone.
+/// The product plus a summand, shifted right and clamped. A negation is the complement plus one; `.po` adds one without
+/// a complement.
 fn multiply_add(op: &Opcode, [x, y]: [i64; 2], [minus, less]: [bool; 2], c: u32, signed: bool) -> u32 {
     let product = i128::from(x) * i128::from(y);
     let third = if signed { i128::from(c as i32) } else { c.into() };
@@ -127,7 +128,7 @@ fn multiply_add(op: &Opcode, [x, y]: [i64; 2], [minus, less]: [bool; 2], c: u32,
     }
 }
 
-/// What a lane of both sources gives.
+/// The result of one lane.
 fn of_lanes(instr: &Instr, x: i64, y: i64) -> Step<i64> {
     use FormId as F;
     Ok(match instr.opcode.form {
@@ -136,7 +137,7 @@ fn of_lanes(instr: &Instr, x: i64, y: i64) -> Step<i64> {
         F::Vabsdiff | F::Vabsdiff2 | F::Vabsdiff4 => (x - y).abs(),
         F::Vmin | F::Vmin2 | F::Vmin4 => x.min(y),
         F::Vmax | F::Vmax2 | F::Vmax4 => x.max(y),
-        // Halves go up, and below zero towards zero.
+        // Halves are rounded away from zero.
         F::Vavrg2 | F::Vavrg4 => (x + y + i64::from(x + y >= 0)) >> 1,
         F::Vset | F::Vset2 | F::Vset4 => {
             let holds = [

@@ -1,8 +1,8 @@
-//! Products of a warp group, which go on beside its threads.
+//! Asynchronous matrix products of a warpgroup.
 //!
-//! They are computed as late as they may be: when a warp waits for their group. Until then nothing else may touch the
-//! registers of the result and of the first factor; and what was written to them before a `wgmma.fence` alone
-//! counts. All warps of the group have begun a product before it can be over.
+//! The interpreter computes them as late as the rules allow: when a warp waits for their group. Until then, no other
+//! instruction may access the registers of the result and of the first factor. Only values written to these registers
+//! before a `wgmma.fence` are used. A product completes only after all warps of the group have begun it.
 
 use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, WARP, each};
@@ -16,25 +16,25 @@ use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 use std::collections::BTreeSet;
 
-/// Warps of a group.
+/// The number of warps in a warpgroup.
 const WARPS: usize = 4;
 
-/// A product under way.
+/// A product in flight.
 #[derive(Clone, Debug)]
 struct Begun {
     group: u32,
     product: Product,
-    /// Registers of the result and of the first factor.
+    /// The registers of the result and of the first factor.
     result: Vec<usize>,
     factor: Result<Vec<usize>, u64>,
     second: u64,
-    /// The register with the metadata of a sparse factor, and the selector of the threads that supply it.
+    /// The register with the metadata of a sparse factor, and the selector of the threads that provide it.
     metadata: Option<(usize, usize)>,
     adds: bool,
 }
 
 impl Begun {
-    /// The registers that it reads.
+    /// The registers that the product reads.
     fn sources(&self) -> impl Iterator<Item = &usize> {
         self.factor.iter().flatten().chain(self.metadata.iter().map(|(register, _)| register))
     }
@@ -44,16 +44,16 @@ impl Begun {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Products {
     begun: Vec<Begun>,
-    /// Products that the warp has begun since it started, and groups that it has closed.
+    /// The number of products that the warp has begun, and the number of groups that it has closed.
     count: u32,
     closed: u32,
     in_flight: BTreeSet<usize>,
-    /// Registers written since the last fence; `None` before the first one.
+    /// The registers written since the last fence. `None` before the first one.
     written: Option<BTreeSet<usize>>,
 }
 
 impl Products {
-    /// A fault if a register is one of a product under way.
+    /// Returns a fault if a product in flight uses a register.
     pub(super) fn is_free(&self, register: usize) -> Step<()> {
         if self.in_flight.contains(&register) {
             let text = format!("register {register} is used before the product that has it is waited for");
@@ -69,7 +69,7 @@ impl Products {
     }
 }
 
-/// Columns and depth of a shape with 64 rows.
+/// The columns and the depth of a shape with 64 rows.
 fn shape(op: &Opcode) -> Option<(usize, usize)> {
     op.mods().find_map(|m| {
         let (columns, depth) = m.text().strip_prefix("m64n")?.split_once('k')?;
@@ -104,7 +104,7 @@ fn registers(operand: &Operand) -> Step<Vec<usize>> {
 }
 
 impl Block<'_> {
-    /// An operation of all threads of a warp, in each warp of its group.
+    /// Executes an operation of all threads of a warp, in each warp of its warpgroup.
     pub(super) fn warpgroup(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         if mask != u32::MAX || w / WARPS * WARPS + WARPS > self.warps.len() {
             return Err(FaultKind::Malformed("an operation of a warp group without some threads".into()));
@@ -178,7 +178,7 @@ impl Block<'_> {
         let Some(written) = &products.written else {
             return Err(FaultKind::Race("a product before any wgmma.fence".into()));
         };
-        // Only accumulators may be those of an earlier product under way.
+        // Only the accumulators may also be those of an earlier product in flight.
         let mut of_factor = factor.iter().flatten();
         let earlier = |register: &usize| products.begun.iter().any(|begun| begun.result.contains(register));
         if let Some(register) = result.iter().chain(factor.iter().flatten()).find(|r| written.contains(r)) {
@@ -204,17 +204,17 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Ends all groups but so many of the last closed ones.
+    /// Completes all groups except the last `but` closed ones.
     fn wait_products(&mut self, w: usize, but: u32) -> Step<()> {
         let first = w / WARPS * WARPS;
         let count = self.warps[w].products.count;
         if self.warps[first..first + WARPS].iter().any(|warp| warp.products.count < count && warp.live() != 0)
         {
-            // Another warp of the group has not begun all of them yet: looks again later.
+            // Another warp of the group has not begun all products yet. This warp tries again later.
             each(u32::MAX).for_each(|lane| self.warps[w].pc[lane] -= 1);
             return Ok(());
         }
-        // What is over is over for all warps of the group.
+        // Groups are complete for all warps of the warpgroup at the same time.
         let limit = self.warps[w].products.closed.saturating_sub(but);
         let own = &self.warps[w].products;
         let left = own.begun.iter().filter(|begun| begun.group >= limit).count();
@@ -264,7 +264,7 @@ impl Block<'_> {
     }
 }
 
-/// The one value that all lanes have.
+/// The value that all lanes have in common.
 fn same(values: &[u64; WARP]) -> Step<u64> {
     match values.iter().all(|value| *value == values[0]) {
         true => Ok(values[0]),

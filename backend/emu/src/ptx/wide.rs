@@ -1,4 +1,4 @@
-//! Values of 128 bits, which registers hold in two words.
+//! 128-bit values, which registers hold in two words.
 
 use super::decode::extend;
 use super::{Block, Step, WARP, each};
@@ -7,7 +7,7 @@ use ptx_backend::input::Operand;
 use ptx_isa::ScalarType;
 
 impl Block<'_> {
-    /// As [`gather`](Block::gather), of types of at most 128 bits.
+    /// As [`gather`](Block::gather), for types of at most 128 bits.
     pub(super) fn gather_wide(
         &self,
         w: usize,
@@ -29,7 +29,7 @@ impl Block<'_> {
         Ok(values)
     }
 
-    /// As [`put`](Block::put), of types of at most 128 bits.
+    /// As [`put`](Block::put), for types of at most 128 bits.
     pub(super) fn put_wide(
         &mut self,
         w: usize,

@@ -1,4 +1,4 @@
-//! Files made for tests.
+//! Generates files for tests.
 
 const SECTION_BYTES: usize = 64;
 const NAMES: [&str; 7] =
@@ -12,7 +12,7 @@ pub(crate) const CODE: [u128; 3] = [
     0x000fc0000383fffffffffffc00fc7947,
 ];
 
-/// A cubin for sm_90a with one function of three instructions, one of which the linker fills in.
+/// A cubin for sm_90a with one function of three instructions. The linker changes one of them.
 pub(crate) fn cubin() -> Vec<u8> {
     let mut names = Vec::new();
     let mut name_at = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn cubin() -> Vec<u8> {
     let relocation = [0u64.to_le_bytes(), (2u64 << 32 | 0x38).to_le_bytes(), 4u64.to_le_bytes()].concat();
     let note = [8u32, 8, 1000].map(u32::to_le_bytes).concat();
     let note = [note.as_slice(), b"NVIDIA\0\0", &[2, 0, 90, 0, 0x82, 0, 0, 0]].concat();
-    // Kind, link, info and content.
+    // Type, link, info and content.
     let contents: [(u32, u32, u32, Vec<u8>); 7] = [
         (0, 0, 0, Vec::new()),
         (3, 0, 0, names),
@@ -71,11 +71,11 @@ pub(crate) fn container() -> Vec<u8> {
     contained(0, 0, &cubin())
 }
 
-/// A container with so many zeros for a cubin, packed with LZ4.
+/// A container with a cubin of zeros, compressed with LZ4.
 #[allow(dead_code)]
 pub(crate) fn zeros(count: usize) -> Vec<u8> {
     const LZ4: u16 = 1 << 13;
-    /// A literal, the last ones, and the least of a copy.
+    /// Bytes besides the repeated ones: a literal, the last literals, and the shortest copy.
     const BESIDES: usize = 1 + 5 + 4 + 15;
     let mut packed = vec![0x1f, 0, 1, 0];
     let length = count - BESIDES;
@@ -84,7 +84,7 @@ pub(crate) fn zeros(count: usize) -> Vec<u8> {
     contained(LZ4, count as u64, &packed)
 }
 
-/// A container with a cubin, and the number of its bytes where it is packed.
+/// A container with a cubin, and the unpacked size if it is compressed.
 fn contained(flags: u16, unpacked: u64, content: &[u8]) -> Vec<u8> {
     let mut image = vec![0; 64];
     image[0] = 2;

@@ -1,35 +1,35 @@
-//! Reading text from the left, and keeping what would have been accepted where it failed.
+//! A cursor in the text. It records what was expected where parsing failed.
 
 use crate::model::{BAD, RegFile};
 
-/// What was wrong is noted in the cursor.
+/// Parsing failed. The cursor holds the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Failed;
 
-/// What a place of the text should have had.
+/// What was expected at a place of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
     /// This text.
     Text(&'static str),
-    /// One of these, the empty one left out.
+    /// One of these texts, except the empty one.
     Texts(&'static [&'static str]),
-    /// Something of this description.
+    /// Something that this text describes.
     Thing(&'static str),
-    /// What appears here is wrong for another reason.
+    /// The text at this place is wrong for the given reason.
     Not(&'static str),
 }
 
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     pub(crate) at: usize,
-    /// Whether failures are noted.
+    /// Whether failures are recorded.
     notes: bool,
-    /// The place that any attempt reached, and what each wanted there.
+    /// The furthest place at which parsing failed, and what was expected there.
     furthest: usize,
     wanted: Vec<Wanted>,
 }
 
-/// Alternatives that a message lists.
+/// The number of alternatives that a message lists.
 const LISTED: usize = 64;
 
 impl<'a> Cursor<'a> {
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         Cursor { text, at: 0, notes: false, furthest: 0, wanted: Vec::new() }
     }
 
-    /// One that can tell what was wrong.
+    /// A cursor that records failures.
     pub(crate) fn noting(text: &'a str) -> Cursor<'a> {
         Cursor { notes: true, ..Cursor::new(text) }
     }
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         self.fail_at(self.at, wanted)
     }
 
-    /// Notes a failure at a place of its own.
+    /// Records a failure at another place than the current one.
     pub(crate) fn fail_at(&mut self, at: usize, wanted: Wanted) -> Failed {
         if !self.notes {
             return Failed;
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         Failed
     }
 
-    /// The furthest place and what would have been right there.
+    /// The furthest place, and the message about what was expected there.
     pub(crate) fn error(&self) -> (usize, String) {
         if let Some(Wanted::Not(reason)) = self.wanted.iter().find(|wanted| matches!(wanted, Wanted::Not(_)))
         {
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         let more = names.len() > LISTED;
         names.truncate(LISTED);
         let list = match names.split_last() {
-            None => "nothing more".to_owned(),
+            None => "the end of the line".to_owned(),
             Some((last, [])) => last.clone(),
             Some(_) if more => format!("{}, ...", names.join(", ")),
             Some((last, others)) => format!("{} or {last}", others.join(", ")),
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         &rest[..end]
     }
 
-    /// The index of a register; the last one of `width` bits has a name of its own.
+    /// Parses the index of a register. The last register of `width` bits has a special name.
     pub(crate) fn register(&mut self, file: RegFile, width: u32) -> Result<u64, Failed> {
         let start = self.at;
         let (prefix, zero, thing) = match file {
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
             let limit = all_ones + u64::from(zero.is_empty());
             match digits.parse::<u64>() {
                 Ok(index) if index < limit => return Ok(index),
-                Ok(_) => return Err(self.fail_at(start, Wanted::Not("there is no register of this number"))),
+                Ok(_) => return Err(self.fail_at(start, Wanted::Not("register number out of range"))),
                 Err(_) => {}
             }
         }
@@ -186,7 +186,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The longest text of a choice that appears here and ends where a word ends, as its index.
+    /// The longest text of a choice that appears here and ends at a word boundary, as its index.
     pub(crate) fn choice(&mut self, texts: &[&str]) -> Option<u64> {
         let rest = self.rest().as_bytes();
         let ends =
@@ -204,7 +204,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// As `starts_with`, and quick where the beginnings differ, as they mostly do.
+/// As `starts_with`, but faster if the first bytes differ, as they usually do.
 #[inline]
 fn begins_with(text: &[u8], start: &[u8]) -> bool {
     match (start, text) {

@@ -1,25 +1,26 @@
-//! Copies and reductions of whole blocks and tensors, the barriers that count their bytes, and what reaches the
-//! shared memory of other blocks or the memory of several devices.
+//! Bulk copies and reductions of blocks of memory and of tensors; the barrier objects that count their bytes; and
+//! operations on the shared memory of other thread blocks or on memory of several devices.
 //!
-//! The shape "d" adds a descriptor with a cache policy, "m" a uniform register with a mask or with offsets, "md"
-//! both; "u" adds a uniform register to the address.
+//! The shape "d" adds a descriptor with a cache policy, "m" a uniform register with a mask or with offsets, and "md"
+//! both. "u" adds a uniform register to the address.
 
 use super::*;
 use crate::class::Class::*;
 
-/// `[UR]`: addresses in uniform registers, as many as there are of them.
+/// `[UR]`: the addresses in `count` uniform registers.
 const fn place(field: Field, lo: u8, count: u8) -> Piece {
     bracket("", counted(ureg_at(field, lo, Role::Base), Count::Fixed(count)))
 }
 
-/// Destination: an address and, where it is in shared memory, the barrier beside it, or the coordinates.
+/// The destination, in two registers: an address and, if it is in shared memory, the address of a barrier object; or
+/// the coordinates.
 const TO: Piece = place(Field::UrBase, 32, 2);
 const FROM: Piece = place(Field::Ur, 24, 2);
-/// One register where the source is in shared memory.
+/// The source; one register if it is in shared memory.
 const FROM_EITHER: Piece =
     bracket("", counted(ureg_at(Field::Ur, 24, Role::Base), Count::By(Field::Mode2, &[2, 1])));
 const FROM_SHARED: Piece = place(Field::Ur, 24, 1);
-/// Size in units of 16 bytes; the mask of a multicast lies in the next register.
+/// The size in units of 16 bytes. The next register holds the mask of a multicast.
 const SIZE: Piece = op(RegOperand { role: Role::B, ..ureg_at(Field::URb, 64, Role::B) });
 const EXTRA: Piece = op(ureg_at(Field::URc, 64, Role::C));
 const POLICY: Piece = bracket("desc", counted(ureg_at(Field::UrDesc, 40, Role::Descriptor), Count::Fixed(2)));
@@ -82,17 +83,18 @@ const REDUCTION_TYPE: Piece = choice(
 
 const DIMS: Piece = choice(Field::Dims, 79, 3, &[".1D", ".2D", ".3D", ".4D", ".5D", BAD, BAD, BAD]);
 const COORDINATES: &[u8] = &[2, 3, 4, 5, 6];
-/// The address in shared memory and the coordinates in the tensor.
+/// The address in shared memory, and the coordinates in the tensor.
 const TILE: Piece = place_by_dims(COORDINATES);
-/// The same with a barrier between the two.
+/// The same with a barrier object between the two.
 const TILE_AND_BARRIER: Piece = place_by_dims(&[3, 4, 5, 6, 7]);
-/// Coordinates alone.
+/// The coordinates alone.
 const COORDINATE: Piece = place_by_dims(&[1, 2, 3, 4, 5]);
 
 const fn place_by_dims(counts: &'static [u8]) -> Piece {
     bracket("", counted(ureg_at(Field::UrBase, 32, Role::Base), Count::By(Field::Dims, counts)))
 }
-/// The same where four rows of a matrix may be read from or written to, whose coordinates take the place of one.
+/// The same, for modes that read or write four rows of a matrix. The coordinates of the four rows then replace one
+/// coordinate.
 const TILE_OR_ROWS: Piece = place_by_mode(&[(Field::Dims, COORDINATES), (Field::Mode, &[0, 0, 3, 0])]);
 const ROWS_AND_BARRIER: Piece =
     place_by_mode(&[(Field::Dims, &[3, 4, 5, 6, 7]), (Field::Mode, &[0, 0, 0, 0, 3])]);
@@ -115,7 +117,7 @@ const ONLY_IMAGE_120: Piece =
 const STORED_IMAGE: Piece = choice(Field::Mode, 82, 2, &["", ".IM2COL", ".SCATTER4", BAD]);
 const PAIR: Piece = flag(Field::Flag2, 85, &["", ".2CTA"]);
 
-/// A row and the same row with a cache policy.
+/// A row, and the same row with a cache policy.
 macro_rules! with_policy {
     ($name:literal, $opcode:literal, $first:literal, $last:literal, $label:literal, $labelled:literal, [$($piece:expr),*]) => {
         [
@@ -150,8 +152,8 @@ const PAIRS: [[Family; 2]; 21] = [
     with_policy!("UTMAPF", 0x3b8, 120, 255, "m", "md", [Piece::Text(".L2"), DIMS, ONLY_IMAGE_120, COORDINATE, FROM, EXTRA]),
 ];
 
-/// The source of a reduction is in shared memory.
+/// The source of a reduction, which is in shared memory.
 const FROM_SOURCE: Piece = flag_from(Field::Mode2, 74, &[BAD, ".S"], 1);
 
-/// The pairs one after the other.
+/// All pairs of rows in one list.
 pub(super) const ROWS: &[Family] = PAIRS.as_flattened();

@@ -1,13 +1,14 @@
-//! Branches, barriers and what the warp does together.
+//! Branches, barriers, and operations of a whole warp.
 //!
-//! The letters of a shape tell immediates from registers: lane and clamp of `SHFL` ("ii", "ri", "ir", "rr"), barrier
-//! and thread count of `BAR` ("" for two immediates, "ir", "r", "rr"), mask, time or target elsewhere ("", "r").
+//! The letters of a shape distinguish immediates from registers: lane and clamp of `SHFL` ("ii", "ri", "ir", "rr"),
+//! barrier and thread count of `BAR` ("" for two immediates, "ir", "r", "rr"), and elsewhere a mask, a time or a target
+//! ("", "r").
 
 use super::*;
 use crate::class::Class::*;
 use ImmStyle::*;
 
-/// A condition besides the guard; shown unless PT.
+/// A condition in addition to the guard. It is printed unless it is PT.
 const CONDITION: Piece = optional(PP_OPERAND);
 const DISTANCE: FieldSpec = FieldSpec::new(Field::Target, 34, 48).value(Value::Signed { scale: 4 });
 const TARGET: Piece = Piece::Op(Operand::Target(DISTANCE, TargetStyle::FromNext));
@@ -19,11 +20,11 @@ const BARRIER_OPERAND: RegOperand =
     RegOperand::new(RegFile::B, FieldSpec::new(Field::Barrier, 16, 4), Role::A);
 const BARRIER: Piece = op(BARRIER_OPERAND);
 const SET_BARRIER: Piece = op(RegOperand { role: Role::Dst, ..BARRIER_OPERAND });
-/// What a barrier promises, from sm_100 on.
+/// The guarantee that a convergence barrier gives, from sm_100 on.
 const RECONVERGENT: Piece =
     since(choice(Field::Mode, 72, 2, &["", ".RELIABLE", ".RECONVERGENT", BAD]), 1, 100);
 const COUNTED: Piece = choice(Field::Mode2, 85, 2, &["", ".INC", ".DEC", BAD]);
-/// The branch is the same for the whole warp.
+/// The branch is uniform in the warp.
 const TOGETHER: Piece = since(
     Piece::Mod(
         FieldSpec::new(Field::Mode, 32, 2).high(84, 1).choice(&["", ".U", BAD, BAD, BAD, ".U.ANY", BAD, BAD]),
@@ -31,13 +32,13 @@ const TOGETHER: Piece = since(
     4,
     90,
 );
-/// The threads part, or meet again.
+/// The threads diverge or reconverge.
 const APART: Piece = choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2);
 const UNIFORM_ADDRESS: RegOperand = counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2));
 const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
 const NOINC: Piece = flag_from(Field::Flag, 86, &["", ".NOINC"], 1);
 const NODEC: Piece = flag_from(Field::Flag, 86, &["", ".NODEC"], 1);
-/// Named barriers.
+/// The operation on a named barrier.
 const BARRIER_MODE: Piece = choice(Field::Mode, 77, 2, &[".SYNC", ".ARV", ".RED", BAD]);
 const BARRIER_REDUCTION: Piece = Piece::ModIf(
     FieldSpec::new(Field::Op, 74, 2).choice(&[".POPC", ".AND", ".OR", BAD]),
@@ -53,10 +54,10 @@ const BARRIER_VALUE: Piece = Piece::OpIf(
     Show::When(Field::Mode, 2),
 );
 const BARRIER_NUMBER: Piece = imm(Field::Imm2, 54, 4);
-/// The threads that meet, all of the block where it is missing; an arrival always states it.
+/// The number of threads that meet; without it, all threads of the block. An arrival always has this operand.
 const BARRIER_THREADS: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm3, 42, 12), Hex), Show::NotNeutralOr(Field::Mode, 1));
-/// Parts of a thread's state beside the barriers, which have the lower numbers.
+/// Parts of a thread's state. Numbers below them are convergence barriers.
 #[rustfmt::skip]
 const THREAD_STATES: &[&str] = &[
     BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD,
@@ -71,7 +72,7 @@ const PQUAD: Piece = flag(Field::Flag, 84, &["", ".PQUAD"]);
 const MOVED_BARRIER: RegOperand =
     RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), ..BARRIER_OPERAND };
 const SOURCES: &str = "r i c x u:6";
-/// The program counter of the calling context: a half of it, or both.
+/// The program counter of the calling context: one half, or both.
 const RPC: Piece =
     Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 31, 1).choice(&["Rpc.LO", "Rpc.HI"])));
 const ABSOLUTE: Piece = Piece::Op(Operand::Target(
@@ -209,7 +210,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(80, 255),
 ];
 
-/// The address that `LEPC` adds to the counter.
+/// The address that `LEPC` adds to the program counter.
 const EPILOGUE: Piece = Piece::Op(Operand::Target(
     FieldSpec::new(Field::Target, 24, 58).value(Value::Signed { scale: 1 }),
     TargetStyle::FromNext,

@@ -12,9 +12,9 @@ const DOUBLE: Piece = pair(source_wide(Mods::NegAbs, F64));
 const INT: Piece = source_wide(Mods::None, SignedBy(Field::SrcType));
 const LONG: Piece = pair(source_wide(Mods::None, SignedBy(Field::SrcType)));
 const UNARY: &str = "r i c x u:6";
-/// What selects a byte or a half of a source that is not a register.
+/// The operand forms that select a byte or a half of a source that is not a general register.
 const PARTS: &str = "c:5 x:5 u:6";
-/// A half as a source: a register has two.
+/// A half as a source. A register has two.
 pub(super) const HALF: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleB, 60, 2).choice(HALF_SELECT)),
     ..slot(Role::B, Place::Wide, Mods::NegAbs, HalfWord(Field::SrcType, 4))
@@ -30,14 +30,14 @@ const fn integer_type(
     Piece::Mod(FieldSpec::new(field, sign, 1).high(size, 2).choice(texts).neutral(neutral))
 }
 
-/// Sign in the low bit, size in the others.
+/// The low bit is the sign, the other bits are the size.
 pub(super) const WORDS: &[&str] = &[".U8", ".S8", ".U16", ".S16", ".U32", "", BAD, BAD];
 const LONGS: &[&str] = &[BAD, BAD, BAD, BAD, BAD, BAD, ".U64", ".S64"];
 pub(super) const WORD32: &[&str] = &[BAD, BAD, BAD, BAD, ".U32", "", BAD, BAD];
 const BYTES: &[&str] = &[".U8", ".S8", BAD, BAD, BAD, BAD, BAD, BAD];
 const HALVES: &[&str] = &[BAD, BAD, ".U16", ".S16", BAD, BAD, BAD, BAD];
 const DOUBLE_ONLY: &[&str] = &[BAD, BAD, BAD, ".F64", BAD, BAD, BAD, BAD];
-/// Formats of at most 32 bits, where single precision goes without saying.
+/// Formats of at most 32 bits. Single precision is the default and is not printed.
 const SINGLES: &[&str] = &[BAD, ".F16", "", BAD, ".BF16", BAD, BAD, BAD];
 const SINGLE_ONLY: &[&str] = &[BAD, BAD, "", BAD, BAD, BAD, BAD, BAD];
 const F32_ONLY: &[&str] = &[BAD, BAD, ".F32", BAD, BAD, BAD, BAD, BAD];
@@ -55,7 +55,7 @@ const fn from_int(texts: &'static [&'static str], neutral: u64) -> Piece {
 }
 
 const fn float_type(field: Field, lo: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
-    // Bfloat16 came late to the conversions.
+    // Conversions support bfloat16 only from sm_90 on.
     since(choice_from(field, lo, 3, texts, neutral), 4, 90)
 }
 
@@ -67,7 +67,7 @@ const fn part(texts: &'static [&'static str]) -> Piece {
     op(RegOperand { suffix: Some(FieldSpec::new(Field::SwizzleB, 60, 2).choice(texts)), ..RB_OPERAND })
 }
 
-/// A half of the register that a packing conversion keeps.
+/// The half of a register that a packing conversion keeps.
 pub(super) const C_HALF_FLOAT: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 1).choice(&["", ".H1"])),
     ..slot(Role::C, Place::C, Mods::None, F32)

@@ -1,7 +1,7 @@
-//! Asynchronous copies from global to shared memory, and what waits for them.
+//! Asynchronous copies from global to shared memory, and instructions that wait for them.
 //!
-//! The shape "u" has a uniform register in the address of the source, "s" one in that of the destination, beside a
-//! descriptor, "su" the same without.
+//! The shape "u" has a uniform register in the source address. "s" has one in the destination address and a descriptor
+//! for the source; "su" has the former without a descriptor.
 
 use super::memory::{ADDRESS_DESC, ADDRESS32, EVICT, EXTENDED, WITH_BASE, address_beside, based, descriptor};
 use super::*;
@@ -26,7 +26,7 @@ const COPY_ORDER: &[&str] = &[
     ".CONSTANT.GPU",
 ];
 const ORDER: Piece = choice(Field::Order, 77, 4, COPY_ORDER);
-/// Past the first-level cache.
+/// The copy bypasses the first-level cache.
 const BYPASS: Piece = flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1);
 const PREFETCHES: &[&str] = &["", ".LTC64B", ".LTC128B", ".LTC256B"];
 const PREFETCH: Piece = choice(Field::Prefetch, 71, 2, PREFETCHES);
@@ -34,7 +34,7 @@ const PREFETCH_100: Piece = choice(Field::Prefetch, 72, 2, PREFETCHES);
 const SIZE: Piece = choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4);
 const SIZE_100: Piece = choice(Field::Size, 74, 2, &["", ".64", ".128", BAD]);
 const ZERO_FILL: Piece = flag(Field::ZeroFill, 82, &["", ".ZFILL"]);
-/// Without it nothing is copied.
+/// The condition of the copy. If it is false, nothing is copied.
 const CONDITION: Piece = optional(PP_OPERAND);
 
 const TO_OFFSET: Option<FieldSpec> =
@@ -42,7 +42,7 @@ const TO_OFFSET: Option<FieldSpec> =
 const FROM_OFFSET: Option<FieldSpec> =
     Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 }));
 const TO_REGISTER: RegOperand = reg_at(Field::Rc, 16, Role::Address);
-/// A uniform base of the destination; the descriptor of the source is in the registers after it.
+/// A uniform base of the destination. The registers after it hold the descriptor of the source.
 const TO_BASE: FieldSpec = FieldSpec::new(Field::UrBase, 64, 6).neutral(URZ);
 
 const fn address(
@@ -73,7 +73,8 @@ const fn from_based(width_bit: u8) -> Piece {
     address(None, address_beside(width_bit), Some((TO_BASE, 2)), Urz::Hidden, FROM_OFFSET)
 }
 
-/// The rows of a generation: its prefetch and size, and the bit that tells the width of the source's address.
+/// The rows of a generation. Parameters: its prefetch sizes, its access sizes, and the bit with the width of the source
+/// address.
 macro_rules! copies {
     ($prefetch:expr, $size:expr, $width:literal, $first:literal, $last:literal) => {
         [

@@ -5,7 +5,7 @@ use crate::class::Class::*;
 use ImmStyle::*;
 
 pub(super) const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
-/// A factor of the product; new instructions have none.
+/// A scale factor of the product. A new instruction has none.
 pub(super) const SCALE: Piece =
     choice_from(Field::Scale, 84, 3, &[BAD, ".D8", ".D4", ".D2", "", ".M2", ".M4", ".M8"], 4);
 const A: Piece = source_a(Mods::NegAbs, F32);
@@ -14,10 +14,10 @@ const C: Piece = source_c(Mods::NegAbs, F32);
 const A2: Piece = pair(source_a(Mods::NegAbs, F64));
 const B2: Piece = pair(source_b(Mods::NegAbs, F64));
 const C2: Piece = pair(source_c(Mods::NegAbs, F64));
-/// The second source of `DADD` is encoded as if it were the third.
+/// The second source of `DADD`, which is encoded like the third.
 const B2_AS_C: Piece = pair(source(slot(Role::B, Place::C, Mods::NegAbs, F64)));
 const B2_WIDE: Piece = pair(source_wide_c(Mods::NegAbs, F64));
-/// `RCP64H` and `RSQ64H` take the high word of a double.
+/// The source of `MUFU`. For `RCP64H` and `RSQ64H`, it is the high word of a double.
 const MUFU_SOURCE: Piece = source_wide(Mods::NegAbs, DoubleIn(Field::Op, 6, 7));
 const BINARY: &str = "rr ri rc rx ru";
 const AS_C: &str = "rr ri:2 rc:3 rx:3 ru:7";
@@ -73,10 +73,10 @@ const MUFU_HALF_SOURCE: Piece = source(Slot {
     ..slot(Role::B, Place::Wide, Mods::NegAbs, HalfWord(Field::Type, 2))
 });
 
-/// Halves and singles mixed.
+/// The type of instructions that mix half and single precision.
 pub(super) const HALF_TYPE: Piece = flag(Field::Type, 82, &["", ".BF16"]);
 
-/// The lower half of a source, or the upper one with the bit set.
+/// The lower half of a source, or the upper half if the bit is set.
 pub(super) const fn half_of(role: Role, place: Place, bit: u8) -> Piece {
     let field = if matches!(role, Role::A) { Field::SwizzleA } else { Field::SwizzleB };
     source(Slot {
@@ -85,7 +85,7 @@ pub(super) const fn half_of(role: Role, place: Place, bit: u8) -> Piece {
     })
 }
 
-/// Which of a pair of singles each half of the result takes; one register stands for both.
+/// Which single of a pair each half of the result uses. A single register serves for both.
 const LANES: &[&str] =
     &[".F32x2.HI_LO", ".F32x2.LO_HI", ".F32", BAD, ".F32x2.HI_LO.NP", ".F32x2.LO_HI.NP", ".F32.NP", BAD];
 const LANE_COUNT: &[u8] = &[2, 2, 1, 1, 2, 2, 1, 1];
@@ -96,7 +96,7 @@ const B_OF_2: Piece = source(Slot {
     ..slot(Role::B, Place::B, Mods::NegAbs, F32)
 });
 
-/// A pair of singles whose lanes are at a bit.
+/// A pair of singles whose lanes are encoded at bit `lanes`.
 const fn two_of(role: Role, place: Place, lanes: u8) -> Piece {
     let field = match role {
         Role::A => Field::SwizzleA,
@@ -113,8 +113,8 @@ const fn two_of(role: Role, place: Place, lanes: u8) -> Piece {
 const ADD_2: &[Piece] = &[FTZ, ROUND, RD2, A_OF_2, two_of(Role::B, Place::WideC, 84)];
 const MULTIPLY_2: &[Piece] = &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2];
 const MULTIPLY_ADD_2: &[Piece] = &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2, two_of(Role::C, Place::C, 84)];
-/// An immediate is one number for both lanes, whose text does not say so: the lanes of the second source, and of what
-/// has its place in the word in common with the third.
+/// An immediate is one number for both lanes, and the text does not show its lanes. These fixed bits set the lanes of
+/// the second source, and those of a source encoded like the third.
 const ONE_B: u128 = one(88);
 const ONE_C: u128 = one(85);
 
@@ -122,7 +122,7 @@ const MUFU: &[&str] = &[
     ".COS", ".SIN", ".EX2", ".LG2", ".RCP", ".RSQ", ".RCP64H", ".RSQ64H", ".SQRT", ".TANH", BAD, BAD, BAD,
     BAD, BAD, BAD,
 ];
-/// In the places of never and always, the comparisons that select a minimum or maximum.
+/// The codes for "never" and "always" stand for the comparisons that select a minimum or a maximum.
 const DOUBLE_COMPARE: &[&str] = &[
     ".MIN", ".LT", ".EQ", ".LE", ".GT", ".NE", ".GE", ".NUM", ".NAN", ".LTU", ".EQU", ".LEU", ".GTU", ".NEU",
     ".GEU", ".MAX",

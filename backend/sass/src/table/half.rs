@@ -15,25 +15,27 @@ const A: Piece = source_a(Mods::Half, STYLE);
 const B: Piece = source_b(Mods::Half, STYLE);
 const B_TIMES_I: Piece = source_b(Mods::HalfTimesI, STYLE);
 const C: Piece = source_c(Mods::Half, STYLE);
-/// The third source of a minimum of three.
+/// The third source of a three-input minimum.
 const C_76: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleC, 76, 2).choice(SWIZZLE)),
     ..slot(Role::C, Place::C, Mods::HalfWhole, STYLE)
 });
-/// The second source of `HADD2` and what compares, which takes the wide slot in every shape.
+/// The second source of `HADD2` and of comparisons. It occupies the wide slot in every shape.
 const B_WIDE: Piece = source_wide_c(Mods::Half, STYLE);
-/// Out of bounds: what was not read does not turn a product into NaN.
+/// The treatment of subnormal numbers. With `.OOB`, values out of bounds, which were not read, do not turn a product
+/// into NaN.
 const FTZ_FMZ_OOB: Piece = Piece::Mod(
     FieldSpec::new(Field::Ftz, 80, 1).high(76, 1).choice(&["", ".FTZ", ".FMZ", ".OOB"]).since(3, 90),
 );
 const SINGLE: Piece = flag(Field::High, 78, &["", ".F32"]);
-/// With `.RELU` bits 87 to 89 are PT, else zero, and then NVIDIA's disassembler does not look at them.
+/// With `.RELU`, bits 87 to 89 are PT. Without it they are zero, and NVIDIA's disassembler ignores them.
 const RELU: Piece =
     Piece::Mod(FieldSpec::new(Field::Relu, 79, 1).high(87, 3).choice(RELU_TEXTS).since(1, 80));
 const RELU_TEXTS: &[&str] = &["", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", ".RELU"];
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
 const COMBINE: Piece = choice(Field::Bool, 69, 2, &[".AND", ".OR", ".XOR", BAD]);
-/// In single precision `HADD2` since sm_86 has no magnitude of its first source, and of an immediate it takes the low half.
+/// In single precision, `HADD2` from sm_86 on has no magnitude of its first source, and uses the low half of an
+/// immediate.
 const SUM_A: Piece = source_a(Mods::HalfSum(&[(Field::High, 1)]), STYLE);
 const SUM_B: Piece = source_wide_c(Mods::Half, HalfSum(Field::Type, 1, Field::High));
 const BINARY: &str = "rr ri rc rx ru";

@@ -5,16 +5,16 @@ use crate::class::Class::*;
 use AliasValue::*;
 use ImmStyle::*;
 
-/// Set where comparisons and products are signed.
+/// Whether comparisons and products are signed.
 const SIGNED: Piece = choice_from(Field::Signed, 73, 1, &[".U32", ""], 1);
 const EXTEND: Piece = flag(Field::Extend, 74, &["", ".X"]);
 const WRAP: Piece = flag(Field::Wrap, 75, &["", ".W"]);
-/// Carry and second carry in, shown with `.X`; new instructions have `!PT`.
+/// The carry-in and the second carry-in, printed with `.X`. In a new instruction they are `!PT`.
 const CARRY: Piece =
     op_when(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90), Field::Extend, 1);
 const CARRY2: Piece =
     op_when(noted_false(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80), Field::Extend, 1);
-/// The result of comparing the low words.
+/// The result of the comparison of the low words.
 const LOW_RESULT: RegOperand = noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71);
 const NEG: Mods = Mods::NegOrNot(Field::Extend);
 const A: Piece = source_a(NEG, SignedHex);
@@ -29,15 +29,15 @@ const TERNARY: &str = "rrr rir rcr rxr rur";
 const MULTIPLY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
 const BINARY: &str = "rr ri rc rx ru";
 const UNARY: &str = "r i c x u:6";
-/// The optional carry or nonzero results.
+/// The optional predicate results: carry, or result not zero.
 const CARRY_OUT: Piece = optional(PD_OPERAND);
 const CARRY_OUT2: Piece = optional(PQ_OPERAND);
-/// A third source that is not there reads RZ.
+/// The bits of an absent third source, which must be RZ.
 const NO_C: u128 = 0xff << 64;
 const NO_PD: u128 = 7 << 81;
 
 const NOT_X: (Field, AliasValue) = (Field::Extend, Is(0));
-/// A product with zero, one or a power of two is named by what it does.
+/// A product with zero, one or a power of two is printed with the name of the equivalent operation.
 const IMAD_ALIAS: Piece = Piece::Alias(&[
     (".MOV", &[NOT_X, (Field::Ra, Is(RZ))]),
     (".MOV", &[NOT_X, (Field::Rb, Is(RZ))]),
@@ -170,24 +170,24 @@ pub(super) const ROWS: &[Family] = &[
 
 const VIDEO_TYPE: Piece = choice_from(Field::Type, 72, 2, &[".U32", "", ".U16x2", ".S16x2"], 1);
 const VIDEO_RELU: Piece = flag(Field::Relu, 76, &["", ".RELU"]);
-/// What the values of a vector are.
+/// The type of the elements of a vector.
 pub(super) const VECTOR_TYPE: Piece =
     choice(Field::Type, 73, 3, &[".32", ".16x2", ".S32", ".S16x2", ".U8x4", ".S8x4", BAD, BAD]);
 pub(super) const SATURATE: Piece = flag(Field::Sat, 80, &["", ".ISAT"]);
-/// A minimum or maximum of words or pairs.
+/// The number of registers of a minimum's or maximum's operand: words, or pairs.
 pub(super) const MINIMUM_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 2]);
 pub(super) const fn minimum_of(role: Role, place: Place) -> Piece {
     source(Slot { count: MINIMUM_COUNT, ..slot(role, place, Mods::None, SignedHex) })
 }
-/// What a packing conversion makes of words.
+/// The formats that a packing conversion makes from words.
 pub(super) const PACKED: Piece =
     choice(Field::Type, 76, 3, &[".U8", ".S8", ".U16", ".S16", ".U2", ".S2", ".U4", ".S4"]);
-/// The part of the register that a packing conversion keeps: a half, or what the low 24 or 28 bits shift up to.
+/// The part of the third source that a packing conversion keeps: a half, or the low 24 or 28 bits, which it shifts up.
 pub(super) const C_HALF: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 2).choice(&["", ".H1", ".24", ".28"])),
     ..slot(Role::C, Place::C, Mods::None, Hex)
 });
-/// The sign bit of a source as a predicate.
+/// The sign bit of a source, used as a predicate.
 const fn sign_of(role: Role, place: Place) -> Piece {
     source(Slot { text: ".SIGN", ..slot(role, place, Mods::None, Hex) })
 }

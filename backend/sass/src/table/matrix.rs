@@ -24,7 +24,7 @@ const fn layout_b(reg: RegOperand) -> RegOperand {
     }
 }
 
-/// Turing saturates to finite values.
+/// Saturation to finite values, on Turing.
 const SATFINITE: Piece = flag(Field::Sat, 77, &["", ".SATFINITE"]);
 const SPARSE: Piece = Piece::Text(".SP");
 const SPARSE_HALF_SHAPE: Piece =
@@ -39,7 +39,7 @@ const SIGN_A: Piece = choice(Field::SrcType, 76, 1, &[".U8", ".S8"]);
 const SIGN_B: Piece = choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]);
 const NIBBLE_A: Piece = choice(Field::SrcType, 76, 1, &[".U4", ".S4"]);
 const NIBBLE_B: Piece = choice(Field::SrcType2, 78, 1, &[".U4", ".S4"]);
-/// The formats of up to eight bits.
+/// Formats of up to eight bits.
 const QUARTER: &[&str] = &[".E4M3", ".E5M2", BAD, ".E3M2", ".E2M3", ".E2M1", BAD, BAD];
 const QUARTER_A: Piece = Piece::Mod(FieldSpec::new(Field::SrcType, 78, 1).high(82, 2).choice(QUARTER));
 const QUARTER_B: Piece = Piece::Mod(FieldSpec::new(Field::SrcType2, 79, 1).high(84, 2).choice(QUARTER));
@@ -53,11 +53,11 @@ const QUARTER_C: Piece = op(counted(RC_OPERAND, RESULT_COUNT));
 const DENSE_A: Count = by_shape(&[2, 4]);
 const DENSE_B: Count = by_shape(&[1, 2]);
 const SPARSE_AB: Count = by_shape(&[1, 2, 4]);
-/// Selectors of scale factors, in a uniform register.
+/// The selectors of scale factors, in a uniform register.
 const SCALE_SELECTORS: Piece =
     op(RegOperand::new(RegFile::UR, FieldSpec::new(Field::Ur, 60, 3).high(73, 5).neutral(255), Role::D));
 const SCALE_A: Piece = op(reg_at(Field::Re, 40, Role::D));
-/// The metadata, and after them the scale factors of the first side.
+/// The metadata, followed by the scale factors of the first side.
 const METADATA_AND_SCALE_A: Piece = op(counted(reg_at(Field::Re, 40, Role::D), Count::Fixed(2)));
 const SCALE_B: Piece = op(RegOperand {
     suffix: Some(FieldSpec::new(Field::KeepD, 51, 1).choice(&["", ".reuse"])),
@@ -68,10 +68,10 @@ const FIXED_2: Count = Count::Fixed(2);
 
 const INT_SHAPE: FieldSpec = FieldSpec::new(Field::Size, 75, 1).high(85, 2);
 const BYTES: &[&str] = &[".8816", BAD, BAD, BAD, ".16816", ".16832", BAD, BAD];
-/// The shapes that are left from sm_100 on.
+/// The shapes that remain from sm_100 on.
 const LARGE: &[&str] = &[BAD, BAD, BAD, BAD, ".16816", ".16832", BAD, BAD];
 const NIBBLES: &[&str] = &[BAD, BAD, ".8832", BAD, BAD, ".16832", ".16864", BAD];
-/// Sparse shapes of bytes, and with sm_90 fewer of them.
+/// Sparse shapes of byte products, and the smaller set from sm_90 on.
 const SPARSE_BYTES: &[&str] = &[BAD, BAD, ".8832", BAD, BAD, ".16832", ".16864", BAD];
 const SPARSE_BYTES_90: &[&str] = &[BAD, BAD, BAD, BAD, BAD, ".16832", ".16864", BAD];
 const SPARSE_NIBBLES: &[&str] = &[BAD, BAD, BAD, ".8864", BAD, BAD, ".16864", ".168128"];
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Family] = &[
         HALF_SHAPE, RESULT, SATFINITE,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 1]))), op(counted(NEG_B, by_shape(&[1, 2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)),
     ]).sm(75, 75),
-    // One of the two or four steps of an 8 by 8 product of a quarter of the warp.
+    // One of the two or four steps of an 8 by 8 product of a quarter-warp.
     Family::new("HMMA.884", 0x236, "", Hmma16, &[
         Piece::Text(".884"), Piece::Mod(FieldSpec::new(Field::Type, 76, 1).high(78, 1).choice(&[".F16.F16", ".F32.F16", BAD, ".F32.F32"])),
         choice(Field::Mode, 79, 2, &[".STEP0", ".STEP1", ".STEP2", ".STEP3"]), SATFINITE,
@@ -211,15 +211,15 @@ const NEG_ABS_A: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsA,
 const NEG_ABS_B: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsB, 62, 1)), ..NEG_B };
 const NEG_ABS_C: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsC, 74, 1)), ..NEG_C };
 const METADATA: Piece = op(reg_at(Field::Re, 40, Role::D));
-/// Before sm_120 the operand cache has its bit for the fourth source here.
+/// The metadata operand. Before sm_120, the operand cache's bit for the fourth source is here.
 const METADATA_KEPT: Piece = op(RegOperand {
     suffix: Some(FieldSpec::new(Field::KeepD, 50, 1).choice(&["", ".reuse"])),
     ..reg_at(Field::Re, 40, Role::D)
 });
 const SELECTOR: Piece = imm(Field::Imm2, 48, 2);
-/// A uniform predicate, shown unless UPT.
+/// A uniform predicate, printed unless it is UPT.
 const UNIFORM_CONDITION: Piece = optional(inverted(UPP_OPERAND));
-/// The same, since sm_86.
+/// The same, from sm_86 on.
 const CONDITION_86: Piece = optional(RegOperand {
     spec: UPP_OPERAND.spec.value(Value::Inverted).neutral(0).since(0, 86),
     ..UPP_OPERAND

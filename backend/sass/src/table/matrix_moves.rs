@@ -1,10 +1,10 @@
-//! Matrices between shared memory and registers, and their transposition among registers.
+//! Copies of matrices from shared memory to registers and back, and transposition of matrices in registers.
 
 use super::memory::{ADDRESS32, WITH_BASE, based, data, memory};
 use super::*;
 use crate::class::Class::*;
 
-/// Formats that widen to bytes on the way came with sm_100.
+/// The formats of loaded elements. From sm_100 on, there are formats that are widened to bytes.
 const LOAD_FORMAT: Piece = since(
     choice(Field::Type, 75, 3, &[".16", BAD, BAD, BAD, BAD, ".U4x16P64TO8", ".U6x16P32TO8", ".8"]),
     5,
@@ -18,9 +18,9 @@ const MOVE_FORMAT: Piece =
     since(choice(Field::Type, 75, 3, &[".16", ".U4TO8", BAD, BAD, BAD, BAD, BAD, BAD]), 1, 100);
 const MOVE_LAYOUT: Piece = choice(Field::Mode, 78, 2, &[".MT88", ".M832", ".M864", BAD]);
 const MATRICES: Piece = choice(Field::Size, 72, 2, &["", ".2", ".4", BAD]);
-/// The matrices of 16 by 16 take two registers each.
+/// The number of registers of a load. A 16 by 16 matrix takes two registers.
 const LOAD_COUNT: Count = Count::By2(Field::Size, &[1, 2, 4], Field::Mode, &[1, 1, 1, 1, 2]);
-/// What widens takes twice the registers.
+/// The number of registers of a move. A widening move takes twice as many.
 const MOVE_COUNT: Count = Count::By(Field::Type, &[1, 2]);
 const STORE_COUNT: Count = Count::By(Field::Size, &[1, 2, 4]);
 const LOADED: Piece = op(counted(RD_OPERAND, LOAD_COUNT));

@@ -1,15 +1,16 @@
 //! Loads, stores and atomics.
 //!
-//! The shape "" is the usual form: with the window's descriptor for global and generic accesses from sm_80 on, and
-//! the address alone for all others. "u" adds a uniform register to the address, and "r" has neither where the
-//! usual form has a descriptor.
+//! The shape "" is the usual form: for global and generic accesses from sm_80 on, an address with the window's
+//! descriptor; for all others, the address alone. "u" adds a uniform register to the address. "r" has neither a uniform
+//! register nor a descriptor, although the usual form has one.
 
 use super::*;
 use crate::class::Class::*;
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD];
 pub(super) const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
-/// NVIDIA's compiler makes loads of size 6, whose result is never read, and its disassembler has no name for it.
+/// The size of a constant load. NVIDIA's compiler emits loads of size 6, whose result is never read, and its
+/// disassembler has no name for this size.
 const CONSTANT_SIZE: Piece =
     choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".INVALID6", BAD], 4);
 const SIZE_75: Piece =
@@ -18,7 +19,7 @@ const COUNT_75: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 4]);
 pub(super) const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
 pub(super) const EVICT: Piece =
     choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
-/// Ordering and scope of a global or generic access; a load that need not be coherent is `.CONSTANT`.
+/// Ordering and scope of a global or generic load. A load without coherence is `.CONSTANT`.
 const LOAD_ORDER: &[&str] = &[
     "",
     ".CONSTANT.PRIVATE",
@@ -39,7 +40,7 @@ const LOAD_ORDER: &[&str] = &[
 ];
 const STORE_ORDER: &[&str] = &store_order([".CONSTANT.VC", ".CONSTANT.VC.PRIVATE", ".CONSTANT.GPU"]);
 
-/// Orders of stores, of which the last depend on the generation.
+/// The orders of stores. The last three depend on the generation.
 const fn store_order(last: [&'static str; 3]) -> [&'static str; 16] {
     [
         "",
@@ -63,14 +64,14 @@ const fn store_order(last: [&'static str; 3]) -> [&'static str; 16] {
 pub(super) const EXTENDED: Piece = Piece::Text(".E");
 const PREFETCH: Piece = choice(Field::Prefetch, 68, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
 pub(super) const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
-/// The address alone has 64 bits or, seldom, 32.
+/// The width of an address without descriptor: 64 bits or, rarely, 32.
 const EXTENDED_OR_NOT: Piece = flag_from(Field::Wide, 72, &["", ".E"], 1);
 const ADDRESS_PLAIN: RegOperand =
     counted(reg_at(Field::Ra, 24, Role::Address), Count::By(Field::Wide, &[1, 2]));
-/// A 64-bit address beside a descriptor: its width is fixed, and its suffix too.
+/// A 64-bit address after a descriptor. Its width and its suffix are fixed.
 pub(super) const ADDRESS_DESC: RegOperand =
     RegOperand { text: ".64", count: Count::Fixed(2), ..reg_at(Field::Ra, 24, Role::Address) };
-/// An address beside a uniform register.
+/// An address with a uniform register.
 pub(super) const fn address_beside(width_bit: u8) -> RegOperand {
     RegOperand {
         count: Count::By(Field::AddressWidth, &[1, 2]),
@@ -78,9 +79,9 @@ pub(super) const fn address_beside(width_bit: u8) -> RegOperand {
         ..reg_at(Field::Ra, 24, Role::Address)
     }
 }
-/// A 32-bit address, of shared or local memory.
+/// A 32-bit address in shared or local memory.
 pub(super) const ADDRESS32: RegOperand = reg_at(Field::Ra, 24, Role::Address);
-/// The same, as an index of elements.
+/// The same, as the index of an element.
 const INDEX32: RegOperand = RegOperand {
     suffix: Some(FieldSpec::new(Field::Scale, 78, 2).choice(&["", ".X4", ".X8", ".X16"])),
     ..ADDRESS32
@@ -96,7 +97,7 @@ pub(super) const fn memory(reg: RegOperand) -> Piece {
     }))
 }
 
-/// `[R+offset]` with 32 bits of offset, where nothing else takes the wide slot.
+/// `[R+offset]` with a 32-bit offset, in forms without another operand in the wide slot.
 const fn far(reg: RegOperand) -> Piece {
     let offset = FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 });
     Piece::Op(Operand::Mem(MemOperand {
@@ -108,7 +109,7 @@ const fn far(reg: RegOperand) -> Piece {
     }))
 }
 
-/// The global window's descriptor, or one for this access alone.
+/// The descriptor of the global window, or a descriptor for this access alone.
 pub(super) const fn descriptor(lo: u8) -> Descriptor {
     Descriptor {
         spec: FieldSpec::new(Field::UrDesc, lo, 6).neutral(URZ),
@@ -117,7 +118,7 @@ pub(super) const fn descriptor(lo: u8) -> Descriptor {
     }
 }
 
-/// `desc[UR][R.64+offset]`, the descriptor's register from `lo` on.
+/// `desc[UR][R.64+offset]`, with the descriptor's register encoded from bit `lo` on.
 const fn described(lo: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: Some(descriptor(lo)),
@@ -128,7 +129,7 @@ const fn described(lo: u8) -> Piece {
     }))
 }
 
-/// The same with 32 bits of address.
+/// The same with a 32-bit address.
 const fn described32(lo: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: Some(descriptor(lo)),
@@ -139,7 +140,7 @@ const fn described32(lo: u8) -> Piece {
     }))
 }
 
-/// `[R+UR+offset]`, the uniform register from `lo` on; it is shown even if URZ.
+/// `[R+UR+offset]`, with the uniform register encoded from bit `lo` on. It is printed even if it is URZ.
 pub(super) const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: None,
@@ -160,20 +161,20 @@ pub(super) const fn data2(count: Count) -> Piece {
 
 const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
 const LOADED_75: Piece = op(counted(RD_OPERAND, COUNT_75));
-/// A condition of loads beside the guard.
+/// A condition of loads in addition to the guard.
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 pub(super) const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
-/// Stores to global memory that keep their order, since sm_100.
+/// Ordering of stores to global memory, from sm_100 on.
 const ORDER_STORE_100: Piece =
     choice(Field::Order, 77, 4, &store_order([".SYS.ORDERED", ".STRONG.SYS.ORDERED", ".MMIO.SYS.ORDERED"]));
 pub(super) const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
 pub(super) const WITH_BASE: u128 = one(91);
-/// The descriptor bit of plain loads and stores, with a 64-bit address.
+/// The fixed bits of loads and stores with a descriptor and a 64-bit address.
 const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
 const ATOM_OPS: &[&str] = &[
     ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", BAD, BAD, BAD, BAD, BAD, BAD, BAD,
 ];
-/// Since sm_90, where integers have their own opcode.
+/// The operations from sm_90 on, where integers have an opcode of their own.
 const ATOMG_OP: Piece = choice(
     Field::Op,
     87,
@@ -186,11 +187,11 @@ const ATOMG_OP: Piece = choice(
 const RED_OPS: &[&str] = &[".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR"];
 const ATOM_OP: Piece = choice(Field::Op, 87, 4, ATOM_OPS);
 pub(super) const RED_OP: Piece = choice(Field::Op, 87, 3, RED_OPS);
-/// Integers and floats together, up to sm_89.
+/// Integer and floating-point types, up to sm_89.
 const ATOM_TYPE: Piece =
     choice(Field::Type, 73, 3, &["", ".S32", ".64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".F64.RN", BAD]);
 const ATOM_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 1, 2, 2, 1]);
-/// Integers, from sm_90 on.
+/// Integer types, from sm_90 on.
 const ATOM_INT_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", ".S64", ".128", BAD, BAD, BAD]);
 const RED_INT_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", ".S64", BAD, BAD, BAD, BAD]);
 const ATOM_INT_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 2, 4]);
@@ -223,10 +224,10 @@ const RED_FLOAT_OP: Piece = choice(Field::Op, 87, 3, &[".ADD", BAD, ".MIN", BAD,
 const CAS_TYPE: Piece =
     since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90);
 const CAS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 4]);
-/// Descriptor and 64-bit address of atomics.
+/// The fixed bits of atomics with a descriptor and a 64-bit address.
 const ATOM_DESCRIPTOR: u128 = one(70) | one(71) | one(91);
 const RED_DESCRIPTOR_100: u128 = one(81) | one(90) | one(91);
-/// Ordering and scope on sm_75, where what orders nothing is `.SYS`.
+/// Ordering and scope on sm_75, where a load without ordering is `.SYS`.
 const ORDER_LOAD_75: Piece = choice_from(
     Field::Order,
     77,
@@ -299,7 +300,7 @@ pub(super) const ORDER_ATOM_75: Piece = choice_from(
     ],
     10,
 );
-/// What the predicate tells to be absent loads as zero.
+/// The predicate says which data is absent; the load returns zero for it.
 const ZERO: Piece = flag(Field::ZeroFill, 87, &["", ".ZD"]);
 const ZERO_OR_PREDICATE: Piece =
     Piece::OpIf(Operand::Reg(PD_OPERAND), Show::NotNeutralOr(Field::ZeroFill, 1));
@@ -308,7 +309,7 @@ const ZERO_PREDICATE: Piece = Piece::OpIf(
     Show::When(Field::ZeroFill, 1),
 );
 pub(super) const PRIVATE: Piece = flag(Field::Mode2, 76, &["", ".PRIVATE"]);
-/// As [`described`], with an offset that lacks the highest bit.
+/// As [`described`], but the offset lacks its highest bit.
 const fn described_short(lo: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: Some(descriptor(lo)),
@@ -318,7 +319,8 @@ const fn described_short(lo: u8) -> Piece {
         offset: Some(FieldSpec::new(Field::Offset, 40, 23).value(Value::Signed { scale: 1 })),
     }))
 }
-/// Eight registers at once, as two groups of four, each with its place in the word.
+/// The L2 eviction policy of an access to eight registers. The registers form two groups of four, each with its own
+/// field.
 const EVICT_L2: Piece = choice_from(Field::Scope, 81, 2, &[".EFL2", ".ENL2", ".ELL2", BAD], 1);
 const PREFETCH_WIDE: Piece = choice(Field::Prefetch, 73, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
 const LOADED_HIGH: Piece =
@@ -326,13 +328,13 @@ const LOADED_HIGH: Piece =
 const LOADED_LOW: Piece = op(counted(RD_OPERAND, Count::By(Field::Mask, &ones_in_mask(0))));
 const STORED_LOW: Piece = data(Count::Fixed(4));
 const STORED_HIGH: Piece = op(counted(reg_at(Field::Rc, 16, Role::Data), Count::Fixed(4)));
-/// The registers that are loaded or stored, one bit each; shown unless all.
+/// A mask of the registers that are loaded or stored. It is printed unless all bits are set.
 const LOADED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 57, 7).high(72, 1));
 const STORED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 59, 5).high(88, 3));
 const CONDITION_WIDE: Piece =
     optional(inverted(noted(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)));
 
-/// By mask: how many of the four registers from a bit on are in it.
+/// The number of ones among the four bits from `first` on, for each mask.
 const fn ones_in_mask(first: u32) -> [u8; 256] {
     let mut counts = [0; 256];
     let mut mask = 0;
@@ -371,7 +373,7 @@ const fn based_wide(lo: u8, offset_bits: u8) -> Piece {
     }))
 }
 
-/// As [`based`], with an offset that lacks the highest bit, which tells the width of the address.
+/// As [`based`], but the offset lacks its highest bit, which holds the width of the address instead.
 const BASED_SHORT: Piece = Piece::Op(Operand::Mem(MemOperand {
     desc: None,
     reg: Some(address_beside(63)),
@@ -405,9 +407,9 @@ const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     complement: None,
 }));
 
-/// How the index and the offset make up the address.
+/// How the address is computed from the index and the offset.
 const CONSTANT_MODE: Piece = choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]);
-/// The constant bank of a handle.
+/// A constant whose bank is given by a handle.
 const CONSTANT_HANDLE: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
     offset: FieldSpec::new(Field::COffset, 38, 16),
@@ -420,7 +422,7 @@ const CONSTANT_HANDLE: Piece = Piece::Op(Operand::Const(ConstOperand {
     complement: None,
 }));
 
-/// The barrier in the register after that of the result's address.
+/// The barrier object. Its address is in the register after that of the result's address.
 const NEXT_BRACKET: Piece = Piece::Op(Operand::Handle(HandleOperand {
     word: "",
     reg: ureg_at(Field::UrBase, 24, Role::Base),
@@ -428,7 +430,7 @@ const NEXT_BRACKET: Piece = Piece::Op(Operand::Handle(HandleOperand {
     next: true,
 }));
 
-/// What else `ATOMS.POPC.INC.32` has set.
+/// The other fixed bits of `ATOMS.POPC.INC.32`.
 const POPC_INC: u128 = one(88) | one(90);
 
 const fn atomic(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Family {

@@ -1,10 +1,10 @@
-//! Moves, selection, bytes, special registers, predicates as bits.
+//! Moves, selection, byte permutation, special registers, and moves between predicates and registers.
 
 use super::*;
 use crate::class::Class::*;
 use ImmStyle::*;
 
-/// The lanes that a `MOV` writes, shown unless all four.
+/// The lanes that a `MOV` writes, printed unless it writes all four.
 const LANES: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Mode, 72, 4).neutral(0xf), Hex), Show::NotNeutral);
 const BYTES: Piece = choice(Field::Mode, 76, 2, &["", ".B1", ".B2", ".B3"]);
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Family] = &[
 pub(super) const SPECIAL: Piece =
     Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 72, 8).choice(SPECIAL_REGISTERS)));
 
-/// The special registers of a generation by number.
+/// The names of a generation's special registers, by number.
 pub(crate) fn special_registers(sm: u8) -> &'static [&'static str] {
     match sm {
         ..80 => &SPECIAL_75,
@@ -73,7 +73,7 @@ static SPECIAL_100: [&str; 256] = renamed(SPECIAL_REGISTERS, &[(134, "SR134"), (
 static SPECIAL_120: [&str; 256] =
     renamed(&SPECIAL_100, &[(142, "SR_CONTEXT_SAVE_ADDR_LO"), (143, "SR_CONTEXT_SAVE_ADDR_HI")]);
 
-/// The names with some of them replaced.
+/// `names` with some of them replaced.
 const fn renamed(names: &[&'static str], changes: &[(usize, &'static str)]) -> [&'static str; 256] {
     let mut out = [""; 256];
     let mut i = 0;
@@ -89,7 +89,7 @@ const fn renamed(names: &[&'static str], changes: &[(usize, &'static str)]) -> [
     out
 }
 
-/// Those of sm_110. The numbers without a name read as whatever the generation has there.
+/// The special registers of sm_110. A number without a name reads whatever the generation has there.
 #[rustfmt::skip]
 const SPECIAL_REGISTERS: &[&str] = &[
     "SR_LANEID", "SR_CLOCK", "SR_VIRTCFG", "SR_VIRTID", "SR4", "SR5",

@@ -1,4 +1,4 @@
-//! Conversions of pairs: to two narrow values in one register, and back.
+//! Conversions of pairs: packing two values into one register in a narrow format, and unpacking.
 
 use super::*;
 use crate::class::Class::*;
@@ -7,11 +7,11 @@ use ImmStyle::*;
 const RELU: Piece = flag(Field::Relu, 75, &["", ".RELU"]);
 const SATFINITE: Piece = flag(Field::Sat, 77, &["", ".SATFINITE"]);
 const ROUND_PACK: Piece = choice(Field::Round, 79, 2, &["", BAD, BAD, ".RZ"]);
-/// Rounding to bytes and less: with random bits from the third source, or of scale factors upwards.
+/// Rounding to formats of at most eight bits: with random bits from the third source, or upwards for scale factors.
 const ROUND_NARROW: Piece = choice(Field::Round, 79, 3, &["", BAD, ".RP", ".RZ", ".RS", BAD, BAD, BAD]);
 const ROUND_SCALE: Piece = choice(Field::Round, 79, 2, &["", BAD, ".RP", ".RZ"]);
 
-/// The formats of the results before sm_100.
+/// The result formats before sm_100.
 const EARLY: Piece = Piece::Mod(
     FieldSpec::new(Field::Type, 76, 1)
         .high(86, 2)
@@ -42,23 +42,23 @@ const FROM_SINGLE: Piece = Piece::Text(".F32");
 const A: Piece = source_a(Mods::None, F32);
 const B: Piece = source_b(Mods::None, F32);
 const C: Piece = source_c(Mods::None, F32);
-/// The one source, at the place of the second.
+/// The only source, at the place of the second.
 const ONE: Piece = source_wide(Mods::None, F32);
 const ONE_HALF: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleB, 88, 1).choice(UPPER)),
     ..slot(Role::B, Place::Wide, Mods::None, F32)
 });
-/// A pair of four-bit values takes one of a register's bytes.
+/// The byte of a register that holds a pair of four-bit values.
 const ONE_BYTE: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleB, 72, 1).high(88, 1).choice(&["", ".B1", ".B2", ".B3"])),
     ..slot(Role::B, Place::Wide, Mods::None, F32)
 });
-/// The value whose upper half stays, or its lower half in the upper one.
+/// The value whose upper half is kept, or whose lower half moves to the upper half.
 const MERGED: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 1).choice(UPPER)),
     ..slot(Role::C, Place::C, Mods::None, F32)
 });
-/// A pair of four-bit values and one rounded at random have no half of their own.
+/// The same for pairs of four-bit values and for random rounding, which do not select a half.
 const MERGED_NARROW: Piece = source(Slot {
     suffix: Some(
         FieldSpec::new(Field::SwizzleC, 72, 1).choice(UPPER).silent(&[(Field::Type, 3), (Field::Round, 4)]),
@@ -76,9 +76,9 @@ const PACK_B: Piece = Piece::Text(".PACK_B");
 const BINARY: &str = "rr ri rc rx ru";
 const UNARY: &str = "r i c x u:6";
 const TERNARY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
-/// The second source and the third.
+/// The operand shapes of the second and the third source.
 const B_AND_C: &str = "rr ri:2 rc:3 rx:3 ir cr xr ur ru:7";
-/// Sources that are not there are RZ, which is never read.
+/// The bits of an absent first source: RZ, which is never read.
 const NO_A: u128 = 0xff << 24;
 const NO_C: u128 = 0xff << 64;
 const UNPACKED: u128 = one(89);

@@ -1,13 +1,13 @@
-//! The shared memory of other blocks, and memory that several devices hold.
+//! Accesses to the shared memory of other thread blocks, and to memory that several devices share.
 //!
-//! The shape "d" has a descriptor, where others add a uniform register to the address.
+//! The shape "d" has a descriptor. Other shapes add a uniform register to the address.
 
 use super::memory::{ADDRESS_DESC, EXTENDED, OFFSET, RED_OP, address_beside, data, descriptor};
 use super::*;
 use crate::class::Class::*;
 
-/// `[R.64+UR+offset]`; the width of the address in one bit. With 64 bits the register pair is an address and the
-/// address of a barrier.
+/// `[R.64+UR+offset]`; one bit holds the width of the address. In a 64-bit register pair, the first register is the
+/// address and the second is the address of a barrier object.
 const fn based(width_bit: u8, urz: Urz) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: None,
@@ -31,7 +31,7 @@ const STORE_COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4]);
 const REDUCTION_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, BAD, BAD, BAD, BAD]);
 const REDUCTION_COUNT: Count = Count::By(Field::Type, &[1, 1, 2]);
 
-/// Reductions over the devices, as a load of their result.
+/// Reductions over several devices, as loads that return the result.
 const INT_OP: Piece = choice(
     Field::Op,
     87,
@@ -51,7 +51,7 @@ const FLOAT_TYPE: Piece = choice(
         ".F32x2", ".F32x4", ".F64",
     ],
 );
-/// Bytes came with sm_100.
+/// Byte formats exist from sm_100 on.
 const FLOAT_TYPE_100: Piece = Piece::Mod(FieldSpec::new(Field::Type, 73, 4).high(87, 1).choice(&[
     ".F16x2", ".F16x4", ".F16x8", ".BF16x2", ".BF16x4", ".BF16x8", BAD, BAD, BAD, BAD, BAD, BAD, ".F32",
     ".F32x2", ".F32x4", ".F64", BAD, ".E5M2x4", ".E5M2x8", ".E5M2x16", ".E4M3x4", ".E4M3x8", ".E4M3x16", BAD,
@@ -61,7 +61,7 @@ const FLOAT_COUNT: Count =
     Count::By(Field::Type, &[1, 2, 4, 1, 2, 4, 1, 1, 1, 1, 1, 1, 1, 2, 4, 2, 1, 1, 2, 4, 1, 2, 4]);
 const ROUNDED: Piece = Piece::Text(".RN");
 const ORDER: Piece = Piece::Text(".STRONG.SYS");
-/// What [`ORDER`] has set, the width of the address and the bit of the uniform slot.
+/// The fixed bits that correspond to [`ORDER`], to the width of the address, and to the uniform register.
 const LOAD: u128 = one(72) | one(78) | one(80) | one(91);
 const INT_LOADED: Piece = op(counted(RD_OPERAND, INT_COUNT));
 const FLOAT_LOADED: Piece = op(counted(RD_OPERAND, FLOAT_COUNT));

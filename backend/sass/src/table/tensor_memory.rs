@@ -1,17 +1,17 @@
-//! Tensor memory: products that work on it, copies to and from it, and its allocation.
+//! Tensor memory: its matrix products, copies to and from it, and its allocation.
 
 use super::*;
 use crate::class::Class::*;
 
-/// For the pair of blocks rather than the block.
+/// The instruction acts for the pair of thread blocks instead of one block.
 const PAIR: Piece = flag(Field::Size, 85, &["", ".2CTA"]);
 const WEIGHT_STATIONARY: Piece = flag(Field::Mode, 83, &["", ".WS"]);
 const SHIFT_A: Piece = flag(Field::Flag, 74, &["", ".ASHIFT"]);
-/// Scale factors of four per row, or in the naming of sm_103 of one per block of 16.
+/// The scale factors: four per row; on sm_103 the text describes this as one per block of 16.
 const SCALES: Piece = flag(Field::Scale, 62, &[".4X", ""]);
 const BLOCKS: Piece = flag(Field::Scale, 62, &[".BLOCK16", ""]);
 
-/// What becomes of the first factor's collector buffer.
+/// Adds how the product uses the collector buffer of the first factor.
 const fn collect_a(reg: RegOperand) -> RegOperand {
     let suffix = FieldSpec::new(Field::LayoutA, 84, 1).high(86, 1).choice(&[
         "",
@@ -22,7 +22,7 @@ const fn collect_a(reg: RegOperand) -> RegOperand {
     RegOperand { suffix: Some(suffix), ..reg }
 }
 
-/// What becomes of the second factor's collector buffer, and which of four it is.
+/// How the product uses the collector buffers of the second factor, and which of the four it uses.
 const COLLECT_B: &[&str] = &[
     "",
     ".BUFFER1",
@@ -42,7 +42,7 @@ const COLLECT_B: &[&str] = &[
     ".B_REUSE.B_KEEP.BUFFER3",
 ];
 
-/// The matrix in shared memory that a descriptor gives, a pair of registers.
+/// A matrix in shared memory, given by a descriptor in a pair of registers.
 const fn shared(reg: RegOperand) -> Piece {
     handle("gdesc", counted(reg, Count::Fixed(2)), None)
 }
@@ -62,7 +62,7 @@ const B: Piece = shared(RegOperand {
 });
 /// The accumulator.
 const D: Piece = tensor(ureg_at(Field::URc, 64, Role::C));
-/// A pair of registers: the address of the metadata of a sparse product, and the description of the product.
+/// A pair of registers: the address of a sparse product's metadata, and the instruction descriptor.
 const METADATA_OPERAND: RegOperand = ureg_at(Field::UrBase, 40, Role::D);
 const METADATA: Piece = tensor(counted(METADATA_OPERAND, Count::Fixed(2)));
 const DESCRIPTION: Piece = Piece::Op(Operand::Handle(HandleOperand {
@@ -71,16 +71,16 @@ const DESCRIPTION: Piece = Piece::Op(Operand::Handle(HandleOperand {
     offset: None,
     next: true,
 }));
-/// Lanes that are not written, a mask of 128 bits for each block; or columns that are zero, of 64.
+/// A mask: 128 bits for the lanes that are not written, for each block; or 64 bits for the columns that are zero.
 const MASK: Piece = optional(counted(
     ureg_at(Field::Ur, 48, Role::D),
     Count::By2(Field::Size, &[2, 4], Field::Mode, &[2, 1]),
 ));
-/// The scale factors of both sides, a pair of addresses.
+/// The scale factors of both sides, as a pair of addresses.
 const BLOCK_SCALES: Piece = tensor(counted(ureg_at(Field::Ur, 48, Role::D), Count::Fixed(2)));
-/// Whether the accumulator is added to.
+/// Whether the product is added to the accumulator.
 const ACCUMULATE: Piece = op(UPP_OPERAND);
-/// The accumulator is scaled by a power of two.
+/// The accumulator is scaled by a power of two first.
 const SCALE_D: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 75, 4), ImmStyle::Hex), Show::NotNeutral);
 
@@ -106,12 +106,12 @@ const LANES: Piece = Piece::Mod(
         .neutral(2),
 );
 const REPEAT: Piece = choice(Field::Size, 83, 3, &["", ".x2", ".x4", ".x8", ".x16", ".x32", ".x64", ".x128"]);
-/// Statistics are of two columns at least.
+/// The repeat counts of loads with statistics, which have at least two columns.
 const STAT_REPEAT: Piece =
     choice_from(Field::Size, 83, 3, &[BAD, ".x2", ".x4", ".x8", ".x16", ".x32", ".x64", ".x128"], 1);
 const COUNT: Count =
     Count::By2(Field::Type, &[2, 4, 1, 1, 1, 1], Field::Size, &[1, 2, 4, 8, 16, 32, 64, 128]);
-/// Loads with a statistic over the loaded values.
+/// The lane shapes of loads that also compute a statistic of the loaded values.
 const STAT_LANES: Piece = Piece::Mod(
     FieldSpec::new(Field::Type, 81, 2)
         .high(87, 1)
@@ -138,7 +138,7 @@ const fn row(name: &'static str, opcode: u16, ones: u128, pieces: &'static [Piec
     Family::new(name, opcode, "", Async, pieces).uniform().ones(one(91) | ones).sm(100, 110)
 }
 
-/// Products by element type. Those with `.TENSOR` in their names have A in tensor memory.
+/// Matrix products by element type. In rows with `.TENSOR` in their names, matrix A is in tensor memory.
 const INTEGER: u128 = one(72);
 const QUARTER: u128 = one(72) | one(73);
 const NIBBLE: u128 = one(63);
@@ -192,7 +192,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).uniform().ones(one(91)).sm(100, 110),
 ];
 
-/// Only a block alone can be woken.
+/// Only a single thread block can be woken.
 const PAIR_WAKEUP: Piece = Piece::Mod(FieldSpec::new(Field::Size, 85, 1).high(76, 2).choice(&[
     "",
     ".2CTA",

@@ -1,13 +1,13 @@
 //! Textures and surfaces.
 //!
-//! The shape tells where the handle of the texture or surface lies: "c" in a constant, by bank and word; "r" in a
-//! register beside the coordinates; "u" in a uniform register, the only one from sm_100 on.
+//! The shape says where the handle of the texture or surface is: "c" in a constant, given by bank and word; "r" in a
+//! general register before the coordinates; "u" in a uniform register, the only choice from sm_100 on.
 
 use super::*;
 use crate::class::Class::*;
 use ImmStyle::*;
 
-/// The register that the first coordinate is in, and the ones after it.
+/// The number of registers from that of the first coordinate on, by dimensions.
 const COORDINATES: &[u8] = &[1, 2, 3, 3, 2, 3, 1, 4];
 const SAMPLED_DIMS: &[&str] = &["1D", "2D", "3D", "CUBE", "ARRAY_1D", "ARRAY_2D", BAD, "ARRAY_CUBE"];
 const FETCHED_DIMS: &[&str] = &["1D", "2D", "3D", BAD, "ARRAY_1D", "ARRAY_2D", BAD, BAD];
@@ -18,8 +18,8 @@ const fn dims(texts: &'static [&'static str], neutral: u64) -> Piece {
     Piece::Op(Operand::Word(FieldSpec::new(Field::Dims, 61, 3).choice(texts).neutral(neutral)))
 }
 
-/// The components that are written, shown unless all four: the first two of them to the destination in bits 16–23,
-/// the others to that in bits 64–71.
+/// The mask of the components that are written, printed unless it is all four. The first two components of the mask go
+/// to the destination in bits 16–23, the others to that in bits 64–71.
 const MASK_SPEC: FieldSpec = FieldSpec::new(Field::Mask, 72, 4).neutral(0xf);
 const MASK: Piece = Piece::OpIf(Operand::Imm(MASK_SPEC, Hex), Show::NotNeutral);
 const FIRST_TWO: &[u8] = &[0, 1, 1, 2, 1, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2];
@@ -28,12 +28,12 @@ const LAST_TWO: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 2];
 const RESIDENT: Piece = optional(PD_OPERAND);
 const HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), halved(&Count::By(Field::Mask, LAST_TWO))));
 const LOW: Piece = op(counted(RD_OPERAND, halved(&Count::By(Field::Mask, FIRST_TWO))));
-/// Two halves are in one register.
+/// The register count for halves: two in each register.
 const fn halved(count: &'static Count) -> Count {
     Count::AtMost(Field::Round, 1, count)
 }
 const COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), Count::By(Field::Dims, COORDINATES)));
-/// With `.SCR` all that there is in registers is evenly in both operands.
+/// With `.SCR`, the values in registers are divided evenly between both operands.
 const fn first_of(behind: &'static Count) -> Piece {
     op(counted(reg_at(Field::Ra, 24, Role::A), Count::First(Field::Flag, &ALL_COORDINATES, behind)))
 }
@@ -42,7 +42,7 @@ const fn second_of(behind: &'static Count) -> RegOperand {
 }
 const ALL_COORDINATES: Count = Count::By(Field::Dims, COORDINATES);
 const EXTRA_OPERAND: RegOperand = reg_at(Field::Rb, 32, Role::B);
-/// What follows the coordinates: level of detail, offsets, value to compare with; shown unless none.
+/// The operands after the coordinates: level of detail, offsets, comparison value. Printed unless there are none.
 const LEVEL_EXTRA: Piece = optional(second_of(&BEHIND_SAMPLED));
 const LEVEL_PLACE: Piece = first_of(&BEHIND_SAMPLED);
 const BEHIND_SAMPLED: Count = Count::Sum(&[
@@ -63,15 +63,15 @@ const GATHER_PLACE: Piece = first_of(&BEHIND_GATHERED);
 const BEHIND_GATHERED: Count = Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]);
 const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
 const DERIVATIVE_COUNT: Count = Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4]);
-/// Coordinates, then offsets, which share a register with the layer index.
+/// The coordinates, followed by the offsets, which share a register with the layer index.
 const DERIVED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), DERIVED_COUNT));
 const DERIVED_COUNT: Count =
     Count::Select(Field::Offsets, &[ALL_COORDINATES, Count::By(Field::Dims, &[2, 3, 1, 1, 2, 3])]);
-/// The same, after a handle.
+/// The same, preceded by a handle.
 const DERIVED_COORDINATE_R: Piece =
     op(counted(reg_at(Field::Ra, 24, Role::A), Count::Plus(1, &DERIVED_COUNT)));
 const EXTRA: Piece = optional(EXTRA_OPERAND);
-/// The same where the register is always present, because it has the handle. The other operands follow it.
+/// The operand if its register is always present because it holds the handle. The other values follow the handle.
 const LEVEL_PRESENT: Piece = op(second_of(&WITH_SAMPLED));
 const LEVEL_PLACE_R: Piece = first_of(&WITH_SAMPLED);
 const WITH_SAMPLED: Count = Count::Plus(1, &BEHIND_SAMPLED);
@@ -83,11 +83,11 @@ const GATHER_PLACE_R: Piece = first_of(&WITH_GATHERED);
 const WITH_GATHERED: Count = Count::Plus(1, &BEHIND_GATHERED);
 const DERIVATIVES_PRESENT: Piece = op(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
 const HANDLE_PRESENT: Piece = op(EXTRA_OPERAND);
-/// A handle, then the level of a query.
+/// A handle, followed by the level of a query.
 const QUERIED_LEVEL_R: Piece = op(counted(RA_OPERAND, Count::Fixed(2)));
 
 const SCALAR: Piece = flag(Field::Flag, 60, &["", ".SCR"]);
-/// A handle in a register.
+/// The handle is in a register.
 const BINDLESS: Piece = flag(Field::Flag2, 59, &["", ".B"]);
 const IN_REGISTER: Piece = Piece::Text(".B");
 const HALVES: Piece = choice(Field::Round, 79, 2, &["", ".F16.RN", ".F16.RZ", BAD]);
@@ -109,7 +109,7 @@ const OFFSETS_100: Piece = choice(Field::Offsets, 56, 2, &["", ".AOFFI", BAD, BA
 const OFFSETS_120: Piece = choice(Field::Offsets, 56, 2, &["", ".AOFFI", ".UAOFFI", BAD]);
 const GATHER_OFFSETS: Piece = choice(Field::Offsets, 76, 2, &["", ".AOFFI", ".PTP", BAD]);
 const GATHER_OFFSETS_120: Piece = choice(Field::Offsets, 76, 2, &["", ".AOFFI", ".PTP", ".UAOFFI"]);
-/// The array index is uniform.
+/// The array index is in a uniform register.
 const UNIFORM_INDEX: Piece = flag(Field::Index, 58, &["", ".UAI"]);
 const COMPARE: Piece = flag(Field::Compare, 78, &["", ".DC"]);
 const DERIVATIVE: Piece = flag(Field::Mode2, 77, &["", ".NDV"]);
@@ -133,19 +133,20 @@ const QUERY: Piece = Piece::Op(Operand::Word(FieldSpec::new(Field::Op, 62, 2).ch
 ])));
 const QUERIED: Piece = Piece::Op(Operand::Imm(MASK_SPEC, Hex));
 
-/// The handle: bank and word of a constant, a uniform register and a distance, two uniform registers.
+/// The handle: bank and word of a constant; a uniform register and an offset; or two uniform registers.
 const BANK: Piece = imm(Field::CBank, 54, 5);
 const WORD: Piece = imm(Field::COffset, 40, 14);
 const HANDLE: Piece = op(ureg_at(Field::Ur, 40, Role::Descriptor));
 const DISTANCE: Piece = imm(Field::Imm2, 46, 8);
 const SAMPLER: Piece = optional(ureg_at(Field::UrBase, 48, Role::Descriptor));
-/// What NVIDIA's compiler has there where nothing is, which the text does not tell.
+/// The bits that NVIDIA's compiler sets in an unused sampler field. The text does not show them.
 const UNUSED_SAMPLER: Piece = Piece::Hidden(FieldSpec::new(Field::UrBase, 48, 8).neutral(255));
 const UNIFORM: u128 = one(91);
 const REGISTER: u128 = one(59);
 
-/// The rows of an instruction for its five kinds of handles: opcodes of the constant, the uniform and the register
-/// kind; modifiers before and after `.B`, and from sm_100 and sm_120 on; operands before and after the handle.
+/// The rows of an instruction for its five kinds of handles. Parameters: the opcodes of the constant, uniform and
+/// register kinds; the modifiers before and after `.B`, and those from sm_100 and from sm_120 on; the operands before
+/// and after the handle.
 macro_rules! by_handle {
     ($name:ident, $class:expr, [$c:literal $u:literal $r:literal],
      [$($before:expr),*], [$($after:expr),*], [$($on100:expr),*], [$($on120:expr),*],
@@ -197,7 +198,7 @@ pub(super) const TXD: [Family; 5] = by_handle!(TXD, Texture, [0xb6c 0xf6c 0x36d]
     [RESIDENT, HIGH, LOW, DERIVED_COORDINATE, DERIVATIVES], [RESIDENT, HIGH, LOW, DERIVED_COORDINATE_R, DERIVATIVES_PRESENT],
     [RESIDENT, HIGH, LOW, DERIVED_COORDINATE, DERIVATIVES], [HANDLE, SAMPLER], [dims(DERIVED_DIMS, 0), MASK]);
 
-/// The level of detail that a fetch would have.
+/// Queries the level of detail that a fetch would use.
 #[rustfmt::skip]
 pub(super) const TMML: [Family; 5] = by_handle!(TMML, Texture, [0xb69 0xf69 0x36a],
     [], [Piece::Text(".LOD"), DERIVATIVE, NODEP],
@@ -217,9 +218,9 @@ const NO_DISTANCE: Piece = Piece::Op(Operand::Literal("0x0"));
 
 const SURFACE_DIMS: Piece =
     choice(Field::Dims, 61, 3, &[".1D", ".1D_BUFFER", ".1D_ARRAY", ".2D", ".2D_ARRAY", ".3D", BAD, BAD]);
-/// Where coordinates are outside: no effect, the nearest, an error.
+/// The effect of coordinates out of bounds: none, the nearest element, or an error.
 const CLAMP: Piece = choice(Field::Clamp, 59, 2, &[".IGN", "", ".TRAP", BAD]);
-/// Raw bytes, whose first coordinate counts bytes.
+/// An access to raw bytes. The first coordinate is a byte offset.
 const RAW: Piece = Piece::Text(".D");
 const BYTES: Piece = flag(Field::Flag, 72, &["", ".BA"]);
 const FORMATTED: Piece = Piece::Text(".P");
@@ -254,8 +255,8 @@ const REDUCTION_TYPE: Piece =
     choice(Field::Type, 73, 3, &["", ".S32", ".U64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".SD32", ".SD64"]);
 const SURFACE_REGISTER: Piece = op(reg_at(Field::Rc, 64, Role::Descriptor));
 
-/// The rows of a surface instruction: opcodes of the constant, the uniform and the register kind; modifiers before
-/// the index's, after it on sm_75 and after it later; operands.
+/// The rows of a surface instruction. Parameters: the opcodes of the constant, uniform and register kinds; the
+/// modifiers before the one for the index, after it on sm_75, and after it on later generations; the operands.
 macro_rules! surface {
     ($name:ident $label:literal, $class:expr, [$c:literal $u:literal $r:literal],
      [$($before:expr),*], [$($on75:expr),*], [$($later:expr),*], [$($operand:expr),*]) => {

@@ -1,4 +1,4 @@
-//! The uniform datapath, and what moves values into and out of it.
+//! The uniform datapath, and moves of values into and out of it.
 
 use super::convert::{C_HALF_FLOAT, HALF, WORD32, WORDS};
 use super::float::{COMPARE, HALF_TYPE, SCALE, half_of};
@@ -202,7 +202,7 @@ pub(super) const ROWS: &[Family] = &[
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD];
 const LOAD_SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
 const UNIFORM_COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2]);
-/// The predicates that `UR2UP` writes, shown unless the lowest eight.
+/// The predicates that `UR2UP` writes, printed unless they are the lowest eight.
 const UNLESS_ALL: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 32).neutral(0xff), Hex), Show::NotNeutral);
 
@@ -248,16 +248,17 @@ const CONSTANT: Piece = Piece::Op(Operand::Const(ConstOperand {
     complement: None,
 }));
 
-/// The bit that tells the uniform datapath is set with an immediate too.
+/// A unary operation. The bit for the uniform datapath is set with an immediate too.
 const fn unary(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Family {
     row(name, opcode, "u:1 i", pieces).ones(one(91))
 }
 
-/// Where `USETMAXREG` gives registers back to or takes them from. Both set a scoreboard that tells when that is done.
+/// The pool to which `USETMAXREG` releases registers, or from which it takes them. Both variants set a scoreboard that
+/// signals completion.
 const POOL: Piece = choice_from(Field::Mode, 74, 1, &[BAD, ".CTAPOOL"], 1);
-/// A predicate that is not shown: giving registers back has no result.
+/// A predicate that is not printed: releasing registers has no result.
 const UNTOLD: Piece = Piece::OpIf(Operand::Reg(UPD_OPERAND), Show::Never);
-/// The address that `ULEPC` adds to the counter.
+/// The address that `ULEPC` adds to the program counter.
 const NEXT: Piece = Piece::Op(Operand::Target(
     FieldSpec::new(Field::Target, 24, 58).value(Value::Signed { scale: 1 }),
     TargetStyle::FromNext,
@@ -286,7 +287,7 @@ const fn part_of(texts: &'static [&'static str]) -> Piece {
     })
 }
 
-/// The sign bit of a source as a predicate.
+/// The sign bit of a source, used as a predicate.
 const fn sign_of(role: Role, place: Place) -> Piece {
     source(Slot { text: ".SIGN", ..slot(role, place, Mods::None, Hex) })
 }

@@ -1,11 +1,11 @@
-//! Matrix products of a warpgroup, whose operands lie in shared memory, given by descriptors.
+//! Matrix products of a warpgroup. Their operands are in shared memory and given by descriptors.
 //!
-//! They run asynchronously: `gsb0` on an instruction closes a group, and `WARPGROUP.DEPBAR` waits for groups.
+//! They run asynchronously. `gsb0` on an instruction ends a group of products, and `WARPGROUP.DEPBAR` waits for groups.
 
 use super::*;
 use crate::class::Class::*;
 
-/// Lists the shapes of 64 rows and every eighth number of columns for each depth.
+/// Lists the shapes with 64 rows and every multiple of eight columns, for each depth.
 macro_rules! every_eighth {
     ($($k:literal),*) => {
         &[$(
@@ -21,7 +21,7 @@ macro_rules! every_eighth {
     };
 }
 
-/// Lists the shapes of the integer products, which have fewer widths than the others.
+/// Lists the shapes of integer products, which have fewer numbers of columns.
 macro_rules! integer_widths {
     ($list:ident, $k:literal) => {
         $list!(
@@ -51,7 +51,7 @@ macro_rules! bits {
     ($($text:expr),*) => { &[$($text),*] };
 }
 
-/// Dense and sparse shapes of bytes take turns, one of three codes is unused.
+/// The shapes of byte products. Of every three codes, one is a dense shape, one a sparse shape, and one is unused.
 macro_rules! dense_bytes {
     ($($text:expr),*) => { &[$($text, BAD, BAD),*] };
 }
@@ -60,7 +60,7 @@ macro_rules! sparse_bytes {
     ($($text:expr),*) => { &[$(BAD, $text, BAD),*] };
 }
 
-/// Registers of a half-precision accumulator; single precision takes twice as many.
+/// The number of registers of a half-precision accumulator. Single precision takes twice as many.
 const HALF_COUNTS: &[u8; 64] = &{
     let mut counts = [0; 64];
     let mut i = 0;
@@ -71,7 +71,7 @@ const HALF_COUNTS: &[u8; 64] = &{
     counts
 };
 
-/// The widths of the integer products, in units of eight columns.
+/// The numbers of columns of integer products, in units of eight.
 const INTEGER_WIDTHS: [u8; 18] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32];
 
 const BIT_COUNTS: &[u8; 18] = &{
@@ -84,7 +84,7 @@ const BIT_COUNTS: &[u8; 18] = &{
     counts
 };
 
-/// By the codes of dense and sparse shapes, which take turns.
+/// The number of accumulator registers of byte products, by shape code. The codes of dense and sparse shapes alternate.
 const BYTE_COUNTS: &[u8; 54] = &{
     let mut counts = [0; 54];
     let mut i = 0;
@@ -122,18 +122,18 @@ const BYTE_C: Piece = op(counted(C_OPERAND, Count::By(Field::Size, BYTE_COUNTS))
 const BIT_D: Piece = op(counted(RD_OPERAND, Count::By(Field::Size, BIT_COUNTS)));
 const BIT_C: Piece = op(counted(C_OPERAND, Count::By(Field::Size, BIT_COUNTS)));
 const C_OPERAND: RegOperand = reg_at(Field::Rc, 64, Role::C);
-/// The first factor in registers.
+/// The first factor, in registers.
 const A_OPERAND: RegOperand = counted(reg_at(Field::Ra, 24, Role::A), Count::Fixed(4));
 const A: Piece = op(A_OPERAND);
 const NEG_A: Piece = op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 72, 1)), ..A_OPERAND });
 
-/// The descriptor of the second factor. The text names the first of its two pairs of registers.
+/// The descriptor of the second factor. The text names the first of its two register pairs.
 const fn second(suffix: Option<FieldSpec>) -> Piece {
     let reg = counted(ureg_at(Field::URb, 32, Role::B), Count::Fixed(4));
     handle("gdesc", RegOperand { suffix, ..reg }, None)
 }
 
-/// The descriptors of both factors, two pairs of registers.
+/// The descriptors of both factors, in two pairs of registers.
 const fn both(suffix: Option<FieldSpec>) -> Piece {
     let reg = counted(ureg_at(Field::URa, 24, Role::A), Count::Fixed(4));
     handle("gdesc", RegOperand { suffix, ..reg }, None)
@@ -168,13 +168,13 @@ const AB_QUARTER: Piece = both(Some(FieldSpec::new(Field::LayoutB, 63, 1).high(7
 ])));
 const B_PLAIN: Piece = second(None);
 const AB_PLAIN: Piece = both(None);
-/// Whether the accumulator is added to.
+/// Whether the product is added to the accumulator.
 const ACCUMULATE: Piece = optional(inverted(UPP_OPERAND));
 const METADATA: Piece = op(reg_at(Field::Re, 40, Role::D));
 const SELECTOR_SPEC: FieldSpec = FieldSpec::new(Field::Imm2, 48, 2);
 const SELECTOR: Piece = Piece::Op(Operand::Imm(SELECTOR_SPEC, ImmStyle::Hex));
 const SELECTOR_UNLESS_ZERO: Piece = Piece::OpIf(Operand::Imm(SELECTOR_SPEC, ImmStyle::Hex), Show::NotNeutral);
-/// Closes the group.
+/// Ends the group.
 const GROUP: Piece = Piece::OpIf(
     Operand::Word(
         FieldSpec::new(Field::Scoreboard, 84, 3)
@@ -184,12 +184,12 @@ const GROUP: Piece = Piece::OpIf(
     Show::NotNeutral,
 );
 
-/// With the first factor in registers.
+/// Products with the first factor in registers.
 const fn registers(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Family {
     Family::new(name, opcode, "", Async, pieces).ones(one(91)).sm(90, 90).labelled("r")
 }
 
-/// With both factors in shared memory.
+/// Products with both factors in shared memory.
 const fn shared(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Family {
     Family::new(name, opcode, "", Async, pieces).ones(one(91)).sm(90, 90)
 }

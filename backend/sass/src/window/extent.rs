@@ -1,10 +1,10 @@
-//! From where to where a function needs the descriptor, as far as its branches tell.
+//! The range of lines in which a function needs the descriptor, as far as its branches show.
 //!
-//! NVIDIA's compiler loads the descriptor as late as one load serves all accesses: in the block that every way to them
-//! passes, and before the loops that they are in. It chooses the register as if the load were right before the
-//! first access, or at the end of the block where that has none, and moves the load up afterwards. The value lives until
-//! the last access, and as long as code may come back to one: to the end of a loop, and in blocks out of line and
-//! routines that return.
+//! NVIDIA's compiler uses one load for all accesses and places it as late as possible: in a block on every path to the
+//! accesses, and before the loops that contain them. It chooses the register as if the load were right before the first
+//! access, or at the end of the load's block if that block has no access, and moves the load up afterwards. The
+//! descriptor is live until the last access, and as long as control may return to an access: until the end of a loop,
+//! and in out-of-line blocks and subroutines that return.
 
 use super::Line;
 use crate::model::{RegFile, Sm};
@@ -14,34 +14,38 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// How often branches may move the ends of the extent. No compiler nests deeper, and text may be anything.
+/// How often branches may extend the range. Compilers do not nest loops deeper, and the limit bounds the time for
+/// arbitrary text.
 const PASSES: usize = 16;
-/// Of the lines before the first access in its block, one of so many has no missing access before it.
+/// If lines may be missing before the first access of a block, an earlier access may be missing too. The load is then
+/// assumed after one in so many of the lines from the start of the block to the access.
 const EARLY: usize = 3;
-/// From this many instructions on that do without it, the descriptor may be loaded again rather than kept.
+/// If at least this many instructions lie between two accesses, the compiler may load the descriptor again instead of
+/// keeping it.
 const RELOADED_AFTER: usize = 300;
 
-/// From this generation on the descriptor may be loaded again after a while, rather than kept.
+/// The first generation for which the compiler may load the descriptor again instead of keeping it.
 const RELOADING_SM: u8 = 86;
 
-/// From where to where accesses need the descriptor.
+/// The range of lines in which accesses need the descriptor.
 pub(super) struct Extent {
-    /// Where it is likely to be loaded.
+    /// The line at which the load is expected.
     pub(super) load: usize,
     /// The first access.
     pub(super) first: usize,
-    /// After the last line that may come back to an access.
+    /// The line after the last one from which control may return to an access.
     pub(super) end: usize,
-    /// No line but the load is missing.
+    /// No line except the load is missing.
     pub(super) is_complete: bool,
-    /// Where it is kept from the first access on.
+    /// The ranges after the first access in which the descriptor is kept.
     pub(super) kept: Vec<Range<usize>>,
-    /// Functions are called meanwhile, through pointers or from elsewhere, that keep some registers only.
+    /// Between the accesses, the function calls functions in other places or through pointers. They preserve only some
+    /// registers.
     pub(super) has_far_calls: bool,
 }
 
 impl Extent {
-    /// For accesses in these lines, which are in order; there is at least one.
+    /// The extent of the accesses in the given lines. The lines are sorted, and there is at least one.
     pub(super) fn new(sm: Sm, flow: &Flow, accesses: &[usize]) -> Extent {
         let (first, last) = (accesses[0], accesses[accesses.len() - 1]);
         let (load, end) = (flow.load(first, last), flow.end(last));
@@ -49,7 +53,7 @@ impl Extent {
         let mut kept: Vec<_> = accesses.windows(2).filter(keeps).map(|pair| pair[0]..pair[1]).collect();
         kept.push(last..end);
         kept.extend(flow.called(load..end));
-        // Routines load it after such calls.
+        // Subroutines load the descriptor after such calls.
         let has_far_calls =
             first < flow.routines() && flow.far_calls.iter().any(|call| (load..last).contains(call));
         let is_complete = flow.is_complete(load..end - 1);
@@ -57,15 +61,15 @@ impl Extent {
     }
 }
 
-/// The control flow of a function of which lines may be missing.
+/// The control flow of a function, some lines of which may be missing.
 pub(super) struct Flow {
-    /// Of each line, 0 where it is not known.
+    /// The address of each line; 0 if it is unknown.
     addresses: Vec<u64>,
-    /// Lines that branch, and those that they go to.
+    /// Lines with branches, and their target lines.
     branches: Vec<(usize, usize)>,
-    /// Calls, and the routines.
+    /// Lines with calls, and the lines of the called subroutines.
     calls: Vec<(usize, Range<usize>)>,
-    /// Calls of functions that may be anywhere.
+    /// Lines that call functions in other places.
     far_calls: Vec<usize>,
     /// The first lines of blocks.
     starts: Vec<usize>,
@@ -98,7 +102,7 @@ impl Flow {
                 "CALL" => {
                     if let Some(target) = line.target() {
                         let first = line_at(target);
-                        // One over the next instruction leaves a loop.
+                        // A branch over just the next instruction leaves a loop.
                         if target != line.address.saturating_add(2 * INST_BYTES) {
                             flow.calls.push((index, first..first));
                         }
@@ -114,8 +118,8 @@ impl Flow {
         flow
     }
 
-    /// Routines end where they return. Those that call others and return to the address in R20 are functions like those
-    /// elsewhere.
+    /// Finds the end of each subroutine, which is its return. A subroutine that makes calls itself and returns to the
+    /// address in R20 counts as a function in another place.
     fn find_ends(&mut self, sm: Sm, lines: &[Line]) {
         let returns: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].is("RET")).collect();
         let to_r20 = |line: usize| {
@@ -135,19 +139,19 @@ impl Flow {
         }
     }
 
-    /// Where routines begin, which have loads of their own.
+    /// The first line of the subroutines, which have their own loads.
     pub(super) fn routines(&self) -> usize {
         self.calls.iter().map(|(_, routine)| routine.start).min().unwrap_or(usize::MAX)
     }
 
-    /// Loops, in the order of their ends.
+    /// The loops, sorted by their ends.
     pub(super) fn loops(&self) -> impl Iterator<Item = Range<usize>> {
         self.branches.iter().filter(|(from, to)| to < from).map(|&(from, to)| to..from)
     }
 
-    /// Where one load would be that serves accesses from the first line to the last, some of which may be missing.
+    /// The place of a single load for the accesses from line `first` to line `last`. Some of them may be missing.
     fn load(&self, first: usize, last: usize) -> usize {
-        // The load is before this line, in its block.
+        // The load is before this line, in the same block.
         let mut before = first;
         for _ in 0..PASSES {
             let was = before;
@@ -167,19 +171,19 @@ impl Flow {
         if may_miss_access { start + (before - start) / EARLY } else { before }
     }
 
-    /// Whether no line but the load is missing between the ends of the range.
+    /// Whether no line except the load is missing in the range.
     fn is_complete(&self, lines: Range<usize>) -> bool {
         let bytes = self.addresses[lines.end].checked_sub(self.addresses[lines.start]);
         bytes.is_some_and(|bytes| bytes != 0 && bytes / INST_BYTES <= lines.len() as u64 + 1)
     }
 
-    /// The first line of the block of a line.
+    /// The first line of a line's block.
     fn start(&self, line: usize) -> usize {
         let before = &self.starts[..self.starts.partition_point(|&start| start <= line)];
         before.last().copied().unwrap_or(0)
     }
 
-    /// After the last line that may come back to the line.
+    /// The line after the last one from which control may return to line `last`.
     fn end(&self, last: usize) -> usize {
         let mut end = last;
         for _ in 0..PASSES {
@@ -196,16 +200,17 @@ impl Flow {
         end + 1
     }
 
-    /// Whether the descriptor is rather kept between two accesses than loaded again before the next: where few
-    /// instructions are between, or a loop begins.
+    /// Whether the descriptor is kept between two accesses instead of being loaded again. This is so if there are few
+    /// instructions between them, or if a loop begins between them.
     fn keeps(&self, access: usize, next: usize) -> bool {
         let enters = |&(from, to): &(usize, usize)| access < to && to <= next && next <= from;
         next - access < RELOADED_AFTER || self.branches.iter().any(enters)
     }
 
-    /// For each of some lines in order, the first after it that a branch of before goes to, or where a routine begins.
+    /// For each of the given lines, which are sorted: the first line after it that is the target of an earlier branch
+    /// or the start of a subroutine.
     pub(super) fn passed_by(&self, lines: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
-        // Branches are in the order of their lines.
+        // Branches are sorted by line.
         let mut branches = self.branches.iter().peekable();
         let mut targets: BinaryHeap<_> =
             self.calls.iter().map(|(_, routine)| Reverse(routine.start)).collect();
@@ -221,7 +226,7 @@ impl Flow {
         lines.map(passed_by).collect()
     }
 
-    /// Routines outside of lines that these call.
+    /// The subroutines outside of these lines that these lines call.
     fn called(&self, lines: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let outside = move |(call, routine): &&(usize, Range<usize>)| {
             lines.contains(call) && !lines.contains(&routine.start)
@@ -230,7 +235,7 @@ impl Flow {
     }
 }
 
-/// The lowest address that each line can have.
+/// The smallest possible address of each line.
 fn earliest_addresses(lines: &[Line]) -> Vec<u64> {
     let mut next = 0;
     let earliest = |line: &Line| {

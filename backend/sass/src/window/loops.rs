@@ -1,8 +1,8 @@
-//! Loops that leave no general register to what counts their turns.
+//! Loops in which no general register is free for the loop counter.
 //!
-//! Nothing but the counting writes the register of a count. So where the lines of a loop write every general register
-//! and none of them counts, the count is in a uniform register, and the lines that count are missing: they are the
-//! same in many functions.
+//! Only the counting instruction writes the register of a loop counter. So if the lines of a loop write every general
+//! register and none of them counts, the counter is in a uniform register. The lines that count are then missing from
+//! the listing, because they are identical in many functions.
 
 use super::Line;
 use super::extent::Flow;
@@ -11,14 +11,15 @@ use crate::model::{Field, RegFile, Sm};
 use crate::roles::RegUse;
 use std::ops::Range;
 
-/// General registers, RZ not among them.
+/// The number of general registers without RZ.
 const REGISTERS: usize = 255;
-/// Points to the stack: loops do not write it, nor count in it.
+/// The stack pointer. Loops neither write it nor count in it.
 const STACK_POINTER: usize = 1;
-/// Functions of fewer registers could have had more, and loops of fewer lines hardly write as many.
+/// The smallest number of registers, and of lines in a loop, that is considered. A function with fewer registers could
+/// have used more, and a shorter loop rarely writes as many.
 const FEW: usize = 24;
 
-/// The loops whose lines write every general register that the function uses, but do not count in any.
+/// The loops whose lines write every general register of the function without counting in one.
 pub(super) fn crowded(sm: Sm, lines: &[Line], flow: &Flow) -> Vec<Range<usize>> {
     let insts = || lines.iter().enumerate().filter_map(|(line, it)| Some((line, it.inst.as_ref().ok()?)));
     let counts: Vec<usize> = insts().filter(|(_, inst)| adds_to_itself(inst)).map(|(line, _)| line).collect();
@@ -31,7 +32,7 @@ pub(super) fn crowded(sm: Sm, lines: &[Line], flow: &Flow) -> Vec<Range<usize>> 
     }
     let used = insts().flat_map(|(_, inst)| inst.uses(sm)).filter_map(general).map(|registers| registers.end);
     let used = used.max().filter(|&used| used >= FEW);
-    // Where each register was written last, counted from 1.
+    // The line that last wrote each register, counted from 1.
     let mut written = [0; REGISTERS];
     let mut writes = insts().peekable();
     loops.retain(|turn| {
@@ -44,7 +45,7 @@ pub(super) fn crowded(sm: Sm, lines: &[Line], flow: &Flow) -> Vec<Range<usize>> 
     loops
 }
 
-/// The numbers of general registers.
+/// The numbers of the general registers of an operand.
 fn general(used: RegUse) -> Option<Range<usize>> {
     let first = usize::from(used.index);
     (used.file == RegFile::R).then(|| first..REGISTERS.min(first + usize::from(used.count)))

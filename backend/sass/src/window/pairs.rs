@@ -1,7 +1,7 @@
-//! The pair of uniform registers that the other instructions leave to the descriptor.
+//! Finds the pair of uniform registers that the other instructions leave free for the descriptor.
 //!
-//! NVIDIA's compiler gives each value the lowest registers that are free, UR4 at least. Lines may be missing, so what
-//! the others use is known in part; what must have been there beside it counts too.
+//! NVIDIA's compiler gives each value the lowest free registers from UR4 on. Lines may be missing, so the uses of the
+//! other values are only partly known. Values that the missing lines must have held are taken into account too.
 
 use super::extent::Extent;
 use super::{Line, Load, loaded};
@@ -14,29 +14,30 @@ use std::iter;
 use std::ops::Range;
 use std::slice;
 
-/// Pairs of uniform registers, URZ not among them.
+/// The number of pairs of uniform registers without URZ.
 const PAIRS: usize = 31;
-/// The first pair that may be given.
+/// The first pair that is allocated.
 const FIRST: usize = USUAL_DESCRIPTOR as usize / 2;
-/// The first pair that functions keep for those that call them, UR36.
+/// The first callee-saved pair, UR36.
 const FIRST_KEPT: usize = 18;
-/// How many lines after its expected place the load may be.
+/// How many lines after its expected place the load is searched for.
 const MOST_LATER: usize = 100;
-/// Instructions from where threads meet to the end of the routine by which all threads of a warp agree.
+/// The length, in instructions, of the subroutine for a vote of all threads of a warp, counted from the `WARPSYNC` to
+/// the end.
 const VOTE: Range<u64> = 8..10;
 
-/// What a line does with a pair of uniform registers.
+/// How a line uses a pair of uniform registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Event {
     Read,
     Write,
-    /// `R2UR`, which without optimization copies the descriptor.
+    /// A write by `R2UR`. In unoptimized code, this copies the descriptor.
     WriteFromRegister,
 }
 
-/// What the lines of a function do with each pair, loads of the descriptor and what is hidden left out.
+/// The uses of each pair in a function, without loads of the descriptor and hidden uses.
 pub(super) struct Pairs {
-    /// Lines and events of each pair.
+    /// For each pair, the lines that use it.
     events: Vec<Vec<(usize, Event)>>,
 }
 
@@ -68,7 +69,8 @@ impl Pairs {
         Pairs { events }
     }
 
-    /// Notes that these loops count in a uniform register, the lowest one where none is seen in use.
+    /// Records that these loops count in a uniform register: the lowest one, unless the loop visibly uses a uniform
+    /// register.
     pub(super) fn count(&mut self, loops: &[Range<usize>]) {
         for turn in loops {
             if (0..PAIRS).all(|pair| !self.is_used(pair, slice::from_ref(turn))) {
@@ -79,8 +81,8 @@ impl Pairs {
         }
     }
 
-    /// Copies of the descriptor from general registers. Nothing else uses uniform registers without optimization, that
-    /// the text tells.
+    /// The copies of the descriptor from general registers. Empty if the function uses uniform registers in any other
+    /// visible way, as only optimized code does.
     pub(super) fn copies(&self) -> Vec<Load> {
         if self.events.iter().flatten().any(|&(_, event)| event != Event::WriteFromRegister) {
             return Vec::new();
@@ -93,8 +95,8 @@ impl Pairs {
         copies
     }
 
-    /// The register of the lowest pair that is free while accesses need the descriptor, and of those that are seen to be
-    /// loaded before, if possible: a load that is missing is a repetition.
+    /// The register of the lowest pair that is free while accesses need the descriptor. Prefers pairs that are seen to
+    /// be loaded elsewhere, because a missing load is a repetition of a visible one.
     pub(super) fn free(&self, extent: &Extent, seen: &BTreeSet<u64>) -> u64 {
         let kept: Vec<bool> = (0..PAIRS).map(|pair| self.is_used(pair, &extent.kept)).collect();
         let taken = |load: usize| {
@@ -109,7 +111,7 @@ impl Pairs {
         let is_seen = |pair: &usize| seen.contains(&register(*pair));
         let taken_likely = taken(extent.load);
         let likely = self.lowest_free(extent, &taken_likely);
-        // Or the load is later, or lines are missing that use the pair.
+        // The load may come later, or missing lines may use the pair.
         let later = (extent.load + 1..=extent.first).take(MOST_LATER);
         let later = later.map(|load| self.lowest_free(extent, &taken(load)));
         let higher = (likely..PAIRS).filter(|&pair| !taken_likely[pair]);
@@ -122,8 +124,9 @@ impl Pairs {
             return (lowest..PAIRS).find(|&pair| !taken[pair]).unwrap_or(PAIRS - 1);
         }
         let Some(highest) = (lowest..PAIRS).rev().find(|&pair| taken[pair]) else { return lowest };
-        // The pairs below it were in use when it was given, by lines that are missing. One may be the descriptor's: where
-        // it is the next lower one, or one above it was given when there had been accesses.
+        // When the highest pair was allocated, missing lines used the pairs below it. One of these pairs may be the
+        // descriptor's: it must be the next lower pair, or a higher pair must have been allocated after the first
+        // access.
         let accesses = extent.first..extent.end;
         let given = |pair| self.in_lines(pair, &accesses).iter().any(|&(_, event)| event != Event::Read);
         let free = (lowest..highest).rev().find(|&pair| !taken[pair]);
@@ -149,8 +152,9 @@ impl Pairs {
     }
 }
 
-/// Whether the threads that meet in the first line vote whether all agree. That takes UR4, in lines that are the same in
-/// most copies of the routine and so may be missing from each; its length tells it from other routines.
+/// Whether the first line begins the subroutine in which the threads of a warp vote. The subroutine uses UR4, but its
+/// lines are identical in most copies and so may be missing from each. Its length distinguishes it from other
+/// subroutines.
 fn begins_vote(lines: &[Line]) -> bool {
     let end = lines.iter().take(VOTE.end as usize).find(|line| line.is("RET") && line.address != 0);
     let bytes = end.and_then(|end| end.address.checked_sub(lines[0].address));

@@ -1,20 +1,20 @@
-//! Which lines are of one function.
+//! Divides the lines of a listing into functions.
 //!
-//! Addresses tell that another function begins: where they fall, or where more lines lie between two than have room. Of
-//! lines without an address before a function, as many as have room may be its beginning; but where the end of the
-//! function before was not seen, they may be that.
+//! A new function begins where addresses decrease, or where there are more lines between two addresses than
+//! instructions fit between them. Lines without addresses before a function may be its beginning, as many as there is
+//! room for. They may also be the end of the function before, if that was not seen.
 
 use super::Line;
 use crate::print::INST_BYTES;
 use std::ops::Range;
 
-/// Where more than one line of so many fits into no function, most functions show no address, and lines before one
-/// that does are as likely theirs.
+/// If more than one in so many lines fits into no function, most functions show no address. Lines without addresses
+/// then probably belong to such functions.
 const LOOSE: usize = 4;
-/// From so many lines on, a function that has a single address may tell which registers it uses.
+/// A function with a single address needs at least this many lines to show which registers it uses.
 const LONG: usize = 100;
 
-/// Splits lines by function. Those that fit nowhere are alone.
+/// Divides lines into functions. Lines that fit into no function are alone.
 pub(super) fn functions(lines: &[Line]) -> Vec<Range<usize>> {
     let known = addressed(lines);
     let fitting = split(lines, &known, |_, known, before| (0, own_before(lines, known, before)));
@@ -25,15 +25,15 @@ pub(super) fn functions(lines: &[Line]) -> Vec<Range<usize>> {
     split(lines, &known, |last, known, before| between(lines, last, known, before))
 }
 
-/// Splits lines, given those of functions from one address to another, and how many of those between such a function
-/// and the next belong to either.
+/// Divides lines into functions. `known` holds the lines from the first to the last address of each function. `between`
+/// says how many of the lines between two functions belong to each of them.
 fn split(
     lines: &[Line],
     known: &[Range<usize>],
     between: impl Fn(&Range<usize>, &Range<usize>, usize) -> (usize, usize),
 ) -> Vec<Range<usize>> {
     let mut functions: Vec<Range<usize>> = Vec::new();
-    // The last function as far as it is known.
+    // The last function, as far as it is known.
     let mut last = 0..0;
     for known in known {
         let (after, before) = between(&last, known, known.start - last.end);
@@ -48,16 +48,16 @@ fn split(
     functions
 }
 
-/// Whether enough of the function is seen to tell which registers it uses.
+/// Whether enough of the function is visible to say which registers it uses.
 pub(super) fn tells(lines: &[Line]) -> bool {
     let mut addresses = lines.iter().map(|line| line.address).filter(|&address| address != 0);
-    // A single address says little about which lines are the function's, unless they fill most of it.
+    // With a single address, the extent of the function is uncertain, unless its lines fill most of it.
     let last = addresses.next_back().unwrap_or(0);
     let fill = lines.len() >= LONG && lines.len() as u64 > last / INST_BYTES / 2;
     fill || addresses.next().is_some()
 }
 
-/// From the first to the last line of each function that has an address.
+/// The lines from the first to the last address of each function.
 fn addressed(lines: &[Line]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut ended = true;
@@ -71,25 +71,25 @@ fn addressed(lines: &[Line]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether the line ends a function: it branches to itself.
+/// Whether the line is the last one of a function, a branch to itself.
 fn ends(line: &Line) -> bool {
     line.is("BRA") && line.target() == Some(line.address)
 }
 
-/// Whether the lines between two with addresses may be of the same function.
+/// Whether two lines with addresses, and the lines between them, may belong to the same function.
 fn has_room(lines: &[Line], line: usize, next: usize) -> bool {
     let bytes = lines[next].address.checked_sub(lines[line].address);
     bytes.is_some_and(|bytes| (next - line) as u64 <= bytes / INST_BYTES)
 }
 
-/// How many of the lines between two functions are the end of the one and the beginning of the other.
+/// How many of the lines between two functions are the end of the first, and how many the beginning of the second.
 fn between(lines: &[Line], last: &Range<usize>, known: &Range<usize>, count: usize) -> (usize, usize) {
     let own = own_before(lines, known, count);
     if last.len() < 2 || ends(&lines[last.end - 1]) {
         return (0, own);
     }
     let own = if known.len() > 1 { own.min(likely_before(lines, known)) } else { own };
-    // More than that are of functions without an address.
+    // If there are more, they belong to functions without addresses.
     let end = Some(count - own).filter(|&end| end <= last.len() / 2);
     (end.unwrap_or(0), own)
 }
@@ -97,11 +97,12 @@ fn between(lines: &[Line], last: &Range<usize>, known: &Range<usize>, count: usi
 /// How many of the lines before the known ones may be the beginning of the function.
 fn own_before(lines: &[Line], known: &Range<usize>, before: usize) -> usize {
     let room = lines[known.start].address / INST_BYTES;
-    // Else some are of other functions.
+    // Otherwise, some lines belong to other functions.
     if before as u64 <= room { before } else { likely_before(lines, known).min(before) }
 }
 
-/// How many lines of the beginning are there, if as large a part of it is missing as of the rest.
+/// How many lines of the function's beginning are probably present, if the beginning has as many missing lines as the
+/// rest, in proportion.
 fn likely_before(lines: &[Line], known: &Range<usize>) -> usize {
     let (first, last) = (lines[known.start].address, lines[known.end - 1].address);
     let (room, places) = (first / INST_BYTES, (last - first) / INST_BYTES);

@@ -1,12 +1,12 @@
 //! The recorded instructions: files of lines ADDRESS WORD TEXT, with NVIDIA's text.
 //!
-//! `sm_90.txt` are instructions that NVIDIA's compiler made; `made_sm_90.txt` are made of the table's rows, for the
-//! forms that the others lack, by `tests/oracle/forms.py --record`.
+//! `sm_90.txt` contains instructions that NVIDIA's compiler emitted. `made_sm_90.txt` contains instructions generated
+//! from the table's rows by `tests/oracle/forms.py --record`, for the forms that are missing in the former.
 
 use sass::Sm;
 use std::path::Path;
 
-// Tests, benchmark and example each use what they need.
+// Tests, benchmark and example each use only a part of this module.
 #[allow(dead_code)]
 pub(crate) struct Sample {
     pub(crate) sm: Sm,
@@ -15,9 +15,9 @@ pub(crate) struct Sample {
     pub(crate) text: String,
 }
 
-/// All samples, in the order of the files' names.
+/// All samples, in the order of the file names.
 pub(crate) fn samples() -> Vec<Sample> {
-    // The package that the test belongs to may be another of the workspace.
+    // The test may belong to another package of the workspace.
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let found =
         folders.map(|folder| folder.join("backend/sass/tests/recorded")).find(|folder| folder.is_dir());

@@ -1,4 +1,5 @@
-//! `atom` and `red`: hardware operations, and where a memory has none the loops of [`super::atomic_loop`].
+//! `atom` and `red`: hardware operations, and the loops of [`super::atomic_loop`] for operations that a memory does not
+//! support.
 
 use super::atomic_loop::{Word, WordPlace};
 use super::memory::{Target, elements, scope};
@@ -24,7 +25,7 @@ pub(super) const OPERATIONS: [(Mod, AtomOp); 9] = [
     (Mod::Exch, AtomOp::Exch),
 ];
 
-/// What an atomic operation does with the old value and its operand.
+/// The operation of an atomic on the old value and its operand.
 #[derive(Clone, Copy)]
 pub(super) struct Atomic {
     pub(super) op: AtomOp,
@@ -32,12 +33,12 @@ pub(super) struct Atomic {
 }
 
 impl Atomic {
-    /// What is compared and swapped where the operation is a loop.
+    /// The size of the compare-and-swap if the operation is a loop.
     pub(super) fn size(self) -> CasSize {
         cas_size(self.ty)
     }
 
-    /// The hardware's type for the operation in global memory.
+    /// The hardware type of the operation in global memory.
     fn global(self) -> Option<AtomType> {
         use AtomOp::{Add, And, Dec, Exch, Inc, Max, Min, Or, Xor};
         match (self.op, self.ty) {
@@ -59,7 +60,7 @@ impl Atomic {
         }
     }
 
-    /// The hardware's type for the operation in shared memory.
+    /// The hardware type of the operation in shared memory.
     fn shared(self) -> Option<AtomType> {
         match self.global()? {
             ty @ (AtomType::U64 | AtomType::B128) if self.op == AtomOp::Exch => Some(ty),
@@ -77,7 +78,7 @@ fn cas_size(ty: ScalarType) -> CasSize {
     }
 }
 
-/// The type of an operation on all elements of a vector.
+/// The hardware type of an operation on all elements of a vector.
 fn vector(ty: ScalarType, elements: usize) -> Option<AtomType> {
     match (ty, elements as u32 * ty.bits()) {
         (ScalarType::F32, 64) => Some(AtomType::F32x2),
@@ -92,7 +93,7 @@ fn vector(ty: ScalarType, elements: usize) -> Option<AtomType> {
     }
 }
 
-/// What an atomic operation promises other threads.
+/// The memory order of an atomic operation.
 fn order(instr: &Statement<'_>) -> Order {
     let widest = if multimem::is_of_devices(instr.form()) { Scope::Sys } else { Scope::Gpu };
     let scope = scope(instr).unwrap_or(widest);
@@ -106,7 +107,7 @@ fn order(instr: &Statement<'_>) -> Order {
 }
 
 impl<'a> Lowering<'a> {
-    /// `atom` and `red`. The invalidation after an acquiring one stays with it, under one branch.
+    /// `atom` and `red`. The cache invalidation of an acquire is under the same branch as the operation.
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         match instr.any_of(&[Mod::Acquire, Mod::AcqRel]) {
             Some(_) => self.branch_around(|this| this.ordered_atomic(instr)),
@@ -120,19 +121,19 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, &format!("the type `.{}`", ty.text()));
         }
         if ty != ScalarType::F32 {
-            // Additions of single floats flush, those of halves do not.
+            // Hardware additions of single floats always flush denormals, those of halves never do.
             instr.ignore(&[Mod::Noftz]);
         }
         let first = usize::from(instr.form() == FormId::Atom);
         if multimem::is_of_devices(instr.form()) {
-            // Each device adds as it does without.
+            // Each device adds in the same way with or without it.
             instr.ignore(&[Mod::AccF32, Mod::AccF16]);
         }
         let target = self.target(instr, first)?;
         let order = order(instr);
         self.release_before(instr);
         if ty.bits() == 16 && instr.has(Mod::L2CacheHint) {
-            // A swap of the word that they lie in takes no policy.
+            // A compare-and-swap of the containing word has no cache policy.
             instr.operand(instr.operand_count() - 1);
         }
         if instr.has(Mod::Cas) {
@@ -199,7 +200,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An operation on global or generic memory that the hardware has: without a result where nothing needs one.
+    /// Emits a hardware operation on global or generic memory; a reduction if the result is not needed.
     fn update(&mut self, dst: &Operand, op: AtomOp, ty: AtomType, atom: Op, srcs: &[Src]) -> Result<()> {
         match atom {
             Op::Atom { order, offset, generic: false, .. }
@@ -218,7 +219,7 @@ impl<'a> Lowering<'a> {
         self.encodes(&Op::Atom { op, ty, order, offset: 0, generic: false })
     }
 
-    /// `atom` and `red` of vectors, each element of which is an operation of its own.
+    /// `atom` and `red` of vectors. Each element is a separate atomic operation.
     pub(super) fn update_vector(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if ty != ScalarType::F32 {
@@ -226,7 +227,7 @@ impl<'a> Lowering<'a> {
         }
         let first = usize::from(instr.form() == FormId::AtomVector);
         if multimem::is_of_devices(instr.form()) {
-            // Each device adds as it does without.
+            // Each device adds in the same way with or without it.
             instr.ignore(&[Mod::AccF32, Mod::AccF16]);
         }
         let target = self.target(instr, first)?;
@@ -263,8 +264,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A generic operation that only global memory has: the hardware does nothing elsewhere and says so, and a loop
-    /// of compare-and-swap, which it has in shared memory too, does it there.
+    /// A generic operation that exists only for global memory. For other addresses the hardware does nothing and
+    /// reports this; then a loop with compare-and-swap, which also exists for shared memory, executes the operation.
     fn update_generic(
         &mut self,
         instr: &Statement<'a>,
@@ -274,7 +275,7 @@ impl<'a> Lowering<'a> {
         atomic: Atomic,
     ) -> Result<()> {
         let Op::Atom { ty, order, offset, .. } = atom else {
-            return self.malformed("another operation than an atomic one");
+            return self.malformed("an operation that is not atomic");
         };
         let result = self.temporary(File::R, atom_registers(ty));
         let (value, done) = (self.new_value(File::R, atom_registers(ty)), self.new_value(File::P, 1));
@@ -292,7 +293,7 @@ impl<'a> Lowering<'a> {
         self.write(dst, old)
     }
 
-    /// An operation whose result of so many registers goes to `dst`, under the statement's guard.
+    /// Emits an operation with a result of `width` registers that goes to `dst`, under the statement's guard.
     fn returning(&mut self, dst: &Operand, width: u8, op: Op, srcs: &[Src]) -> Result<()> {
         if matches!(dst, Operand::Sink) {
             self.guarded(op, &[Dst::Sink], srcs, &[Src::UNDEF]);
@@ -310,7 +311,7 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    /// A shared address with its base added: compare-and-swap takes no uniform base.
+    /// Adds the base to a shared address, because compare-and-swap has no uniform base.
     pub(super) fn based(&mut self, address: Src, base: Src) -> Src {
         if base == Src::ZERO {
             return address;

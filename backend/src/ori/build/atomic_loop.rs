@@ -1,5 +1,5 @@
-//! Atomic operations that a memory has not: the new value is computed from what was read, and swapped in until nothing
-//! came between.
+//! Atomic operations that a memory does not support. A loop computes the new value from the value that it has read, and
+//! repeats compare-and-swap until no other thread has changed the value in between.
 
 use super::atomic::Atomic;
 use super::integer::lut;
@@ -11,16 +11,16 @@ use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, AtomOp, CasSize, ICmp, MemSize, Op, Round};
 use ptx_isa::{ScalarType, TypeKind};
 
-/// Where a word lies that is compared and swapped.
+/// The place of a word for compare-and-swap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordPlace {
     Global,
-    /// In shared memory, or in the thread's own, where nothing comes between.
+    /// In shared memory, or in local memory, where no other thread interferes.
     Generic,
     Shared,
 }
 
-/// A word that is compared and swapped, and what that promises other threads.
+/// A word for compare-and-swap, with its memory order.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
     pub(super) address: Src,
@@ -29,17 +29,17 @@ pub(super) struct Word {
     pub(super) place: WordPlace,
 }
 
-/// The word that 16 bits lie in, and where in it.
+/// The word that contains a 16-bit value, and the position of the value.
 #[derive(Clone, Copy)]
 struct Half {
     word: Word,
     is_low: Src,
-    /// Bits below them.
+    /// The number of bits below the value.
     shift: Src,
 }
 
 impl<'a> Lowering<'a> {
-    /// An operation on a word whose old value goes to `dst`.
+    /// Executes an operation on a word; the old value goes to `dst`.
     pub(super) fn update_until(
         &mut self,
         instr: &Statement<'a>,
@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
         self.write(dst, old)
     }
 
-    /// The old value of a word after an operation on it.
+    /// Executes an operation on a word and returns the old value.
     pub(super) fn swap_until(
         &mut self,
         instr: &Statement<'a>,
@@ -71,7 +71,7 @@ impl<'a> Lowering<'a> {
         )
     }
 
-    /// An operation on 16 bits, as one on the word that they lie in.
+    /// Executes an operation on 16 bits as an operation on the containing word.
     pub(super) fn update_half(
         &mut self,
         instr: &Statement<'a>,
@@ -106,7 +106,7 @@ impl<'a> Lowering<'a> {
         self.write(dst, old)
     }
 
-    /// Compares and swaps 16 bits: again as long as the other half of the word has changed.
+    /// Compares and swaps 16 bits. Repeats while only the other half of the word has changed.
     pub(super) fn swap_half(
         &mut self,
         instr: &Statement<'a>,
@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
         self.write(dst, old)
     }
 
-    /// The word that 16 bits at an address lie in.
+    /// The word that contains the 16 bits at an address.
     fn half_word(&mut self, instr: &Statement<'a>, target: Target, order: Order) -> Result<Half> {
         let (low, high, place) = match target {
             Target::Wide { address, offset, generic } => {
@@ -170,8 +170,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Swaps until nothing came between, and gives what was there. `swapped` gives of what is there what it is compared
-    /// with and what it becomes; `again` says of what was found whether to do it again.
+    /// Repeats compare-and-swap until no other thread interferes, and returns the old value. `swapped` computes the
+    /// expected and the new value from the value that was read; `again` decides from the value that was found whether
+    /// to repeat.
     fn swap_loop(
         &mut self,
         word: Word,
@@ -219,7 +220,7 @@ impl<'a> Lowering<'a> {
         Ok(self.read_variable(seen))
     }
 
-    /// What a word holds, maybe: the swap decides.
+    /// Reads the probable value of a word; compare-and-swap decides whether it is right.
     fn guess(&mut self, word: Word, size: MemSize, width: u8) -> Src {
         let Word { address, offset, order, place } = word;
         let scope = match order {
@@ -238,7 +239,7 @@ impl<'a> Lowering<'a> {
         self.wide(width, op, &[address, base])
     }
 
-    /// The new value of an operation that shared memory has not.
+    /// Computes the new value of an operation that shared memory does not support.
     fn combine(&mut self, instr: &Statement<'_>, atomic: Atomic, old: Src, value: Src) -> Result<Src> {
         let Atomic { op, ty } = atomic;
         let signed = ty.is_signed();

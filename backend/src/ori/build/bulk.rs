@@ -1,7 +1,8 @@
-//! `cp.async.bulk` and `cp.reduce.async.bulk`: copies and reductions of blocks of memory and tiles of tensors.
+//! `cp.async.bulk` and `cp.reduce.async.bulk`: bulk copies and reductions of contiguous memory and of tensor tiles.
 //!
-//! The uniform datapath starts them, once for all threads that execute it together, so each thread has its turn. On some
-//! targets it reaches the shared memory of the block alone, and a function of the driver does other copies.
+//! The uniform datapath starts a copy once for all threads that execute the instruction together, so the threads take
+//! turns. On some targets the instruction reaches only the shared memory of the block itself; a driver function does
+//! the other copies.
 
 use super::driver_copy::ClusterCopy;
 use super::operand::known;
@@ -12,12 +13,12 @@ use crate::ori::op::{AtomOp, BulkPlace, BulkType, CctlOp, Dims, Op, TensorMode};
 use crate::ori::signature::tile_coordinates;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Two halves in one register, the first below.
+/// Combines two halves in one register, the first one in the low bits.
 const HALVES: Src = Src::imm(0x5410);
-/// Sizes count units of so many bytes, as a power of two.
+/// The logarithm of the unit of sizes in bytes.
 const UNIT: u32 = 4;
 
-/// Where the bytes of a bulk copy go, or come from.
+/// The source or destination of a bulk copy.
 #[derive(Clone, Copy)]
 enum CopyEnd {
     Global([Src; 2]),
@@ -28,9 +29,9 @@ impl<'a> Lowering<'a> {
     /// `cp.async.bulk` and `cp.reduce.async.bulk`.
     pub(super) fn copy_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
         use FormId as F;
-        // What copies of the asynchronous proxy are anyway.
+        // Copies of the asynchronous proxy always have these properties.
         instr.ignore(&[Mod::Weak, Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys]);
-        // The form tells the spaces, and how the copy is waited for.
+        // The form determines the spaces, and how a thread waits for the copy.
         instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
         instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2]);
         let form = instr.form();
@@ -39,7 +40,7 @@ impl<'a> Lowering<'a> {
         let reduces = matches!(form, F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore);
         let operation = if reduces { Some(self.bulk_reduction(instr)?) } else { None };
         if !self.encodes(&Op::BulkPrefetch) {
-            return self.unsupported(instr, "copies of blocks on this target");
+            return self.unsupported(instr, "bulk copies on this target");
         }
         if form == F::CpAsyncBulkPrefetch {
             let from = self.global_address(instr, 0)?;
@@ -105,7 +106,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn bulk_reduction(&mut self, instr: &Statement<'a>) -> Result<(AtomOp, BulkType)> {
-        // Single floats and pairs have one way of adding.
+        // Single floats and pairs have only one way of adding.
         instr.ignore(&[Mod::Noftz]);
         let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
             return self.malformed("a reduction without its operation");
@@ -129,13 +130,13 @@ impl<'a> Lowering<'a> {
         use super::memory::Target;
         let address = self.address(instr, i)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let address = self.pair(address);
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
     }
 
-    /// A size in units, and in the upper bits the mask of the receiving blocks of the cluster or of the copied bytes.
+    /// The size in units and, in the upper bits, the mask of receiving blocks or of copied bytes.
     fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, mask: Option<Src>) -> Result<Src> {
         let size = self.source(instr, i, ScalarType::U32)?;
         let units = self.shift_right(size, UNIT, false);
@@ -155,7 +156,7 @@ impl<'a> Lowering<'a> {
         let form = instr.form();
         instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
         instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2, Mod::Tile]);
-        // One block alone, as without.
+        // The same as without the modifier.
         instr.ignore(&[Mod::CtaGroup1]);
         let dims = instr.take(&[
             (Mod::D1d, Dims::D1),
@@ -177,7 +178,7 @@ impl<'a> Lowering<'a> {
         let loads = form == F::CpAsyncBulkTensorLoad;
         let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
         if coordinates.len() != usize::from(tile_coordinates(dims, mode)) {
-            return self.malformed("as many coordinates as no tensor of the name has");
+            return self.malformed("a number of coordinates that differs from the tensor dimension");
         }
         let pair = instr.has(Mod::CtaGroup2);
         let multicast = instr.has(Mod::MulticastCluster);
@@ -225,13 +226,13 @@ impl<'a> Lowering<'a> {
                 Op::TensorReduce { dims, mode, op }
             }
         };
-        // Prefetches have the modes of loads, and one form for each.
+        // Prefetches have the modes of loads, with one form for each.
         let like = match op {
             Op::TensorPrefetch { dims, mode } => Op::TensorLoad { dims, mode, multicast: false, pair: false },
             op => op,
         };
         if !self.encodes(&like) {
-            return self.unsupported(instr, "this way of reading on this target");
+            return self.unsupported(instr, "this tensor load mode on this target");
         }
         self.begin_copy(driver, |this, chosen| {
             let tile = match tile[..] {
@@ -249,13 +250,13 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The address of a map, and coordinates in its tensor.
+    /// The address of a tensor map, and coordinates in its tensor.
     fn tensor(&mut self, instr: &Statement<'a>, i: usize) -> Result<([Src; 2], Vec<Src>)> {
         let Operand::List(parts) = self.operand(instr, i)? else {
             return self.malformed("a tensor without coordinates");
         };
         let [map, coordinates] = &parts[..] else {
-            return self.unsupported(instr, "properties beside a tensor map");
+            return self.unsupported(instr, "tensor properties in the tensor map operand");
         };
         let map = self.read(map, ScalarType::U64)?;
         let coordinates = match coordinates {
@@ -267,7 +268,7 @@ impl<'a> Lowering<'a> {
         Ok((self.pair(map), coordinates))
     }
 
-    /// The offsets in an image's window.
+    /// The offsets in the window of an im2col copy.
     fn image_offsets(&mut self, instr: &Statement<'a>, i: usize) -> Result<Vec<Src>> {
         let operand = self.operand(instr, i)?;
         let parts = match operand {
@@ -277,7 +278,8 @@ impl<'a> Lowering<'a> {
         parts.iter().map(|part| self.read(part, ScalarType::U16)).collect()
     }
 
-    /// Offsets as instructions have them: one of 16 bits, two of 8, three of 5; two of 11 and 5 by rows.
+    /// The offsets in the encoding of the instruction: one of 16 bits, two of 8, three of 5, or, by rows, two of 11 and
+    /// 5.
     fn image_word(&mut self, offsets: &[Src], mode: TensorMode) -> Result<Option<Src>> {
         Ok(Some(match (offsets, mode) {
             ([], _) => return Ok(None),
@@ -288,7 +290,7 @@ impl<'a> Lowering<'a> {
                 let low = self.placed(*low, *middle, 5);
                 self.placed(low, *high, 10)
             }
-            _ => return self.malformed("offsets of no image"),
+            _ => return self.malformed("a number of im2col offsets that does not match the mode"),
         }))
     }
 
@@ -301,7 +303,7 @@ impl<'a> Lowering<'a> {
     /// `cp.async.bulk.commit_group`.
     pub(super) fn end_bulk_group(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::BulkFlush) {
-            return self.unsupported(instr, "copies of blocks on this target");
+            return self.unsupported(instr, "bulk copies on this target");
         }
         self.branch_around(|this| {
             this.effect(Op::BulkFlush, &[]);
@@ -309,7 +311,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `cp.async.bulk.wait_group`: until the sources were read, or until all is done.
+    /// `cp.async.bulk.wait_group`: waits until the sources have been read, or until the copies are complete.
     pub(super) fn wait_for_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
         let done = !instr.has(Mod::Read);
         self.wait_for_copies(instr)?;

@@ -1,4 +1,4 @@
-//! Hints to the caches: policies, prefetches, priorities.
+//! Cache hints: policies, prefetches, priorities.
 
 use super::memory::Target;
 use super::uniform::Chosen;
@@ -9,16 +9,16 @@ use crate::ori::op::{
 };
 use ptx_isa::{Mod, ScalarType};
 
-/// A policy's high word has its kind, both priorities and the fraction from this bit on.
+/// The high word of a policy contains, from this bit on, its kind, both priorities and the fraction.
 const KIND_AT: u32 = 20;
-/// A fraction of accesses has the first priority, the others the second.
+/// The kind of a policy in which a fraction of the accesses has the first priority, and the others the second.
 const FRACTIONAL: u32 = 0x100;
 
-/// Parts of a range have the first priority.
+/// The kind of a policy in which parts of a range have the first priority.
 const RANGE: u32 = 0x180;
-/// The factor for fractions. The field counts sixteenths less one, so the whole is fifteen.
+/// The factor for fractions. The field contains the number of sixteenths minus one, so its maximum is fifteen.
 const SIXTEENTHS: f32 = 15.99;
-/// A range has at most 127 pages, of at least 4096 bytes each; both as powers of two.
+/// A range has at most 127 pages of at least 4096 bytes each; both limits as powers of two.
 const PAGES_LOG: u32 = 7;
 const MOST_PAGES: u32 = 127;
 const SMALLEST_PAGE: u32 = 12;
@@ -39,7 +39,7 @@ fn priorities(instr: &Statement<'_>) -> Option<(u32, u32)> {
 }
 
 impl<'a> Lowering<'a> {
-    /// `createpolicy.fractional`, of a fraction that is known: sixteenths, rounded up.
+    /// `createpolicy.fractional` with a constant fraction: sixteenths, rounded up.
     pub(super) fn create_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some((first, second)) = priorities(instr) else {
             return self.malformed("a policy without a priority");
@@ -77,7 +77,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// `createpolicy.range`: the page size, such that 127 pages hold the whole range, the first page and their number.
+    /// `createpolicy.range`: the page size (chosen so that 127 pages contain the whole range), the first page, and the
+    /// number of pages.
     pub(super) fn create_range_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Global]);
         let Some((first, second)) = priorities(instr) else {
@@ -85,7 +86,7 @@ impl<'a> Lowering<'a> {
         };
         let address = self.address(instr, 1)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let mut start = self.pair(address);
         if offset != 0 {
@@ -121,7 +122,7 @@ impl<'a> Lowering<'a> {
             word = self.united(word, value);
             word = self.shift_left(word, Src::imm(shift));
         }
-        // A range of nothing has no priority.
+        // An empty range has no priority.
         let none = self.pred(
             Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false },
             &[total, Src::ZERO, Src::TRUE],
@@ -135,8 +136,8 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Lop3 { lut: lut::A | lut::B }, &[a, b, Src::ZERO])
     }
 
-    /// The descriptor of an access: its cache policy, if it has one as its last operand, else that of the window. Threads
-    /// that execute it together use the policy of one of them.
+    /// The descriptor of an access: the cache policy in the last operand, if the access has one, otherwise that of the
+    /// window. Threads that execute the access together use the policy of one of them.
     pub(super) fn descriptor_of(&mut self, instr: &Statement<'a>) -> Result<Src> {
         let last = instr.operand_count().saturating_sub(1);
         match self.cache_policy(instr, last)? {
@@ -175,24 +176,24 @@ impl<'a> Lowering<'a> {
 
     /// `applypriority`.
     pub(super) fn apply_priority(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The one priority and the one size that there are.
+        // There is only this priority and this size.
         instr.ignore(&[Mod::L2EvictNormal]);
         instr.operand(1);
         self.line(instr, LineOp::Demote)
     }
 
-    /// Of the line at the address of the first operand.
+    /// An operation on the cache line at the address of the first operand.
     fn line(&mut self, instr: &Statement<'a>, op: LineOp) -> Result<()> {
         match self.target(instr, 0)? {
             Target::Wide { address, offset, .. } => self.effect(Op::Line { op, offset }, &[address]),
-            // The thread's own memory: nothing that a thread can observe.
+            // No thread can observe the effect on local memory.
             Target::Local { .. } => {}
             _ => return self.unsupported(instr, "this state space"),
         }
         Ok(())
     }
 
-    /// The descriptor of a tensor into the cache for those.
+    /// Loads a tensor map into the cache for tensor maps.
     fn prefetch_map(&mut self, instr: &Statement<'a>) -> Result<()> {
         let space = super::memory::space(instr);
         let window = match space {

@@ -705,8 +705,8 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
-/// What a function keeps the stack pointer a multiple of for those that it calls, if it calls any: `kept` for functions of
-/// the module.
+/// The alignment of the stack pointer that the callees of a function need, if it has any. Functions of the module need
+/// `kept` bytes.
 pub(super) fn callees_align(
     env: &crate::input::Env,
     func: &crate::input::Function,

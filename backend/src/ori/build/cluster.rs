@@ -1,7 +1,7 @@
-//! Clusters: the barrier of all blocks, and addresses in other blocks' shared memory.
+//! Clusters: the barrier of all blocks, and addresses in the shared memory of other blocks.
 //!
-//! An address of shared memory has the rank of its block in the top byte; a generic one is that beside the high word of the
-//! window. What the barrier becomes: observation of ptxas 13.0.88.
+//! A shared address has the rank of its block in the top byte. A generic address also has the high word of the window.
+//! The code for the barrier was observed on ptxas 13.0.88.
 
 use super::memory::Target;
 use super::special::sr;
@@ -14,17 +14,17 @@ use ptx_isa::{FormId, Mod, ScalarType};
 
 /// The rank of a block is in the byte from this bit on.
 const RANK_AT: u32 = 24;
-/// The low three bytes of the third operand, below the lowest of the first.
+/// The low three bytes of the third operand, below the lowest byte of the first.
 const RANKED: Src = Src::imm(0x0654);
 
 impl<'a> Lowering<'a> {
-    /// `barrier.cluster`. A launch without clusters has no barrier of theirs, and each block is alone: it waits for its
-    /// own threads.
+    /// `barrier.cluster`. A launch without clusters has no cluster barrier, and each block is a cluster by itself: the
+    /// block's own barrier replaces it.
     pub(super) fn cluster_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(word) = self.target.driver.explicit_cluster else {
             return self.unsupported(instr, "clusters on this target");
         };
-        // What each of the two does unless it says otherwise.
+        // These are the defaults.
         instr.ignore(&[Mod::Acquire, Mod::Release]);
         let aligned = instr.has(Mod::Aligned);
         if aligned {
@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, rank)
     }
 
-    /// An access of any block's shared memory is one by a generic address.
+    /// The target of an access to any block's shared memory: a generic address.
     pub(super) fn cluster_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         if !self.target.clusters {
             return self.unsupported(instr, "clusters on this target");
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a> {
         Ok(if offset == 0 { address } else { self.add(address, Src::imm(offset as u32)) })
     }
 
-    /// `st.async` to a block of the cluster, and `red.async`: a barrier object there is told of the bytes.
+    /// `st.async` to a block of the cluster, and `red.async`: an mbarrier object there counts the bytes.
     pub(super) fn store_asynchronously(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[
             Mod::Weak,
@@ -132,7 +132,7 @@ impl<'a> Lowering<'a> {
             Mod::MbarrierCompleteTxBytes,
         ]);
         if instr.operand_count() != 3 {
-            // ptxas takes the form and makes no code of it.
+            // ptxas accepts the form but generates no code for it.
             return self.unsupported(instr, "an operand list without a barrier object");
         }
         if !self.encodes(&Op::Stas { size: MemSize::B32 }) {
@@ -168,8 +168,9 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `st.async` and `red.async` of global memory, which nothing waits for: ones that are done at once. The hardware's
-    /// own (`USTGR`, `UREDGR`) exist on some targets, and the only reduction of theirs is addition.
+    /// `st.async` and `red.async` of global memory, for which no thread waits. They become stores and reductions that
+    /// are executed at once. Some targets have their own instructions (`USTGR`, `UREDGR`), whose only reduction is
+    /// addition.
     pub(super) fn store_released(&mut self, instr: &Statement<'a>) -> Result<()> {
         if instr.form() == FormId::StAsyncRelease {
             if !instr.has(Mod::Release) {
@@ -177,7 +178,7 @@ impl<'a> Lowering<'a> {
             }
             return self.store(instr);
         }
-        // What an atomic operation is anyway.
+        // Atomic operations always have this property.
         instr.ignore(&[Mod::Mmio]);
         self.atomic(instr)
     }

@@ -7,7 +7,7 @@ use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, Op};
 use ptx_isa::{Mod, ScalarType, TypeKind};
 
-/// A comparison's name, for integers and for floats, and whether it says that integers are unsigned.
+/// The comparison of integers and of floats that a modifier names, and whether it states that integers are unsigned.
 type Name = (Option<ICmp>, Option<FCmp>, bool);
 
 const COMPARISONS: [(Mod, Name); 18] = [
@@ -31,7 +31,7 @@ const COMPARISONS: [(Mod, Name); 18] = [
     (Mod::IsNan, (None, Some(FCmp::Nan), false)),
 ];
 
-/// A comparison as one instruction makes it.
+/// A comparison in the form of one machine instruction.
 #[derive(Clone, Copy)]
 struct Comparison {
     ty: ScalarType,
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `set`: all ones or 1 where the comparison holds.
+    /// `set`: all ones or 1 if the comparison is true.
     pub(super) fn set_register(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let comparison = self.comparison(instr, from)?;

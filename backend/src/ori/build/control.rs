@@ -47,7 +47,7 @@ pub(super) fn shared_symbols(env: &Env, func: &Function) -> FxHashSet<Symbol> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Splits the body at labels and after terminators, and makes a block of each run that control reaches.
+    /// Splits the body at labels and after terminators, and creates a block for each run that control reaches.
     pub(super) fn split_into_blocks(&mut self) -> Result<Vec<Run>> {
         let body = &self.func.body;
         let mut runs = Vec::new();
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a> {
         Ok(runs)
     }
 
-    /// Makes blocks for the runs that control reaches from the first.
+    /// Creates blocks for the runs that control reaches from the first.
     fn reach(&mut self, runs: &mut [Run], run_of_label: &[Option<usize>]) -> Result<()> {
         let mut edges = vec![0u32; runs.len()];
         let mut successors = vec![Vec::new(); runs.len()];
@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Where a run goes, once for each edge that its blocks will have.
+    /// The successors of a run, once for each edge of its blocks.
     fn successors(
         &self,
         run: &Run,
@@ -163,7 +163,7 @@ impl<'a> Lowering<'a> {
         Ok(successors)
     }
 
-    /// Ends the block with a branch or the end of the thread; guarded, it may fall into `next`.
+    /// Ends the block with a branch or the end of the thread. With a guard, control may fall into `next`.
     pub(super) fn terminator(&mut self, instr: &Statement<'a>, next: Option<BlockId>) -> Result<()> {
         let uniform = instr.has(Mod::Uni);
         let guarded = !self.guard.is_true();
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
         let table = JumpTable(self.tables);
         self.tables += 1;
         let entry = self.shift_left(index, Src::imm(2));
-        // The offset that the linker puts into the instruction is signed; the bank has room for more.
+        // The offset that the linker puts into the instruction is signed, but the bank is larger.
         let entry = if self.relocatable { self.add(entry, Src::imm(TABLE_BIAS)) } else { entry };
         let low = self.reg(Op::Target { table }, &[entry]);
         let address = self.pack(&[low, Src::ZERO]);
@@ -257,10 +257,10 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An offset that is added to indices of lists of targets in objects, and subtracted from the addresses of the lists.
+/// The offset that objects add to indices of target lists, and subtract from the addresses of the lists.
 const TABLE_BIAS: u32 = 0x8000;
 
-/// Whether a predicate is known never to hold.
+/// Whether a predicate is known to be always false.
 pub(super) fn never(src: Src) -> bool {
     src.not().is_true()
 }

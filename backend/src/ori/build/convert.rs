@@ -1,4 +1,4 @@
-//! `cvt`: between integers, between floats, and from one to the other.
+//! `cvt`: between integers, between floats, and between integers and floats.
 
 use super::float::rounding;
 use super::integer::sign_of;
@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
         self.write(dst, result)
     }
 
-    /// A small integer fills a destination register larger than its type.
+    /// Extends a small integer to a destination register that is larger than its type.
     fn in_destination(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
         let Operand::Reg(reg) = dst else { return Ok(src) };
         let bits = self.register_type(*reg)?.bits();
@@ -182,10 +182,10 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, &format!("conversion to `.{}`", to.text()));
         };
         let src = self.float_source(instr, from)?;
-        // Out of range, the nearest value, with and without.
+        // A value out of range becomes the nearest one, with or without it.
         instr.ignore(&[Mod::Sat]);
-        // The operation saturates to its own type; smaller ones are clamped after it. A NaN gives the highest
-        // bit of the type that the operation has, which clamping would lose where that is unsigned.
+        // The operation saturates to its own type; smaller types are clamped after it. A NaN gives the highest bit of
+        // the operation's type, which clamping would lose for an unsigned type.
         let (wide, kind) = match (to.bits(), to.is_signed()) {
             (64, _) => (to, kind),
             (..32, false) if from == FloatType::F64 => (to, kind),
@@ -193,7 +193,8 @@ impl<'a> Lowering<'a> {
             (_, false) => (ScalarType::U32, IntType::U32),
         };
         let ntz = from != FloatType::F64 && to.bits() < 64;
-        // With a 64-bit result the operation does not flush denormals. Only rounding up or down tells them from zero.
+        // With a 64-bit result, the operation does not flush denormals. Only rounding up or down distinguishes
+        // denormals from zero.
         let (src, ftz) = match (instr.has(Mod::Ftz), to.bits(), round) {
             (true, 64, IntRound::Floor | IntRound::Ceil) => (self.flush(src), false),
             (ftz, bits, _) => (src, ftz && bits < 64),
@@ -229,12 +230,12 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Fadd { round: Round::Rn, ftz, sat: true }, &[src, Src::ZERO])
     }
 
-    /// The value with denormals as zeros of their sign.
+    /// The value with denormals replaced by zeros of the same sign.
     pub(super) fn flush(&mut self, src: Src) -> Src {
         self.reg(Op::Fadd { round: Round::Rn, ftz: true, sat: false }, &[src, Src::ZERO.neg()])
     }
 
-    /// A float with denormals as zeros where `ftz`, clamped where `sat`.
+    /// A float with denormals replaced by zeros if `ftz`, clamped if `sat`.
     fn adjust(&mut self, ftz: bool, sat: bool, src: Src) -> Src {
         match (sat, ftz) {
             (true, _) => self.saturate(ftz, src),
@@ -296,12 +297,12 @@ impl<'a> Lowering<'a> {
             (F16, F32) => {
                 let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
                 let wide = self.reg(op, &[Src::ZERO.neg(), src]);
-                // Every half is normal as a float: there is nothing to flush.
+                // Every half is a normal single float, so there is nothing to flush.
                 let ftz = ftz();
                 if sat() { self.saturate(ftz, wide) } else { wide }
             }
             (Bf16, F32) => {
-                // The upper half of a float: nothing is rounded.
+                // The result is the upper half of the float, without rounding.
                 rounding(instr);
                 let wide = self.reg(Op::Prmt, &[src, Src::imm(0x1044), Src::ZERO]);
                 self.adjust(ftz(), sat(), wide)
@@ -328,7 +329,7 @@ impl<'a> Lowering<'a> {
         Ok(result)
     }
 
-    /// An operation on a float that not every target has.
+    /// An operation on a float that some targets lack.
     fn narrow_float(&mut self, instr: &Statement<'_>, op: Op, src: Src) -> Result<Src> {
         if !self.encodes(&op) {
             return self.unsupported(instr, "conversion between these floating-point types on this target");
@@ -356,7 +357,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `cvt` of two floats to a pair of halves: the first operand is the high one.
+    /// `cvt` of two floats to a pair of halves; the first operand is the high one.
     pub(super) fn convert_pair(&mut self, instr: &Statement<'a>) -> Result<()> {
         let bf16 = match self.type_of(instr, 0)? {
             ScalarType::F16x2 => false,

@@ -1,4 +1,4 @@
-//! `cp.async`: copies from global to shared memory that go on beside the thread, and the waits for them.
+//! `cp.async`: asynchronous copies from global to shared memory, and the waits for them.
 
 use super::memory::Target;
 use super::operand::{halves, known};
@@ -8,24 +8,24 @@ use crate::ori::ir::Src;
 use crate::ori::op::{ICmp, LineOp, MemSize, Op, Prefetch};
 use ptx_isa::{Mod, ScalarType};
 
-/// The most groups that a wait can leave: no scoreboard counts further.
+/// The maximum number of groups that a wait can leave: scoreboards do not count further.
 const MOST_GROUPS: u32 = 63;
-/// Offsets that a copy adds to its addresses: signed 20 bits and signed 12.
+/// The offsets that a copy can add to its addresses: signed 20 bits and signed 12 bits.
 const TO_OFFSETS: std::ops::Range<i32> = -(1 << 19)..1 << 19;
 const FROM_OFFSETS: std::ops::Range<i32> = -(1 << 11)..1 << 11;
 
-/// The part that is copied, where it is not everything.
+/// The part that is copied, if the copy is not complete.
 struct Part {
-    /// Added to the source's address, whose low bits say how many bytes are cleared.
+    /// A value that is added to the source's address; its low bits state how many bytes are cleared.
     skip: Src,
-    /// Where this does not hold, everything is cleared.
+    /// If this predicate is false, all bytes are cleared.
     any: Src,
 }
 
 impl<'a> Lowering<'a> {
     /// `cp.async`.
     pub(super) fn copy_asynchronously(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The places of the operands tell the spaces.
+        // The positions of the operands determine the spaces.
         instr.ignore(&[Mod::Shared, Mod::SharedCta, Mod::Global]);
         let bypass = instr.any_of(&[Mod::Ca, Mod::Cg]) == Some(Mod::Cg);
         let prefetch = instr.take(&[
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         };
         let (to, to_offset) = self.copy_destination(instr)?;
         let (from, from_offset) = self.copy_source(instr)?;
-        // Behind them the cache policy.
+        // The cache policy follows them.
         let hinted = usize::from(instr.has(Mod::L2CacheHint));
         let part = match instr.operand_count() - hinted > 3 {
             true => self.copied_part(self.operand(instr, 3)?, bytes)?,
@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
         let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
             return self.malformed("a shared address in another space");
         };
-        // Beside a uniform base there would be no room for the descriptor of the source.
+        // With a uniform base there would be no room for the descriptor of the source.
         let address = self.based(address, base);
         if TO_OFFSETS.contains(&offset) {
             return Ok((address, offset));
@@ -89,11 +89,11 @@ impl<'a> Lowering<'a> {
         let address = self.address(instr, 1)?;
         match self.wide_target(address, false)? {
             Target::Wide { address, offset, .. } => Ok((address, offset)),
-            _ => self.malformed("a global address in another space"),
+            _ => self.malformed("a global address whose space is not `.global`"),
         }
     }
 
-    /// The number of bytes that are copied, or a predicate that they are not.
+    /// The part for a number of copied bytes, or for a predicate that suppresses the copy.
     fn copied_part(&mut self, operand: &Operand, bytes: u32) -> Result<Part> {
         let is_predicate = match operand {
             Operand::Reg(reg) => self.register_type(*reg)? == ScalarType::Pred,
@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
             return Ok(Part { skip: Src::imm(bytes.wrapping_sub(copied) & (bytes - 1)), any });
         }
         let any = self.compare(ICmp::Ne, false, copied, Src::ZERO);
-        // All or nothing is a matter of the predicate alone.
+        // If all bytes or none are copied, the predicate is sufficient.
         if self.bits_of(copied) & (bytes - 1) == 0 {
             return Ok(Part { skip: Src::ZERO, any });
         }
@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `cp.async.wait_all`: for those in no group yet too.
+    /// `cp.async.wait_all`: also waits for copies that are not in a group yet.
     pub(super) fn wait_for_all_copies(&mut self, _: &Statement<'a>) -> Result<()> {
         self.effect(Op::Ldgdepbar, &[]);
         self.effect(Op::Depbar { but: 0 }, &[]);
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
 
     /// `discard`.
     pub(super) fn discard(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The one size and the one cache that there are; a generic address must be a global one.
+        // There is only one size and one cache; a generic address must be a global one.
         instr.ignore(&[Mod::L2, Mod::Global]);
         instr.operand(1);
         let op = |offset| Op::Line { op: LineOp::Discard, offset };
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         let address = self.address(instr, 0)?;
         match self.wide_target(address, false)? {
             Target::Wide { address, offset, .. } => self.effect(op(offset), &[address]),
-            _ => return self.malformed("a global address in another space"),
+            _ => return self.malformed("a global address whose space is not `.global`"),
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Division, remainder, reciprocal and square root, exact.
+//! Exact division, remainder, reciprocal and square root.
 //!
-//! Integers of 32 bits: an estimate of 2^32 / b that is never too large, refined in fixed point, then at most two
-//! corrections of the quotient. Longer ones, and floats beyond the fast path whose operands' exponents are checked, are
-//! the runtime library's ([`crate::runtime`]).
+//! For 32-bit integers: an estimate of 2^32 / b that is never too large, refined in fixed point, then at most two
+//! corrections of the quotient. For floats: a fast path after a check of the operands' exponents. The runtime library
+//! ([`crate::runtime`]) handles longer integers and other floats.
 
 use super::float::{float, negated, rounding};
 use super::integer::lut;
@@ -12,8 +12,8 @@ use crate::ori::op::{FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Ro
 use ptx_isa::{FormId, Mod, ScalarType};
 use smallvec::SmallVec;
 
-/// Multiplies a float by almost 2^32, two units below, when added to its bits: the product of a reciprocal rounded
-/// anyhow stays below the exact one.
+/// When added to the bits of a float, multiplies it by almost 2^32, minus two units. So the product with a reciprocal,
+/// however rounded, stays below the exact one.
 const BELOW_TWO_POW_32: u32 = 0x0fff_fffe;
 
 /// An immediate of fp64: the high word of a value whose low word is zero.
@@ -22,7 +22,7 @@ pub(super) fn double(value: f64) -> Src {
 }
 
 impl<'a> Lowering<'a> {
-    /// `a + b` where the predicate holds, else `old`.
+    /// `a + b` if the predicate is true, otherwise `old`.
     pub(super) fn add_where(&mut self, cond: Src, a: Src, b: Src, old: Src) -> Src {
         let value = self.new_value(File::R, 1);
         let dsts = [Dst::Value(value), Dst::Sink, Dst::Sink];
@@ -33,7 +33,7 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// `div` and `rem`. Division by zero gives all ones, as the hardware's other paths do.
+    /// `div` and `rem`. Division by zero gives all ones, as in the other paths of the hardware.
     pub(super) fn divide_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let (signed, rem) = (ty.is_signed(), instr.form() == FormId::RemInt);
@@ -98,7 +98,7 @@ impl<'a> Lowering<'a> {
         let result = divided(self, positive_a, positive_b);
         let sign = if rem { a[1] } else { self.lop3(lut::A ^ lut::B, a[1], b[1], Src::ZERO) };
         let negative = self.compare(ICmp::Lt, true, sign, Src::ZERO);
-        // Zero as the divisor gives all ones, which stay.
+        // A zero divisor gives all ones, which are not corrected.
         let zero = self.compare_pair(ICmp::Eq, false, b, [Src::ZERO; 2]);
         let negative = self.plop3(lut::A & !lut::B, negative, zero, Src::TRUE);
         let negated = self.subtract_pair([Src::ZERO; 2], result);
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
         self.select_pair(negative, negated, a)
     }
 
-    /// `fast` unless `slow` holds; then what `path` computes, in a block of its own.
+    /// `fast`, unless `slow` is true; then the result of `path`, which is computed in a separate block.
     pub(super) fn unless(
         &mut self,
         fast: Src,
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         if ftz { self.flush(single) } else { single }
     }
 
-    /// `div` of .f32 with a rounding.
+    /// `div` of .f32 with a rounding modifier.
     pub(super) fn divide_float(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
         let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The quotient of fp32 values by way of fp64: exact for every operand.
+    /// The quotient of fp32 values, computed in fp64: exact for every operand.
     fn divide_in_double(&mut self, a: Src, b: Src, round: Round, ftz: bool) -> Src {
         let (a, b) = if ftz { (self.flush(a), self.flush(b)) } else { (a, b) };
         let quotient: [Src; 2] = self.compute(Routine::QuotientF32, &[a, b]);
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
         self.narrowed(quotient, round, ftz)
     }
 
-    /// `rcp` and `sqrt` of .f32 with a rounding.
+    /// `rcp` and `sqrt` of .f32 with a rounding modifier.
     pub(super) fn round_float(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
         let a = self.source(instr, 1, ScalarType::F32)?;
@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn reciprocal_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {
-        // Exponents of 2^-126 to 2^125: neither the operand nor the result nor what is between is denormal.
+        // Exponents of 2^-126 to 2^125: neither the operand nor the result nor an intermediate value is denormal.
         let shifted = self.add(a, Src::imm(0x0180_0000));
         let exponent = self.lop3(lut::A & lut::B, shifted, Src::imm(0x7f80_0000), Src::ZERO);
         let slow = self.compare(ICmp::Le, false, exponent, Src::imm(0x01ff_ffff));
@@ -204,7 +204,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn root_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {
-        // From 2^-101 to the largest finite value: positive, and the rest below is exact.
+        // From 2^-101 to the largest finite value: positive, and the remainder below is exact.
         let shifted = self.add(a, Src::imm(0xf300_0000));
         let slow = self.compare(ICmp::Gt, false, shifted, Src::imm(0x727f_ffff));
         let inverse = self.mufu(MufuFunc::Rsq, a);
@@ -215,7 +215,7 @@ impl<'a> Lowering<'a> {
         self.unless(fast, slow, 1, |this| this.root_in_double(a, Round::Rn, ftz))
     }
 
-    /// The square root of an fp32 value by way of fp64.
+    /// The square root of an fp32 value, computed in fp64.
     fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
         let a = if ftz { self.flush(a) } else { a };
         let root: [Src; 2] = self.compute(Routine::RootF32, &[a]);
@@ -223,7 +223,7 @@ impl<'a> Lowering<'a> {
         self.narrowed(root, round, false)
     }
 
-    /// What a routine of the runtime library makes of these words.
+    /// The result of a routine of the runtime library for these words.
     pub(super) fn compute<const N: usize>(&mut self, routine: Routine, words: &[Src]) -> [Src; N] {
         let words: SmallVec<[Src; 4]> = words.iter().map(|word| self.in_register(*word)).collect();
         let values = [(); N].map(|()| self.new_value(File::R, 1));

@@ -1,7 +1,7 @@
 //! Division and roots of fp64, correctly rounded.
 //!
-//! The fast paths refine the unit's estimate with fused operations and are taken where no step leaves the normal
-//! range, which tests on the high words find out. Other operands are the runtime library's ([`crate::runtime`]).
+//! The fast paths refine the unit's estimate with fused operations. They are taken if no step leaves the normal range,
+//! which tests of the high words determine. The runtime library ([`crate::runtime`]) handles other operands.
 
 use super::divide::double;
 use super::float::{magnitude, negated, rounding};
@@ -16,13 +16,13 @@ use smallvec::SmallVec;
 const ONE: u32 = 0x3ff0_0000;
 const LEAST_NORMAL: u32 = 0x0010_0000;
 const INFINITY: u32 = 0x7ff0_0000;
-/// Least high word of a dividend whose remainder is surely normal: exponent 54.
+/// The least high word of a dividend whose remainder is certainly normal: exponent 54.
 const LEAST_DIVIDEND: u32 = 0x0360_0000;
 
 impl<'a> Lowering<'a> {
     /// `div`, `rcp` and `sqrt` of .f64.
     pub(super) fn divide_double(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // ptxas flushes no doubles.
+        // ptxas does not flush doubles.
         instr.ignore(&[Mod::Ftz]);
         let ty = ScalarType::F64;
         let a = self.source(instr, 1, ty)?;
@@ -44,8 +44,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The same for directed rounding: the result rounded toward zero, plus one unit where the mode rounds away from
-    /// zero.
+    /// The same for directed rounding: the result rounded toward zero, plus one unit if the mode rounds away from zero.
     fn divide_double_directed(&mut self, instr: &Statement<'a>, a: Src, round: Round) -> Result<()> {
         let one = [Src::ZERO, Src::imm(ONE)];
         let (routine, words) = match instr.form() {
@@ -67,7 +66,7 @@ impl<'a> Lowering<'a> {
         self.result_pair(instr, rounded)
     }
 
-    /// A double in registers of its own, both halves nameable.
+    /// A double in its own registers, so that both halves can be named.
     fn double_in_register(&mut self, src: Src) -> Src {
         let halves = self.pair(src).map(|half| self.in_register(half));
         self.pack(&halves)
@@ -77,8 +76,8 @@ impl<'a> Lowering<'a> {
     fn refined_reciprocal(&mut self, b: Src) -> Src {
         let high = self.part(b, 1);
         let high = self.mufu(MufuFunc::Rcp64h, high);
-        // For a significand of all ones the estimate must not be below the exact reciprocal: the least bit sees
-        // to that where the unit gives exactly one half.
+        // If all bits of the significand are ones, the estimate must not be below the exact reciprocal. The least bit
+        // ensures this if the unit gives exactly one half.
         let estimate = self.pack(&[Src::imm(1), high]);
         let error = self.dfma(estimate, negated(b), double(1.0));
         let error = self.dfma(error, error, error);
@@ -93,8 +92,8 @@ impl<'a> Lowering<'a> {
         let quotient = self.dmul(a, inverse);
         let rest = self.dfma(quotient, negated(b), a);
         let fast = self.dfma(inverse, rest, quotient);
-        // Seen as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor
-        // whose reciprocal is denormal; the product with zero passes it on.
+        // Read as fp32, the high word of an infinite or NaN quotient is a NaN, and so is that of a divisor whose
+        // reciprocal is denormal. The product with zero preserves the NaN.
         let (high_a, high_b, high) = (self.part(a, 1), self.part(b, 1), self.part(fast, 1));
         let seen = self.ffma(Round::Rn, high_b, Src::ZERO, high);
         let normal = self.fcompare(FCmp::Gt, false, magnitude(seen), Src::imm(LEAST_NORMAL));
@@ -116,7 +115,7 @@ impl<'a> Lowering<'a> {
         self.dfma(series, step, estimate)
     }
 
-    /// The square root of a double whose exponent is neither near the least nor special.
+    /// The square root of a double whose exponent is neither close to the minimum nor special.
     pub(super) fn refined_root(&mut self, a: Src) -> Src {
         let inverse = self.refined_reciprocal_root(a);
         let root = self.dmul(a, inverse);
@@ -136,7 +135,7 @@ impl<'a> Lowering<'a> {
         self.unless(fast, slow, 2, |this| this.compute_double(Routine::RootF64, &[a]))
     }
 
-    /// What a routine makes of doubles.
+    /// The result of a runtime routine for doubles.
     fn compute_double(&mut self, routine: Routine, operands: &[Src]) -> Src {
         let words: SmallVec<[Src; 4]> = operands.iter().flat_map(|operand| self.pair(*operand)).collect();
         let result: [Src; 2] = self.compute(routine, &words);

@@ -8,7 +8,7 @@ use crate::ori::op::{Bool, FCmp, MufuFunc, Op};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    /// An operand of an fp64 operation: a constant whose low word is zero is an immediate, its high word.
+    /// An operand of an fp64 operation. A constant whose low word is zero becomes an immediate, its high word.
     pub(super) fn source_double(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let operand = self.operand(instr, i)?;
         match literal(operand, ScalarType::F64) {
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         match (instr.has(Mod::Ftz), instr.form()) {
             (true, _) => {}
             (false, FormId::RsqrtF64) => return self.reciprocal_root_of_double(instr),
-            (false, _) => return self.unsupported(instr, "a result that keeps subnormal numbers"),
+            (false, _) => return self.unsupported(instr, "an approximation without `.ftz`"),
         }
         let a = self.source_pair(instr, 1, ScalarType::F64)?;
         let func = match instr.form() {

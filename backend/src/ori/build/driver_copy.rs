@@ -1,5 +1,5 @@
-//! Bulk copies to the shared memory of other blocks of a cluster, on targets whose instructions reach that of the block
-//! alone: a function of the driver does them.
+//! Bulk copies to the shared memory of other blocks of a cluster, on targets whose instruction reaches only the block's
+//! own: a driver function does them.
 
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
@@ -14,26 +14,27 @@ const RANK_AT: u32 = 24;
 /// A copy from global memory to the shared memory of a cluster.
 pub(super) struct ClusterCopy {
     pub to: Src,
-    /// The barrier object that is told of the bytes.
+    /// The mbarrier object that counts the bytes.
     pub object: Src,
     /// The mask of the receiving blocks; without it, the addresses name the block.
     pub blocks: Option<Src>,
-    /// The address of the bytes or of the map of the tensor.
+    /// The address of the bytes or of the tensor map.
     pub from: [Src; 2],
     /// The number of bytes or the coordinates.
     pub extent: Vec<Src>,
-    /// Of pixels, in halves.
+    /// The pixel offsets, as halves.
     pub offsets: Vec<Src>,
     pub policy: Option<[Src; 2]>,
 }
 
 impl<'a> Lowering<'a> {
-    /// The function of the driver that does such a copy to other blocks; `None` where instructions do it.
+    /// The driver function that does such a copy to other blocks; `None` if instructions can do it.
     pub(super) fn copy_function(&self, instr: &Statement<'a>) -> Option<DriverFunction> {
         DriverFunction::of(self.env, self.target, instr.input())
     }
 
-    /// Begins a copy by the instruction that `here` makes; by the function if the copy is to other blocks too.
+    /// Starts a copy with the instruction that `here` creates, or with the driver function if the copy may go to other
+    /// blocks.
     pub(super) fn begin_copy(
         &mut self,
         far: Option<(DriverFunction, ClusterCopy)>,
@@ -51,7 +52,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The copy is to the block that begins it. Of a mask ptxas asks whether the block is alone in its cluster.
+    /// Whether the copy goes to the block that starts it. For a mask, ptxas tests whether the block is alone in its
+    /// cluster.
     fn is_to_itself(&mut self, copy: &ClusterCopy) -> Result<Src> {
         let Some(blocks) = copy.blocks else {
             let there = self.shift_right(copy.to, RANK_AT, false);

@@ -1,5 +1,5 @@
-//! Finds the warp group products that each wait completes. Until then their register operands stay live, and nothing
-//! reads their accumulators.
+//! Finds the `wgmma` products that each wait completes. Until then their register operands stay live, and their
+//! accumulators are not read.
 
 use super::Run;
 use crate::input::{Instr, Operand, SrcId, Stmt};
@@ -23,11 +23,11 @@ type InFlight = BTreeMap<usize, Closed>;
 /// The products that a fence or wait affects, by statement index.
 #[derive(Default)]
 pub(super) struct Around {
-    /// Those that follow the fence in its block.
+    /// The products that follow the fence in its block.
     pub(super) next: BTreeSet<usize>,
-    /// Those that the wait completes on some path.
+    /// The products that the wait completes on some path.
     pub(super) over: BTreeSet<usize>,
-    /// Those that are still in flight after it on some path.
+    /// The products that are still in flight after the wait on some path.
     pub(super) left: BTreeSet<usize>,
 }
 

@@ -1,6 +1,6 @@
 //! fp32 arithmetic and the approximate functions of the multi-function unit.
 //!
-//! The unit flushes denormals. Functions that must not are computed on a scaled operand and scaled back; the
+//! The unit flushes denormals. Functions that must not flush them are computed on a scaled operand and scaled back. The
 //! scales are powers of two, so no precision is lost.
 
 use super::integer::lut;
@@ -39,14 +39,14 @@ pub(super) fn magnitude(src: Src) -> Src {
     }
 }
 
-/// The rounding that an instruction names; to nearest even by default.
+/// The rounding modifier of an instruction; nearest even by default.
 pub(super) fn rounding(instr: &Statement<'_>) -> Round {
     let roundings = [(Mod::Rn, Round::Rn), (Mod::Rz, Round::Rz), (Mod::Rm, Round::Rm), (Mod::Rp, Round::Rp)];
     instr.take(&roundings).unwrap_or(Round::Rn)
 }
 
 impl<'a> Lowering<'a> {
-    /// Arithmetic on `.f32x2`: where the target computes only one at a time, the two after each other.
+    /// Arithmetic on `.f32x2`. If the target computes only one float at a time, two instructions follow each other.
     pub(super) fn compute_pair_of_floats(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
         let count = if instr.form() == FormId::FmaF32x2 { 3 } else { 2 };
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `sin`, `cos`, and where denormals are kept `ex2`, `lg2` and the approximate `rcp`, `rsqrt`, `sqrt` of .f32.
+    /// `sin` and `cos`. If denormals are kept, also `ex2`, `lg2` and the approximate `rcp`, `rsqrt` and `sqrt` of .f32.
     pub(super) fn approximate(&mut self, instr: &Statement<'a>) -> Result<()> {
         let a = self.source(instr, 1, ScalarType::F32)?;
         let result = match instr.form() {
@@ -158,9 +158,9 @@ impl<'a> Lowering<'a> {
                 self.select(normal, log, less, 1)
             }
             FormId::Sin | FormId::Cos => {
-                // A denormal number of turns has the sine and the cosine of zero, flushed or not.
+                // A denormal angle has the sine and the cosine of zero, flushed or not.
                 instr.ignore(&[Mod::Ftz]);
-                // The unit takes turns.
+                // The unit's operand is a number of turns.
                 const TURN: f32 = std::f32::consts::FRAC_1_PI / 2.0;
                 let op = Op::Fmul { round: Round::Rz, ftz: false, sat: false };
                 let turns = self.reg(op, &[a, float(TURN)]);
@@ -173,7 +173,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `a` times 2^24 where it is denormal, and whether it is not.
+    /// Multiplies `a` by 2^24 if it is denormal. Also returns whether `a` is not denormal.
     fn scale_up(&mut self, a: Src) -> (Src, Src) {
         let normal = self.fcompare(FCmp::Geu, false, magnitude(a), float(MIN_NORMAL));
         let scaled = self.fmul(false, a, float(TWO_POW_24));
@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn exponential(&mut self, a: Src) -> Src {
-        // A result that is denormal is the square of one that is not.
+        // A denormal result is the square of a result that is not denormal.
         let normal = self.fcompare(FCmp::Geu, false, a, float(-126.0));
         let half = self.fmul(false, a, float(0.5));
         let scaled = self.select(normal, a, half, 1);
@@ -207,7 +207,7 @@ impl<'a> Lowering<'a> {
         self.fmul(false, scale, inverse)
     }
 
-    /// `min` and `max` of .f32, of two or of three.
+    /// `min` and `max` of two or three .f32 operands.
     pub(super) fn single_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (ftz, nan, xor) = (instr.has(Mod::Ftz), instr.has(Mod::Nan), instr.has(Mod::XorSign));
         let choose = if instr.form() == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
                     self.ordered(two, first, c, choose)
                 }
             }
-            _ => return self.malformed("a minimum of neither two nor three"),
+            _ => return self.malformed("a minimum of a number of operands other than two or three"),
         };
         self.result(instr, result)
     }
@@ -258,7 +258,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// A commutative operation, a literal in the second place.
+    /// A commutative operation, with a literal as its second operand.
     fn ordered(&mut self, op: Op, a: Src, b: Src, choose: Src) -> Src {
         let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
         self.reg(op, &[a, b, choose])

@@ -1,4 +1,4 @@
-//! Every row of the PTX instruction table, and what lowers it.
+//! Lowers every row of the PTX instruction table.
 
 use super::float::rounding;
 use super::integer::{lut, sign_of, takes_high, wraps};
@@ -25,7 +25,7 @@ impl<'a> Lowering<'a> {
         let wide = || ty() == ScalarType::F64;
         let sign = || sign_of(ty().is_signed());
         let (round, ftz, sat) = (|| rounding(instr), || instr.has(Mod::Ftz), || instr.has(Mod::Sat));
-        // The one rounding that halves have.
+        // Halves have only one rounding.
         let nearest = || instr.ignore(&[Mod::Rn]);
         let dot = |mode| {
             let signed = |i| instr.ty(i).is_some_and(ScalarType::is_signed);
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
             F::Discard => self.discard(instr),
             F::CreatepolicyFractional => self.create_policy(instr),
             F::CreatepolicyCvt => {
-                // Both are the same bits, whose cache is the only one that has policies.
+                // The bits are the same, and only this cache has policies.
                 instr.ignore(&[Mod::L2]);
                 let policy = self.source(instr, 1, ScalarType::U64)?;
                 self.result(instr, policy)
@@ -266,9 +266,9 @@ impl<'a> Lowering<'a> {
             F::StAsyncRelease | F::RedAsyncRelease => self.store_released(instr),
             F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
-            // Multimem stores and reductions are ordinary ones; the memory system replicates them.
+            // Multimem stores and reductions are ordinary instructions; the memory system replicates them.
             F::MultimemSt => {
-                // Nothing is summed.
+                // No sum is computed.
                 instr.ignore(&[Mod::AccF32, Mod::AccF16]);
                 self.store(instr)
             }
@@ -348,7 +348,7 @@ impl<'a> Lowering<'a> {
             F::Tcgen05Mma | F::Tcgen05MmaWs => self.multiply_tensor(instr),
             F::Tcgen05MmaBlockScale => self.multiply_tensor_scaled(instr),
             F::Tcgen05Commit => self.commit_tensor(instr),
-            // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
+            // A thread's operations are in order, and the barrier between the threads orders them for other threads.
             F::Tcgen05Fence => self.hint(instr),
             F::Tcgen05LdRed => self.branch_around(|this| this.load_tensor_reduced(instr)),
             F::Tcgen05LdSpcompress => self.unsupported(instr, "compressing loads"),
@@ -359,7 +359,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An instruction without effect on results: no code.
+    /// An instruction that has no effect on results: it generates no code.
     fn hint(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.take_all();
         Ok(())
@@ -379,7 +379,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// A predicate among other elements passes for a register of 32 bits with the vendor's assembler.
+    /// ptxas accepts a predicate among other elements of a vector as a 32-bit register.
     fn puts_predicates_into_vectors(&self, instr: &Statement<'_>) -> bool {
         let is_predicate = |reg: RegId| matches!(self.register_type(reg), Ok(ScalarType::Pred));
         instr.peek_operands().iter().any(|operand| match operand {

@@ -1,4 +1,4 @@
-//! Texture reads with derivatives that the driver does.
+//! Texture reads with derivatives that a driver function executes.
 
 use super::memory::elements;
 use super::{Lowering, Result, Statement};
@@ -8,17 +8,17 @@ use crate::ori::ir::Src;
 use crate::ori::op::ICmp;
 use ptx_isa::{Mod, ScalarType};
 
-/// Elements of a vector that is passed.
+/// The number of elements of a vector argument.
 const MOST: usize = 4;
 
 impl<'a> Lowering<'a> {
-    /// `tex.grad` as a call of a function of the driver, which takes handles and vectors as the statement has them.
+    /// `tex.grad` as a call of a driver function, which takes the handles and vectors of the statement.
     pub(super) fn read_by_driver(&mut self, instr: &Statement<'a>, gradient: Gradient) -> Result<()> {
         let geometry = [Mod::D1d, Mod::D2d, Mod::D3d, Mod::A1d, Mod::A2d, Mod::Cube, Mod::Acube];
         instr.ignore(&geometry);
         instr.ignore(&[Mod::V2, Mod::V4, Mod::Uni, Mod::Grad]);
         let to = self.type_of(instr, 0)?;
-        // The function takes the bits of the coordinates as those of floats, whatever their type, as the machine does.
+        // The function reads the bits of the coordinates as floats, whatever their type, as the hardware does.
         self.type_of(instr, 1)?;
         let (handles, place) = self.sampled(instr, 1)?;
         let mut arguments = self.gradient_handles(instr, gradient, handles)?;
@@ -49,7 +49,7 @@ impl<'a> Lowering<'a> {
             }
             dsts => dsts,
         };
-        // The driver gives halves in pairs.
+        // The driver returns halves in pairs.
         let ty = if to == ScalarType::F16 { ScalarType::B16 } else { ScalarType::B32 };
         self.write_elements(elements(instr, dsts), &words, ty)
     }
@@ -62,7 +62,7 @@ impl<'a> Lowering<'a> {
         handles: &[Operand],
     ) -> Result<Vec<Vec<Src>>> {
         if handles.len() != 1 + usize::from(gradient.independent) {
-            return self.unsupported(instr, "another number of handles than its texture mode has");
+            return self.unsupported(instr, "a number of handles that does not match the texture mode");
         }
         let kinds = [ScalarType::TexRef, ScalarType::SamplerRef];
         let mut words = Vec::new();

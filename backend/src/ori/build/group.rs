@@ -1,7 +1,7 @@
-//! `wgmma`: products of four warps, of factors in shared memory that descriptors locate.
+//! `wgmma`: products that four warps compute together, of factors in shared memory that descriptors locate.
 //!
-//! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator.
-//! The IR reads it like any other value; emission adds waits where code touches a register of a product in flight
+//! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator,
+//! and the IR reads it like any other value. If code accesses a register of a product in flight, emission adds a wait
 //! (`emit/products.rs`). Factors in registers stay live until the wait.
 
 use super::flight::Around;
@@ -13,7 +13,7 @@ use crate::ori::op::{GroupFormat, Op, QuarterType, VoteMode};
 use ptx_isa::{FormId, Mod, ScalarType};
 use std::collections::BTreeSet;
 
-/// How each factor is read.
+/// The location and format of a factor.
 #[derive(Clone, Copy, Default)]
 struct Factor {
     negated: bool,
@@ -23,8 +23,9 @@ struct Factor {
 /// The properties that select the operation, besides the types of the factors.
 struct Product {
     sum: ScalarType,
-    /// Columns in units of eight, and a thread's registers of the accumulator.
+    /// The number of columns in units of eight.
     eighths: u8,
+    /// The number of accumulator registers of a thread.
     registers: u8,
     in_registers: bool,
     /// The selector of the threads that supply the metadata of a sparse first factor.
@@ -35,7 +36,7 @@ struct Product {
 impl Product {
     fn operation(&self, a: ScalarType, b: ScalarType, sat: bool) -> Option<Op> {
         use ScalarType as T;
-        // Counts of bits and of bytes have fewer widths: four and less, then every second.
+        // Counts of bits and bytes have fewer widths: up to four, then every second one.
         let width = if self.eighths <= 4 { self.eighths - 1 } else { self.eighths / 2 + 1 };
         let Product { registers, in_registers, .. } = *self;
         match (a, b) {
@@ -44,7 +45,7 @@ impl Product {
             (T::Tf32, T::Tf32) => Some(self.halves(GroupFormat::Tf32)),
             (T::S8 | T::U8, T::S8 | T::U8) => {
                 let (a_signed, b_signed) = (a == T::S8, b == T::S8);
-                // Dense and sparse shapes take turns, and one of three codes is unused.
+                // The codes of dense and sparse shapes alternate, and one of three codes is unused.
                 let shape = 3 * width + u8::from(self.selector.is_some());
                 Some(match (in_registers, self.selector) {
                     (false, None) => Op::Igmma { shape, registers, a_signed, b_signed, sat },
@@ -72,7 +73,7 @@ impl Product {
                     | bit(first.negated, 3)
             }
         };
-        // Dense shapes of halves come first, then those of words; sparse ones the other way round.
+        // For dense shapes, halves come before words; for sparse ones, words come first.
         let words = format == GroupFormat::Tf32;
         let shape = self.eighths - 1 + if words == self.selector.is_none() { 32 } else { 0 };
         let (f32, negated) = (self.sum == ScalarType::F32, first.negated);
@@ -112,7 +113,7 @@ impl<'a> Lowering<'a> {
             Some((columns.parse::<u8>().unwrap_or(0), depth.parse::<u16>().ok()?))
         });
         let Some((columns, _)) = shape else { return self.malformed("a product without its shape") };
-        // 256 columns do not fit a byte.
+        // 256 does not fit into the field, so it is encoded as 0.
         let eighths = if columns == 0 { 32 } else { columns / 8 };
         let [sum, a, b] = [0, 1, 2].map(|i| instr.ty(i).unwrap_or(ScalarType::F16));
         let registers = eighths * if sum == ScalarType::F16 { 2 } else { 4 };
@@ -148,7 +149,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "warp group products on this target");
         }
         let Operand::Vector(places) = self.operand(instr, 0)? else {
-            return self.malformed("a sum that is not a vector");
+            return self.malformed("an accumulator that is not a vector");
         };
         let old = match adds.kind {
             SrcKind::Pred(false) => Src::ZERO,
@@ -185,7 +186,7 @@ impl<'a> Lowering<'a> {
         let rows = in_registers.then_some(srcs[0]);
         let result = self.wide(registers, op, &srcs);
         if let Some(rows) = rows {
-            // The result is in other registers.
+            // The result is in registers of its own.
             self.effect(Op::Hold { registers: ROWS }, &[rows]);
         }
         for (i, place) in places.iter().enumerate() {
@@ -242,7 +243,7 @@ impl<'a> Lowering<'a> {
         instr.ignore(&[Mod::Aligned]);
         let next = self.products.remove(&self.src).unwrap_or_default().next;
         let registers = |operand: usize| -> usize { self.vectors(&next, operand).iter().map(Vec::len).sum() };
-        // If they take too much of the register file, each product has its own arrival instead.
+        // If the operands take too much of the register file, each product has its own arrival instead.
         if registers(0) + registers(1) > MOST_FENCED {
             return Ok(());
         }
@@ -282,7 +283,7 @@ impl<'a> Lowering<'a> {
         self.kept(&operands, ScalarType::B32)
     }
 
-    /// Whether the sum before is added.
+    /// Whether the product is added to the accumulator.
     fn adds_to_sum(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let operand = self.operand(instr, i)?;
         match operand {
@@ -292,13 +293,13 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The most registers that the operands of products may occupy at a fence: half of the register file.
+/// The maximum number of registers that the operands of products may occupy at a fence: half of the register file.
 const MOST_FENCED: usize = 128;
 
-/// The most groups that a wait can leave in flight.
+/// The maximum number of groups that a wait can leave in flight.
 const MOST_LEFT: u8 = 7;
 
-/// Registers of a first factor.
+/// The number of registers of a first factor.
 const ROWS: u8 = 4;
 
 /// The registers of an operand of a product; empty if the operand is not in registers.

@@ -1,4 +1,4 @@
-//! Half precision: operations on both halves of a register; a scalar is the low one.
+//! Half precision: operations on both halves of a register. A scalar is the low half.
 
 use super::operand::known;
 use super::{Lowering, Result, Statement};
@@ -7,7 +7,7 @@ use crate::ori::op::{Bool, FCmp, HalfFunc, Op};
 use ptx_isa::{Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    /// Is the instruction on bfloat16? Refuses other types and old targets.
+    /// Whether the instruction is on bfloat16. Rejects other types and old targets.
     pub(super) fn half_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = match self.type_of(instr, 0)? {
             ScalarType::F16 | ScalarType::F16x2 => false,
@@ -20,22 +20,22 @@ impl<'a> Lowering<'a> {
         Ok(bf16)
     }
 
-    /// As [`Self::half_type`], of additions and products that are not fused.
+    /// As [`Self::half_type`], for additions and products that are not fused.
     pub(super) fn half_sum_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = self.half_type(instr)?;
         if bf16 && !self.encodes(&Op::Hmul2 { bf16, ftz: false, sat: false }) {
-            return self.unsupported(instr, "bfloat16 other than fma on this target");
+            return self.unsupported(instr, "`.bf16` instructions other than `fma` on this target");
         }
         Ok(bf16)
     }
 
-    /// An operand with the same value in both halves where it is a scalar's constant.
+    /// An operand. A scalar constant is in both halves.
     pub(super) fn source_half(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let ty = self.type_of(instr, 0)?;
         self.source_half_as(instr, i, ty)
     }
 
-    /// As [`Self::source_half`], of a type that is not the instruction's first.
+    /// As [`Self::source_half`], for a type other than the instruction's first.
     fn source_half_as(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
         let src = self.source(instr, i, ty)?;
         Ok(match known(src) {
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
 
     /// `ex2` and `tanh` of one half or of both.
     pub(super) fn approximate_half(&mut self, instr: &Statement<'a>, func: HalfFunc) -> Result<()> {
-        // What bf16 loses of denormals the operation loses by itself.
+        // The operation itself flushes denormals of bf16.
         instr.ignore(&[Mod::Ftz]);
         let ty = self.type_of(instr, 0)?;
         let bf16 = matches!(ty, ScalarType::Bf16 | ScalarType::Bf16x2);
@@ -65,8 +65,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, both)
     }
 
-    /// `abs` and `neg`: the signs of both halves by a function of bits. With `.ftz` denormal halves become zeros with
-    /// that sign, which adding a negative zero leaves alone.
+    /// `abs` and `neg`: a bit operation on the signs of both halves. With `.ftz`, adding a negative zero flushes
+    /// denormal halves and keeps their signs.
     pub(super) fn sign_of_half(&mut self, instr: &Statement<'a>, lut: u8, mask: u32) -> Result<()> {
         const NEGATIVE_ZEROS: u32 = 0x8000_8000;
         let bf16 = self.half_type(instr)?;
@@ -79,7 +79,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The operands of a comparison of halves as those of the machine's, and whether they are of type bf16.
+    /// The operands of a comparison of halves for the machine instruction, and whether their type is bf16.
     fn compared_halves(
         &mut self,
         instr: &Statement<'a>,
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a> {
         Ok((bf16, cmp, [self.source_half_as(instr, 1, ty)?, self.source_half_as(instr, 2, ty)?]))
     }
 
-    /// A comparison of halves, combined with `with`: of the low ones, and of the high ones.
+    /// A comparison of the low halves and of the high halves, each combined with `with`.
     pub(super) fn compare_halves(
         &mut self,
         instr: &Statement<'a>,
@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
         Ok(results.map(Src::from))
     }
 
-    /// What [`Self::compare_halves`] finds as numbers in both halves: all ones, or with `one` the number 1.
+    /// The results of [`Self::compare_halves`] as numbers in both halves: all ones, or 1 if `one` is set.
     pub(super) fn set_halves(
         &mut self,
         instr: &Statement<'a>,

@@ -10,7 +10,7 @@ use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{ICmp, Link, Op, lut};
 use ptx_isa::ScalarType;
 
-/// The bits of a texture's index; those of a sampler's follow in the same word, up to sm_89.
+/// The bits of a texture's index. The sampler's index follows in the same word, up to sm_89.
 pub(super) const TEXTURE: u32 = 0xf_ffff;
 pub(super) const SAMPLER_SHIFT: u32 = 20;
 /// This bit is set in the low word of variables' handles, up to sm_89.
@@ -19,7 +19,7 @@ const VARIABLE: u32 = 0x8000_0000;
 /// Where an instruction finds its handle.
 #[derive(Clone, Copy)]
 pub(super) struct Handle {
-    /// The word of constant bank 0, if the handle is in no register.
+    /// The offset of the word in constant bank 0, if the handle is not in a register.
     pub(super) word: i32,
     pub(super) register: Option<Src>,
     /// Uniform registers of the texture and the sampler.
@@ -37,7 +37,8 @@ pub(super) fn kind_bits(ty: ScalarType) -> Option<u32> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Calls `act` with a handle and the predicate of the threads to act for: all, or those that have this handle.
+    /// Calls `act` with a handle and the predicate of the threads for which to act: all threads, or those that have
+    /// this handle.
     pub(super) fn with_handle<T>(
         &mut self,
         instr: &Statement<'a>,
@@ -52,7 +53,7 @@ impl<'a> Lowering<'a> {
                     && self.opaque_symbol(sampler).is_some() =>
             {
                 let place = if self.relocatable { "with `--compile-only`" } else { "outside of a kernel" };
-                return self.unsupported(instr, &format!("a sampler that is a variable, {place}"));
+                return self.unsupported(instr, &format!("a sampler variable {place}"));
             }
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
             _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
@@ -135,7 +136,7 @@ impl<'a> Lowering<'a> {
         layout::opaque(self.env, self.func, symbol).map(|_| symbol)
     }
 
-    /// The low word of an operand's handle, which is a value or that of a variable.
+    /// The low word of an operand's handle, which is a value or the handle of a variable.
     pub(super) fn handle_word(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Src> {
         if let Some(symbol) = self.opaque_symbol(operand) {
             return self.variable_word(HandleWord::One(symbol));
@@ -144,7 +145,7 @@ impl<'a> Lowering<'a> {
         Ok(self.part(handle, 0))
     }
 
-    /// A handle that a register has.
+    /// A handle in a register.
     pub(super) fn handle_value(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Src> {
         let register = match operand {
             Operand::Reg(reg) => *reg,
@@ -157,7 +158,7 @@ impl<'a> Lowering<'a> {
         self.read(&Operand::Reg(register), ScalarType::U64)
     }
 
-    /// A sampler's bits, shifted to their position in a word with a texture's.
+    /// The bits of a sampler, shifted to their position in a word that also contains a texture.
     fn sampler_bits(&mut self, instr: &Statement<'a>, sampler: &Operand) -> Result<Src> {
         let word = self.handle_word(instr, sampler)?;
         if self.opaque_symbol(sampler).is_some() {
@@ -166,16 +167,17 @@ impl<'a> Lowering<'a> {
         Ok(self.shift_left(word, Src::imm(SAMPLER_SHIFT)))
     }
 
-    /// The words of variables have their places only when a kernel is linked with what it calls.
+    /// Whether the words of variables get their offsets only when a kernel is linked with the functions that it calls.
     fn links_handles(&self) -> bool {
         self.relocatable || !self.func.entry
     }
 
-    /// The word that the driver fills in for a variable: a constant, or where it is linked a uniform register.
+    /// The word that the driver fills in for a variable: a constant or, if the offset is assigned by linking, a uniform
+    /// register.
     fn variable_word(&mut self, word: HandleWord) -> Result<Src> {
         if self.links_handles() {
             let HandleWord::One(symbol) = word else {
-                return self.malformed("a linked word of two variables");
+                return self.malformed("a linked texture word that combines two variables");
             };
             let value = self.new_value(File::UR, 1);
             let op = Op::LoadHandle { link: Link { symbol, offset: 0, high: false } };

@@ -1,6 +1,7 @@
 //! Integer arithmetic.
 //!
-//! Operations of 8 and 16 bits run in 32: results keep any upper bits, operands are extended where these matter.
+//! 8-bit and 16-bit operations are executed in 32 bits. The upper bits of a result are undefined; operands are extended
+//! where the upper bits matter.
 
 use super::operand::{known, registers};
 use super::row::{AB, LARGER, SMALLER};
@@ -97,7 +98,7 @@ impl<'a> Lowering<'a> {
         (dst.into(), out.into())
     }
 
-    /// As [`Self::add_carry`], where nothing reads the carry.
+    /// As [`Self::add_carry`], if the carry is not read.
     pub(super) fn add_last(&mut self, a: Src, b: Src, carry: Src) -> Src {
         let dst = self.new_value(File::R, 1);
         let dsts = [Dst::Value(dst), Dst::Sink, Dst::Sink];
@@ -122,7 +123,7 @@ impl<'a> Lowering<'a> {
             let negated = (u64::from(high) << 32 | u64::from(low)).wrapping_neg();
             return self.add_pair(a, super::operand::halves(negated));
         }
-        // Where a known zero is taken off, nothing is borrowed; negating zero would make no carry.
+        // If the subtrahend is a known zero, there is no borrow; its negation would not give a carry.
         if known(b[0]) == Some(0) {
             return [a[0], self.subtract(a[1], b[1])];
         }
@@ -175,7 +176,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// Sums of pairs of 16-bit integers where the machine adds 32 bits only.
+    /// Sums of pairs of 16-bit integers on targets that only add 32 bits.
     fn add_pairs(&mut self, instr: &Statement<'a>) -> Result<()> {
         let [a, b] = [self.source(instr, 1, ScalarType::B32)?, self.source(instr, 2, ScalarType::B32)?];
         let low = self.add(a, b);
@@ -185,9 +186,10 @@ impl<'a> Lowering<'a> {
         self.result(instr, sums)
     }
 
-    /// A sum of signed integers, or a difference, as the nearest integer.
+    /// A sum or difference of signed integers, saturated.
     pub(super) fn saturated(&mut self, a: Src, b: Src, sum: Src, minus: bool) -> Src {
-        // Overflow: the operands agree in sign (differ, for a difference) and the result has not a's.
+        // Overflow: the operands have the same sign (different signs, for a difference), and the result does not have
+        // the sign of `a`.
         let sign_a_sum = lut::A ^ lut::C;
         let test = if minus { sign_a_sum & (lut::A ^ lut::B) } else { sign_a_sum & (lut::B ^ lut::C) };
         let overflow = self.reg(Op::Lop3 { lut: test }, &[a, b, sum]);
@@ -299,7 +301,8 @@ impl<'a> Lowering<'a> {
         let top = self.pair(top);
         let mut high = self.add_pair(top, [other_high, Src::ZERO]);
         if signed {
-            // A negative factor counts 2^64 too much of the other.
+            // A negative factor, read as unsigned, is too large by 2^64, so the product is too large by 2^64 times the
+            // other factor.
             for (x, y) in [(a, b), (b, a)] {
                 let mask = self.shift_right(x[1], 31, true);
                 let off = y.map(|half| self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[mask, half, Src::ZERO]));
@@ -361,7 +364,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, sum)
     }
 
-    /// The smaller (`min`) or larger of two 32-bit integers.
+    /// The smaller (if `min`) or the larger of two 32-bit integers.
     pub(super) fn minimum(&mut self, signed: bool, min: bool, a: Src, b: Src) -> Src {
         let choose = if min { Src::TRUE } else { Src::FALSE };
         let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
@@ -407,7 +410,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// A pair; where a slot extends an immediate to it, the immediate.
+    /// Packs a pair; if the slot can extend an immediate to the pair, returns the immediate.
     fn pack_extended(&mut self, pair: &[Src; 2]) -> Src {
         let number = match pair.map(known) {
             [Some(low), Some(high)] => Src::extended(low, high),
@@ -416,7 +419,7 @@ impl<'a> Lowering<'a> {
         number.unwrap_or_else(|| self.pack(pair))
     }
 
-    /// `min` and `max` of pairs of 16-bit integers where the machine has them one by one only.
+    /// `min` and `max` of pairs of 16-bit integers on targets that have them only for single ones.
     fn minimum_of_pairs(&mut self, instr: &Statement<'a>, signed: bool) -> Result<()> {
         let min = instr.form() == FormId::MinInt;
         let pairs = [self.source(instr, 1, ScalarType::B32)?, self.source(instr, 2, ScalarType::B32)?];
@@ -527,7 +530,7 @@ impl<'a> Lowering<'a> {
             let a = self.source_pair(instr, 1, ty)?;
             let (from, count) = (self.byte(instr, 2)?, self.byte(instr, 3)?);
             let moved = self.shift_right_pair(a, from, signed);
-            // The field goes to the top and comes back with its sign or zeros.
+            // The field is shifted to the top and back, which extends it with its sign or zeros.
             let count = self.minimum(false, true, count, Src::imm(64));
             let gap = self.subtract(Src::imm(64), count);
             let top = self.shift_left_pair(moved, gap);
@@ -552,7 +555,7 @@ impl<'a> Lowering<'a> {
     /// `bfi`.
     pub(super) fn insert_bits(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        // Where the mask c is set, the field, else b.
+        // The field where the mask `c` is set, otherwise `b`.
         let choose = Op::Lop3 { lut: (lut::A & lut::C) | (lut::B & !lut::C) };
         if ty.bits() == 64 {
             let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
@@ -578,21 +581,21 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry is the hardware's: that of adding the complement,
-    /// where a difference does not borrow. Compilers let `addc` follow `subc`, so it is also PTX's.
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry is that of the hardware: a subtraction adds the
+    /// complement and sets the carry if it does not borrow. Compilers let `addc` follow `subc`, so PTX has the same
+    /// carry.
     pub(super) fn extended_precision(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         let form = instr.form();
         if ty.bits() == 16 && (instr.has(Mod::Cc) || form == FormId::Madc && instr.has(Mod::Hi)) {
-            // ptxas takes the upper half of a product of 32 bits, which is the sign.
-            return self
-                .unsupported(instr, "carries out of 16-bit integers, and upper halves of their products");
+            // ptxas takes the upper half of a 32-bit product, which is the sign.
+            return self.unsupported(instr, "the carry output or upper product half of a 16-bit integer");
         }
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);
         let (mut a, mut b) = self.extended_operands(instr, ty)?;
         if minus {
-            // A known subtrahend would lose the carry of its complement's increment.
+            // For a known subtrahend, the carry of adding one to the complement would be lost.
             b = b.map(|half| self.in_register(half));
         } else if a.iter().any(|half| known(*half).is_some()) {
             std::mem::swap(&mut a, &mut b);
@@ -627,7 +630,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// A sum of signed terms, or the nearest number that there is: terms of one sign have a sum of that sign.
+    /// A sum of signed terms, clamped: terms with the same sign have a sum of that sign.
     fn clamped(&mut self, a: Src, b: Src, sum: Src) -> Src {
         let differ = self.lop3((lut::A ^ lut::C) & (lut::B ^ lut::C), a, b, sum);
         let over = self.compare(crate::ori::op::ICmp::Lt, true, differ, Src::ZERO);
@@ -637,7 +640,7 @@ impl<'a> Lowering<'a> {
         self.select(over, limit, sum, 1)
     }
 
-    /// What is added: the operands, or a product's half and the addend.
+    /// The terms of the sum: the operands, or half of a product and the addend.
     fn extended_operands(&mut self, instr: &Statement<'a>, ty: ScalarType) -> Result<([Src; 2], [Src; 2])> {
         let wide = ty.bits() == 64;
         let operand = |this: &mut Self, i| {

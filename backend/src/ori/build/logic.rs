@@ -9,7 +9,7 @@ use crate::ori::ir::Src;
 use crate::ori::op::{Bool, ICmp, Op, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
-/// `prmt`'s named modes: for each value of the control, the selector of the general form, lowest first.
+/// The named modes of `prmt`: for each control value, the selector of the general form, lowest first.
 const PERMUTATIONS: [(Mod, u64); 6] = [
     (Mod::F4e, 0x6543_5432_4321_3210),
     (Mod::B4e, 0x0123_7012_6701_5670),
@@ -20,7 +20,7 @@ const PERMUTATIONS: [(Mod, u64); 6] = [
 ];
 
 impl<'a> Lowering<'a> {
-    /// The type of an instruction on bits; any type of that size has the same meaning.
+    /// The type of a bitwise instruction; any type of that size has the same meaning.
     pub(super) fn type_of(&self, instr: &Statement<'_>, i: usize) -> Result<ScalarType> {
         match instr.ty(i) {
             Some(ty) => Ok(ty),
@@ -61,7 +61,8 @@ impl<'a> Lowering<'a> {
         self.result_words(instr, &result[..usize::from(count)])
     }
 
-    /// A logical function of two words; halves of wide constants are often all zeros or all ones.
+    /// A logical function of two words. Halves of wide constants are often all zeros or all ones, for which it is
+    /// folded.
     fn lop3_folded(&mut self, lut: u8, a: Src, b: Src) -> Src {
         const AND: u8 = lut::A & lut::B;
         match (known(a), known(b)) {
@@ -122,7 +123,7 @@ impl<'a> Lowering<'a> {
         Ok(self.compare(ICmp::Eq, false, a, Src::ZERO))
     }
 
-    /// `lop3`, also with a predicate that combines whether the result is not zero.
+    /// `lop3`, also with a predicate result that combines a predicate with whether the result is not zero.
     pub(super) fn logic_three(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = ScalarType::B32;
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
@@ -138,7 +139,7 @@ impl<'a> Lowering<'a> {
         self.write(&pair.0, result)
     }
 
-    /// `a << by`, 32-bit, zero from 32.
+    /// `a << by` in 32 bits; zero for shifts of 32 and more.
     pub(super) fn shift_left(&mut self, a: Src, by: Src) -> Src {
         match (known(a), known(by)) {
             (_, Some(0)) => a,
@@ -151,7 +152,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `a >> by`, 32-bit, zero or the sign from 32.
+    /// `a >> by` in 32 bits; zero or the sign for shifts of 32 and more.
     pub(super) fn shift_right_by(&mut self, a: Src, by: Src, signed: bool) -> Src {
         match known(by) {
             Some(0) => a,
@@ -201,7 +202,7 @@ impl<'a> Lowering<'a> {
             return self.result_pair(instr, result);
         }
         let result = if left {
-            // Bits that leave a 16-bit value stay in the upper half, which is undefined.
+            // Bits that are shifted out of a 16-bit value stay in the upper half, which is undefined.
             let a = self.source(instr, 1, ty)?;
             self.shift_left(a, by)
         } else {
@@ -275,17 +276,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Writes the equal parts of a value, lowest first.
-    /// `mov` of whole vectors: all elements are read before any is written.
+    /// Writes the equal parts of a value, lowest first. For `mov` of whole vectors, all elements are read before any is
+    /// written.
     pub(super) fn mov_vector(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let (dsts, srcs) =
             (elements(instr, self.operand(instr, 0)?), elements(instr, self.operand(instr, 1)?));
         if dsts.len() != srcs.len() {
-            // One value is taken apart, as `mov` without a vector does.
-            let [src] = srcs else { return self.unsupported(instr, "a vector of another length") };
+            // One value is unpacked, as by `mov` without a vector modifier.
+            let [src] = srcs else { return self.unsupported(instr, "vectors of different lengths") };
             if ty.bits() as usize / dsts.len() < 8 {
-                return self.unsupported(instr, "parts of less than a byte");
+                return self.unsupported(instr, "vector elements of less than a byte");
             }
             let whole = self.read(src, ty)?;
             let parts = self.equal_parts(dsts.len(), whole, ty);
@@ -314,7 +315,8 @@ impl<'a> Lowering<'a> {
         elements.iter().zip(values).try_for_each(|(element, value)| self.write(element, value))
     }
 
-    /// So many equal parts of a value, lowest first. What is above one of less than a register is anything.
+    /// Splits a value into `number` equal parts, lowest first. In parts of less than a register, the upper bits are
+    /// undefined.
     fn equal_parts(&mut self, number: usize, src: Src, ty: ScalarType) -> Vec<Src> {
         let bits = ty.bits() / number.max(1) as u32;
         let count = registers(ty);
@@ -348,7 +350,7 @@ impl<'a> Lowering<'a> {
         Ok(if words.len() == 1 { words[0] } else { self.pack(&words) })
     }
 
-    /// Values of so many bits each as they lie in memory, in words.
+    /// Packs values of `bits` bits each into words, in memory order.
     pub(super) fn elements_packed(&mut self, parts: Vec<Src>, bits: u32) -> Vec<Src> {
         match bits {
             64 => parts.iter().flat_map(|p| self.pair(*p)).collect(),

@@ -1,7 +1,7 @@
-//! Matrices of which each thread of the warp has some elements: `ldmatrix`, `stmatrix`, `movmatrix` and `mma`.
+//! Matrices whose elements are distributed over the threads of a warp: `ldmatrix`, `stmatrix`, `movmatrix` and `mma`.
 //!
-//! All are `.aligned`: the whole warp executes them together, which the wait before each ensures where nothing
-//! else does.
+//! All of them are `.aligned`: the whole warp executes them together. A wait before each of them ensures this where
+//! nothing else does.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};
@@ -22,7 +22,7 @@ impl<'a> Lowering<'a> {
         self.product(instr, Op::Ldsm { layout, count, offset }, &[address, base])
     }
 
-    /// `ldmatrix` of bytes, and of narrower elements that become bytes.
+    /// `ldmatrix` of bytes, and of narrower elements that are expanded to bytes.
     pub(super) fn load_byte_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (_, count) = self.matrices(instr)?;
         let tall = instr.any_of(&[Mod::M8n16, Mod::M16n16]) == Some(Mod::M16n16);
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
 
     /// `movmatrix`.
     pub(super) fn transpose_matrix(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The only shape, and the only thing that is done to it.
+        // There is only this shape and this operation.
         instr.ignore(&[Mod::M8n8, Mod::Trans]);
         let matrix = self.source(instr, 1, ScalarType::B32)?;
         self.product(instr, Op::Movm, &[matrix])
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A generic address that must lie in shared memory, as one of that.
+    /// Converts a generic address, which must be in shared memory, to a shared address.
     fn generic_shared(&mut self, address: Address) -> Result<(Src, Src, i32)> {
         let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
             return self.malformed("a generic address in a space");
@@ -117,7 +117,7 @@ impl<'a> Lowering<'a> {
 
     /// `mma` with dense factors.
     pub(super) fn multiply_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The form has one layout of each factor.
+        // The form has only one layout of each factor.
         instr.ignore(&[Mod::Row, Mod::Col]);
         let Some(op) = self.product_operation(instr)? else {
             return self.unsupported(instr, "this shape and type");
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let (f32, c) = (to == ScalarType::F32, self.type_of(instr, 3)?);
         if c != to {
-            return self.unsupported(instr, "an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator whose type differs from the type of the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let sat = instr.has(Mod::Satfinite);
@@ -190,7 +190,7 @@ impl<'a> Lowering<'a> {
                     .map(|shape| Op::Bmma { shape, op })
             }
             FormId::MmaFp8 | FormId::MmaKind => {
-                // Without scale factors all kinds are the same product.
+                // Without scale factors, all kinds are the same product.
                 instr.ignore(&[Mod::KindF8f6f4, Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4]);
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
                 instr
@@ -224,13 +224,13 @@ impl<'a> Lowering<'a> {
         let ty = if doubles { ScalarType::F64 } else { ScalarType::B32 };
         let dsts = elements(instr, self.operand(instr, 0)?);
         if dsts.len() * if doubles { 2 } else { 1 } != words.len() {
-            return self.malformed("a fragment of another size than the product's");
+            return self.malformed("a fragment whose size differs from that of the product");
         }
         self.write_elements(dsts, words, ty)
     }
 }
 
-/// Floats of a byte and less.
+/// Floats of at most 8 bits.
 pub(super) fn quarter(ty: ScalarType) -> Option<QuarterType> {
     match ty {
         ScalarType::E4m3 => Some(QuarterType::E4m3),

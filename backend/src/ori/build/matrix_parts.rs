@@ -1,7 +1,7 @@
-//! Products of matrices that a target has not, by products that it has.
+//! Replaces products of matrices that a target does not support by products that it supports.
 //!
-//! The order of the elements along the depth of a product does not matter as long as it is the same in both factors:
-//! registers may be spread over several, each with every second element or every eighth bit.
+//! The order of the elements along the depth of a product does not matter if it is the same in both factors. So a
+//! register may be split into several, each with every second element or every eighth bit.
 
 use super::integer::lut;
 use super::{Lowering, Result, Statement};
@@ -12,7 +12,7 @@ use crate::ori::op::{
 use crate::ori::signature::{Width, signature};
 
 impl<'a> Lowering<'a> {
-    /// The registers of a product of fragments, to which a third is added.
+    /// The registers of a product of fragments plus a third fragment.
     pub(super) fn multiply_words(
         &mut self,
         instr: &Statement<'a>,
@@ -61,7 +61,8 @@ impl<'a> Lowering<'a> {
             Op::Dmma { shape: DoubleShape::M8n8k4, .. } => {
                 self.unsupported(instr, "this shape and type on this target")
             }
-            // A register of the first factor has a row of the upper half of the matrix, the next one a row of the lower.
+            // The registers of the first factor alternate between a row of the upper half of the matrix and a row of
+            // the lower half.
             Op::Dmma { round, .. } => {
                 let eight = Op::Dmma { shape: DoubleShape::M8n8k4, round };
                 let mut sums = [c[..4].to_vec(), c[4..].to_vec()];
@@ -95,7 +96,7 @@ impl<'a> Lowering<'a> {
         Ok(sums)
     }
 
-    /// Four bits each: a product of the even ones, as bytes, and of the odd ones.
+    /// Products of 4-bit elements: a product of the even elements, as bytes, and one of the odd elements.
     fn multiply_nibbles(
         &mut self,
         instr: &Statement<'a>,
@@ -117,7 +118,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The even nibbles' product, then the odd ones': `product` adds to the sums that it is given.
+    /// The product of the even nibbles, then that of the odd ones. `product` adds to the sums that it is given.
     pub(super) fn multiply_by_nibble(
         &mut self,
         c: &[Src],
@@ -142,7 +143,7 @@ impl<'a> Lowering<'a> {
             .collect())
     }
 
-    /// Every second four bits of a register as bytes.
+    /// Every second nibble of a register as a byte.
     pub(super) fn nibbles_as_bytes(&mut self, word: Src, odd: bool, signed: bool) -> Src {
         let word = if odd { self.shift_right(word, 4, false) } else { word };
         let bytes = self.lop3(lut::A & lut::B, word, Src::imm(0x0f0f_0f0f), Src::ZERO);
@@ -155,8 +156,8 @@ impl<'a> Lowering<'a> {
         self.lop3(lut::A | lut::B, bytes, upper, Src::ZERO)
     }
 
-    /// One bit each. Ones that differ are ones of the one factor and zeros of the other; ones that both have are counted
-    /// by products of bytes.
+    /// Products of single bits. Bits that differ are ones of one factor and zeros of the other. Products of bytes count
+    /// common ones.
     fn multiply_bits(
         &mut self,
         instr: &Statement<'a>,
@@ -195,7 +196,7 @@ impl<'a> Lowering<'a> {
         Ok(sums)
     }
 
-    /// Floats of eight bits, as halves: the first two of each register, then the others.
+    /// Products of 8-bit floats, as halves: first the first two of each register, then the other two.
     fn multiply_quarters(
         &mut self,
         instr: &Statement<'a>,
@@ -212,7 +213,7 @@ impl<'a> Lowering<'a> {
         // Narrower floats are in the middle of their byte.
         let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);
         if !bytes(of_a) || !bytes(of_b) {
-            return self.unsupported(instr, "floats of less than a byte on this target");
+            return self.unsupported(instr, "floating-point types of less than a byte on this target");
         }
         let product = Op::Hmma { shape: HalfShape::M16n8k16, f32, bf16: false };
         if !self.encodes(&product) || ![of_a, of_b].iter().all(|from| self.encodes(&unpack(*from))) {

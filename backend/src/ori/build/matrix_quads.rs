@@ -21,12 +21,12 @@ const STEPS: [QuadStep; 4] = [QuadStep::First, QuadStep::Second, QuadStep::Third
 /// The elements of one row of A or column of B, as `.f32`.
 type Line = [Src; DEPTH];
 
-/// Where a thread finds elements that other threads hold.
+/// Where a thread finds the elements that other threads hold.
 struct Holder {
     lane: Src,
-    /// The bit offset of the half of a register that this thread takes; it depends on the parity of its lane.
+    /// The bit offset of the half of a register that this thread takes. It depends on the parity of the lane.
     half: Src,
-    /// Whether this is one of the last two threads of its four.
+    /// Whether this is one of the last two threads of its group of four.
     late: Src,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Lowering<'a> {
         if by_row {
             return self.quad_line(words);
         }
-        // The thread with number k of the four has the elements k of four rows.
+        // Thread k of the four holds element k of four rows.
         let first = self.masked(place.lane, 0x1c);
         std::array::from_fn(|k| {
             let from = self.add(first, Src::imm(k as u32));
@@ -123,7 +123,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The rows of A for which the thread has results: its own or the one before, and the second row after that.
+    /// The rows of A for which the thread computes results: its own row or the one before, and the second row after
+    /// that.
     fn quad_row_pair(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> [Line; 2] {
         if by_row {
             let first = self.masked(place.lane, 0x1d);
@@ -167,8 +168,8 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last
-    /// four.
+    /// The columns of B for which the thread computes results: two neighbors among the first four, and two among the
+    /// last four.
     fn quad_four_columns(&mut self, place: &Holder, by_row: bool, words: &[Src]) -> Vec<Line> {
         let mut lines = Vec::new();
         if !by_row {
@@ -195,7 +196,7 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// The accumulators of `.f32` results where C is `.f16`: each thread has a row of eight.
+    /// The initial accumulators of `.f32` results if C is `.f16`: each thread holds a row of eight.
     fn quad_starts(&mut self, place: &Holder, words: &[Src]) -> Vec<Src> {
         let first = self.masked(place.lane, 0x1d);
         let mut starts = vec![Src::ZERO; 8];
@@ -211,7 +212,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// The value that another thread of the warp has in a register.
+    /// The value of a register in another thread of the warp.
     fn word_of(&mut self, word: Src, lane: Src) -> Src {
         let word = self.in_register(word);
         self.shuffle_word(word, lane)

@@ -11,7 +11,7 @@ use ptx_isa::{FormId, Mod, ScalarType};
 impl<'a> Lowering<'a> {
     /// `mma` and `mma.sp` with scale factors.
     pub(super) fn multiply_scaled(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // Each form has one layout of each factor, a depth for each kind, and metadata in order.
+        // Each form has one layout of each factor, one depth for each kind, and ordered metadata.
         let depths = [Mod::M16n8k32, Mod::M16n8k64, Mod::M16n8k128];
         instr.ignore(&[Mod::Row, Mod::Col, Mod::BlockScale, Mod::SpOrderedMetadata]);
         instr.ignore(&depths);
@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
             scale_a
         });
         srcs.push(self.scale_word(instr, scales + 2)?);
-        // Byte and threads of the first side, then of the second.
+        // The byte and thread selectors of the first factor, then those of the second.
         let mut selectors = Src::ZERO;
         for (operand, shifts) in [(scales + 1, [0, 2]), (scales + 3, [3, 5])] {
             let parts = elements(instr, self.operand(instr, operand)?);
@@ -57,7 +57,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn scaled_operation(&self, instr: &Statement<'a>, sparse: bool, selector: u8) -> Result<Option<Op>> {
-        // Sums are single floats.
+        // The accumulator is `.f32`.
         let (a, b) = (self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let powers = self.type_of(instr, 4)? == ScalarType::Ue8m0;
         let nibbles = instr.any_of(&[Mod::KindMxf4, Mod::KindMxf4nvf4]);

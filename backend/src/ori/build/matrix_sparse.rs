@@ -14,7 +14,7 @@ use crate::ori::op::{ByteShape, HalfShape, Op, QuarterShape, SparseNibbleShape};
 use crate::ori::signature::{Width, signature};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The mask of a lane number that gives the first thread of its four.
+/// A mask of lane numbers. It gives the first thread of the group of four.
 const FOUR: u32 = 0x1c;
 /// The `PRMT` selector that keeps the order of the bytes.
 const IN_ORDER: u32 = 0x3210;
@@ -25,7 +25,7 @@ struct Factors {
     b: Vec<Src>,
     c: Vec<Src>,
     metadata: Src,
-    /// The selector of the threads of each four that supply the metadata.
+    /// Selects the threads of each group of four that supply the metadata.
     selector: u8,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let f32 = to == ScalarType::F32;
         if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "an accumulator of another type than the result");
+            return self.unsupported(instr, "an accumulator whose type differs from the type of the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let half = |this: &Statement<'_>| {
@@ -155,17 +155,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Expands A with zeros into the registers of dense products of half the depth.
+    /// Expands A with zeros to the registers of dense products of half the depth.
     fn dense_bytes(&mut self, factors: &Factors) -> Vec<Src> {
         let lane = self.s2r(sr::LANE_ID);
         let four = self.masked(lane, FOUR);
         let quarter = self.masked(lane, 3);
-        // A register of the result has a group. Its two bytes are in half of a register of one thread in two.
+        // A register of the result holds one group. Its two bytes are in half a register of every second thread.
         let pair = self.shift_right(quarter, 1, false);
         let holder = self.add(four, pair);
         let odd = self.masked(lane, 1);
         let double = self.shift_left(odd, Src::imm(1));
-        // Zero is the fourth byte of the two registers that `PRMT` takes.
+        // Byte 4 of the two registers that `PRMT` takes is zero.
         let first = self.subtract(Src::imm(4), double);
         let second = self.subtract(Src::imm(3), double);
         let nibble = self.shift_left(quarter, Src::imm(2));
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
     fn put_in_order(&mut self, op: &Op, factors: &mut Factors) {
         let wide = matches!(op, Op::HmmaSp { .. });
         let metadata = factors.metadata;
-        // For each group, whether the first position, of two bits, is greater than the second.
+        // For each group, whether the first position (two bits) is greater than the second.
         let second = self.shift_right(metadata, 2, false);
         let above = self.lop3(lut::A & !lut::B, metadata, second, Src::ZERO);
         let not_below = self.lop3(lut::A | !lut::B, metadata, second, Src::ZERO);
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
         let quarter = self.masked(lane, 3);
         let blocks = factors.a.len() as u32 / 2;
         let shift = self.shift_left(quarter, Src::imm(if wide { 2 } else { 3 }));
-        // Threads that hold the metadata of one block of 8 groups, or of 4.
+        // The number of threads that hold the metadata of one block of 8 groups, or of 4.
         let holders = if wide { 1 } else { 2 };
         let first = u32::from(factors.selector) * blocks * holders;
         for block in 0..blocks {
@@ -235,7 +235,7 @@ impl<'a> Lowering<'a> {
                     let swap = self.masked(group, 1);
                     self.multiply_add(swap, Src::imm(0x1032_u32.wrapping_sub(IN_ORDER)), Src::imm(IN_ORDER))
                 } else {
-                    // Each digit less by 15 is two digits swapped; the second group's bit is the fourth.
+                    // Subtracting 15 from a digit swaps two digits; the bit of the second group is the fourth bit.
                     let [low, high] = [1, 0x10].map(|bit| self.masked(held[upper], bit));
                     let low = self.multiply_add(low, Src::imm(0xf_u32.wrapping_neg()), Src::imm(IN_ORDER));
                     self.multiply_add(high, Src::imm(0xf0_u32.wrapping_neg()), low)

@@ -1,7 +1,7 @@
 //! Loads, stores and fences.
 //!
-//! Kernel parameters and `.const` variables at known offsets are operands, not loads. What acquire, release
-//! and the fences become: observation of ptxas 13.0.88.
+//! Kernel parameters and `.const` variables at known offsets are operands, not loads. The code for acquire, release and
+//! the fences was observed on ptxas 13.0.88.
 
 use super::multimem;
 use super::operand::{known, registers};
@@ -13,12 +13,12 @@ use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
 use ptx_isa::{FormId, Mod, ScalarType, Space};
 
-/// Bytes of an access by eight registers.
+/// The number of bytes of an access of eight registers.
 const WIDE: usize = 32;
-/// Offsets that a memory operation adds to its address: signed 24 bits.
+/// The offsets that a memory operation can add to its address: signed 24 bits.
 const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
-/// The scope that an instruction names. A cluster's is served by the device's.
+/// The scope that an instruction names. Cluster scope is implemented by device scope.
 pub(super) fn scope(instr: &Statement<'_>) -> Option<Scope> {
     instr.take(&[
         (Mod::Cta, Scope::Cta),
@@ -29,7 +29,7 @@ pub(super) fn scope(instr: &Statement<'_>) -> Option<Scope> {
     ])
 }
 
-/// What a load or store promises other threads. Cache operators are orders to the hardware.
+/// The memory order of a load or store. Cache operators are orders of the hardware.
 fn order(instr: &Statement<'_>) -> Order {
     let scope = scope(instr).unwrap_or(Scope::Sys);
     let named = instr.take(&[
@@ -42,18 +42,18 @@ fn order(instr: &Statement<'_>) -> Order {
     let cached = instr.take(&CACHES).map_or(Order::Weak, Order::Relaxed);
     match named {
         None if instr.form() == FormId::StAsyncRelease => Order::Release(scope),
-        // One access, as any atomic operation.
+        // It is one access, like any atomic operation.
         Some(order) if instr.form() == FormId::RedAsyncRelease => order,
-        // The strongest: nothing is added by what else is said.
+        // `.mmio` is the strongest order, so other modifiers add nothing.
         _ if instr.has(Mod::Mmio) => Order::Mmio,
-        // No cache can be out of date.
+        // No cache can contain old data.
         None | Some(Order::Weak) if instr.has(Mod::Nc) => Order::Constant,
         None | Some(Order::Weak) => cached,
         Some(order) => order,
     }
 }
 
-/// Cache operators, by the threads that see each other's accesses in that cache.
+/// Cache operators, with the scope of the threads that share that cache.
 const CACHES: [(Mod, Scope); 5] = [
     (Mod::Ca, Scope::Cta),
     (Mod::Wb, Scope::Cta),
@@ -62,10 +62,10 @@ const CACHES: [(Mod, Scope); 5] = [
     (Mod::Wt, Scope::Sys),
 ];
 
-/// The order of an access of shared memory, which has one cache: operators of others say nothing.
+/// The order of an access of shared memory. Shared memory has no caches, so operators for caches have no effect.
 fn shared_order(instr: &Statement<'_>) -> Order {
     let hint = instr.any_of(&[Mod::Ca, Mod::Cg, Mod::Wb]).is_some();
-    // Shared memory has no lines to evict.
+    // Shared memory has no cache lines to evict.
     instr.ignore(&[Mod::Cs, Mod::Lu]);
     match order(instr) {
         Order::Relaxed(_) if hint => Order::Weak,
@@ -73,7 +73,7 @@ fn shared_order(instr: &Statement<'_>) -> Order {
     }
 }
 
-/// Where an access goes.
+/// The memory and address of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// A 64-bit address; generic or global.
@@ -97,12 +97,12 @@ pub(super) enum Target {
         symbol: Symbol,
         offset: i64,
     },
-    /// A known place in a constant bank.
+    /// A known offset in a constant bank.
     Constant {
         bank: u8,
         offset: u16,
     },
-    /// A constant bank at an index in a register.
+    /// A constant bank with an index in a register.
     Indexed {
         bank: u8,
         index: Src,
@@ -122,12 +122,12 @@ const SPACES: [Mod; 9] = [
     Mod::ParamFunc,
 ];
 
-/// The space that an instruction names; none for generic addresses.
+/// The space that an instruction names; `None` for generic addresses.
 pub(super) fn space(instr: &Statement<'_>) -> Option<Mod> {
     instr.any_of(&SPACES)
 }
 
-/// Ordering, eviction and prefetching that an access asks for.
+/// The order, eviction priority and prefetch size that an access requests.
 fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
     let evict = instr.take(&[
         (Mod::Cs, Evict::First),
@@ -143,7 +143,7 @@ fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
         (Mod::L2128B, Prefetch::B128),
         (Mod::L2256B, Prefetch::B256),
     ]);
-    // What the second level does where nothing is said.
+    // This is the default of the second-level cache.
     instr.ignore(&[Mod::L2EvictNormal]);
     Access {
         size,
@@ -154,13 +154,13 @@ fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
     }
 }
 
-/// A bit for each word of 32 bytes that elements are stored to. `_` leaves memory as it is.
+/// A bit for each word of a 32-byte store to which elements are stored. `_` leaves memory unchanged.
 fn stored_words(srcs: &[Operand], ty: ScalarType) -> u8 {
     let words = srcs.iter().flat_map(|src| (0..registers(ty)).map(move |_| *src != Operand::Sink));
     words.enumerate().fold(0, |mask, (i, stored)| mask | u8::from(stored) << i)
 }
 
-/// What the second-level cache does with the line; only accesses of 32 bytes say so themselves.
+/// The second-level cache priority of the line. Only 32-byte accesses encode it themselves.
 fn second_level(instr: &Statement<'_>) -> EvictL2 {
     let policies = [
         (Mod::L2EvictFirst, EvictL2::First),
@@ -170,16 +170,16 @@ fn second_level(instr: &Statement<'_>) -> EvictL2 {
     instr.take(&policies).unwrap_or(EvictL2::Normal)
 }
 
-/// Memory that no other thread writes has no order to keep, and its cache operators say nothing that a thread can
-/// observe.
+/// Ignores order and cache operators: no other thread writes this memory, so there is no order to keep, and no thread
+/// can observe the cache.
 fn ignore_order(instr: &Statement<'_>) {
     instr.ignore(&[Mod::Weak, Mod::Volatile, Mod::Cs, Mod::Lu]);
     instr.ignore(&CACHES.map(|cache| cache.0));
 }
 
-/// The elements of a vector operand, or the one operand.
+/// The elements of a vector operand, or the scalar operand.
 pub(super) fn elements<'a>(instr: &Statement<'_>, operand: &'a Operand) -> &'a [Operand] {
-    // The braces show how many there are.
+    // The number of elements in the braces shows it.
     instr.ignore(&[Mod::V2, Mod::V4, Mod::V8]);
     match operand {
         Operand::Vector(elements) => elements,
@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
                 Ok(Address { base: AddressBase::Symbol(*symbol), offset: *offset })
             }
             Operand::Int(address) => Ok(Address { base: AddressBase::Absolute, offset: *address }),
-            _ => self.unsupported(instr, "something other than an address in its place"),
+            _ => self.unsupported(instr, "an operand that is not an address"),
         }
     }
 
@@ -207,7 +207,7 @@ impl<'a> Lowering<'a> {
         let address = self.address(instr, i)?;
         match space(instr) {
             None => {
-                // These are for global memory whatever they say.
+                // These forms access global memory even if they name no space.
                 let global = multimem::is_of_devices(instr.form())
                     || matches!(instr.form(), FormId::StAsyncRelease | FormId::RedAsyncRelease);
                 match self.named_space(address) {
@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
         crate::layout::variable(self.env, self.func, symbol).map(|variable| variable.space)
     }
 
-    /// A register and the part of the offset that fits; the rest is added.
+    /// The register of an address, and the part of the offset that fits; the rest is added to the register.
     pub(super) fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
         let base = match address.base {
             AddressBase::Reg(reg) => self.read_address(reg)?,
@@ -255,12 +255,12 @@ impl<'a> Lowering<'a> {
         self.read(&Operand::Reg(reg), ScalarType::U64)
     }
 
-    /// Generic addresses of symbols: only global ones are their own.
+    /// The generic address of a symbol. Only a global address is its own generic address.
     fn generic_address(&mut self, symbol: Symbol, address: Src) -> Result<Src> {
         match self.place(symbol)? {
             SymbolPlace::Slot(_) => Ok(address),
             SymbolPlace::Linked(symbol) if self.has_long_address(symbol) => Ok(address),
-            _ => Err(crate::CodegenError::unsupported(self.src, "a generic access that names a variable")),
+            _ => Err(crate::CodegenError::unsupported(self.src, "a generic access to a variable")),
         }
     }
 
@@ -270,10 +270,10 @@ impl<'a> Lowering<'a> {
                 let SymbolPlace::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) =
                     self.place(symbol)?
                 else {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 };
                 if !self.is_in(symbol, ptx_isa::Space::Shared) {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 }
                 let base = self.shared_base_uniform().unwrap_or(Src::ZERO);
                 let address = self.shared_link(symbol, address.offset);
@@ -281,7 +281,7 @@ impl<'a> Lowering<'a> {
             }
             AddressBase::Symbol(symbol) => {
                 let SymbolPlace::Shared(at) = self.place(symbol)? else {
-                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                    return self.unsupported(instr, "a shared access to a variable in another space");
                 };
                 let at = i64::from(at).saturating_add(address.offset);
                 let base = self.shared_base_uniform();
@@ -304,7 +304,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A 32-bit address and the offset that the operation adds.
+    /// A 32-bit address, and the offset that the operation adds.
     fn narrow_address(&mut self, reg: RegId, offset: i64) -> Result<(Src, i32)> {
         let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
         Ok(self.split_offset(src, offset))
@@ -328,8 +328,7 @@ impl<'a> Lowering<'a> {
                     SymbolPlace::Local(at) => (STACK, at),
                     SymbolPlace::Incoming(at) => (self.incoming(), at),
                     _ => {
-                        return self
-                            .unsupported(instr, "a local access that names a variable of another space");
+                        return self.unsupported(instr, "a local access to a variable in another space");
                     }
                 };
                 let at = i64::from(at).saturating_add(address.offset);
@@ -341,7 +340,7 @@ impl<'a> Lowering<'a> {
         Ok(Target::Local { address, offset })
     }
 
-    /// Parameters of kernels are constants, those of functions registers or local memory.
+    /// The target for a parameter: a constant for kernels, registers or local memory for functions.
     fn parameter_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
             AddressBase::Symbol(symbol) if self.is_parameter(symbol) => {
@@ -353,7 +352,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
-        // Addresses of parameters count from the first.
+        // Addresses of parameters count from the first parameter.
         let first = if bank == 0 { i64::from(self.params.first) } else { 0 };
         let own = address.offset.saturating_add(first);
         let (index, offset) = match address.base {
@@ -364,7 +363,7 @@ impl<'a> Lowering<'a> {
                 SymbolPlace::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
                     (self.locate(symbol, address.offset, false), 0)
                 }
-                _ => return self.unsupported(instr, "an access that names a variable of another space"),
+                _ => return self.unsupported(instr, "an access to a variable in another space"),
             },
             AddressBase::Reg(reg) => {
                 let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
@@ -454,15 +453,15 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    /// A load of 32 bytes, which is of global memory also where no space is named.
+    /// A load of 32 bytes. It accesses global memory even if no space is named.
     fn load_wide(&mut self, instr: &Statement<'a>, dsts: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
-            return self.unsupported(instr, "32 bytes of this state space");
+            return self.unsupported(instr, "a 32-byte access in this state space");
         };
         let level_two = second_level(instr);
         let op = Op::LdgWide { access: access(instr, MemSize::B32, offset), level_two };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "32 bytes on this target");
+            return self.unsupported(instr, "a 32-byte access on this target");
         }
         let halves = [self.new_value(File::R, 4), self.new_value(File::R, 4)];
         let srcs = [address, self.descriptor_of(instr)?];
@@ -476,15 +475,15 @@ impl<'a> Lowering<'a> {
 
     fn store_wide(&mut self, instr: &Statement<'a>, srcs: &[Operand], ty: ScalarType) -> Result<()> {
         let Target::Wide { address, offset, .. } = self.target(instr, 0)? else {
-            return self.unsupported(instr, "32 bytes of this state space");
+            return self.unsupported(instr, "a 32-byte access in this state space");
         };
         let level_two = second_level(instr);
         let mask = stored_words(srcs, ty);
         let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two, mask };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "32 bytes on this target");
+            return self.unsupported(instr, "a 32-byte access on this target");
         }
-        // In each group of registers, those that are stored come first.
+        // In each group of registers, the stored ones come first.
         let group = |srcs: &[Operand]| {
             let mut group = srcs.to_vec();
             group.sort_by_key(|src| *src == Operand::Sink);
@@ -529,7 +528,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Four words at an index of a constant bank: no load of constants is as wide.
+    /// Loads four words at an index of a constant bank. No load of constants is that wide.
     fn indexed_words(&mut self, bank: u8, index: Src, offset: i32) -> Vec<Src> {
         let word = |i| {
             let value = self.new_value(File::R, 1);
@@ -540,7 +539,7 @@ impl<'a> Lowering<'a> {
         (0..4).map(word).collect()
     }
 
-    /// Elements at a known place of a constant bank, where operands can name them.
+    /// Elements at a known offset of a constant bank, if operands can name them.
     fn constant_words(&self, bank: u8, offset: u16, ty: ScalarType, count: usize) -> Option<Vec<Src>> {
         if ty.bits() < 32 || !offset.is_multiple_of(4) {
             return None;
@@ -550,7 +549,7 @@ impl<'a> Lowering<'a> {
         (last <= 0x10000).then(|| (0..words).map(|i| Src::constant(bank, offset + 4 * i as u16)).collect())
     }
 
-    /// Does the destination take the memory's bits as they are?
+    /// Whether the destination takes the bits of memory unchanged.
     fn takes(&self, dst: &Operand, ty: ScalarType) -> bool {
         match dst {
             Operand::Reg(reg) => self.register_type(*reg).is_ok_and(|r| registers(r) == registers(ty)),
@@ -558,7 +557,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What the destinations hold, as one value.
+    /// The old values of the destinations, packed as one value.
     pub(super) fn kept(&mut self, dsts: &[Operand], ty: ScalarType) -> Result<Src> {
         let mut words = Vec::new();
         for dst in dsts {
@@ -703,14 +702,14 @@ impl<'a> Lowering<'a> {
         self.halves_of(low, high)
     }
 
-    /// After an acquiring read: what other blocks wrote is not in this one's cache.
+    /// After an acquire: invalidates the cache, which may lack the writes of other blocks.
     fn acquire(&mut self, instr: &Statement<'_>) {
         if scope(instr).unwrap_or(Scope::Sys) > Scope::Cta {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
     }
 
-    /// Before a releasing write.
+    /// The fences before a releasing write.
     pub(super) fn release(&mut self, scope: Scope) {
         let all = match scope {
             Scope::Cta => MembarScope::AllCta,
@@ -723,7 +722,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The fences around an atomic operation, under its own ordering.
+    /// The fence before an atomic operation that releases.
     pub(super) fn release_before(&mut self, instr: &Statement<'_>) {
         if instr.has(Mod::Release) || instr.has(Mod::AcqRel) {
             self.release(scope(instr).unwrap_or(Scope::Gpu));
@@ -740,7 +739,7 @@ impl<'a> Lowering<'a> {
     /// `membar` and `fence`.
     pub(super) fn fence(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
-        // `.sc`, as `membar` and a fence without a name.
+        // `membar` and a fence without a name are `.sc`.
         let weak = matches!(
             instr.any_of(&[Mod::Sc, Mod::AcqRel, Mod::Acquire, Mod::Release]),
             Some(Mod::AcqRel | Mod::Acquire | Mod::Release)
@@ -753,7 +752,7 @@ impl<'a> Lowering<'a> {
             (Scope::Gpu, false) => MembarScope::Gpu,
             (Scope::Sys, false) => MembarScope::Sys,
         };
-        // One that only acquires waits for the loads before it, as every `CCTL` does.
+        // A fence that only acquires waits for the loads before it, because every `CCTL` does.
         let (releases, acquires) = (!instr.has(Mod::Acquire), !instr.has(Mod::Release));
         if releases || scope == Scope::Cta {
             self.effect(Op::Membar { scope: barrier }, &[]);

@@ -1,4 +1,4 @@
-//! `multimem.ld_reduce`: the reduction of the copies that several devices have at a multimem address.
+//! `multimem.ld_reduce`: reduces the values that several devices have at a multimem address.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};
@@ -14,7 +14,7 @@ pub(super) fn is_of_devices(form: FormId) -> bool {
     matches!(form, FormId::MultimemLdReduce | FormId::MultimemSt | FormId::MultimemRed)
 }
 
-/// The hardware's type for a vector of floats.
+/// The hardware type for a vector of floats.
 fn floats(ty: ScalarType, elements: usize) -> Option<ManyFloat> {
     use ManyFloat as M;
     use ScalarType as S;
@@ -41,7 +41,7 @@ fn floats(ty: ScalarType, elements: usize) -> Option<ManyFloat> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Whether the statement has a vector of elements.
+    /// Whether the statement is on a vector of elements.
     pub(super) fn has_vector(&self, instr: &Statement<'a>) -> bool {
         instr.any_of(&[Mod::V2, Mod::V4, Mod::V8]).is_some()
     }
@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
         let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         instr.ignore(&[Mod::Weak, Mod::Relaxed, Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys]);
         let order = Order::Relaxed(Scope::Sys);
@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "this reduction on this target");
         }
         let Width::Exactly(width) = signature(&op).dsts[0].width else {
-            return self.malformed("a reduction of no size");
+            return self.malformed("a reduction without a size");
         };
         let whole = self.wide(width, op, &[address, Src::ZERO]);
         if instr.has(Mod::Acquire) {

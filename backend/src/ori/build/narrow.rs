@@ -1,4 +1,4 @@
-//! `cvt` to and from floats that are narrower than halves, and to those that tensor cores take.
+//! `cvt` to and from floats that are narrower than halves, and formats of tensor cores.
 
 use super::float::{float, magnitude, rounding};
 use super::integer::lut;
@@ -10,7 +10,7 @@ use crate::ori::op::{
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The format of each of a pair.
+/// The format of each element of a pair.
 fn pair_of(ty: ScalarType) -> Option<QuarterType> {
     match ty {
         ScalarType::E4m3x2 => Some(QuarterType::E4m3),
@@ -23,7 +23,8 @@ fn pair_of(ty: ScalarType) -> Option<QuarterType> {
 }
 
 impl<'a> Lowering<'a> {
-    /// `cvt.tf32.f32`; with `.rna` half a unit of the last place that stays is added to what is finite, and the rest cleared.
+    /// `cvt.tf32.f32`. With `.rna`, half a unit of the last remaining place is added to finite values, and the lower
+    /// bits are cleared.
     pub(super) fn convert_to_tf32(&mut self, instr: &Statement<'a>) -> Result<()> {
         const PLACES: u32 = 13;
         if !instr.has(Mod::Rna) {
@@ -55,13 +56,13 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `cvt` of two floats or halves to a pair of narrow ones: the first operand is the high one.
+    /// `cvt` of two floats or halves to a pair of narrow floats. The first operand is the high one.
     pub(super) fn convert_to_narrow(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let Some(format) = pair_of(to) else {
             return self.unsupported(instr, &format!("conversion to `.{}`", to.text()));
         };
-        // The one rounding of these formats.
+        // These formats have only one rounding.
         instr.ignore(&[Mod::Rn]);
         let (sat, relu) = (instr.has(Mod::Satfinite), instr.has(Mod::Relu));
         let (op, count) = match from {
@@ -82,7 +83,7 @@ impl<'a> Lowering<'a> {
             return self
                 .unsupported(instr, &format!("conversion from `.{}` to `.{}`", from.text(), to.text()));
         };
-        // Nothing is rounded.
+        // Exact conversions need no rounding.
         instr.ignore(&[Mod::Rn]);
         let relu = instr.has(Mod::Relu);
         let op = match format {
@@ -97,8 +98,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `cvt.rs` of four floats to narrow ones, the first operand the highest. The second operation takes the result of
-    /// the first where that took the random bits.
+    /// `cvt.rs` of four floats to narrow floats; the first operand is the highest. The second operation takes the
+    /// result of the first in place of the random bits.
     pub(super) fn convert_to_four(&mut self, instr: &Statement<'a>) -> Result<()> {
         // The form has no other rounding.
         instr.ignore(&[Mod::Rs]);
@@ -117,7 +118,7 @@ impl<'a> Lowering<'a> {
         }
         let floats = match self.operand(instr, 1)? {
             Operand::Vector(floats) if floats.len() == 4 => floats,
-            _ => return self.unsupported(instr, "another number of floats than four"),
+            _ => return self.unsupported(instr, "a vector with a number of elements other than four"),
         };
         let floats =
             floats.iter().map(|float| self.read(float, ScalarType::F32)).collect::<Result<Vec<Src>>>()?;
@@ -127,7 +128,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, both)
     }
 
-    /// `cvt` of two floats to scale factors: the first operand is the high one.
+    /// `cvt` of two floats to scale factors. The first operand is the high one.
     pub(super) fn convert_to_scale(&mut self, instr: &Statement<'a>) -> Result<()> {
         let sat = instr.has(Mod::Satfinite);
         let Some(round) = instr.take(&[(Mod::Rp, ScaleRound::Rp), (Mod::Rz, ScaleRound::Rz)]) else {
@@ -146,7 +147,7 @@ impl<'a> Lowering<'a> {
         self.narrow_pair(instr, op, count, from)
     }
 
-    /// The result of an operation on a pair in as many sources, which are followed by what its upper half is: zero.
+    /// The result of an operation that converts a pair of `count` sources; a zero upper half follows the sources.
     fn narrow_pair(&mut self, instr: &Statement<'a>, op: Op, count: usize, from: ScalarType) -> Result<()> {
         let mut srcs = Vec::new();
         for i in 1..=count {
@@ -159,7 +160,7 @@ impl<'a> Lowering<'a> {
 
     /// `cvt` of a pair of scale factors to bf16.
     pub(super) fn convert_from_scale(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // Nothing is rounded.
+        // Exact conversions need no rounding.
         instr.ignore(&[Mod::Rn]);
         if !self.encodes(&Op::F2fpUnpackScale) {
             return self.unsupported(instr, "scale factors on this target");
@@ -169,9 +170,10 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `cvt.pack`: two integers as narrower ones, the first operand the high one, above what is kept of a third.
+    /// `cvt.pack`: converts two integers to narrower ones, with the first operand as the high one, above the kept part
+    /// of a third operand.
     pub(super) fn convert_and_pack(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // All of them do.
+        // All forms saturate.
         instr.ignore(&[Mod::Sat]);
         let (to, kept) = match self.type_of(instr, 0)? {
             ScalarType::U16 => (PackType::U16, PackKept::Half),

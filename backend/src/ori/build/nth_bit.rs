@@ -17,7 +17,7 @@ impl<'a> Lowering<'a> {
         let mask = self.select(downwards, mirrored, mask, 1);
         let place = self.subtract(Src::imm(31), base);
         let first = self.select(downwards, place, base, 1);
-        // Zero asks for the bit at the position itself, if it is set.
+        // For n = 0, the result is the base position if its bit is set.
         let zero = self.compare(ICmp::Eq, true, offset, Src::ZERO);
         let count = self.reg(Op::Iabs, &[offset]);
         let count = self.select(zero, Src::imm(1), count, 1);

@@ -1,8 +1,8 @@
-//! Barrier objects: `mbarrier`.
+//! Operations on mbarrier objects.
 //!
-//! The high word of an object, and of the state that an arrival gives, has the phase in its top bit. From sm_90 on a unit of
-//! its own serves objects; before, they are words of shared memory that count up. Observation of ptxas 13.0.88, as is
-//! what the scopes become.
+//! The high word of an object, and of the state that an arrival returns, has the phase in its top bit. From sm_90 on, a
+//! separate hardware unit handles mbarrier objects. Before, they are words of shared memory whose counts increase. The
+//! layout, and the code for scopes, were observed on ptxas 13.0.88.
 
 use super::memory::Target;
 use super::operand::known;
@@ -16,21 +16,22 @@ use crate::ori::op::{
 use crate::ori::signature::special;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Counts are complements of this: those that are pending are counted up to it.
+/// Counts are stored as differences from this number: pending arrivals count up to it.
 const MOST: u32 = 1 << 20;
-/// Where a state has the count of arrivals that are pending: in its high word from this bit on.
+/// The bit in the high word of a state where the count of pending arrivals begins.
 const PENDING_AT: u32 = 11;
-/// Where the low word of an object has the count that each phase begins with.
+/// The bit in the low word of an object where the initial count of each phase begins.
 const EXPECTED_AT: u32 = 1;
-/// Where objects are words, what their counts go up to: what each phase begins with, and what is pending.
+/// For objects that are words of shared memory: the limits of the initial count of each phase, and of the pending
+/// count.
 const OLD_EXPECTED: u32 = 1 << 30;
 const OLD_PENDING: u32 = 1 << 31;
-/// Bytes from the low word to the high one.
+/// The offset of the high word from the low word.
 const HIGH: i32 = 4;
 /// The bit of a high word that is the phase.
 const PHASE_AT: u32 = 31;
 
-/// The address of an object: a register, a uniform register and a number, as the operations take it.
+/// The address of an object, as the operations take it: a register, a uniform register and an offset.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     address: Src,
@@ -39,13 +40,13 @@ pub(super) struct At {
 }
 
 impl<'a> Lowering<'a> {
-    /// The unit that serves barrier objects.
+    /// Whether the target has a unit for mbarrier objects.
     fn has_unit(&self) -> bool {
         self.encodes(&Op::SyncsInvalidate { offset: 0 })
     }
 
-    /// The address operand. Where there is a unit, the low word of a generic address is one in the shared memory of the
-    /// cluster.
+    /// The address operand. If there is a unit, the low word of a generic address is an address in the shared memory of
+    /// the cluster.
     pub(super) fn object(&mut self, instr: &Statement<'a>, i: usize) -> Result<At> {
         let named = instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_some();
         if !self.has_unit() && !self.encodes(&Op::AtomsArrive { offset: 0 }) {
@@ -65,7 +66,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// All of it in one register.
+    /// The complete address in one register.
     pub(super) fn object_address(&mut self, at: At) -> Src {
         let At { address, base, offset } = at;
         let address = if address == Src::ZERO { base } else { self.based(address, base) };
@@ -95,7 +96,7 @@ impl<'a> Lowering<'a> {
             }
         };
         let address = if address == Src::ZERO { base } else { self.based(address, base) };
-        // What the words were before, threads may have written.
+        // Threads may have written the words before.
         self.effect(Op::FenceView { of: ViewOf::Shared }, &[]);
         self.one_by_one(|this, chosen| {
             let address = this.uniform_register(address, chosen);
@@ -109,14 +110,14 @@ impl<'a> Lowering<'a> {
     pub(super) fn end_object(&mut self, instr: &Statement<'a>) -> Result<()> {
         let At { address, base, offset } = self.object(instr, 0)?;
         if !self.has_unit() {
-            // Words of memory.
+            // The object is only words of memory.
             return Ok(());
         }
         self.effect(Op::SyncsInvalidate { offset }, &[address, base]);
         Ok(())
     }
 
-    /// `mbarrier.expect_tx` and `complete_tx`, which promise other threads nothing.
+    /// `mbarrier.expect_tx` and `complete_tx`, which do not order memory.
     pub(super) fn count_bytes(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Relaxed, Mod::Cta, Mod::Cluster, Mod::SharedCluster]);
         let At { address, base, offset } = self.object(instr, 0)?;
@@ -130,7 +131,7 @@ impl<'a> Lowering<'a> {
 
     /// `mbarrier.arrive` and `arrive_drop`.
     pub(super) fn arrive(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // What an arrival does unless it says otherwise.
+        // These are the defaults.
         instr.ignore(&[Mod::Release, Mod::Cta]);
         let relaxed = instr.has(Mod::Relaxed);
         let cluster = instr.has(Mod::Cluster);
@@ -175,7 +176,7 @@ impl<'a> Lowering<'a> {
         if !alone {
             return self.write(state, before);
         }
-        // Those that arrive with this thread came one after the other; each of the ones before adds its count.
+        // The threads of one instruction arrive one after the other. Each earlier one adds its count.
         let [threads, high] = self.pair(before);
         let lower = self.s2r(Sr(*special::LANE_MASKS.start() + 1));
         let earlier = self.lop3(lut::A & lut::B, threads, lower, Src::ZERO);
@@ -186,16 +187,16 @@ impl<'a> Lowering<'a> {
         self.write(state, before)
     }
 
-    /// The same where objects are words: threads that arrive count both up.
+    /// The same for objects that are words: an arriving thread increments both counts.
     fn arrive_at_words(&mut self, instr: &Statement<'a>, at: At, count: Option<Src>) -> Result<()> {
         let At { address, base, offset } = at;
         let drop = instr.form() == FormId::MbarrierArriveDrop;
         let alone = instr.has(Mod::NoComplete);
         if !alone && (count.is_some() || instr.has(Mod::ExpectTx)) {
-            return self.unsupported(instr, "counts on this target");
+            return self.unsupported(instr, "an arrival count or `.expect_tx` on this target");
         }
         let state = self.operand(instr, 0)?;
-        // Later accesses stay after it, as after the arrivals that are operations of their own.
+        // Later accesses stay after it, as after arrivals that are separate operations.
         let order = Order::AcqRel(Scope::Cta);
         let add = |offset| Op::Atoms { op: AtomOp::Add, ty: AtomType::U32, order, offset };
         let count = count.unwrap_or(Src::imm(1));
@@ -213,8 +214,8 @@ impl<'a> Lowering<'a> {
         if matches!(state, Operand::Sink) { Ok(()) } else { self.write(state, before) }
     }
 
-    /// `cp.async.mbarrier.arrive`: the thread arrives when its copies are complete. Without `.noinc` the pending count of
-    /// the barrier object grows by one for that first.
+    /// `cp.async.mbarrier.arrive`: the thread arrives when its copies are complete. Without `.noinc`, the pending count
+    /// of the object is first incremented.
     pub(super) fn arrive_behind_copies(&mut self, instr: &Statement<'a>) -> Result<()> {
         let expected = instr.has(Mod::Noinc);
         let At { address, base, offset } = self.object(instr, 0)?;
@@ -280,7 +281,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, over)
     }
 
-    /// An operation under a guard of its own; its result, and what that is where the guard does not hold.
+    /// An operation under its own guard; its result, and the value if the guard is false.
     fn push_guarded(&mut self, guard: Src, op: Op, result: Option<(Src, Src)>, srcs: &[Src]) {
         let mut inst = Inst::new(op, &[], srcs, self.src);
         inst.guard = guard;

@@ -8,7 +8,7 @@ use crate::ori::op::Op;
 use ptx_isa::{ScalarType, TypeKind};
 use smallvec::SmallVec;
 
-/// The registers that a PTX type takes.
+/// The file and the number of registers of a PTX type.
 pub(super) fn shape(ty: ScalarType) -> Shape {
     match ty {
         ScalarType::Pred => Shape { file: File::P, width: 1 },
@@ -16,12 +16,12 @@ pub(super) fn shape(ty: ScalarType) -> Shape {
     }
 }
 
-/// 32-bit registers of a value of this type; smaller ones take a whole register.
+/// The number of 32-bit registers of a value of this type; smaller types take a whole register.
 pub(super) fn registers(ty: ScalarType) -> u8 {
     ty.bits().div_ceil(32) as u8
 }
 
-/// A literal's bits in the type that the instruction gives it.
+/// The bits of a literal in the type of the instruction.
 pub(super) fn literal(operand: &Operand, ty: ScalarType) -> Option<u64> {
     let bits = match (operand, ty) {
         (&Operand::Int(v), _) => v as u64,
@@ -44,7 +44,7 @@ pub(super) fn halves(bits: u64) -> [Src; 2] {
     [Src::imm(bits as u32), Src::imm((bits >> 32) as u32)]
 }
 
-/// The bits of a source that is known, 32-bit.
+/// The 32 bits of a source, if they are known.
 pub(super) fn known(src: Src) -> Option<u32> {
     match (src.kind, src.mods) {
         (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
@@ -66,7 +66,8 @@ impl<'a> Lowering<'a> {
         Ok(self.read_variable(Variable::Reg(reg)))
     }
 
-    /// An operand read as `ty`. A register of another size gives its low part, or is extended with zeros.
+    /// Reads an operand as `ty`. If the register is larger, its low part is read; if it is smaller, it is extended with
+    /// zeros.
     pub(super) fn read(&mut self, operand: &Operand, ty: ScalarType) -> Result<Src> {
         let want = shape(ty);
         match *operand {
@@ -93,7 +94,7 @@ impl<'a> Lowering<'a> {
                 Ok(self.read_register(reg)?.not())
             }
             Operand::Special(special) => self.special_register(special),
-            // The vendor's assembler takes the first element of a vector for a value.
+            // ptxas reads the first element of a vector as the value.
             Operand::Vector(ref elements) if !elements.is_empty() => self.read(&elements[0], ty),
             Operand::Symbol(symbol, offset) => {
                 let address = self.symbol_address(symbol, offset)?;
@@ -115,7 +116,9 @@ impl<'a> Lowering<'a> {
 
     fn fit(&mut self, src: Src, have: Shape, want: Shape) -> Result<Src> {
         if have.file != want.file {
-            return self.malformed("a predicate where a value is expected, or the other way");
+            return self.malformed(
+                "a predicate where a register is expected, or a register where a predicate is expected",
+            );
         }
         if have.width == want.width {
             return Ok(src);
@@ -155,11 +158,11 @@ impl<'a> Lowering<'a> {
         Ok(self.pair(src))
     }
 
-    /// A literal that the instruction requires to be one.
+    /// The value of an operand that must be a literal.
     pub(super) fn immediate(&self, instr: &Statement<'a>, i: usize) -> Result<u32> {
         match self.operand(instr, i)? {
             Operand::Int(v) => Ok(*v as u32),
-            _ => self.unsupported(instr, &format!("operand {i} that is not a constant")),
+            _ => self.unsupported(instr, &format!("a non-constant operand {i}")),
         }
     }
 
@@ -177,7 +180,7 @@ impl<'a> Lowering<'a> {
         [self.part(src, 0), self.part(src, 1)]
     }
 
-    /// A wide value of 32-bit sources; the value they are the parts of where there is one.
+    /// Packs 32-bit sources into a wide value. If they are the parts of an existing value, returns that value.
     pub(super) fn pack(&mut self, parts: &[Src]) -> Src {
         if let Some(whole) = self.whole(parts) {
             return whole;
@@ -209,7 +212,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An 8- or 16-bit value in all 32 bits.
+    /// Extends an 8- or 16-bit value to 32 bits.
     pub(super) fn extend(&mut self, src: Src, ty: ScalarType) -> Src {
         let signed = ty.is_signed();
         match (ty.bits(), known(src)) {
@@ -236,7 +239,7 @@ impl<'a> Lowering<'a> {
         match *operand {
             Operand::Reg(reg) => self.write_register(reg, src),
             Operand::Sink => Ok(()),
-            // The vendor's assembler writes a value to each element.
+            // ptxas writes the value to each element.
             Operand::Vector(ref elements) => elements.iter().try_for_each(|element| self.write(element, src)),
             _ => self.malformed(format!("operand {operand:?} where a destination is expected")),
         }
@@ -281,7 +284,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Says where the register is that has just been written.
+    /// Records where the register that has just been written is.
     fn show(&mut self, reg: RegId, src: Src, width: u8) {
         let guard = std::mem::replace(&mut self.guard, Src::TRUE);
         for word in 0..width {
@@ -297,7 +300,7 @@ impl<'a> Lowering<'a> {
         self.guard = guard;
     }
 
-    /// `src` where the statement's guard holds, else what the register holds.
+    /// `src` if the statement's guard is true, otherwise the old value of the register.
     fn keep(&mut self, reg: RegId, src: Src, shape: Shape) -> Result<Src> {
         let old = self.read_register(reg)?;
         if old.kind == SrcKind::Undef || old == src {
@@ -318,7 +321,7 @@ impl<'a> Lowering<'a> {
         Ok(value.into())
     }
 
-    /// Guards the operation that made `src`, where this statement's last operation did and gives nothing else.
+    /// Guards the operation that computes `src`, if it is the last operation of this statement and has no other result.
     fn guard_in_place(&mut self, src: Src, old: Src) -> bool {
         let (guard, begin) = (self.guard, self.begin);
         let insts = &mut self.out.block_mut(self.block).insts;
@@ -334,7 +337,7 @@ impl<'a> Lowering<'a> {
             inst.guard = guard;
             inst.old =
                 inst.dsts.iter().map(|d| if matches!(d, Dst::Value(_)) { old } else { Src::UNDEF }).collect();
-            // Elsewhere it is as before.
+            // If the guard is false, the old bits remain.
             let bits = self.bits_of(src) | self.bits_of(old);
             if let Some(v) = src.value().filter(|v| self.bits.contains_key(v)) {
                 self.bits.insert(v, bits);
@@ -352,7 +355,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Notes that a word has no other bits set than these.
+    /// Records that no bits of a word other than these can be set.
     pub(super) fn note_bits(&mut self, src: Src, bits: u32) -> Src {
         if let Some(v) = src.value().filter(|_| bits != u32::MAX && src.mods == SrcMods::NONE) {
             self.bits.insert(v, bits);
@@ -360,7 +363,7 @@ impl<'a> Lowering<'a> {
         src
     }
 
-    /// `yes` where the predicate holds, else `no`; `width` registers.
+    /// `yes` if the predicate is true, otherwise `no`; in `width` registers.
     pub(super) fn select(&mut self, cond: Src, yes: Src, no: Src, width: u8) -> Src {
         if cond.is_true() || yes == no {
             return yes;
@@ -382,7 +385,7 @@ impl<'a> Lowering<'a> {
         [self.select(cond, yes[0], no[0], 1), self.select(cond, yes[1], no[1], 1)]
     }
 
-    /// A copy in registers of its own, for operands that must be one.
+    /// A copy in a register, for operands that must be one.
     pub(super) fn in_register(&mut self, src: Src) -> Src {
         match (src.kind, src.mods) {
             (SrcKind::Value(_) | SrcKind::Part(..), SrcMods::NONE) => src,

@@ -1,6 +1,6 @@
-//! Fences between what threads do and what asynchronous copies do.
+//! Fences between accesses of threads and those of asynchronous copies.
 //!
-//! What they become: observation of ptxas 13.0.88.
+//! The code for them was observed on ptxas 13.0.88.
 
 use super::{Lowering, Result, Statement};
 use crate::ori::op::{MembarScope, Op, ViewOf};
@@ -35,14 +35,14 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// What threads in a scope wrote to shared memory.
+    /// Makes the writes of threads in a scope to shared memory visible.
     fn show_shared(&mut self, scope: MembarScope) {
         self.effect(Op::Membar { scope }, &[]);
         self.effect(Op::FenceView { of: ViewOf::Shared }, &[]);
     }
 
-    /// Fences that are for barrier objects or remote copies alone. Only those that release have code: objects are
-    /// seen in the order of the operations on them, and nothing later overtakes a wait for one.
+    /// Fences that only affect mbarrier objects or remote copies. Only releasing ones need code: mbarrier objects are
+    /// accessed in the order of their operations, and no later access overtakes a wait for one.
     pub(super) fn fence_restricted(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[
             Mod::Cluster,

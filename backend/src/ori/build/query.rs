@@ -7,10 +7,10 @@ use crate::ori::memory::Order;
 use crate::ori::op::{Access, Descriptors, Evict, HandleAt, MemSize, Op, Prefetch};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The bits of a sampler's index in a handle that is a value, up to sm_89.
+/// The bits of a sampler's index in a handle value, up to sm_89.
 const SAMPLER: u32 = 0xfff;
 
-/// Where a table has each attribute, in bytes from the start of an entry.
+/// The offset of each attribute in an entry of a driver table.
 type Places = &'static [(Mod, i32)];
 
 const SURFACE: Places = &[
@@ -56,7 +56,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The machine knows extents.
+    /// Queries an extent, for which there is a machine instruction.
     fn query_extent(&mut self, instr: &Statement<'a>, mask: u8) -> Result<()> {
         let operand = self.operand(instr, 1)?;
         let level = match instr.has(Mod::Level) {
@@ -78,7 +78,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, extent.into())
     }
 
-    /// The driver's tables know the rest.
+    /// Queries another attribute, which is in the driver's tables.
     fn query_table(&mut self, instr: &Statement<'a>) -> Result<()> {
         let tables: &[(Descriptors, Places)] = match (instr.form(), self.env.independent_samplers) {
             (FormId::Suq, _) => &[(Descriptors::Surface, SURFACE)],
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         };
         let found = tables.iter().find_map(|&(table, places)| Some((table, instr.take(places)?)));
         let Some((table, offset)) = found else {
-            return self.unsupported(instr, "an attribute that no table of the driver has");
+            return self.unsupported(instr, "an attribute that the driver's tables do not contain");
         };
         let operand = self.operand(instr, 1)?;
         let word = self.handle_word(instr, operand)?;

@@ -1,4 +1,4 @@
-//! `setmaxnreg`: a warp gives registers to its block, or takes some of those that others gave.
+//! `setmaxnreg`: a warp releases registers to its block, or takes registers that other warps have released.
 
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Term};
@@ -6,13 +6,13 @@ use crate::ori::op::Op;
 use ptx_isa::Mod;
 
 impl<'a> Lowering<'a> {
-    /// `setmaxnreg`. Where threads keep the registers that they start with, it has no effect on results: no code.
+    /// `setmaxnreg`. If it is ignored, it generates no code.
     pub(super) fn change_registers(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Sync, Mod::Aligned]);
         let Some(gives) = instr.take(&[(Mod::Dec, true), (Mod::Inc, false)]) else {
             return self.malformed("setmaxnreg without a direction");
         };
-        // ptxas takes types with a sign too.
+        // ptxas also accepts signed types.
         if self.type_of(instr, 0)?.bits() != 32 {
             return self.malformed("setmaxnreg of a type that is not 32 bits wide");
         }
@@ -35,7 +35,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Tries until other warps have given enough.
+    /// Repeats until other warps have released enough registers.
     fn take_registers(&mut self, take: Op, count: u32) {
         let (again, done) = (self.new_block(2), self.new_block(1));
         self.end(Term::Jump(again));

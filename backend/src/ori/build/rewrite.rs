@@ -1,10 +1,10 @@
-//! Replaces values by the sources they stand for.
+//! Replaces values by the sources that they stand for.
 
 use crate::ori::ir::{Const, Function, Src, SrcKind, Value};
 use crate::ori::signature::fold_modifiers;
 use rustc_hash::FxHashMap;
 
-/// Follows replacements; the result's modifiers are `src`'s own.
+/// Follows replacements to the end. The result keeps the modifiers of `src`.
 pub(super) fn resolve(replaced: &FxHashMap<Value, Src>, mut src: Src) -> Src {
     while let Some(by) = src.value().and_then(|v| replaced.get(&v)) {
         let kind = match src.kind {
@@ -16,8 +16,7 @@ pub(super) fn resolve(replaced: &FxHashMap<Value, Src>, mut src: Src) -> Src {
     src
 }
 
-/// As [`resolve`]; the replacements on the way lead to the end directly from then on, so that chains of them stay
-/// short.
+/// As [`resolve`]. Also shortens the chain: each replacement on the way then leads directly to the end.
 pub(super) fn resolve_shortening(replaced: &mut FxHashMap<Value, Src>, src: Src) -> Src {
     let end = resolve(replaced, src);
     let mut at = src.kind;

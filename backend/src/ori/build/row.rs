@@ -1,4 +1,4 @@
-//! Instructions that are one operation: what is in its source slots.
+//! Instructions that become one operation: the operands of its source slots.
 
 use super::float::{magnitude, negated};
 use super::operand::known;
@@ -9,37 +9,37 @@ use crate::ori::signature::{Width, facts, signature};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 use smallvec::SmallVec;
 
-/// What a source slot of the operation holds.
+/// The contents of a source slot of the operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// The operand of the instruction in this place.
+    /// The operand of the instruction at this position.
     In(usize),
-    /// That, negated as a float.
+    /// The operand, negated as a float.
     Minus(usize),
-    /// Its magnitude as a float.
+    /// The magnitude of the operand as a float.
     Magnitude(usize),
     Is(Src),
 }
 
 use Slot::{In, Is};
 
-/// The minus zero that added to a float gives that float, also if it is a zero.
+/// Negative zero. Adding it to a float gives that float, even if it is a zero.
 pub(super) const MINUS_ZERO: Slot =
     Is(Src { kind: SrcKind::Zero, mods: SrcMods { neg: true, ..SrcMods::NONE } });
 pub(super) const A: &[Slot] = &[In(1)];
 pub(super) const AB: &[Slot] = &[In(1), In(2)];
 pub(super) const ABC: &[Slot] = &[In(1), In(2), In(3)];
-/// Operations that choose the smaller operand where a predicate holds, else the larger.
+/// The sources of an operation that selects the smaller operand if a predicate is true, otherwise the larger.
 pub(super) const SMALLER: &[Slot] = &[In(1), In(2), Is(Src::TRUE)];
 pub(super) const LARGER: &[Slot] = &[In(1), In(2), Is(Src::FALSE)];
 
 impl<'a> Lowering<'a> {
-    /// An instruction that is one operation on operands of its first type.
+    /// An instruction that becomes one operation on operands of its first type.
     pub(super) fn one(&mut self, instr: &Statement<'a>, op: Op, slots: &[Slot]) -> Result<()> {
         self.one_of(instr, instr.ty(0).unwrap_or(ScalarType::B32), op, slots)
     }
 
-    /// An instruction that is one operation on operands of a type.
+    /// An instruction that becomes one operation on operands of a given type.
     pub(super) fn one_of(
         &mut self,
         instr: &Statement<'a>,
@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
                 }
                 self.result(instr, result)
             }
-            Some(_) => self.malformed("an operation with a result of any width"),
+            Some(_) => self.malformed("an operation whose result can have any width"),
             None => {
                 self.effect(op, &srcs);
                 Ok(())
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An operand as operations on its type take it.
+    /// An operand in the form that operations on its type take.
     fn typed_source(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
         match ty {
             ScalarType::F64 => self.source_double(instr, i),
@@ -99,8 +99,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A sum or a product of floats that leaves the rounding to the compiler. It is to nearest even, unless sum and product are
-/// one operation.
+/// Whether a sum or product of floats has no rounding modifier. It is then rounded to nearest even, unless sum and
+/// product are fused.
 fn names_no_rounding(instr: &Statement<'_>) -> bool {
     use FormId as F;
     let contractible = [

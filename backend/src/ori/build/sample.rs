@@ -1,4 +1,4 @@
-//! Functions from short texts, for tests: a subset of PTX with one statement per `;`.
+//! For tests: builds functions from short texts in a subset of PTX, with one statement per `;`.
 //!
 //! Registers are typed by their names' prefixes: `%p` predicate, `%rs` 16 bits, `%r` 32, `%rd` 64, `%f` float,
 //! `%fd` double. Declarations: `param <type> <name>`, `shared|local|global|const <bytes> <name>`,

@@ -1,6 +1,6 @@
-//! Special registers: `S2R` and `CS2R` by number, or the driver's words in constant bank 0.
+//! Special registers: `S2R` and `CS2R` with their numbers, or words that the driver writes into constant bank 0.
 //!
-//! Numbers and offsets: observation of ptxas 13.0.88; those that differ between targets are in [`crate::target`].
+//! Numbers and offsets were observed on ptxas 13.0.88. Those that differ between targets are in [`crate::target`].
 
 use super::{Lowering, Result};
 use crate::CodegenError;
@@ -34,7 +34,7 @@ impl Lowering<'_> {
         self.reg(Op::S2r { sr }, &[])
     }
 
-    /// A special register's value: 64-bit ones take a pair.
+    /// The value of a special register; 64-bit ones take a pair.
     pub(super) fn special_register(&mut self, register: SpecialReg) -> Result<Src> {
         use SpecialReg as R;
         let axis = |first: R| register as u16 - first as u16;
@@ -90,7 +90,7 @@ impl Lowering<'_> {
         self.reg(Op::Lop3 { lut: 0xc0 }, &[shifted, Src::imm((1 << count) - 1), Src::ZERO])
     }
 
-    /// What the driver writes into bank 0.
+    /// The word of bank 0 that the driver writes for a special register.
     fn driver_word(&mut self, register: SpecialReg) -> Result<Src> {
         use SpecialReg as R;
         let words = self.target.driver;
@@ -162,7 +162,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// A word about the launch. Where blocks are scheduled by clusters, it is lower by the size of these.
+    /// A word about the launch. On targets that schedule blocks by clusters, its offset is lower by a multiple of the
+    /// cluster size.
     fn launch_word(&mut self, offset: u16) -> Src {
         let stride = self.target.driver.launch.stride;
         if stride == 0 {
@@ -173,7 +174,7 @@ impl Lowering<'_> {
         self.reg(Op::Ldc { size: MemSize::B32, bank: 0, offset: offset.into() }, &[index])
     }
 
-    /// Bytes of shared memory that the block has, those of the system not counted.
+    /// The number of bytes of shared memory of the block, without those reserved for the system.
     fn shared_size(&mut self) -> Src {
         let size = self.s2r(sr::SHARED_SIZE);
         match self.target.driver.reserved_shared {
@@ -182,7 +183,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%clusterid`: the block's index divided by the blocks per cluster, by the driver's reciprocal.
+    /// `%clusterid`: the block's index divided by the number of blocks per cluster, with the driver's reciprocal.
     fn cluster_id(&mut self, axis: u16, words: &ClusterWords) -> Src {
         use crate::ori::op::{FloatType, IntRound, IntType, Round, Sign};
         let block = self.s2r(Sr(sr::CTAID_X.0 + axis as u8));

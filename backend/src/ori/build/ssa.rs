@@ -1,9 +1,9 @@
-//! Static single assignment on the fly: PTX registers to values, after Braun et al., "Simple and Efficient
-//! Construction of Static Single Assignment Form" (CC 2013), with a worklist in place of the recursion.
+//! Construction of static single assignment form from PTX registers, after Braun et al., "Simple and Efficient
+//! Construction of Static Single Assignment Form" (CC 2013), with a worklist in place of recursion.
 //!
-//! A block is *sealed* when all its predecessors are known. A read in an unsealed block makes a phi whose
-//! arguments are filled in by sealing. A variable may stand for any source operand, so a move costs nothing;
-//! a predicate may stand for the negation of another. Phi arguments carry no modifiers.
+//! A block is *sealed* when all its predecessors are known. A read in an unsealed block creates a phi whose arguments
+//! are filled in when the block is sealed. A variable may stand for any source operand, so a move costs nothing; a
+//! predicate may stand for the negation of another. Phi arguments have no modifiers.
 
 use super::rewrite;
 use crate::input::{RegId, SrcId};
@@ -12,31 +12,31 @@ use crate::ori::op::Op;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Blocks that a walk passes between those that it tells what it found.
+/// A walk records its result in every block at this distance on its way.
 const STRIDE: u32 = 16;
 
-/// Phis between checkpoints. In functions of thousands of blocks there are hundreds of thousands.
+/// The number of phis between checkpoints. Functions of thousands of blocks have hundreds of thousands of phis.
 const PHIS: usize = 1 << 10;
-/// Blocks between checkpoints, where phis are removed from them.
+/// The number of blocks between checkpoints when phis are removed.
 const BLOCKS: usize = 1 << 8;
 
 /// A variable that is assigned more than once in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Variable {
     Reg(RegId),
-    /// The carry of `add.cc` and its kin; PTX has one per thread.
+    /// The carry of `add.cc` and similar instructions; PTX has one per thread.
     Carry,
-    /// A value of an expansion that spans blocks.
+    /// A value of an expansion that consists of several blocks.
     Temporary(u32),
 }
 
 #[derive(Default)]
 struct BlockState {
     predecessors: Vec<BlockId>,
-    /// Edges still to come.
+    /// The number of edges that have not been added yet.
     missing: u32,
     sealed: bool,
-    /// Phis without arguments: the variable and the position in the block's list.
+    /// Phis without arguments: the variable, and the index in the block's list of phis.
     incomplete: Vec<(Variable, usize)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Ssa<'a> {
     filled: usize,
     blocks: Vec<BlockState>,
     definitions: FxHashMap<(BlockId, Variable), Src>,
-    /// Phis of sealed blocks that wait for their arguments.
+    /// Phis of sealed blocks whose arguments have not been filled in.
     pending: Vec<(BlockId, Variable, usize)>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Ssa<'a> {
             BlockState { missing: edges, sealed: edges == 0, ..BlockState::default() };
     }
 
-    /// Adds an edge out of a finished block; the last one expected seals `to`.
+    /// Adds an edge out of a finished block. The last expected edge seals `to`.
     pub(super) fn add_edge(
         &mut self,
         out: &mut Function,
@@ -89,7 +89,7 @@ impl<'a> Ssa<'a> {
         }
     }
 
-    /// No block gets another way into it.
+    /// Declares that no further edge enters the block.
     pub(super) fn close(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
         for (i, state) in self.blocks.iter_mut().enumerate().filter(|(_, state)| !state.sealed) {
             state.sealed = true;
@@ -104,7 +104,7 @@ impl<'a> Ssa<'a> {
         self.definitions.insert((block, variable), src);
     }
 
-    /// The value of a variable at the end of what `block` holds so far.
+    /// The current value of a variable at the end of `block`.
     pub(super) fn read(
         &mut self,
         out: &mut Function,
@@ -117,7 +117,7 @@ impl<'a> Ssa<'a> {
         src
     }
 
-    /// Walks up to the definition, or makes a phi at the first join on the way.
+    /// Walks up to the definition, or creates a phi at the first join on the way.
     fn find(
         &mut self,
         out: &mut Function,
@@ -127,8 +127,7 @@ impl<'a> Ssa<'a> {
     ) -> Src {
         let mut block = start;
         let mut steps = 0;
-        // Some of the blocks on the way are told the result, so that walks from many places to one definition share
-        // theirs.
+        // Some blocks on the way record the result, so that walks from many places to one definition share their work.
         let mut told: SmallVec<[BlockId; 8]> = SmallVec::new();
         let src = loop {
             if let Some(&src) = self.definitions.get(&(block, variable)) {
@@ -181,14 +180,14 @@ impl<'a> Ssa<'a> {
     }
 }
 
-/// Where a variable's values live.
+/// The register file and width of a variable's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     pub(super) file: File,
     pub(super) width: u8,
 }
 
-/// A source without modifiers at the end of a finished block. Only predicates are kept negated.
+/// A source without modifiers at the end of a finished block. Only predicates can be negated variables.
 fn plain(out: &mut Function, block: BlockId, src: Src) -> Src {
     if src.mods == SrcMods::NONE {
         return src;
@@ -201,7 +200,7 @@ fn plain(out: &mut Function, block: BlockId, src: Src) -> Src {
     dst.into()
 }
 
-/// Removes phis that join one value with itself, and those that nothing reads.
+/// Removes phis that join one value with itself, and phis that are never read.
 pub(super) fn simplify(out: &mut Function, checkpoint: &dyn Fn()) {
     let replaced = replacements(out, checkpoint);
     for blocks in out.blocks.chunks_mut(BLOCKS) {
@@ -216,7 +215,7 @@ pub(super) fn simplify(out: &mut Function, checkpoint: &dyn Fn()) {
     remove_unread(out);
 }
 
-/// What the phis that join one value with itself are replaced by.
+/// The replacements of phis that join one value with itself.
 fn replacements(out: &Function, checkpoint: &dyn Fn()) -> FxHashMap<Value, Src> {
     let phis: Vec<&Phi> = out.layout.iter().flat_map(|b| &out.block(*b).phis).collect();
     let users = Users::new(out.values.len(), &phis);
@@ -249,9 +248,9 @@ fn replacements(out: &Function, checkpoint: &dyn Fn()) -> FxHashMap<Value, Src> 
     replaced
 }
 
-/// The phis that have a value as an argument, by their numbers.
+/// For each value, the phis that have it as an argument.
 struct Users {
-    /// For each value where its phis end; they begin where those of the value before end.
+    /// For each value, the end of its phis; they start at the end of the previous value's phis.
     ends: Vec<u32>,
     phis: Vec<u32>,
 }

@@ -1,8 +1,8 @@
-//! Stacks of variable size: `alloca`, `stacksave`, `stackrestore`.
+//! Dynamic stack allocation: `alloca`, `stacksave`, `stackrestore`.
 //!
-//! R1 stays where the frame begins, so that variables, spilled values and parameters have offsets from it. Where the
-//! stack ends is a variable of its own, like any register of the input. Only calls want it in R1: they take it in
-//! [`abi::STACK_END`], and keep what R1 had meanwhile in [`abi::FRAME`], which functions preserve.
+//! R1 holds the start of the frame, so that variables, spilled values and parameters have fixed offsets from it. The
+//! end of the stack is a separate variable, like any register of the input. Only calls need it in R1: they pass it in
+//! [`abi::STACK_END`], and save the old R1 in [`abi::FRAME`], which functions preserve.
 
 use super::operand::known;
 use super::ssa::Variable;
@@ -14,10 +14,10 @@ use crate::ori::ir::{BlockId, Dst, File, Inst, Src};
 use crate::ori::op::{Op, lut};
 use ptx_isa::{FormId, ScalarType};
 
-/// What `alloca` aligns to without a number.
+/// The alignment of `alloca` without an alignment operand.
 const DEFAULT_ALIGN: u32 = 8;
 
-/// The largest alignment of memory that a function takes from the stack as it runs; `None` if it takes none.
+/// The largest alignment of dynamic stack allocations in a function; `None` if there are none.
 pub(super) fn taken_align(func: &Function) -> Option<u32> {
     let taken = func.body.iter().filter_map(|stmt| match stmt {
         Stmt::Instr(instr) => match instr.opcode.form {
@@ -39,7 +39,7 @@ fn alignment(operand: Option<&Operand>) -> u32 {
 }
 
 impl<'a> Lowering<'a> {
-    /// At its start the stack of a function ends where its frame begins.
+    /// Initializes the stack end of a function: its stack ends at the start of its frame.
     pub(super) fn begin_stack(&mut self, entry: BlockId) {
         if !self.out.frame.moving {
             return;
@@ -61,7 +61,7 @@ impl<'a> Lowering<'a> {
         variable
     }
 
-    /// Where the stack ends.
+    /// The end of the stack.
     pub(super) fn stack_end(&mut self) -> Src {
         if !self.out.frame.moving {
             return STACK;
@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
         self.write_variable(variable, to);
     }
 
-    /// `alloca`. What calls pass on the stack lies below the memory that is taken.
+    /// `alloca`. The arguments that calls pass on the stack are below the allocated memory.
     pub(super) fn take_stack(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let size = self.source(instr, 1, ty)?;

@@ -1,17 +1,18 @@
-//! A statement while it is lowered, and what of it has been taken.
+//! A statement that is being lowered, with a record of the parts that have been taken.
 //!
-//! A lowering takes the modifiers, types and operands that it honours. What it leaves makes the statement
-//! unsupported, so a lowering need not list what it knows, and nothing that the program says is dropped.
+//! A lowering takes the modifiers, types and operands that it implements. If a part is left over, the statement is
+//! unsupported. So a lowering need not list the modifiers that it knows, and no part of the program is silently
+//! ignored.
 
 use crate::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 use std::cell::Cell;
 
-/// Places of a statement that nothing has taken yet.
+/// The parts of a statement that have not been taken yet.
 struct Rest(Cell<u64>);
 
 impl Rest {
-    /// No statement has more places. Operands after them are never taken.
+    /// The maximum number of parts of a statement. Later operands count as never taken.
     const MOST: usize = u64::BITS as usize;
 
     fn new(places: impl Iterator<Item = usize>) -> Rest {
@@ -29,7 +30,7 @@ impl Rest {
     }
 }
 
-/// One statement. Asking for a part of it takes that part; asking again gives the same answer.
+/// A statement. Reading a part of it takes that part; reading it again gives the same answer.
 pub(super) struct Statement<'a> {
     instr: &'a Instr,
     mods: Rest,
@@ -38,7 +39,8 @@ pub(super) struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// What the form fixes is taken from the start: `.sync` of `shfl.sync`, `.b32` of `lop3`.
+    /// Creates the record. The modifiers and types that the form fixes count as taken: `.sync` of `shfl.sync`, `.b32`
+    /// of `lop3`.
     pub(super) fn new(instr: &'a Instr) -> Statement<'a> {
         let row = ptx_isa::form(instr.opcode.form);
         let mods = instr.opcode.mods().enumerate().filter(|(_, m)| !row.fixed().any(|fixed| fixed == *m));
@@ -56,19 +58,20 @@ impl<'a> Statement<'a> {
         self.instr.opcode.form
     }
 
-    /// Whether the modifier is there.
+    /// Whether the statement has the modifier.
     pub(super) fn has(&self, m: Mod) -> bool {
         self.any_of(&[m]).is_some()
     }
 
-    /// The first modifier that is one of these.
+    /// The first of these modifiers that the statement has.
     pub(super) fn any_of(&self, mods: &[Mod]) -> Option<Mod> {
         let (place, m) = self.instr.opcode.mods().enumerate().find(|(_, m)| mods.contains(m))?;
         self.mods.take(place);
         Some(m)
     }
 
-    /// What the first modifier of the table stands for. A second one is left, and the statement refused.
+    /// The table's value for the first of its modifiers that the statement has. A second one is left over, so the
+    /// statement is unsupported.
     pub(super) fn take<T: Copy>(&self, table: &[(Mod, T)]) -> Option<T> {
         let meaning = |m| table.iter().find(|row| row.0 == m).map(|row| row.1);
         let (place, meaning) =
@@ -77,14 +80,14 @@ impl<'a> Statement<'a> {
         Some(meaning)
     }
 
-    /// What all modifiers of the table stand for, in their order.
+    /// The table's values for all its modifiers that the statement has, in their order.
     pub(super) fn take_each<T: Copy>(&self, table: &[(Mod, T)]) -> Vec<T> {
         let meaning = |m| table.iter().find(|row| row.0 == m).map(|row| row.1);
         let found = self.instr.opcode.mods().enumerate().filter_map(|(i, m)| Some((i, meaning(m)?)));
         found.inspect(|(place, _)| self.mods.take(*place)).map(|(_, meaning)| meaning).collect()
     }
 
-    /// What the text of the first modifier that has a meaning stands for.
+    /// The meaning of the first modifier whose text has one.
     pub(super) fn take_text<T>(&self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
         let mut mods = self.instr.opcode.mods().enumerate();
         let (place, meaning) = mods.find_map(|(i, m)| Some((i, meaning(m.text())?)))?;
@@ -92,7 +95,7 @@ impl<'a> Statement<'a> {
         Some(meaning)
     }
 
-    /// Takes modifiers that change nothing in the code. Whoever says so gives the reason.
+    /// Takes modifiers that do not change the code. The caller states the reason.
     pub(super) fn ignore(&self, mods: &[Mod]) {
         for (place, _) in self.instr.opcode.mods().enumerate().filter(|(_, m)| mods.contains(m)) {
             self.mods.take(place);
@@ -110,29 +113,29 @@ impl<'a> Statement<'a> {
         self.instr.operands.get(i)
     }
 
-    /// How many operands there are; takes none of them.
+    /// The number of operands; takes none of them.
     pub(super) fn operand_count(&self) -> usize {
         self.instr.operands.len()
     }
 
-    /// The statement itself, to look at and not to take.
+    /// The statement itself; takes no part.
     pub(super) fn input(&self) -> &'a Instr {
         self.instr
     }
 
-    /// All operands, to look at and not to take.
+    /// All operands; takes none of them.
     pub(super) fn peek_operands(&self) -> &'a [Operand] {
         &self.instr.operands
     }
 
-    /// Takes everything: the statement asks for nothing that code must do. Whoever says so gives the reason.
+    /// Takes all parts: the statement requires no code. The caller states the reason.
     pub(super) fn take_all(&self) {
         for rest in [&self.mods, &self.types, &self.operands] {
             rest.0.set(0);
         }
     }
 
-    /// What nothing has taken, in words.
+    /// A description of a part that is left over.
     pub(super) fn left_over(&self) -> Option<String> {
         let opcode = &self.instr.opcode;
         if let Some(m) = self.mods.first().and_then(|i| opcode.mods().nth(i)) {
@@ -142,7 +145,7 @@ impl<'a> Statement<'a> {
             return Some(format!("the type `.{}`", ty.text()));
         }
         let past = (self.instr.operands.len() > Rest::MOST).then_some(Rest::MOST);
-        self.operands.first().or(past).map(|i| format!("an operand in place {}", i + 1))
+        self.operands.first().or(past).map(|i| format!("operand number {}", i + 1))
     }
 }
 
@@ -152,7 +155,7 @@ mod tests {
     use super::*;
     use crate::input::Stmt;
 
-    /// The parts of a statement that `lower` has not taken.
+    /// The parts of a statement that `lower` has not used.
     fn left(text: &str, lower: impl Fn(&Statement<'_>)) -> Option<String> {
         let sample = Sample::new(text);
         let [Stmt::Instr(instr)] = &sample.func.body[..] else { panic!("one statement") };
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(left(text, flush), None);
     }
 
-    /// One answer to one question: a second modifier that would answer it stays.
+    /// Each question uses one modifier. A second modifier that would also answer it is left over.
     #[test]
     fn a_second_answer_is_left() {
         let both = |s: &Statement<'_>| {
@@ -222,7 +225,7 @@ mod tests {
             s.operand(0);
             s.operand(2);
         };
-        assert_eq!(left("add.s32 %r1, %r2, %r3", two), Some("an operand in place 2".into()));
+        assert_eq!(left("add.s32 %r1, %r2, %r3", two), Some("operand number 2".into()));
         assert_eq!(left("add.s32 %r1, %r2, %r3", |s| s.take_all()), None);
     }
 
@@ -232,14 +235,14 @@ mod tests {
         (0..80).for_each(|i| all.take(i));
         assert_eq!(all.first(), None);
         let text = format!("bar.warp.sync {}", vec!["%r1"; 70].join(", "));
-        assert_eq!(left(&text, operands), Some("an operand in place 65".into()));
+        assert_eq!(left(&text, operands), Some("operand number 65".into()));
     }
 
     #[test]
     fn leftovers_are_refused() {
         for (text, what) in [
             ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier `.oob`"),
-            ("popc.b32 %r1, %r2, %r3", "popc: an operand in place 3"),
+            ("popc.b32 %r1, %r2, %r3", "popc: operand number 3"),
         ] {
             let error = Sample::new(&format!("{text}\nret")).build(100).unwrap_err();
             assert_eq!(error.to_string(), format!("not supported yet: {what}"));

@@ -25,20 +25,20 @@ const SPACES: [Mod; 8] = [
 /// The stack pointer.
 pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 1 }));
 
-/// Where a symbol lies, as far as it is known here.
+/// The address of a symbol, as far as it is known during construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SymbolPlace {
-    /// Bytes into the block's shared window.
+    /// An offset in the block's shared window.
     Shared(u32),
-    /// Bytes above the stack pointer.
+    /// An offset from the stack pointer.
     Local(u32),
-    /// Bytes into a constant bank: a `.const` variable or a kernel parameter.
+    /// An offset in a constant bank: a `.const` variable or a kernel parameter.
     Constant { bank: u8, offset: u32 },
-    /// Bytes into what the caller passes on the stack.
+    /// An offset in the arguments that the caller passes on the stack.
     Incoming(u32),
-    /// Global memory; bank 4 slot with its address.
+    /// Global memory: the offset of the bank 4 slot that contains the address.
     Slot(u16),
-    /// A function or a shared variable whose place is known when the kernel is linked.
+    /// A function or a shared variable whose address is known when the kernel is linked.
     Linked(Symbol),
 }
 
@@ -47,7 +47,7 @@ impl<'a> Lowering<'a> {
         let missing =
             |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
         if layout::opaque(self.env, self.func, symbol).is_some() {
-            return self.refuse("an access to a texture or surface as to memory");
+            return self.refuse("a memory access to a texture or surface variable");
         }
         if let Symbol::Param(i) = symbol {
             if self.func.params.get(i as usize).is_none() {
@@ -86,7 +86,8 @@ impl<'a> Lowering<'a> {
             (Space::Const | Space::Global, _) if self.relocatable => Ok(SymbolPlace::Linked(symbol)),
             (Space::Const, _) => match layout::const_offset(self.env, symbol) {
                 Some(offset) => Ok(SymbolPlace::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
-                None => self.refuse("an external .const variable, or one past the end of its bank"),
+                None => self
+                    .refuse("an `.extern .const` variable, or a `.const` variable past the end of its bank"),
             },
             (Space::Global, _) => {
                 let Symbol::Global(variable) = symbol else { return Err(missing(self.src)) };
@@ -101,27 +102,27 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Where a shared variable lies in the block's shared memory, counted from where the uniform base is.
+    /// The address of a shared variable in the block's shared memory, relative to the uniform base.
     pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
-        // A linker counts from the end of what the system reserves.
+        // A linker counts from the end of the system's part.
         let counted = self.target.clusters && !self.relocatable;
         let start = if counted { self.target.shared_base } else { 0 };
         let offset = (offset as i32).wrapping_sub(start as i32);
         self.locate(symbol, offset.into(), false)
     }
 
-    /// So many bytes above an address in the frame.
+    /// An address in the frame plus a number of bytes.
     pub(super) fn offset_from(&mut self, base: Src, bytes: u32) -> Src {
         self.out.frame.uses_stack = true;
         self.reg_add(base, Src::imm(bytes))
     }
 
-    /// A word of the address of a symbol that is known when the code is linked.
+    /// One word of the address of a symbol, which is known when the code is linked.
     pub(super) fn locate(&mut self, symbol: Symbol, offset: i64, high: bool) -> Src {
         self.reg(Op::Locate { link: Link { symbol, offset: offset as i32, high } }, &[])
     }
 
-    /// Functions and global variables of an object: a linker knows where they are.
+    /// Whether the address is assigned by a linker: functions and global variables of an object.
     pub(super) fn has_long_address(&self, symbol: Symbol) -> bool {
         self.relocatable && (matches!(symbol, Symbol::Function(_)) || self.is_in(symbol, Space::Global))
     }
@@ -134,7 +135,7 @@ impl<'a> Lowering<'a> {
         self.is_in(symbol, Space::Const)
     }
 
-    /// The address itself is that of the symbol, so that the linker adds nothing to a half.
+    /// The address of a symbol of an object. The offset is added in code, so that the linker adds no carry to a half.
     fn long_address(&mut self, symbol: Symbol, offset: i64) -> Src {
         let words = [false, true].map(|high| self.locate(symbol, 0, high));
         if offset == 0 {
@@ -152,7 +153,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Result<Src> {
         if let Some(kind) = layout::opaque(self.env, self.func, symbol) {
             if offset != 0 {
-                return self.refuse("a place inside of a texture or surface that is a variable");
+                return self.refuse("an address inside a texture or surface variable");
             }
             return self.variable_handle(symbol, kind);
         }
@@ -206,14 +207,14 @@ impl<'a> Lowering<'a> {
         Ok(self.pack(&[low, Src::ZERO]))
     }
 
-    /// `a + b` also where `a` is the stack pointer, which no folding may take for a known value.
+    /// `a + b`. `a` may be the stack pointer, which must not be folded as a known value.
     fn reg_add(&mut self, a: Src, b: Src) -> Src {
         let dst = self.new_value(File::R, 1);
         self.push_add(Op::Iadd3 { x: false }, dst, [a, b, Src::ZERO]);
         dst.into()
     }
 
-    /// Where the block's shared memory starts, in a uniform register; `None` where it starts at 0.
+    /// The start of the block's shared memory in a uniform register; `None` if it is 0.
     pub(super) fn shared_base_uniform(&mut self) -> Option<Src> {
         if !self.target.clusters {
             return None;
@@ -242,7 +243,7 @@ impl<'a> Lowering<'a> {
         Some(self.reg(Op::Mov, &[base]))
     }
 
-    /// The descriptor of the global window: one load for the function.
+    /// The descriptor of the global window, which is loaded once per function.
     pub(super) fn descriptor(&mut self) -> Src {
         let Some(slot) = self.target.driver.descriptor else { return Src::ZERO };
         if let Some(descriptor) = self.descriptor {
@@ -256,12 +257,13 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// Generic address of the start of a window: the local, the shared, that of `.const` variables or that of parameters.
+    /// The generic address of the start of a window: local, shared, `.const` variables or parameters.
     pub(super) fn window(&mut self, instr: &Statement<'_>, space: Mod) -> Result<[Src; 2]> {
         let driver = self.target.driver;
         match (space, driver.shared_window) {
             (Mod::Const, _) => Ok(self.pair(Src::constant(0, driver.const_window))),
-            // Of the kernel, in functions too. Addresses count from the first parameter.
+            // Also in functions, this is the window of the kernel's parameters. Addresses count from the first
+            // parameter.
             (Mod::Param | Mod::ParamEntry, _) => match driver.param_window {
                 ParamWindow::Parameters(first) => Ok(self.pair(Src::constant(0, first))),
                 ParamWindow::Bank(window) => {
@@ -287,7 +289,7 @@ impl<'a> Lowering<'a> {
         let Some(space) = instr.any_of(&SPACES) else {
             return self.malformed("cvta without a state space");
         };
-        // A function's own parameter that has an address is in local memory.
+        // A function's own parameter whose address is taken is in local memory.
         let is_own = matches!(instr.operand(1), Some(Operand::Symbol(Symbol::Param(_), _)));
         let space = match space {
             Mod::Param | Mod::ParamEntry if is_own && !self.func.entry => Mod::Local,
@@ -341,14 +343,14 @@ impl<'a> Lowering<'a> {
         }
         let mut within = self.pred(op, &[address]);
         if space == QuerySpace::Global {
-            // Constants have addresses among those of global memory.
+            // Constants have addresses within those of global memory.
             let constant = self.is_in_constants(address);
             within = self.plop3(lut::A & !lut::B, within, constant, Src::TRUE);
         }
         self.result(instr, within)
     }
 
-    /// Whether a generic address is that of a kernel's parameter.
+    /// Whether a generic address is that of a kernel parameter.
     fn is_in_parameters(&mut self, instr: &Statement<'a>, address: Src) -> Result<Src> {
         let driver = self.target.driver;
         let first = self.window(instr, Mod::Param)?;
@@ -366,7 +368,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether a generic address is that of a `.const` variable.
     fn is_in_constants(&mut self, address: Src) -> Src {
-        // Other objects may have some.
+        // Other objects may have `.const` variables.
         let bytes = if self.relocatable { layout::BANK_BYTES } else { layout::const_bytes(self.env) };
         if bytes == 0 {
             return Src::FALSE;

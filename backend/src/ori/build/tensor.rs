@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
     }
 
-    /// Has one of the threads that execute the statement together act.
+    /// Lets one of the threads that execute the statement together act.
     fn by_one(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let chosen = self.new_value(File::P, 1);
         self.guarded(Op::Elect, &[Dst::Value(chosen), Dst::Sink], &[], &[]);
@@ -331,7 +331,7 @@ impl<'a> Lowering<'a> {
         match address.base {
             AddressBase::Reg(reg) => Ok((self.read(&Operand::Reg(reg), ScalarType::U32)?, offset)),
             AddressBase::Absolute => Ok((Src::imm(offset as u32), 0)),
-            AddressBase::Symbol(_) => self.unsupported(instr, "a symbol's address in tensor memory"),
+            AddressBase::Symbol(_) => self.unsupported(instr, "a variable as the address of tensor memory"),
         }
     }
 
@@ -387,7 +387,7 @@ impl<'a> Lowering<'a> {
         let places = self.elements_of(instr, 0)?;
         let width = tensor_registers(lanes.unwrap_or(TensorLanes::Lower), count);
         if places.len() != usize::from(width) {
-            return self.malformed("a load of other registers than its shape has");
+            return self.malformed("a load whose number of registers does not match its shape");
         }
         self.join_all();
         let place = self.uniform_register(place, Chosen::all(Src::TRUE));
@@ -427,10 +427,10 @@ impl<'a> Lowering<'a> {
         let places = self.elements_of(instr, 0)?;
         let width = tensor_registers(lanes.unwrap_or(TensorLanes::Lower), count);
         let [stat] = self.elements_of(instr, 1)? else {
-            return self.malformed("several statistics of a load");
+            return self.malformed("a load with more than one reduction");
         };
         if places.len() != usize::from(width) {
-            return self.malformed("a load of other registers than its shape has");
+            return self.malformed("a load whose number of registers does not match its shape");
         }
         self.join_all();
         let place = self.uniform_register(place, Chosen::all(Src::TRUE));
@@ -467,7 +467,7 @@ impl<'a> Lowering<'a> {
         let elements = self.elements_of(instr, last)?;
         let width = tensor_registers(lanes.unwrap_or(TensorLanes::Lower), count);
         if elements.len() != usize::from(width) {
-            return self.malformed("a store of other registers than its shape has");
+            return self.malformed("a store whose number of registers does not match its shape");
         }
         let words: Vec<Src> =
             elements.iter().map(|element| self.read(element, ScalarType::B32)).collect::<Result<_>>()?;

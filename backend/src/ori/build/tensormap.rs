@@ -1,6 +1,6 @@
 //! Tensor maps: their fields, and fences of the proxy that reads them.
 //!
-//! A map has 128 bytes. Where its fields are: observation of ptxas 13.0.88.
+//! A map has 128 bytes. The positions of its fields were observed on ptxas 13.0.88.
 
 use super::memory::{Target, scope};
 use super::special::sr;
@@ -11,18 +11,18 @@ use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, AtomOp, AtomType, CctlOp, MapOp, MemSize, MembarScope, Op, ShfType, lut};
 use ptx_isa::{FormId as F, Mod, ScalarType};
 
-/// Bits of a word.
+/// Some bits of a word.
 #[derive(Clone, Copy)]
 struct Field {
-    /// The word's first byte in the map.
+    /// The offset of the word in the map.
     at: i32,
     low: u32,
     bits: u32,
 }
 
-/// Strides count units of so many bytes, as a power of two.
+/// The logarithm of the unit of strides in bytes.
 const STRIDE_UNIT: u32 = 4;
-/// What says that the swizzle has another mode than the four.
+/// Marks a swizzle mode other than the first four.
 const OTHER_SWIZZLE: Field = Field { at: 8, low: 22, bits: 1 };
 const RANK: Field = Field { at: 8, low: 4, bits: 3 };
 const ELEMENT: Field = Field { at: 8, low: 7, bits: 4 };
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
             (Mod::FillMode, FILL),
             (Mod::SwizzleAtomicity, ATOMICITY),
         ]);
-        // The form has one size of maps.
+        // The form has only one size of maps.
         instr.ignore(&[Mod::B1024]);
         let ty = self.type_of(instr, 0)?;
         if let Some(field) = field {
@@ -106,7 +106,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The access of a word: a store of `data`, or a load.
+    /// An access of a word of a map: a store of `data`, or a load.
     fn word_of_map(
         &mut self,
         instr: &Statement<'a>,
@@ -140,15 +140,16 @@ impl<'a> Lowering<'a> {
         Ok((op, srcs))
     }
 
-    /// `tensormap.cp_fenceproxy`: each thread of the warp copies a word, visible to the proxy that reads maps.
+    /// `tensormap.cp_fenceproxy`: each thread of the warp copies a word and makes it visible to the proxy that reads
+    /// maps.
     pub(super) fn copy_map(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::TensormapGeneric, Mod::Release]);
-        // The size of a map.
+        // The size of a map is fixed.
         instr.operand(2);
         let scope = scope(instr).unwrap_or(Scope::Gpu);
         let to = self.address(instr, 0)?;
         let Target::Wide { address, offset, .. } = self.wide_target(to, false)? else {
-            return self.malformed("a global address in another space");
+            return self.malformed("a global address whose space is not `.global`");
         };
         let from = self.shared_address(instr, 1)?;
         self.join_all();
@@ -167,9 +168,10 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `fence.proxy.tensormap`: the copy of a map in its cache is dropped, or what was written is let out.
+    /// `fence.proxy.tensormap`: invalidates the copy of a map in its cache (acquire), or makes earlier writes visible
+    /// (release).
     pub(super) fn fence_maps(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // A map is in global memory when the proxy reads it, wherever it was written.
+        // The proxy reads maps from global memory, even if they were written elsewhere.
         instr.ignore(&[Mod::TensormapGeneric, Mod::Global]);
         instr.ignore(&[Mod::Shared, Mod::SharedCta, Mod::SharedCluster]);
         let scope = scope(instr).unwrap_or(Scope::Gpu);
@@ -179,7 +181,7 @@ impl<'a> Lowering<'a> {
             self.effect(Op::Errbar, &[]);
             return Ok(());
         }
-        // The size of a map.
+        // The size of a map is fixed.
         instr.operand(1);
         let address = self.address(instr, 0)?;
         let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
@@ -194,7 +196,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `fence.proxy.alias`: other addresses of the same memory.
+    /// `fence.proxy.alias`: orders accesses of the same memory through different addresses.
     pub(super) fn fence_aliases(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Alias]);
         self.effect(Op::Membar { scope: MembarScope::Sys }, &[]);
@@ -202,7 +204,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `clusterlaunchcontrol.try_cancel`: the answer comes to shared memory, and a barrier object counts its bytes.
+    /// `clusterlaunchcontrol.try_cancel`: the response is written to shared memory, and an mbarrier object counts its
+    /// bytes.
     pub(super) fn try_cancel(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::SharedCta, Mod::MbarrierCompleteTxBytes]);
         let op = Op::NextWork { broadcast: instr.has(Mod::MulticastClusterAll) };
@@ -217,7 +220,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `clusterlaunchcontrol.query_cancel`: the words of an answer are the first block and whether there is one.
+    /// `clusterlaunchcontrol.query_cancel`: the words of a response are the first block and whether there is one.
     pub(super) fn query_cancel(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = instr.ty(0);
         instr.ty(1);
@@ -234,7 +237,7 @@ impl<'a> Lowering<'a> {
         if instr.form() == F::ClusterlaunchcontrolGetFirstCtaid {
             instr.ignore(&[Mod::V4]);
             let Operand::Vector(dsts) = self.operand(instr, 0)? else {
-                return self.malformed("a first CTA whose destination is not a vector");
+                return self.malformed("a first CTA number whose destination is not a vector");
             };
             let ty = ty.unwrap_or(ScalarType::B32);
             return self.write_elements(dsts, &[x, y, z, Src::ZERO], ty);
@@ -247,7 +250,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `st.bulk`: zeros.
+    /// `st.bulk`: stores zeros.
     pub(super) fn clear_block(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Weak]);
         if !self.encodes(&Op::ClearBlock) {

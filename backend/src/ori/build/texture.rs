@@ -19,11 +19,11 @@ use crate::ori::signature::{
 };
 use ptx_isa::{Mod, ScalarType};
 
-/// The most that the number of a layer can be.
+/// The largest layer index.
 const LAST_LAYER: u32 = 0xffff;
-/// A level below all, which gives the first.
+/// A level below all levels, which selects the first level.
 const BELOW_LEVELS: f32 = -32.0;
-/// Bits of each offset.
+/// The number of bits of each offset.
 const OFFSET_BITS: u32 = 4;
 /// The distance in bits between the offsets of a gather, and the bits of each.
 const GATHER_OFFSET: (u32, u32) = (8, 6);
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         let sample = has_samples.then_some(words[0]);
         let layer = has_layer.then(|| self.minimum(false, true, words[before - 1], Src::imm(LAST_LAYER)));
         let mut words = words[before..before + count].to_vec();
-        // Derivatives are added to the direction before.
+        // Derivatives are added to the direction before it is scaled.
         if matches!(dims, TexDims::Cube | TexDims::Cubes) && !instr.has(Mod::Grad) {
             words = self.onto_cube(&words);
         }
@@ -238,7 +238,7 @@ impl<'a> Lowering<'a> {
             return self.read_by_quads(instr, handles, &spot, &extras, to);
         }
         if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
-            // A line is a plane of which nothing but the first row is read.
+            // A 1D texture is read as a 2D texture with one row.
             spot.dims = TexDims::D2;
             spot.words.push(Src::ZERO);
         }
@@ -285,7 +285,7 @@ impl<'a> Lowering<'a> {
         if !self.func.entry || calls {
             return self.unsupported(
                 instr,
-                "derivatives of three coordinates or with a depth comparison, beside a function that is not inlined",
+                "derivatives with three coordinates or a depth comparison, where a function is not inlined",
             );
         }
         let (offsets, compare) = (extras.offsets.is_some(), extras.compared.is_some());
@@ -316,7 +316,7 @@ impl<'a> Lowering<'a> {
         self.write_read(instr, results, to)
     }
 
-    /// Assigns what a texture read gives: four channels, and whether something is not resident.
+    /// Assigns the results of a texture read: four channels, and whether a texel is not resident.
     fn write_read(&mut self, instr: &Statement<'a>, results: [Value; 3], to: ScalarType) -> Result<()> {
         let words: Vec<Src> =
             results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
@@ -388,11 +388,11 @@ impl<'a> Lowering<'a> {
         self.halves_of(low, high)
     }
 
-    /// `istypep`: the upper word of a handle has its kind.
+    /// `istypep`: the upper word of a handle contains its kind.
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
         let Some(bits) = super::handle::kind_bits(kind) else {
-            return self.unsupported(instr, "a handle of another kind");
+            return self.unsupported(instr, "a handle of this type");
         };
         let handle = self.source_pair(instr, 1, ScalarType::U64)?;
         let masked = self.reg(Op::Lop3 { lut: 0xc0 }, &[handle[1], Src::imm(bits), Src::ZERO]);
@@ -400,7 +400,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, is)
     }
 
-    /// The behaviour of surface accesses out of bounds.
+    /// The behavior of surface accesses out of bounds.
     fn surface_clamp(&self, instr: &Statement<'a>) -> Result<SurfClamp> {
         let clamps =
             [(Mod::Zero, SurfClamp::Ignore), (Mod::Clamp, SurfClamp::Clamp), (Mod::Trap, SurfClamp::Trap)];
@@ -421,7 +421,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// How a surface's access goes through the caches.
+    /// The cache operators of a surface access.
     fn surface_caching(&self, instr: &Statement<'a>) -> (Evict, Order) {
         let (near, far) = (Order::Relaxed(Scope::Cta), Order::Relaxed(Scope::Sys));
         let operators = [
@@ -552,8 +552,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The elements that a surface access moves. Without `.v2` or `.v4` it is one: all registers of a vector receive what is
-/// loaded, and the first has what is stored.
+/// The registers that a surface access moves. Without `.v2` or `.v4` it moves one element: a load writes it to all
+/// registers of a vector, a store takes it from the first.
 fn surface_elements(instr: &Statement<'_>, registers: &[Operand]) -> u32 {
     let is_vector = instr.any_of(&[Mod::V2, Mod::V4]).is_some();
     if is_vector { registers.len() as u32 } else { 1 }

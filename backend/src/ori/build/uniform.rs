@@ -1,4 +1,4 @@
-//! Operands in uniform registers: what the uniform datapath does, it does once for all threads that execute it together.
+//! Operands in uniform registers. The uniform datapath acts once for all threads that execute an instruction together.
 
 use super::operand::known;
 use super::{Lowering, Result};
@@ -10,15 +10,15 @@ use crate::ori::op::{Op, VoteMode, lut};
 pub(super) struct Chosen(Src);
 
 impl Chosen {
-    /// Threads for which this holds: all have one value, or any of theirs will do.
+    /// Threads for which the predicate is true. All of them have the same value, or any of their values is correct.
     pub(super) fn all(guard: Src) -> Chosen {
         Chosen(guard)
     }
 }
 
 impl Lowering<'_> {
-    /// Has each of the threads do something in its turn: a loop that chooses one of those that are left. `effects` stays
-    /// in one block, and its operands in uniform registers are those of the chosen thread.
+    /// Lets each thread act in turn: a loop that chooses one of the remaining threads. `effects` stays in one block,
+    /// and its operands in uniform registers are those of the chosen thread.
     pub(super) fn one_by_one(&mut self, effects: impl FnOnce(&mut Self, Chosen) -> Result<()>) -> Result<()> {
         self.branch_around(|this| {
             let (again, done) = (this.new_block(2), this.new_block(1));
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         value.into()
     }
 
-    /// A predicate of the uniform datapath in each thread.
+    /// A predicate of the uniform datapath, copied to each thread.
     pub(super) fn in_each_thread(&mut self, holds: Src) -> Src {
         let flag = self.new_value(File::UR, 1);
         let srcs = [Src::ZERO, Src::imm(1), holds.not()];
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         self.is_other(Src::ZERO, flag.into())
     }
 
-    /// A 32-bit source of the chosen thread in a uniform register, never a number other than zero.
+    /// A 32-bit source of the chosen thread in a uniform register. It is never a number other than zero.
     pub(super) fn uniform_register(&mut self, src: Src, chosen: Chosen) -> Src {
         let src = self.uniform(src, chosen);
         let op = match src.kind {
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         value.into()
     }
 
-    /// The same of sources that become neighbouring registers.
+    /// The same for several sources, in consecutive registers.
     pub(super) fn uniform_pack(&mut self, parts: &[Src], chosen: Chosen) -> Src {
         if let [SrcKind::Const(low), SrcKind::Const(high)] =
             parts.iter().map(|p| p.kind).collect::<Vec<_>>()[..]

@@ -1,7 +1,8 @@
-//! Video instructions: on parts of registers, and on two or four lanes of them.
+//! Video instructions: scalar ones on parts of registers, and SIMD ones on two or four lanes.
 //!
-//! Lanes are computed in registers of their own, whose 32 bits hold every sum and difference of lanes. Scalars may be
-//! words of different signs: they are computed in 64 bits, of which later phases remove what nothing reads.
+//! Each lane is computed in a separate register, whose 32 bits can hold every sum and difference of lanes. Scalar
+//! operands may be words of different signedness, so they are computed in 64 bits; later phases remove the unused
+//! parts.
 
 use super::{Lowering, Result, Statement};
 use crate::input::{Part, Selector};
@@ -9,12 +10,13 @@ use crate::ori::ir::Src;
 use crate::ori::op::{ICmp, Op};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The bytes of a register as `PRMT` numbers them: its own, those of the other one, and where the sign is copied.
+/// The bytes of a register in the numbering of `PRMT`: its own bytes, those of the other register, and copies of the
+/// sign.
 const OWN_BYTES: u32 = 0x3210;
 const OTHER: u32 = 4;
 const SIGN: u32 = 8;
 
-/// What a lane of both sources gives.
+/// The function of a lane of both sources.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Function {
     Add,
@@ -27,7 +29,7 @@ enum Function {
 }
 
 impl<'a> Lowering<'a> {
-    /// What an operand takes of its register.
+    /// The part of its register that an operand selects.
     fn video_part(&self, operand: u8) -> Option<Part> {
         let of_statement = self.func.parts.partition_point(|part| part.src < self.src);
         let parts = self.func.parts[of_statement..].iter().take_while(|part| part.src == self.src);
@@ -62,14 +64,15 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The type of the result, and whether the sources are signed. A comparison gives what its first source is.
+    /// The type of the result, and whether the sources are signed. The result of a comparison has the signedness of its
+    /// first source.
     fn video_types(&self, instr: &Statement<'a>) -> Result<(ScalarType, [bool; 2])> {
         let first = usize::from(!matches!(instr.form(), FormId::Vset | FormId::Vset2 | FormId::Vset4));
         let signs = [self.type_of(instr, first)?.is_signed(), self.type_of(instr, first + 1)?.is_signed()];
         Ok((self.type_of(instr, 0)?, signs))
     }
 
-    /// `vadd2`, `vadd4` and their like.
+    /// `vadd2`, `vadd4` and similar instructions.
     pub(super) fn compute_lanes(&mut self, instr: &Statement<'a>) -> Result<()> {
         let usual = match instr.form() {
             FormId::Vadd2
@@ -136,7 +139,7 @@ impl<'a> Lowering<'a> {
             Function::Add => self.add(x, y),
             Function::Sub => self.subtract(x, y),
             Function::Average => {
-                // Halves go up, and below zero towards zero.
+                // An average is rounded up, or toward zero if it is negative.
                 let sum = self.add(x, y);
                 let more = self.add(sum, Src::imm(1));
                 let positive = self.compare(ICmp::Ge, true, sum, Src::ZERO);
@@ -165,7 +168,7 @@ impl<'a> Lowering<'a> {
         self.minimum(true, true, value, Src::imm(most as u32))
     }
 
-    /// `vadd`, `vset` and their like, `vshl` and `vshr`.
+    /// `vadd`, `vset` and similar instructions, `vshl` and `vshr`.
     pub(super) fn compute_part(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, signs) = self.video_types(instr)?;
         let word = ScalarType::B32;
@@ -197,7 +200,7 @@ impl<'a> Lowering<'a> {
         let place = self.selector(0);
         let bits = place.map_or(32, |place| place.bits);
         let value = if sat { self.clamp_wide(value, bits, to.is_signed()) } else { value };
-        // The third operand is there even where it is not used.
+        // The third operand is present even if it is not used.
         let third = match instr.operand_count() {
             4 => self.source(instr, 3, word)?,
             _ => Src::ZERO,
@@ -212,7 +215,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// What an operand takes of its register, in 64 bits.
+    /// The part of its register that an operand selects, extended to 64 bits.
     fn operand_part(&mut self, operand: u8, register: Src, signed: bool) -> [Src; 2] {
         let low = match self.selector(operand) {
             Some(part) => self.lane(register, part.lanes[0], part.bits, signed),
@@ -257,8 +260,8 @@ impl<'a> Lowering<'a> {
         value
     }
 
-    /// `vmad`: the product and a summand, shifted down and limited. A negation is a complement and one more, which
-    /// `.po` adds alone.
+    /// `vmad`: the product plus an addend, shifted right and saturated. A negation is a complement plus one; `.po` only
+    /// adds one.
     pub(super) fn multiply_parts(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (_, signs) = self.video_types(instr)?;
         let word = ScalarType::B32;
@@ -272,7 +275,7 @@ impl<'a> Lowering<'a> {
         let shift = instr.take(&[(Mod::Shr7, 7), (Mod::Shr15, 15)]);
         let words = !signs[0] && !signs[1] && self.selector(1).is_none() && self.selector(2).is_none();
         if words && (minus || less) && (sat || shift.is_some()) {
-            return self.unsupported(instr, "a negated product of words without signs, which has 65 bits");
+            return self.unsupported(instr, "a negated unsigned 32-bit product, which needs 65 bits");
         }
         let product = self.product_of_parts([x, y], signs);
         let high = if signed { self.shift_right(third, 31, true) } else { Src::ZERO };
@@ -297,14 +300,15 @@ impl<'a> Lowering<'a> {
         self.result(instr, sum[0])
     }
 
-    /// The product of words that may differ in being signed, in 64 bits.
+    /// The 64-bit product of words. One may be signed and the other unsigned.
     fn product_of_parts(&mut self, [x, y]: [Src; 2], signs: [bool; 2]) -> [Src; 2] {
         let product = self.multiply_wide(signs[0] && signs[1], x, y, Src::ZERO);
         let [low, high] = self.pair(product);
         if signs[0] == signs[1] {
             return [low, high];
         }
-        // A negative word counts 2^32 too many, which the other one is multiplied by.
+        // A negative word, read as unsigned, is too large by 2^32, so the product is too large by 2^32 times the other
+        // word.
         let (signed, other) = if signs[0] { (x, y) } else { (y, x) };
         let sign = self.shift_right(signed, 31, true);
         let too_many = self.lop3(super::integer::lut::A & super::integer::lut::B, sign, other, Src::ZERO);

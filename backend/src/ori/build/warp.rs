@@ -1,8 +1,8 @@
-//! Operations of a warp's threads together, and barriers of the block.
+//! Warp-wide operations, and barriers of the block.
 //!
-//! `.sync` operations begin with a `WARPSYNC` of their mask, `.aligned` barriers with one of all threads; a later phase
-//! drops it where the threads are known to run together. A guard becomes a branch: whom it leaves out goes on, and is apart
-//! from those that wait.
+//! `.sync` operations begin with a `WARPSYNC` of their mask, `.aligned` barriers with a `WARPSYNC` of all threads. A
+//! later phase removes it where the threads are known to run together. A guard becomes a branch: threads for which the
+//! guard is false continue, and are then apart from the threads that wait.
 
 use super::operand::known;
 use super::{Lowering, Result, Statement};
@@ -15,17 +15,18 @@ use crate::ori::op::{
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    /// The threads of a member mask come together. Returns the mask.
+    /// Converges the threads of a member mask. Returns the mask.
     ///
-    /// `asks`: the result of what follows depends on which threads execute it together, so threads with another mask must be
-    /// elsewhere. Where the target cannot separate them, the caller must mask the result with the [`Self::members`].
+    /// `asks`: the result of the following operation depends on which threads execute it together, so threads with
+    /// another mask must not execute it with them. If the target cannot separate them, the caller must mask the result
+    /// with the [`Self::members`].
     fn join_warp(&mut self, instr: &Statement<'a>, mask: usize, asks: bool) -> Result<Src> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
         // With an empty member mask no thread waits, and the result is undefined.
         if known(mask) == Some(0) {
             return Ok(mask);
         }
-        // Only the whole warp is an immediate on every target.
+        // Every target accepts an immediate only for the mask of the whole warp.
         let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
         let exclusive = asks && known(mask) != Some(!0) && self.parts_warps();
         self.effect(Op::Warpsync { exclusive }, &[mask]);
@@ -37,12 +38,12 @@ impl<'a> Lowering<'a> {
         emit::parts_warps(sass::Sm(self.sm as u8))
     }
 
-    /// The mask, if threads outside it may execute the operation together with its members.
+    /// The mask, if threads outside the mask may execute the operation together with its members.
     fn members(&self, mask: Src) -> Option<Src> {
         (known(mask).is_none_or(|mask| mask != 0 && mask != !0) && !self.parts_warps()).then_some(mask)
     }
 
-    /// A warp operation's results, one in a register and one a predicate, under the statement's guard.
+    /// The results of a warp operation, one in a register and one in a predicate, under the statement's guard.
     fn warp_results(
         &mut self,
         op: Op,
@@ -69,7 +70,7 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    /// What a register holds, without modifiers.
+    /// The old value of a register, without modifiers.
     fn kept_value(&mut self, reg: crate::input::RegId, file: File) -> Result<Src> {
         let old = self.read_register(reg)?;
         if file == File::P && old.mods.not {
@@ -78,7 +79,7 @@ impl<'a> Lowering<'a> {
         Ok(old)
     }
 
-    /// The two destinations of `d|p`, or the one.
+    /// The two destinations of `d|p`, or the single destination.
     fn destinations(&self, instr: &Statement<'a>) -> Result<(&'a Operand, Option<&'a Operand>)> {
         Ok(match self.operand(instr, 0)? {
             Operand::Pair(pair) => (&pair.0, Some(&pair.1)),
@@ -86,7 +87,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `shfl.sync`, and `shfl` of the threads that come to it together.
+    /// `shfl.sync`, and `shfl` of the threads that execute it together.
     pub(super) fn shuffle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let modes = [
             (Mod::Up, ShflMode::Up),
@@ -104,13 +105,13 @@ impl<'a> Lowering<'a> {
         self.warp_results(Op::Shfl { mode }, &[a, b, c], Some(reg), pred)
     }
 
-    /// `vote.sync`, and `vote` of the threads that come to it together.
+    /// `vote.sync`, and `vote` of the threads that execute it together.
     pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
         let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
         let mode = instr.take(&modes);
         let ballot = self.type_of(instr, 0)? == ScalarType::B32;
         if mode.is_some() == ballot || (ballot && !instr.has(Mod::Ballot)) {
-            return self.malformed("a vote of another type than its result");
+            return self.malformed("a vote whose type differs from the type of its result");
         }
         let cond = self.source(instr, 1, ScalarType::Pred)?;
         let members = match instr.form() {
@@ -128,7 +129,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The vote of a mask's members, where other threads may execute it with them. Without a mode it is the ballot.
+    /// The vote of a mask's members, if other threads may execute the operation with them. Without a mode it is the
+    /// ballot.
     fn vote_of(&mut self, members: Src, mode: Option<VoteMode>, cond: Src) -> Src {
         let cond = if mode == Some(VoteMode::All) { cond.not() } else { cond };
         let ballot = self.among(members, Op::Vote { mode: VoteMode::Any }, cond);
@@ -150,14 +152,14 @@ impl<'a> Lowering<'a> {
         self.among(members, Op::Vote { mode: VoteMode::Any }, Src::TRUE)
     }
 
-    /// Those threads in the result of a warp operation that are members of a mask.
+    /// Runs a warp operation whose result is a mask, and keeps only the members of `members`.
     fn among(&mut self, members: Src, op: Op, src: Src) -> Src {
         let threads = self.new_value(File::R, 1);
         self.guarded(op, &[Dst::Value(threads)], &[src], &[]);
         self.lop3(lut::A & lut::B, threads.into(), members, Src::ZERO)
     }
 
-    /// `pmevent`: one event by its number, or those of a mask.
+    /// `pmevent`: one event given by its number, or the events of a mask.
     pub(super) fn count_event(&mut self, instr: &Statement<'a>) -> Result<()> {
         const EVENTS: u32 = 16;
         let number = self.immediate(instr, 0)?;
@@ -227,7 +229,7 @@ impl<'a> Lowering<'a> {
             _ => None,
         };
         let signed = ty.is_signed() && extreme.is_some();
-        // Where there is one operation for all minima and maxima, the other one does not have them.
+        // Targets with one operation for all minima and maxima do not have the other operation.
         let extreme_type = if signed { ExtremeType::S32 } else { ExtremeType::U32 };
         let extreme = extreme.map(|op| Op::Credux { op, ty: extreme_type, nan: false });
         let redux = extreme.filter(|op| self.encodes(op)).unwrap_or(Op::Redux { op, signed });
@@ -267,7 +269,7 @@ impl<'a> Lowering<'a> {
     /// `bar.warp.sync`.
     pub(super) fn warp_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
         if matches!(instr.operand(0), Some(Operand::Int(0))) {
-            // It names no thread.
+            // The mask names no thread.
             self.out.facts.never.push(self.src);
         }
         self.join_warp(instr, 0, false).map(|_| ())
@@ -275,7 +277,7 @@ impl<'a> Lowering<'a> {
 
     /// `bar` and `barrier`: `sync`, `arrive` and `red`.
     pub(super) fn barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The barriers of the block are the only ones, and to wait is what a barrier does unless it says otherwise.
+        // There are only barriers of the block, and waiting is the default.
         instr.ignore(&[Mod::Cta, Mod::Sync]);
         let aligned = instr.form() == FormId::Bar || instr.has(Mod::Aligned);
         if instr.has(Mod::Red) {
@@ -294,9 +296,9 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// All threads of a warp come to an `.aligned` operation of the block together.
+    /// Converges all threads of a warp before an `.aligned` operation of the block.
     pub(super) fn join_all(&mut self) {
-        // They do not part within a block.
+        // Threads do not diverge within a block.
         let all = [Src::imm(u32::MAX)];
         let meet = |inst: &Inst| {
             matches!(inst.op, Op::Warpsync { .. }) && inst.guard.is_true() && inst.srcs[..] == all
@@ -306,12 +308,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The barrier's number and, where given, how many threads meet.
+    /// The barrier's number and, if present, the number of participating threads.
     fn barrier_operands(&mut self, instr: &Statement<'a>, from: usize, to: usize) -> Result<Vec<Src>> {
         let ty = ScalarType::U32;
         let srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
         let Some(&number) = srcs.first() else { return self.malformed("a barrier without a number") };
-        // Only the low bits of the number count, so an unknown one may mean any.
+        // Only the low bits of the number are used, so an unknown number may mean any barrier.
         let highest = (known(number).unwrap_or(BARRIER_BITS) & BARRIER_BITS) as u8 + 1;
         let barriers = &mut self.out.facts.barriers;
         *barriers = highest.max(*barriers);
@@ -321,10 +323,10 @@ impl<'a> Lowering<'a> {
     fn reducing_barrier(&mut self, instr: &Statement<'a>, aligned: bool) -> Result<()> {
         let modes = [(Mod::Popc, BarMode::RedPopc), (Mod::And, BarMode::RedAnd), (Mod::Or, BarMode::RedOr)];
         let Some(mode) = instr.take(&modes) else {
-            return self.malformed("a reducing barrier without its operation");
+            return self.malformed("a barrier reduction without an operation");
         };
         if instr.ty(0).is_some_and(|ty| (ty == ScalarType::U32) != (mode == BarMode::RedPopc)) {
-            return self.malformed("a reducing barrier of another type than its result");
+            return self.malformed("a barrier reduction whose type differs from the type of its result");
         }
         let last = instr.operand_count().saturating_sub(1);
         let mut srcs = self.barrier_operands(instr, 1, last)?;

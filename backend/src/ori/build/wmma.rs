@@ -1,9 +1,9 @@
-//! `wmma`: matrices whose layout in registers only its own loads, stores and products know.
+//! `wmma`: matrices whose layout in registers is known only to its own loads, stores and products.
 //!
-//! They lie as `mma` takes them, in tiles of eight rows: a thread of the warp has some elements of one row of each tile,
-//! one after the other. Which way the elements lie in memory is the matter of loads and stores alone: a tile that lies
-//! across is turned by `MOVM`, or read one element after the other. A product of 8 by 32 is that of the
-//! transposed matrices, so that the factor with many rows always comes first.
+//! Fragments have the layout of `mma`, in tiles of eight rows: a thread of the warp holds some consecutive elements of
+//! one row of each tile. Only loads and stores depend on the layout in memory: a tile whose rows are columns in memory
+//! is transposed by `MOVM`, or read element by element. A product of 8 by 32 is computed as that of the transposed
+//! matrices, so that the factor with many rows always comes first.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};
@@ -16,26 +16,27 @@ use crate::ori::op::{
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Rows of a tile.
+/// The number of rows of a tile.
 const TILE: u32 = 8;
-/// Threads that share a row.
+/// The number of threads that share a row.
 const SHARERS: u32 = 4;
 
 /// A matrix in registers.
 struct Fragment {
-    /// Tiles, in the order of their registers: the number of the tile's first row, and of the first element in its rows.
+    /// The tiles in the order of their registers: the number of the tile's first row, and of the first element in its
+    /// rows.
     tiles: Vec<[u32; 2]>,
-    /// Elements of a row that a thread has, and their bits.
+    /// The number of elements of a row that a thread holds, and their bits.
     each: u32,
     bits: u32,
-    /// Elements of a row follow each other in memory.
+    /// Whether the elements of a row are consecutive in memory.
     along: bool,
-    /// Rows, and elements of one.
+    /// The number of rows, and of elements of a row.
     extents: [u32; 2],
 }
 
 impl Fragment {
-    /// Registers of a tile.
+    /// The number of registers of a tile.
     fn words(&self) -> u32 {
         (self.each * self.bits).div_ceil(32)
     }
@@ -45,7 +46,7 @@ impl Fragment {
     }
 }
 
-/// Rows, columns and depth of a product, and whether it is computed transposed.
+/// The rows, columns and depth of a product, and whether it is computed transposed.
 struct Shape {
     rows: u32,
     columns: u32,
@@ -77,12 +78,12 @@ impl Shape {
         )
     }
 
-    /// Tiles above each other that one operation takes.
+    /// The number of vertically adjacent tiles that one operation takes.
     fn block(&self) -> u32 {
         (self.rows / TILE).min(2)
     }
 
-    /// The factor with the rows of the product.
+    /// The factor that has the rows of the product.
     fn first(&self, ty: ScalarType, along: bool) -> Fragment {
         let (each, tiles) = (factor_elements(ty), self.depth / depth(ty));
         let block = self.block();
@@ -95,7 +96,7 @@ impl Shape {
         Fragment { tiles: order, each, bits: ty.bits(), along, extents: [self.rows, self.depth] }
     }
 
-    /// The factor with the columns of the product, as rows.
+    /// The factor that has the columns of the product, stored as rows.
     fn second(&self, ty: ScalarType, along: bool) -> Fragment {
         let (each, tiles) = (factor_elements(ty), self.depth / depth(ty));
         let order = (0..self.columns / TILE)
@@ -112,12 +113,12 @@ impl Shape {
     }
 }
 
-/// Elements of a factor's row in a register; doubles have two registers.
+/// The number of elements of a factor's row in a register. Doubles have two registers.
 fn factor_elements(ty: ScalarType) -> u32 {
     (32 / ty.bits()).max(1)
 }
 
-/// Elements of a row of a tile of a factor.
+/// The number of elements in a row of a factor's tile.
 fn depth(ty: ScalarType) -> u32 {
     SHARERS * factor_elements(ty)
 }
@@ -137,7 +138,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `wmma.load`. A fragment that has more registers than the matrix repeats it.
+    /// `wmma.load`. If the fragment has more registers than the matrix, the matrix is repeated.
     pub(super) fn load_fragment(&mut self, instr: &Statement<'a>) -> Result<()> {
         let fragment = self.wmma_fragment(instr)?;
         let places = self.wmma_places(instr, 1, &fragment)?;
@@ -149,7 +150,7 @@ impl<'a> Lowering<'a> {
         let dsts = elements(instr, self.operand(instr, 0)?);
         let (ty, each) = if fragment.bits == 64 { (ScalarType::F64, 2) } else { (ScalarType::B32, 1) };
         if dsts.is_empty() || !(dsts.len() * each).is_multiple_of(words.len()) {
-            return self.malformed("a fragment of another size than the matrix");
+            return self.malformed("a fragment whose size differs from that of the matrix");
         }
         let words: Vec<Src> = words.iter().copied().cycle().take(dsts.len() * each).collect();
         self.write_elements(dsts, &words, ty)
@@ -162,7 +163,7 @@ impl<'a> Lowering<'a> {
         self.join_all();
         let words = self.fragment_words(elements(instr, self.operand(instr, 1)?), fragment.bits)?;
         if words.len() != fragment.registers() {
-            return self.malformed("a fragment of another size than the matrix");
+            return self.malformed("a fragment whose size differs from that of the matrix");
         }
         for (tile, words) in fragment.tiles.iter().zip(words.chunks(fragment.words() as usize)) {
             self.store_tile(&fragment, &places, *tile, words);
@@ -184,7 +185,7 @@ impl<'a> Lowering<'a> {
         Ok(words)
     }
 
-    /// Where the thread's elements of the first tile are.
+    /// The address of the thread's elements of the first tile.
     fn wmma_places(&mut self, instr: &Statement<'a>, i: usize, fragment: &Fragment) -> Result<Places> {
         let target = self.target(instr, i)?;
         let bits = fragment.bits;
@@ -192,7 +193,7 @@ impl<'a> Lowering<'a> {
             3 => self.source(instr, 2, ScalarType::U32)?,
             _ => Src::imm(fragment.extents[usize::from(fragment.along)]),
         };
-        // Bytes from one line of memory to the next.
+        // The number of bytes from one line of memory to the next.
         let stride = match bits {
             64 => self.shift_left(stride, Src::imm(3)),
             32 => self.shift_left(stride, Src::imm(2)),
@@ -205,7 +206,7 @@ impl<'a> Lowering<'a> {
         let row = self.shift_right(lane, 2, false);
         let place = self.lop3(super::integer::lut::A & super::integer::lut::B, lane, Src::imm(3), Src::ZERO);
         let (line, within) = if fragment.along || bits == 16 {
-            // The row, and the elements that the thread has of it.
+            // The row, and the elements of it that the thread holds.
             (row, self.multiply_add(place, Src::imm(fragment.each * bits / 8), Src::ZERO))
         } else {
             let first = self.multiply_add(place, Src::imm(fragment.each), Src::ZERO);
@@ -229,7 +230,7 @@ impl<'a> Lowering<'a> {
         Ok(Places { base, stride })
     }
 
-    /// The place `lines` below the first and `bytes` after it.
+    /// The address that is `lines` below the first one and `bytes` after it.
     fn line_of_matrix(&mut self, places: &Places, lines: u32, bytes: u32) -> Target {
         match places.base {
             Target::Wide { address, offset, generic } => {
@@ -328,7 +329,7 @@ impl<'a> Lowering<'a> {
 
     /// `wmma.mma`.
     pub(super) fn multiply_fragments(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The layouts of the factors are forgotten once they are in registers.
+        // The layouts of the factors do not matter once they are in registers.
         instr.ignore(&[Mod::Row, Mod::Col, Mod::Popc]);
         let Some(shape) = Shape::of(instr) else { return self.unsupported(instr, "this shape") };
         let halves = instr.form() == FormId::WmmaMmaF16;
@@ -342,13 +343,13 @@ impl<'a> Lowering<'a> {
             let operands = elements(instr, self.operand(instr, i)?);
             let mut all = self.fragment_words(operands, fragment.bits)?;
             if !all.len().is_multiple_of(fragment.registers()) {
-                return self.malformed("a fragment of another size than the matrix");
+                return self.malformed("a fragment whose size differs from that of the matrix");
             }
             all.truncate(fragment.registers());
             words.push(all);
         }
         let (x, y, mut z) = (words.remove(0), words.remove(0), words.remove(0));
-        // Singles and halves may be mixed: then sums are singles.
+        // Singles and halves may be mixed; then the sums are singles.
         let f32 = to == ScalarType::F32 || from == ScalarType::F32;
         if f32 && from == ScalarType::F16 {
             z = z.iter().flat_map(|pair| self.half_floats(*pair)).collect();
@@ -368,12 +369,12 @@ impl<'a> Lowering<'a> {
         let dsts = elements(instr, self.operand(instr, 0)?);
         let (ty, each) = if to == ScalarType::F64 { (ScalarType::F64, 2) } else { (ScalarType::B32, 1) };
         if dsts.len() * each != sums.len() {
-            return self.malformed("a fragment of another size than the product");
+            return self.malformed("a fragment whose size differs from that of the product");
         }
         self.write_elements(dsts, &sums, ty)
     }
 
-    /// The whole product by operations that each take a block of tiles.
+    /// Computes the whole product with operations that each take a block of tiles.
     fn multiply_tiles(
         &mut self,
         instr: &Statement<'a>,
@@ -459,13 +460,13 @@ fn wmma_operation(
     })
 }
 
-/// Where a thread's elements of the first tile are, and the bytes from one line of memory to the next.
+/// The addresses of a thread's elements of the first tile, and the number of bytes from one line of memory to the next.
 struct Places {
     base: Target,
     stride: Src,
 }
 
-/// The access of so many bits.
+/// The size of an access of `bits` bits.
 fn size(bits: u32) -> MemSize {
     match bits {
         8 => MemSize::U8,

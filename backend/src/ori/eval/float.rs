@@ -1,13 +1,13 @@
-//! IEEE 754 arithmetic in any binary format of at most 64 bits and any rounding, on bits.
+//! IEEE 754 arithmetic on bits, in any binary format of at most 64 bits and with any rounding.
 //!
-//! Numbers are exact integers times powers of two until [`Format::round`] rounds them once.
+//! Numbers are exact integers times powers of two; [`Format::round`] rounds them once at the end.
 
 use crate::ori::op::{IntRound, Round};
 
 /// A binary interchange format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format {
-    /// Bits of the significand without the hidden one.
+    /// The number of bits of the significand, without the hidden bit.
     pub fraction: u32,
     pub exponent: u32,
 }
@@ -17,7 +17,7 @@ pub const BF16: Format = Format { fraction: 7, exponent: 8 };
 pub const F32: Format = Format { fraction: 23, exponent: 8 };
 pub const F64: Format = Format { fraction: 52, exponent: 11 };
 
-/// A number taken apart.
+/// A decoded number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
     Nan,
@@ -47,7 +47,7 @@ impl Format {
         1 << (self.exponent + self.fraction)
     }
 
-    /// The NaN that the hardware makes: all bits set but the sign.
+    /// The NaN that the hardware generates: all bits set except the sign.
     pub const fn nan(self) -> u64 {
         self.sign() - 1
     }
@@ -61,7 +61,7 @@ impl Format {
         magnitude != 0 && magnitude >> self.fraction == 0
     }
 
-    /// Denormals as zeros of their sign.
+    /// Replaces denormals by zeros of the same sign.
     pub fn flush(self, bits: u64) -> u64 {
         if self.is_denormal(bits) { bits & self.sign() } else { bits }
     }
@@ -87,7 +87,7 @@ impl Format {
         }
     }
 
-    /// The nearest number of the format in the direction of the rounding.
+    /// Rounds a number to the format.
     pub fn round(self, number: Number, mode: Round) -> u64 {
         let (negative, magnitude, exponent) = match number {
             Nan => return self.nan(),
@@ -100,7 +100,7 @@ impl Format {
         }
         let top = 127 - magnitude.leading_zeros() as i32;
         let least = 1 - self.bias() - self.fraction as i32;
-        // The exponent of the result's last place.
+        // The exponent of the last place of the result.
         let last = (exponent + top - self.fraction as i32).max(least);
         let (kept, rest) = shift_right(magnitude, last - exponent);
         let up = match mode {
@@ -110,7 +110,7 @@ impl Format {
             Round::Rp => !negative && rest != 0,
         };
         let kept = kept as u64 + u64::from(up);
-        // The hidden bit and carries run into the exponent, as the format intends.
+        // The hidden bit and carries are added to the exponent, as the format is designed.
         let bits = kept + ((last - least) as u64) * (1 << self.fraction);
         if bits < self.infinity() {
             return bits | sign;
@@ -146,7 +146,7 @@ pub fn integer(value: i128) -> Number {
     Finite { negative: value < 0, magnitude: value.unsigned_abs(), exponent: 0 }
 }
 
-/// The integer nearest in the direction of the rounding; `None` for a NaN. Infinities are very large.
+/// Rounds a number to an integer; `None` for a NaN. Infinities become very large integers.
 pub fn to_integer(number: Number, mode: IntRound) -> Option<i128> {
     let (negative, magnitude, exponent) = match number {
         Nan => return None,
@@ -167,10 +167,10 @@ pub fn to_integer(number: Number, mode: IntRound) -> Option<i128> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Half a unit of what [`shift_right`] keeps, as its remainder reports it.
+/// Half a unit of the result of [`shift_right`], in its description of the remainder.
 const HALF: u8 = 2;
 
-/// `magnitude * 2^-by` as an integer, and of the rest: 0 nothing, 1 less than half, 2 half, 3 more.
+/// `magnitude * 2^-by` as an integer, and its remainder: 0 none, 1 less than half, 2 half, 3 more.
 fn shift_right(magnitude: u128, by: i32) -> (u128, u8) {
     match by {
         ..=0 => (magnitude << -by, 0),
@@ -208,7 +208,7 @@ fn multiply(a: Number, b: Number) -> Number {
     }
 }
 
-/// The sum, exact but for a last bit that stands for all bits below it.
+/// The sum, exact except for a last bit that represents all bits below it.
 fn add(a: Number, b: Number, mode: Round) -> Number {
     let ((x, m, e), (y, n, f)) = match (a, b) {
         (Nan, _) | (_, Nan) => return Nan,
@@ -232,7 +232,7 @@ fn add(a: Number, b: Number, mode: Round) -> Number {
     if n == 0 {
         return a;
     }
-    // Both to a top bit of 124, then the smaller down to the larger's exponent.
+    // Shift both to a top bit of 124, then the smaller one down to the exponent of the larger.
     let normal = |m: u128, e: i32| {
         let up = m.leading_zeros() as i32 - 3;
         (m << up, e - up)

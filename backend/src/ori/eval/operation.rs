@@ -8,7 +8,7 @@ use crate::ori::op::{
 };
 use std::cmp::Ordering;
 
-/// A source: its registers, and the source for its modifiers.
+/// A source: the contents of its registers, and the source itself for its modifiers.
 type Operand = (Word, Src);
 
 const fn reg(value: u32) -> Word {
@@ -31,7 +31,7 @@ fn truth(operand: &Operand) -> bool {
     operand.0[0] & 1 != 0
 }
 
-/// Float modifiers on the bits of a format.
+/// Applies float modifiers to the bits of a format.
 fn modified(format: Format, bits: u64, src: Src) -> u64 {
     let magnitude = if src.mods.abs { bits & (format.sign() - 1) } else { bits };
     if src.mods.neg { magnitude ^ format.sign() } else { magnitude }
@@ -54,7 +54,7 @@ fn double(operand: &Operand) -> u64 {
     modified(F64, bits, operand.1)
 }
 
-/// A pair, of which an immediate is the lower half and its sign the upper one.
+/// A pair. For an immediate, the lower half is the immediate and the upper half is its sign.
 fn integer_pair(operand: &Operand) -> u64 {
     let v = match operand.1.kind {
         crate::ori::ir::SrcKind::Imm(low) => i64::from(low as i32) as u64,
@@ -63,7 +63,7 @@ fn integer_pair(operand: &Operand) -> u64 {
     if operand.1.mods.neg { v.wrapping_neg() } else { v }
 }
 
-/// As ordered by a comparison.
+/// The number by which a comparison orders a pair.
 fn ordered_pair(sign: WideSign, operand: &Operand) -> i128 {
     match sign {
         WideSign::S64 => i128::from(integer_pair(operand) as i64),
@@ -71,14 +71,14 @@ fn ordered_pair(sign: WideSign, operand: &Operand) -> i128 {
     }
 }
 
-/// Integer modifiers.
+/// Applies integer modifiers.
 fn integer_of(operand: &Operand) -> u32 {
     let v = operand.0[0];
     let v = if operand.1.mods.not { !v } else { v };
     if operand.1.mods.neg { v.wrapping_neg() } else { v }
 }
 
-/// An fp32 result, saturated and flushed as asked.
+/// An fp32 result, saturated and flushed if requested.
 fn finish(bits: u64, ftz: bool, sat: bool) -> Word {
     let bits = if ftz { F32.flush(bits) } else { bits };
     let value = f32::from_bits(bits as u32);
@@ -123,7 +123,7 @@ fn float_compare(cmp: FCmp, order: Option<Ordering>) -> bool {
     }
 }
 
-/// Moves a float's bits by units in the last place, away from NaN, zero and infinity.
+/// Adds units in the last place to the bits of a float, except for NaN, zero and infinity.
 fn displaced(format: Format, bits: u64, by: i32) -> u64 {
     let magnitude = bits & (format.sign() - 1);
     if magnitude == 0 || magnitude >= format.infinity() || format.is_denormal(bits) {
@@ -134,12 +134,12 @@ fn displaced(format: Format, bits: u64, by: i32) -> u64 {
 
 fn mufu(machine: &Machine, func: MufuFunc, operand: &Operand) -> Word {
     if matches!(func, MufuFunc::Rcp64h | MufuFunc::Rsq64h) {
-        // The operand is a double's high word; the result is one too.
+        // The operand and the result are high words of doubles.
         let bits = u64::from(operand.0[0]) << 32;
         let x = f64::from_bits(modified(F64, bits, operand.1));
         let y = if func == MufuFunc::Rcp64h { 1.0 / x } else { 1.0 / x.sqrt() };
         let high = F64.flush(y.to_bits()) >> 32;
-        // As below, of a significand of all ones.
+        // The same exception as below, for a significand of all ones.
         let all_ones = func == MufuFunc::Rcp64h && operand.0[0] & 0xf_ffff == 0xf_ffff;
         let exact = y == 0.0 || !y.is_finite() || all_ones;
         return reg(if exact { high as u32 } else { high.wrapping_add(machine.error as i64 as u64) as u32 });
@@ -157,8 +157,8 @@ fn mufu(machine: &Machine, func: MufuFunc, operand: &Operand) -> Word {
         MufuFunc::Rcp64h | MufuFunc::Rsq64h => x,
     };
     let bits = F32.flush((y as f32).to_bits().into());
-    // The one significand whose reciprocal no refinement in fp32 can correct: the division that hardware and
-    // compilers share relies on the unit here.
+    // This is the only significand whose reciprocal no refinement in fp32 can correct. The division algorithm, which is
+    // that of compilers for this hardware, relies on the unit here.
     let all_ones = func == MufuFunc::Rcp && single(operand) & 0x7f_ffff == 0x7f_ffff;
     match () {
         () if F32.is_nan(bits) => reg(F32.nan() as u32),
@@ -167,7 +167,8 @@ fn mufu(machine: &Machine, func: MufuFunc, operand: &Operand) -> Word {
     }
 }
 
-/// Does an fp32 division need more than the fast path? At least where a step could leave the normal range.
+/// Whether an fp32 division needs more than the fast path. This is true at least if a step could leave the normal
+/// range.
 fn needs_slow_division(a: u64, b: u64) -> bool {
     let exponent = |bits: u64| (bits >> 23 & 0xff) as i32;
     let (a, b) = (exponent(a), exponent(b));
@@ -182,7 +183,7 @@ fn shift(right: bool, wrap: bool, high: bool, ty: ShfType, [low, by, top]: [u32;
     let shifted = match (right, signed) {
         (false, _) => value.checked_shl(by).unwrap_or(0),
         (true, false) => match high {
-            // The high word alone moves, by up to its own size.
+            // Only the high word changes, by up to its own size.
             true => u64::from(top.checked_shr(by).unwrap_or(0)) << 32,
             false => value.checked_shr(by).unwrap_or(0),
         },
@@ -271,7 +272,7 @@ fn float_result(ty: FloatType, bits: u64) -> Word {
     if ty == FloatType::F64 { pair(bits) } else { reg(bits as u32) }
 }
 
-/// Bits of an integer type and whether it is signed.
+/// The number of bits of an integer type, and whether it is signed.
 const fn integer_shape(ty: IntType) -> (u32, bool) {
     match ty {
         IntType::U8 => (8, false),
@@ -301,14 +302,14 @@ fn extend(sign: Sign, v: u32) -> i128 {
     if signed(sign) { i128::from(v as i32) } else { i128::from(v) }
 }
 
-/// The least of some values, or the greatest.
+/// The smallest or the largest of some values.
 fn extreme(sign: Sign, least: bool, values: &[u32]) -> u32 {
     let key = |value: &&u32| extend(sign, **value);
     let found = if least { values.iter().min_by_key(key) } else { values.iter().max_by_key(key) };
     found.copied().unwrap_or(0)
 }
 
-/// An integer as a saturating conversion gives it; `None` is a NaN.
+/// The result of a saturating conversion to an integer; `None` stands for a NaN.
 fn saturated(ty: IntType, value: Option<i128>) -> Word {
     let (bits, signed) = integer_shape(ty);
     let Some(value) = value else {
@@ -324,7 +325,7 @@ trait Narrow {
 }
 
 impl Narrow for Word {
-    /// Only the first register of a result of at most 32 bits.
+    /// Changes the first register of a result of at most 32 bits.
     fn map_first(self, bits: u32) -> Word {
         if bits == 64 { self } else { reg(self[0]) }
     }
@@ -339,7 +340,7 @@ fn ordering(format: Format, a: u64, b: u64) -> Option<Ordering> {
     value(a).partial_cmp(&value(b))
 }
 
-/// The smaller or larger; a NaN loses, and -0 is less than +0.
+/// The smaller or larger number. The other operand is returned if one is a NaN, and -0 is less than +0.
 fn minimum(format: Format, a: u64, b: u64, min: bool, nan: bool) -> u64 {
     match (format.is_nan(a), format.is_nan(b)) {
         (true, true) => return format.nan(),
@@ -354,7 +355,7 @@ fn minimum(format: Format, a: u64, b: u64, min: bool, nan: bool) -> u64 {
     if (key(a) < key(b)) == min { a } else { b }
 }
 
-/// The results of an operation that touches neither memory nor other threads.
+/// The results of an operation that involves neither memory nor other threads.
 pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, EvalError> {
     let r = |i: usize| s[i].0[0];
     Ok(match inst.op {
@@ -385,7 +386,7 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
     let wide_source = |i: usize| if s[i].1.kind == crate::ori::ir::SrcKind::Zero { 0 } else { wide(s[i].0) };
     Ok(match inst.op {
         Op::Iadd3 { x } | Op::Uiadd3 { x } => {
-            // A negated operand is complemented, and counts one more without carry in.
+            // A negated operand is complemented, and one is added if there is no carry in.
             let mut sum = if x { u64::from(truth(&s[3])) + u64::from(truth(&s[4])) } else { 0 };
             for (word, src) in &s[..3] {
                 let flip = src.mods.neg || src.mods.not;
@@ -433,7 +434,7 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
                 integer_compare(cmp, order)
             } else {
                 match (cmp, order) {
-                    // Equal high words leave it to the low ones.
+                    // If the high words are equal, the low words decide.
                     (ICmp::Ne, Ordering::Less | Ordering::Greater) => true,
                     (ICmp::Eq, Ordering::Less | Ordering::Greater) => false,
                     (_, Ordering::Equal) => truth(&s[3]),

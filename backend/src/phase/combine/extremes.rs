@@ -1,4 +1,4 @@
-//! The least or greatest of three values, and of a sum and a value.
+//! Minimum or maximum of three values, and of a sum and a value.
 
 use super::{Combiner, nonzero, single_result};
 use crate::emit::encodes;
@@ -13,7 +13,7 @@ impl Combiner<'_> {
             let Some((op, [first, second])) = self.taken_in(inst, &term, least) else { continue };
             let third_takes_any = matches!(op, Op::Iaddmnmx { .. });
             let mut srcs = [first, second, other];
-            // One operand may be a constant, the second at best.
+            // At most one operand may be a constant, preferably the second.
             let constants: Vec<usize> = (0..3).filter(|&k| is_constant(&srcs[k])).collect();
             match constants[..] {
                 [] | [1] => {}
@@ -29,7 +29,8 @@ impl Combiner<'_> {
         }
     }
 
-    /// What the operation becomes with the one that makes an operand, and that one's operands.
+    /// The operation that results from fusing an operation with the one that defines an operand, and the operands of
+    /// the latter.
     fn taken_in(&self, inst: &Inst, term: &Src, least: Src) -> Option<(Op, [Src; 2])> {
         let inner = self.def(term, true).filter(|_| term.mods == SrcMods::NONE)?;
         match (inst.op, inner.op) {

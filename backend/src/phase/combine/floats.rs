@@ -1,4 +1,4 @@
-//! Signs and magnitudes of floats as modifiers of the operands that read them.
+//! Replaces operations that change the sign of a float by modifiers of the operands that read it.
 
 use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Src, SrcKind, SrcMods};
@@ -22,7 +22,7 @@ impl Combiner<'_> {
             self.double_immediate(b, i);
         }
         let inst = self.inst(b, i);
-        // The operation that only changes a sign is one itself.
+        // The operation is itself a sign change.
         if self.sign_change(&inst.srcs, inst.op, wide).is_some() {
             return;
         }
@@ -39,7 +39,7 @@ impl Combiner<'_> {
             if (mods.abs && !slot.mods.abs) || (mods.neg && !slot.mods.neg) || !in_register(&inner) {
                 continue;
             }
-            // Flushing denormals is only left out where the reader does it.
+            // An operation that flushes denormals can only be removed if the reader flushes them.
             if flushes(def.op) && !flushes(inst.op) {
                 continue;
             }
@@ -50,7 +50,8 @@ impl Combiner<'_> {
         }
     }
 
-    /// A double whose low word is zero is an immediate, its high word. One other operand may not be a register.
+    /// Replaces a double whose low word is zero by an immediate, its high word. At most one other operand may not be a
+    /// register.
     fn double_immediate(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
         if inst.srcs.iter().any(|src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_))) {
@@ -73,7 +74,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// The operand whose sign alone the operation changes: it adds negative zero.
+    /// The operand whose sign the operation changes by adding negative zero, if that is its only effect.
     fn sign_change(&self, srcs: &[Src], op: Op, wide: bool) -> Option<Src> {
         let adds = match op {
             Op::Fadd { round: Round::Rn, sat: false, .. } => !wide,
@@ -87,7 +88,7 @@ impl Combiner<'_> {
     }
 }
 
-/// The outer modifiers applied to the inner ones: magnitude first, then sign.
+/// Applies the outer modifiers to the inner ones: magnitude first, then sign.
 fn compose(outer: SrcMods, inner: SrcMods) -> SrcMods {
     if outer.abs {
         SrcMods { neg: outer.neg, abs: true, not: false }
@@ -104,7 +105,7 @@ fn flushes(op: Op) -> bool {
     match op {
         Op::Fadd { ftz, .. } | Op::Fmul { ftz, .. } | Op::Ffma { ftz, .. } => ftz,
         Op::Fmnmx { ftz, .. } | Op::Fsetp { ftz, .. } => ftz,
-        // It flushes by itself.
+        // `MUFU` flushes by itself.
         Op::Mufu { .. } => true,
         _ => false,
     }

@@ -1,4 +1,5 @@
-//! Logic: three-input functions of words and of predicates, tests of words, comparisons with what combines them.
+//! Logic: three-input functions of words and of predicates, tests of words, comparisons with the logic of their
+//! results.
 
 use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind};
@@ -6,13 +7,13 @@ use crate::ori::op::{Bool, ICmp, Op};
 use crate::phase::edit::known;
 use smallvec::SmallVec;
 
-/// Bits of the index of a truth table, by source.
+/// For each source, its bit in the index of a truth table.
 const INPUT: [u8; 3] = [4, 2, 1];
 
 impl Combiner<'_> {
-    /// Takes in the functions that compute the inputs, while three inputs are enough.
+    /// Fuses the function with the functions that compute its inputs, as long as there are at most three inputs.
     pub(super) fn logic(&mut self, b: BlockId, i: usize) {
-        // Each round takes in one; inputs never grow beyond three.
+        // Each round fuses one function; there are never more than three inputs.
         for _ in 0..4 {
             let inst = self.inst(b, i);
             let Some(new) = (0..3).find_map(|k| self.merged_logic(inst, k)) else { return };
@@ -29,7 +30,7 @@ impl Combiner<'_> {
         if !only && inner_inputs > 1 {
             return None;
         }
-        // The new inputs: the outer ones without `k`, and the inner ones.
+        // The new inputs: the outer ones except `k`, and the inner ones.
         let mut inputs: SmallVec<[Src; 6]> = SmallVec::new();
         let all =
             inst.srcs.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, src)| src).chain(&inner.srcs);
@@ -68,17 +69,17 @@ impl Combiner<'_> {
         Some(new)
     }
 
-    /// `PLOP3` of a comparison's result: the comparison combines it itself.
+    /// `PLOP3` of a comparison's result: the comparison can combine the result itself.
     pub(super) fn predicate_logic(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
         let Op::Plop3 { lut, .. } = inst.op else { return };
         if !single_result(inst) || inst.srcs.len() != 3 || inst.srcs[2] != Src::TRUE {
             return;
         }
-        // As a table of two inputs, from the rows where the third holds: bit `2p + q`.
+        // The table of two inputs, from the rows in which the third input is true: bit `2p + q`.
         let table = (0..4u8).fold(0u8, |table, index| table | ((lut >> (2 * index + 1) & 1) << index));
         let (p, q) = (inst.srcs[0], inst.srcs[1]);
-        // With the inputs exchanged.
+        // The same with exchanged inputs.
         let exchanged = (table & 0b1001) | ((table & 0b0010) << 1) | ((table & 0b0100) >> 1);
         for (compared, with, table) in [(p, q, table), (q, p, exchanged)] {
             if compared.kind == with.kind || matches!(with.kind, SrcKind::Pred(_)) {
@@ -101,7 +102,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// Whether a logic function is (not) zero: the function says so itself.
+    /// A test whether the result of a logic function is zero: the function can test it itself.
     pub(super) fn test(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
         let Op::Isetp { cmp: cmp @ (ICmp::Ne | ICmp::Eq), bool_: Bool::And, ex: false, .. } = inst.op else {
@@ -127,7 +128,7 @@ impl Combiner<'_> {
     }
 }
 
-/// A comparison with nothing added to its result.
+/// Whether the comparison does not combine its result with another predicate.
 fn combines_nothing(inst: &Inst) -> bool {
     let with = inst.srcs.get(2).copied().unwrap_or(Src::TRUE);
     let and = matches!(
@@ -140,7 +141,7 @@ fn combines_nothing(inst: &Inst) -> bool {
     and && with == Src::TRUE
 }
 
-/// A table of two inputs (bit `2p + q`) as one operation on them, either negated.
+/// A table of two inputs (bit `2p + q`) as one operation on the inputs, each of which may be negated.
 fn two_inputs(table: u8) -> Option<(Bool, bool, bool)> {
     Some(match table {
         0b1000 => (Bool::And, false, false),
@@ -157,10 +158,10 @@ fn two_inputs(table: u8) -> Option<(Bool, bool, bool)> {
     })
 }
 
-/// The comparison, or its opposite, combined by `with`.
+/// The comparison, or its negation, combined by `with`.
 fn combined(op: Op, with: Bool, negate: bool) -> Option<Op> {
     Some(match op {
-        // In an extended comparison the result of the low words would have to be the opposite too.
+        // An extended comparison can be negated only together with the comparison of the low words.
         Op::Isetp { ex: true, .. } if negate => return None,
         Op::Isetp { cmp, sign, ex, .. } => {
             Op::Isetp { cmp: if negate { cmp.inverse() } else { cmp }, sign, bool_: with, ex }

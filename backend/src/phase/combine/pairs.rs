@@ -1,7 +1,7 @@
-//! 64-bit arithmetic, which is made of 32-bit halves: sums of pairs with products, extensions and shifts.
+//! 64-bit arithmetic on 32-bit halves: sums of pairs with products, extensions and shifts.
 //!
-//! A sum of pairs is `IADD3` with a carry, `IADD3.X` and the `PACK` of both. Where one operation gives the pair
-//! it takes the place of the `PACK`, and the halves are read as its parts.
+//! A sum of pairs consists of `IADD3` with a carry, `IADD3.X` and the `PACK` of both. If one operation can compute the
+//! pair, it replaces the `PACK`, and the halves are read as parts of the pair.
 
 use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, SrcMods, Value};
@@ -15,25 +15,25 @@ type Pair = [Src; 2];
 struct Add {
     low: usize,
     high: usize,
-    /// The halves' sums.
+    /// The sums of the halves.
     results: [Value; 2],
     a: Pair,
     b: Pair,
 }
 
-/// A 64-bit sum with a product, of words.
+/// A 64-bit sum of a product and words.
 struct Carried {
-    /// Where the low words are added.
+    /// The index of the sum of the low words.
     low: usize,
     sums: [Value; 2],
     factors: Pair,
     addend: Pair,
-    /// Into the low sum.
+    /// The carry into the low sum.
     carry: Option<Src>,
     carry_out: Dst,
 }
 
-/// The largest distance between the operations of one 64-bit sum.
+/// The maximum distance between the operations of one 64-bit sum.
 const REACH: usize = 8;
 
 impl Combiner<'_> {
@@ -60,7 +60,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// The sum of which these are the halves.
+    /// The sum that computes these halves.
     fn add_of_pair(&self, b: BlockId, i: usize, parts: Pair) -> Option<Add> {
         let [SrcKind::Value(low), SrcKind::Value(high)] = parts.map(|part| part.kind) else { return None };
         let ((low_block, low_index), (high_block, high_index)) =
@@ -89,7 +89,7 @@ impl Combiner<'_> {
         Some(Add { low: low_index, high: high_index, results: [low, high], a: pair(k), b: pair(l) })
     }
 
-    /// `x` and a power of two of which the pair is the product, sign- or zero-extended.
+    /// If the pair is the product of a sign- or zero-extended `x` and a power of two: `x` and the factor.
     fn scaled_extension(&self, pair: Pair) -> Option<(Src, u32, Sign)> {
         if let Some((x, sign)) = self.extension(pair) {
             return Some((x, 1, sign));
@@ -100,7 +100,7 @@ impl Combiner<'_> {
         (shift < 31).then_some((x, 1 << shift, sign))
     }
 
-    /// The 32-bit operand that the pair extends.
+    /// The 32-bit operand whose extension the pair is.
     fn extension(&self, pair: Pair) -> Option<(Src, Sign)> {
         let [low, high] = pair;
         let in_register = matches!(low.kind, SrcKind::Value(_) | SrcKind::Part(..));
@@ -117,7 +117,7 @@ impl Combiner<'_> {
         sign.then_some((low, Sign::S32))
     }
 
-    /// The pair, shifted to the left by less than 32, that this one is.
+    /// If the pair is another pair, shifted left by less than 32: the other pair and the distance.
     fn shifted(&self, pair: Pair) -> Option<(Pair, u32)> {
         let (low, high) = (self.def(&pair[0], false)?, self.def(&pair[1], false)?);
         let low_shifts = matches!(low.op, Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 })
@@ -137,7 +137,7 @@ impl Combiner<'_> {
         Inst::new(Op::ImadWide { sign, x: false }, &[pack.dsts[0]], &[x, y, z], pack.src)
     }
 
-    /// `x * y + z` in one `IMAD.WIDE` in place of the pair.
+    /// `x * y + z` in one `IMAD.WIDE` that replaces the pair.
     fn multiply_add(&mut self, b: BlockId, i: usize, add: &Add, x: Pair, z: Pair) -> bool {
         if z.iter().any(|half| half.mods != SrcMods::NONE) {
             return false;
@@ -158,12 +158,12 @@ impl Combiner<'_> {
         let addend = match self.whole(z, b, i) {
             Some(whole) => whole,
             None => {
-                // The addend becomes a pair where the high half was computed.
+                // The addend is packed where the high half was computed.
                 let pair = self.new_value(File::R, 2);
                 let src = self.inst(b, add.high).src;
                 let high = add.results[1];
                 let pack = Inst::new(Op::Pack, &[Dst::Value(pair)], &z, src);
-                // Its former result is read as part of the product from here on.
+                // Its old result is read as part of the product from here on.
                 self.defs.set(high, b, i);
                 self.rewrite(b, add.high, pack);
                 pair.into()
@@ -171,7 +171,7 @@ impl Combiner<'_> {
         };
         let new = self.product(b, i, sign, factor, by, addend);
         let Dst::Value(pair) = new.dsts[0] else { return false };
-        // Perhaps only the halves are read, and from here on they are parts of it.
+        // Perhaps only the halves are read; from here on they are parts of the pair.
         self.count(&pair.into(), 1);
         self.rewrite(b, i, new);
         for (half, part) in add.results.into_iter().zip(0..) {
@@ -179,7 +179,7 @@ impl Combiner<'_> {
             self.replace(half, Src::part(pair, part));
         }
         self.count(&pair.into(), -1);
-        // The sums are dead; nothing has named their removal yet.
+        // The sums are dead, but their removal has not been recorded yet.
         for at in [add.low, add.high] {
             let inst = self.inst(b, at);
             if matches!(inst.op, Op::Iadd3 { .. }) {
@@ -190,20 +190,20 @@ impl Combiner<'_> {
         true
     }
 
-    /// Both halves of one product, each added to a word and the second with the carry of the first, by `IMAD.WIDE` with a
-    /// carry in and out in place of the second sum.
+    /// Both halves of one product are each added to a word, and the second sum takes the carry of the first. An
+    /// `IMAD.WIDE` with a carry in and out replaces the second sum.
     pub(super) fn carried_product(&mut self, b: BlockId, i: usize) {
         let Some(new) = self.carried(b, i) else { return };
         let Carried { low, sums, factors, addend, carry, carry_out } = new;
         let src = self.inst(b, i).src;
-        // The product reads it in place of the first sum.
+        // The product reads the carry in place of the first sum.
         if let Some(carry) = &carry {
             self.count(carry, 1);
         }
         let addend = match addend {
             [Src::ZERO, Src::ZERO] => Src::ZERO,
             parts => {
-                // Where the first sum was.
+                // At the position of the first sum.
                 let pair = self.new_value(File::R, 2);
                 let pack = Inst::new(Op::Pack, &[Dst::Value(pair)], &parts, self.inst(b, low).src);
                 self.defs.set(sums[0], b, i);
@@ -216,7 +216,7 @@ impl Combiner<'_> {
         srcs.extend(carry);
         let op = Op::ImadWide { sign: Sign::U32, x: carry.is_some() };
         let new = Inst::new(op, &[Dst::Value(wide), carry_out], &srcs, src);
-        // The halves are parts of it from here on.
+        // From here on the halves are parts of the pair.
         self.count(&wide.into(), 1);
         self.rewrite(b, i, new);
         if let Some(carry) = &carry {
@@ -252,7 +252,7 @@ impl Combiner<'_> {
         if out != carried_value || !first.guard.is_true() {
             return None;
         }
-        // A product's half and a word.
+        // Half of a product, and a word.
         let terms = |inst: &Inst, is_half: &dyn Fn(Op) -> bool| {
             (0..3).find_map(|half| {
                 let product = self.def(&inst.srcs[half], true).filter(|product| is_half(product.op))?;
@@ -269,7 +269,7 @@ impl Combiner<'_> {
         let (factors, low_addend) = terms(first, &|op| matches!(op, Op::Imad { .. }))?;
         let (others, high_addend) = terms(high, &|op| op == Op::ImadHi { sign: Sign::U32 })?;
         let same = factors == others || factors == [others[1], others[0]];
-        // What the pair is made of is there before the first sum, which nothing reads before the product.
+        // The parts of the pair are defined before the first sum, whose result is not read before the product.
         let is_there = high_addend
             .value()
             .and_then(|v| self.defs.site(v))
@@ -286,7 +286,7 @@ impl Combiner<'_> {
         })
     }
 
-    /// Something between the sums and the pair reads a half.
+    /// Whether an instruction between the sums and the pair reads a half.
     fn read_between(&self, b: BlockId, add: &Add, i: usize) -> bool {
         let [low, high] = add.results;
         (add.low + 1..i)
@@ -294,7 +294,7 @@ impl Combiner<'_> {
             .any(|at| self.inst(b, at).uses().any(|src| src.value().is_some_and(|v| v == low || v == high)))
     }
 
-    /// `(x << k) + z` by `LEA` and `LEA.HI.X` in place of the sums.
+    /// `(x << k) + z` by `LEA` and `LEA.HI.X`, which replace the sums.
     fn shift_add(&mut self, b: BlockId, add: &Add, x: Pair, z: Pair) -> bool {
         if z.iter().any(|half| half.mods != SrcMods::NONE) || x.iter().any(|half| half.mods != SrcMods::NONE)
         {

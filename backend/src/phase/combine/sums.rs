@@ -1,4 +1,4 @@
-//! 32-bit sums: three terms at once, a product or a shifted term with an addend.
+//! 32-bit sums: three terms in one operation, and a product or a shifted term with an addend.
 
 use super::{Combiner, nonzero, single_result};
 use crate::ori::ir::{BlockId, Inst, Src, SrcKind, SrcMods};
@@ -17,7 +17,7 @@ impl Combiner<'_> {
         let (mut terms, mut constant) = (Terms::new(), 0u32);
         split(&inst.srcs, false, &mut terms, &mut constant);
         let mut changed = false;
-        // Take in the sums that the terms are.
+        // Fuse the sums that define the terms.
         let mut at = 0;
         while at < terms.len() {
             let term = terms[at];
@@ -43,7 +43,8 @@ impl Combiner<'_> {
         self.product_or_shift(b, i);
     }
 
-    /// The terms of a sum that the term is, where they fit with `others` and the result stays one operation.
+    /// The terms of the sum that defines the term, if they fit together with `others` and the result is still one
+    /// operation.
     fn inner_sum(&self, term: &Src, others: usize, constant: u32) -> Option<(Terms, u32)> {
         if term.mods.not || term.mods.abs {
             return None;
@@ -58,13 +59,13 @@ impl Combiner<'_> {
         let has_constant = constant.wrapping_add(inner_constant) != 0;
         let total = others - 1 + inner.len() + usize::from(has_constant);
         let only = term.value().is_some_and(|v| self.uses(v) == 1);
-        // A term plus a constant is looked through also where others read it: no operation is added.
+        // A term plus a constant is fused even if it has other uses, because that adds no operation.
         let offset = inner.len() == 1 && inner_constant != 0 && constant != 0;
         let negated = inner.iter().filter(|src| src.mods.neg).count() + usize::from(others > 1);
         (total <= 3 && negated <= 2 && (only || offset)).then_some((inner, inner_constant))
     }
 
-    /// `x * y + z` and `(x << k) + z`, of a sum of two terms.
+    /// `x * y + z` and `(x << k) + z` from a sum of two terms.
     fn product_or_shift(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
         let terms: SmallVec<[Src; 3]> = nonzero(&inst.srcs).collect();
@@ -100,7 +101,7 @@ impl Combiner<'_> {
         }
     }
 
-    /// The factors of a wide product of which only the low word is read, and only here.
+    /// The factors of a wide product of which only the low word is used, and only here.
     fn low_product(&self, term: &Src) -> Option<(Sign, [Src; 2])> {
         let Src { kind: SrcKind::Part(v, 0), mods: SrcMods::NONE } = *term else { return None };
         let inst =
@@ -112,7 +113,7 @@ impl Combiner<'_> {
     }
 }
 
-/// Terms and the constant of a sum, with all signs changed where `negate`.
+/// The terms and the constant of a sum, all negated if `negate`.
 fn split(srcs: &[Src], negate: bool, terms: &mut Terms, constant: &mut u32) {
     for src in srcs {
         match known(src) {

@@ -142,7 +142,8 @@ struct Choice<'a> {
     yields: Vec<bool>,
     /// Blocks around which no barrier may be set.
     calls: Vec<BlockId>,
-    /// Blocks with calls that may save barriers, where threads yield anywhere: no loose barrier may be set around them.
+    /// Blocks with calls of functions that may save barriers, if threads yield anywhere in the function. No loose barrier may
+    /// be set around them.
     saves: Vec<BlockId>,
     /// Blocks at whose end some threads end, while others take another way.
     left_for: Vec<BlockId>,

@@ -24,7 +24,7 @@ enum Wait {
     Block,
     /// As many threads as it says, at some barrier of the block.
     Count,
-    /// Whomever the callee waits for.
+    /// The threads that the callee waits for.
     Call,
     /// Nobody, but others wait for its threads.
     Arrives,
@@ -99,8 +99,8 @@ impl<'a> Waits<'a> {
         barriers.iter().map(|barrier| self.is_unsafe(func, barriers, *barrier, &mut walk)).collect()
     }
 
-    /// Inside is an operation of the whole warp, and threads may end after the meeting point without coming to another:
-    /// those inside wait for them to end.
+    /// The region has an operation of the whole warp, and threads may exit after the meeting point without executing another
+    /// one. Then the threads in the region wait for them to exit.
     fn may_be_ended_for(&self, func: &Function, barrier: Barrier, walk: &mut Walk) -> bool {
         let is_of_the_warp = |wait| matches!(wait, Wait::Warp | Wait::Block | Wait::Count);
         if !self.inside(barrier).any(is_of_the_warp) {

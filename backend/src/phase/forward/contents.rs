@@ -1,4 +1,4 @@
-//! Replaces loads by what is known of the bytes that they read.
+//! Replaces loads of bytes whose contents are known.
 
 use super::flow;
 use super::places::{Action, FollowedAccess, FollowedWord, PHIS, Places, Set, Step, data, is_signed};
@@ -10,14 +10,14 @@ use crate::ori::op::Op;
 use crate::phase::edit::{Replacements, part_of};
 use smallvec::SmallVec;
 
-/// A byte of a register or of known bits.
+/// A byte of a register, or of known bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Byte {
     of: Src,
     at: u8,
 }
 
-/// What is known of the bytes of a word.
+/// The known bytes of a word.
 type Content = [Option<Byte>; 4];
 
 fn whole(of: Src) -> [Byte; 4] {
@@ -73,12 +73,12 @@ fn lost() -> CodegenError {
 
 struct Walk<'a> {
     places: &'a Places,
-    /// By place; counts where the place is in `known`.
+    /// The content of each place; only valid for the places in `known`.
     content: Vec<Content>,
-    /// Places of which a byte at least is known.
+    /// The places with at least one known byte.
     known: Set,
     replaced: Replacements,
-    /// By block: the words that later blocks read, by place.
+    /// For each block, the words that later blocks read, by place.
     ends: Vec<Vec<(FollowedWord, Src)>>,
 }
 
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether something else gives what the load would.
+    /// Whether the result of the load is available without it.
     fn load(
         &mut self,
         func: &mut Function,
@@ -208,7 +208,7 @@ impl Walk<'_> {
     }
 }
 
-/// A word of four bytes.
+/// Builds a word from four bytes.
 fn compose(func: &mut Function, bytes: &[Byte], at: SrcId, out: &mut Vec<Inst>) -> Src {
     let is_zero = |byte: &Byte| byte.of.kind == SrcKind::Zero;
     let first = bytes.iter().find(|byte| !is_zero(byte)).map_or(Src::ZERO, |byte| byte.of);
@@ -232,7 +232,7 @@ fn compose(func: &mut Function, bytes: &[Byte], at: SrcId, out: &mut Vec<Inst>) 
             let of = if is_zero(byte) { Src::ZERO } else { byte.of };
             let nibble = match others.iter().position(|other| *other == of) {
                 Some(k) if k == i => 4 + u32::from(byte.at),
-                // Bytes that are already in their places, or get there later.
+                // Bytes that are already in position, or are inserted later.
                 _ if i > 0 || of != first => to,
                 _ => u32::from(byte.at),
             };
@@ -243,7 +243,7 @@ fn compose(func: &mut Function, bytes: &[Byte], at: SrcId, out: &mut Vec<Inst>) 
     word
 }
 
-/// What a load of less than a word gives.
+/// The result of a load of less than a word.
 fn extend(func: &mut Function, bytes: &[Byte], signed: bool, at: SrcId, out: &mut Vec<Inst>) -> Src {
     let (Some(&low), Some(&high)) = (bytes.first(), bytes.last()) else { return Src::ZERO };
     let zero = Byte { of: Src::ZERO, at: 0 };

@@ -1,13 +1,13 @@
-//! Which words are known, and read later, where blocks begin.
+//! For each block, the words that are known at its start and read later.
 
 use super::places::{Action, FollowedAccess, Places, Set};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::Function;
 
-/// The most words that are kept in registers from one block to another.
+/// The maximum number of words that are kept in registers from one block to another.
 const MOST: usize = 128;
 
-/// By block: the words that are known on all ways to it, and that a load reads before they are overwritten.
+/// For each block, the words that are known on all paths to it, and that a load reads before they are overwritten.
 pub(super) fn kept(func: &Function, cfg: &Cfg, places: &Places) -> Vec<Set> {
     let mut kept = known(func, cfg, places);
     let read = read(func, cfg, places);
@@ -22,13 +22,13 @@ pub(super) fn kept(func: &Function, cfg: &Cfg, places: &Places) -> Vec<Set> {
     kept
 }
 
-/// A store whose words are known after it even if they were not before.
+/// Whether the store makes its words known, even if they were unknown before.
 fn replaces(access: &FollowedAccess) -> bool {
     access.is_whole() && !access.guarded
 }
 
-/// A store of a part, or one that is perhaps not done, keeps the rest of a known word. This needs the store to be one of
-/// both kinds at most.
+/// Whether the store keeps the rest of a known word, because it stores only a part or may not be executed. The store
+/// must not be both.
 pub(super) fn merges(access: &FollowedAccess) -> bool {
     !replaces(access) && (access.is_whole() || !access.guarded)
 }

@@ -1,4 +1,4 @@
-//! Words of memory that accesses name, and what each instruction does to them.
+//! The words of memory that accesses name, and the effect of each instruction on them.
 
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
@@ -10,13 +10,13 @@ use crate::regalloc::STACK_POINTER;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The most words that are followed; what is beyond them is only read and written.
+/// The maximum number of words that are tracked; all others count only as read and written.
 const MOST: usize = 4096;
 
-/// Spaces whose words are followed.
+/// The spaces whose words are tracked.
 pub(super) const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
-/// A word that is followed.
+/// A tracked word.
 pub(super) type FollowedWord = u32;
 
 /// A set of places.
@@ -69,7 +69,7 @@ impl Set {
     }
 }
 
-/// What addresses that compare have in common: words at different offsets from it are apart.
+/// The common part of comparable addresses: words at different offsets from it do not overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Root {
     space: Space,
@@ -94,9 +94,9 @@ impl Root {
 #[derive(Clone, Debug)]
 pub(super) struct FollowedAccess {
     root: u32,
-    /// The words in order; the one that has all bytes of a smaller access.
+    /// The words in order; for an access of less than a word, the word that contains all its bytes.
     pub(super) words: SmallVec<[FollowedWord; 4]>,
-    /// Of a smaller access, the first byte in its word; else zero.
+    /// For an access of less than a word, the index of its first byte in the word; otherwise zero.
     pub(super) byte: u8,
     pub(super) bytes: u8,
     pub(super) guarded: bool,
@@ -108,7 +108,7 @@ impl FollowedAccess {
         self.space == Space::Local
     }
 
-    /// It accesses words as a whole.
+    /// Whether it accesses whole words.
     pub(super) fn is_whole(&self) -> bool {
         self.bytes >= 4
     }
@@ -118,19 +118,19 @@ impl FollowedAccess {
 pub(super) enum Action {
     Load(FollowedAccess),
     Store(FollowedAccess),
-    /// May write, in the spaces of [`SPACES`] that are marked; `reads`: local memory too.
+    /// May write the marked spaces of [`SPACES`]; `reads`: may also read local memory.
     Other {
         writes: [bool; 4],
         reads: bool,
     },
-    /// The root of these places gets a new address.
+    /// The root of these places gets another address.
     Moves(u32),
 }
 
-/// What an instruction does to the places.
+/// The effect of an instruction on the places.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// The instruction's index; [`PHIS`] before the first.
+    /// The index of the instruction; [`PHIS`] for the phis, which come first.
     pub(super) at: u32,
     pub(super) action: Action,
 }
@@ -139,19 +139,19 @@ pub(super) const PHIS: u32 = u32::MAX;
 
 pub(super) struct Places {
     pub(super) count: usize,
-    /// By root: its places.
+    /// The places of each root.
     roots: Vec<Set>,
-    /// As in [`SPACES`]: the places of each.
+    /// The places of each space of [`SPACES`].
     spaces: [Set; 4],
-    /// The words of the function's own frame. They hold nothing at its start, and nobody reads them after its end.
+    /// The words of the function's own frame. They are undefined at its start, and nothing reads them after its end.
     pub(super) own: Set,
-    /// Addresses of the frame are used for more than local loads and stores: others may access it.
+    /// The address of the frame is used other than in local loads and stores, so other accesses may access the frame.
     escapes: bool,
-    /// By block, in order.
+    /// The steps of each block, in order.
     steps: Vec<Vec<Step>>,
 }
 
-/// An access before its words are followed.
+/// An access before its words are numbered.
 struct Named {
     root: Root,
     offset: i64,
@@ -159,7 +159,7 @@ struct Named {
 }
 
 impl Places {
-    /// `None` if nothing is to be done.
+    /// `None` if no access can be forwarded.
     pub(super) fn new(func: &Function, cfg: &Cfg) -> Option<Places> {
         let stores = |b: &BlockId| func.block(*b).insts.iter().any(|inst| is_followed(inst).is_some());
         if !cfg.order.iter().any(stores) {
@@ -260,7 +260,7 @@ impl Places {
         &self.spaces[3]
     }
 
-    /// Whether an access may touch `place` although it names other words: theirs have another root.
+    /// Whether an access may touch `place` although it names other words, because those have another root.
     pub(super) fn is_of(&self, access: &FollowedAccess, place: FollowedWord) -> bool {
         self.roots[access.root as usize].has(place)
     }
@@ -270,7 +270,7 @@ impl Places {
         access.space == Space::Local || (access.space == Space::Generic && self.escapes)
     }
 
-    /// Takes out of `set` what a step overwrites with something else than it names.
+    /// Removes from `set` the places that a step overwrites with unknown contents.
     pub(super) fn forget(&self, step: &Step, set: &mut Set) {
         match &step.action {
             Action::Load(_) => {}
@@ -296,7 +296,7 @@ impl Places {
 }
 
 impl Named {
-    /// The offsets of the words; none if the access is not aligned to them.
+    /// The offsets of the words; none if the access is not aligned to words.
     fn words(&self) -> impl Iterator<Item = i64> {
         let bytes = i64::from(self.memory.bytes);
         let aligned = self.offset.rem_euclid(bytes.min(4)) == 0;
@@ -324,7 +324,7 @@ impl Named {
     }
 }
 
-/// The description of a weak load or store that may be followed.
+/// The description of a weak load or store that can be tracked.
 fn is_followed(inst: &Inst) -> Option<Memory> {
     let weak = matches!(
         inst.op,
@@ -340,7 +340,7 @@ fn is_followed(inst: &Inst) -> Option<Memory> {
     memory(&inst.op).filter(|memory| weak && memory.order == Order::Weak && memory.bytes != Memory::ANYWHERE)
 }
 
-/// What a store writes: a value, or something of known bits.
+/// The data of a store: a value, or known bits.
 pub(super) fn data(inst: &Inst) -> Option<Src> {
     match inst.op {
         Op::Stg { .. } | Op::St { .. } | Op::Sts { .. } => inst.srcs.get(2).copied(),
@@ -349,7 +349,7 @@ pub(super) fn data(inst: &Inst) -> Option<Src> {
     }
 }
 
-/// The sign of a load of less than a word.
+/// Whether a load of less than a word is signed.
 pub(super) fn is_signed(inst: &Inst) -> bool {
     let size = match inst.op {
         Op::Ldg { access } | Op::Ld { access } => access.size,
@@ -439,7 +439,7 @@ fn store_to(space: Space) -> Effect {
     })
 }
 
-/// In which spaces a weak load must not come before something with this effect.
+/// The spaces in which a weak load must not move before an operation with this effect.
 fn overwritten(effect: &Effect) -> [bool; 4] {
     SPACES.map(|space| {
         let load = Memory { space, kind: Kind::Load, order: Order::Weak, offset: 0, bytes: Memory::ANYWHERE };
@@ -447,7 +447,7 @@ fn overwritten(effect: &Effect) -> [bool; 4] {
     })
 }
 
-/// What an instruction does to places that it does not name.
+/// The effect of an instruction on places that it does not name.
 fn other(op: &Op, escapes: bool) -> Option<Action> {
     let effect = effect(op);
     let mut writes = overwritten(&effect);
@@ -456,14 +456,14 @@ fn other(op: &Op, escapes: bool) -> Option<Action> {
         Effect::Memory(access) => access.space == Space::Local,
         _ => false,
     };
-    // What calls pass and give back on the stack is known to caller and callee alone.
+    // Only caller and callee know the arguments and results that a call passes on the stack.
     let calls = op.calls_function() || matches!(op, Op::Params | Op::Results);
     writes[3] &= own || calls || escapes;
     let reads = own || calls || escapes;
     (reads || writes.contains(&true)).then_some(Action::Other { writes, reads })
 }
 
-/// Whether the address of the frame, or one that is computed of it, is used for anything but the addresses of local loads and
+/// Whether the address of the frame, or one computed from it, is used other than as the address of local loads and
 /// stores.
 fn frame_escapes(func: &Function, cfg: &Cfg) -> bool {
     let mut derived = vec![false; func.values.len()];

@@ -1,4 +1,4 @@
-//! Removes stores to local memory that nothing reads.
+//! Removes stores to local memory that are never read.
 
 use super::places::{Action, FollowedWord, Places, Set, Step};
 use crate::ori::cfg::{Cfg, for_each_successor};
@@ -51,17 +51,17 @@ pub(super) fn remove_dead(func: &mut Function, cfg: &Cfg, places: &Places) {
     }
 }
 
-/// Words of local memory that may be read before they are overwritten.
+/// The words of local memory that may be read before they are overwritten.
 struct Live<'a> {
     places: &'a Places,
-    /// In a set: any word of local memory may be read, at whatever address.
+    /// A member of the set which means that any word of local memory may be read, at any address.
     any: FollowedWord,
 }
 
 impl Live<'_> {
     fn at_end(&self, func: &Function, b: BlockId, starts: &[Set]) -> Set {
         let mut set = Set::empty(self.places.count + 1);
-        // What a function leaves in memory may be its caller's, but for its own frame.
+        // The memory that a function writes may belong to its caller, except for its own frame.
         if func.block(b).term == Term::Ret || (!func.entry && func.block(b).term == Term::Exit) {
             self.read_all(&mut set);
             set.remove_all(&self.places.own);
@@ -87,7 +87,7 @@ impl Live<'_> {
             }
             Action::Other { reads: true, .. } => self.read_all(set),
             Action::Moves(root) => {
-                // What lies at the old address may have any other name from here on.
+                // From here on, the words at the old address may have any other name.
                 let own = self.places.of_root(*root);
                 if set.has(self.any) {
                     own.iter()

@@ -1,9 +1,9 @@
-//! Which values that change from iteration to iteration are computed in uniform registers: counters, addresses, numbers of
-//! stages.
+//! Finds the values that change from iteration to iteration and can be computed in uniform registers: counters,
+//! addresses, stage numbers.
 //!
-//! Such a value is made where all threads of a warp are together ([`Together`]), of constants, of what is the same for the
-//! whole block ([`Common`]), and of other values of this kind. Phis make cycles of them, and what a cycle is made of goes
-//! there together or not at all. It goes where everything that reads it takes it from there.
+//! Such a value is computed where all threads of a warp are together ([`Together`]), from constants, values that are
+//! the same for the whole block ([`Common`]), and other values of this kind. Phis form cycles of them; all values of a
+//! cycle move together or not at all. They move if all their users can read them from uniform registers.
 
 use super::{counterpart, is_only, takes_as};
 use crate::emit::encodes;
@@ -16,22 +16,22 @@ use crate::ori::together::Together;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-/// Values that phis and operations join at most.
+/// The maximum number of values that phis and operations connect.
 const LARGEST: usize = 24;
-/// Uniform registers that all of them may take.
+/// The number of uniform registers that all of them may take.
 const MOST: u32 = 20;
-/// Comparisons, and as many carries: each may have a uniform predicate for the whole function.
+/// The maximum number of comparisons, and of carries. Each may take a uniform predicate for the whole function.
 const PREDICATES: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Carried {
-    /// Values of general registers that are to be in uniform ones instead, phis included.
+    /// Values in general registers that move to uniform ones, including phis.
     pub values: FxHashSet<Value>,
     /// Carries that only operations of the uniform datapath read.
     pub carries: Vec<Value>,
-    /// Comparisons for branches of their blocks, by their results.
+    /// The results of comparisons for the branches of their blocks.
     pub compares: FxHashSet<Value>,
-    /// What is the same for the whole block, and is read in uniform registers as well.
+    /// Values that are the same for the whole block, and are read from uniform registers as well.
     pub inputs: FxHashSet<Value>,
 }
 
@@ -54,38 +54,38 @@ pub(super) struct Search<'a> {
     pub sm: sass::Sm,
     pub common: &'a Common,
     pub together: Together,
-    /// Indexed by value: readers.
+    /// For each value, the number of its uses.
     pub uses: Vec<u32>,
-    /// Branches read uniform predicates.
+    /// Branches can read uniform predicates.
     pub uniform_branches: bool,
-    /// Predicates that may be uniform ones, if branches read them.
+    /// Predicates that may become uniform, if branches can read them.
     pub conditions: FxHashSet<Value>,
 }
 
-/// What is known so far.
+/// The current state of the analysis.
 struct State {
     /// Indexed by value.
     defs: Vec<Option<Def>>,
-    /// Indexed by value, for candidates and carries.
+    /// For each candidate and carry, its users.
     readers: Vec<SmallVec<[Reader; 2]>>,
-    /// Indexed by value: goes to a uniform register, for all that is known.
+    /// For each value, whether it moves to a uniform register as far as is known.
     chosen: Vec<bool>,
-    /// The candidates, in the order of control flow.
+    /// The candidates in the order of control flow.
     candidates: Vec<Value>,
-    /// Indexed by value: the number of those that go together with it, that of one of them.
+    /// For each value, the number of its group, which is the number of one of its members.
     group: Vec<u32>,
-    /// By such a number: those that go together, if there are several.
+    /// The members of each group with several members.
     groups: FxHashMap<u32, Vec<Value>>,
 }
 
 /// A condition that a candidate must meet. It is checked again whenever a related candidate is dropped.
 #[derive(Clone, Copy)]
 enum Question {
-    /// Is all that it is made of chosen or known?
+    /// Are all its operands chosen or known?
     IsMade(Value),
-    /// Do only chosen operations read the carry that it makes?
+    /// Do only chosen operations read the carry that it defines?
     KeepsCarry(Value),
-    /// Does the reader take it from a uniform register?
+    /// Can the user read it from a uniform register?
     IsTaken(Value, Reader),
 }
 
@@ -124,8 +124,9 @@ impl Search<'_> {
         self.result(&state)
     }
 
-    /// Drops candidates that fail a condition until all the others meet theirs. A round checks only the conditions that the
-    /// drops of the round before affect, of those that `matters` selects, so the time is proportional to the function.
+    /// Drops candidates that fail a condition, until all remaining ones meet their conditions. A round only checks the
+    /// conditions that the previous round's drops affect, among those that `matters` selects, so the time is
+    /// proportional to the size of the function.
     fn settle(&self, state: &mut State, mut questions: Vec<Question>, matters: impl Fn(&Question) -> bool) {
         while !questions.is_empty() {
             let fails = questions.iter().filter_map(|question| {
@@ -148,7 +149,7 @@ impl Search<'_> {
         }
     }
 
-    /// These and what goes together with them are no candidates. Gives what that raises.
+    /// Drops these candidates and their groups. Returns the conditions to check again.
     fn drop_groups(&self, state: &mut State, values: Vec<Value>) -> Vec<Question> {
         let mut dropped = Vec::new();
         for v in values {
@@ -192,7 +193,7 @@ impl Search<'_> {
         questions
     }
 
-    /// Leaves out groups for which there are not enough registers.
+    /// Drops groups for which there are not enough registers.
     fn bound(&self, state: &mut State) {
         let mut seen: FxHashSet<u32> = FxHashSet::default();
         let (mut left, mut carries) = (MOST, PREDICATES);
@@ -214,15 +215,15 @@ impl Search<'_> {
         self.settle(state, questions, |_| true);
     }
 
-    /// The carry that a sum makes.
+    /// The carry that a sum defines.
     fn carry(&self, state: &State, v: Value) -> Option<Value> {
         let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return None };
         self.func.block(b).insts[i as usize].defs().nth(1)
     }
 
-    /// Predicates that a block makes for its branch alone.
+    /// Finds predicates that a block computes only for its branch.
     fn find_conditions(&mut self) {
-        // A predicate for which others of the warp wait has its register for the whole function.
+        // A predicate for which other threads of the warp wait keeps its register for the whole function.
         let mut lasting = PREDICATES;
         self.conditions.clear();
         for &b in self.cfg.order.iter().filter(|_| self.uniform_branches) {
@@ -245,7 +246,7 @@ impl Search<'_> {
         data.file == File::R && data.width <= 2 && data.pin.is_none() && !self.common.is(v)
     }
 
-    /// Phis and operations where all threads are together, whatever they are made of.
+    /// Phis and operations at points where all threads are together, whatever their operands.
     fn candidates(&self) -> State {
         let count = self.func.values.len();
         let mut state = State {
@@ -286,14 +287,14 @@ impl Search<'_> {
         state
     }
 
-    /// The target has the operation of the uniform datapath.
+    /// Whether the target has the operation of the uniform datapath.
     fn is_encoded(&self, state: &State, v: Value) -> bool {
         let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return true };
         let uniform = counterpart(self.func, &self.func.block(b).insts[i as usize]);
         uniform.is_some_and(|uniform| uniform.op == Op::Pack || encodes(self.sm, &uniform.op))
     }
 
-    /// It is made of constants, of what is the same for the block, and of what is chosen.
+    /// Whether its operands are constants, values that are the same for the block, and chosen values.
     fn can_be_made(&self, state: &State, v: Value) -> bool {
         let is_known = |src: &Src| match src.kind {
             SrcKind::Zero | SrcKind::Imm(_) => true,
@@ -313,7 +314,7 @@ impl Search<'_> {
                 let phi = &self.func.block(b).phis[i as usize];
                 let args = phi.args.iter();
                 args.clone().all(|(_, src)| src.mods == SrcMods::NONE && is_known(src))
-                    // Only what changes belongs here.
+                    // Only values that change are candidates here.
                     && args.clone().any(|(_, src)| src.value().is_some_and(|of| state.chosen[of.index()]))
             }
             Some(Def::Inst(b, i)) => {
@@ -333,7 +334,7 @@ impl Search<'_> {
         }
     }
 
-    /// The sum that makes a carry, and its block.
+    /// The sum that defines a carry, and its block.
     fn carry_of(&self, state: &State, carry: &Src) -> Option<(Value, BlockId)> {
         let v = carry.value().filter(|_| carry.mods == SrcMods::NONE)?;
         let Some(Def::Inst(b, i)) = state.defs[v.index()] else { return None };
@@ -344,7 +345,7 @@ impl Search<'_> {
         }
     }
 
-    /// Only chosen operations of its block read the carry of a sum.
+    /// Whether only chosen operations of its block read the carry of a sum.
     fn keeps_carry(&self, state: &State, v: Value) -> bool {
         let Some(carry) = self.carry(state, v) else { return true };
         state.readers(carry).iter().all(|reader| match *reader {
@@ -357,7 +358,7 @@ impl Search<'_> {
         })
     }
 
-    /// Phis go together with their arguments, and operations with what they are made of and with carries.
+    /// Puts phis into groups with their arguments, and operations into groups with their operands and carries.
     fn group(&self, state: &mut State) {
         let mut pairs = Vec::new();
         for &v in &state.candidates {
@@ -402,7 +403,7 @@ impl Search<'_> {
         }
     }
 
-    /// The reader takes the value from a uniform register.
+    /// Whether the user can read the value from a uniform register.
     fn takes(&self, state: &State, v: Value, reader: Reader) -> bool {
         match reader {
             Reader::Term => false,
@@ -420,7 +421,7 @@ impl Search<'_> {
                 {
                     return true;
                 }
-                // The branch would wait for what can only be made after the barrier.
+                // The branch would wait for a value that can only be computed after the barrier.
                 let cond = self.func.block(b).term.operand().and_then(Src::value);
                 if self.together.from(b) != Some(0) && inst.defs().any(|def| Some(def) == cond) {
                     return false;
@@ -440,7 +441,7 @@ impl Search<'_> {
         }
     }
 
-    /// The comparison is one of uniform registers, for the branch of its block alone.
+    /// Whether the comparison is one of uniform registers, only for the branch of its block.
     fn is_compare(&self, state: &State, (b, i): (BlockId, usize), inst: &Inst) -> bool {
         let Op::Isetp { bool_: Bool::And, ex: false, .. } = inst.op else { return false };
         let [Dst::Value(holds), Dst::Sink] = inst.dsts[..] else { return false };
@@ -500,7 +501,7 @@ impl Search<'_> {
     }
 }
 
-/// ptxas's code has this operation with an operand in a uniform register.
+/// Whether the code of ptxas contains this operation with an operand in a uniform register.
 fn reads_there(op: &Op) -> bool {
     matches!(
         op,
@@ -525,13 +526,13 @@ impl State {
         &self.readers[v.index()]
     }
 
-    /// What goes where `v` goes, itself included.
+    /// The values that move together with `v`, including `v`.
     fn members(&self, v: Value) -> SmallVec<[Value; 4]> {
         let group = self.groups.get(&self.group[v.index()]);
         group.map_or_else(|| smallvec![v], |members| SmallVec::from_slice(members))
     }
 
-    /// The values of both groups go together: the smaller one joins the larger.
+    /// Merges the groups of two values; the smaller group joins the larger one.
     fn join(&mut self, a: Value, b: Value) {
         let (mut into, mut from) = (self.group[a.index()], self.group[b.index()]);
         if into == from {

@@ -1,4 +1,4 @@
-//! Copies of a loop's body, one after the other.
+//! Makes consecutive copies of a loop's body.
 
 use super::counted::Counted;
 use super::ends::redirect;
@@ -13,13 +13,13 @@ use rustc_hash::FxHashMap;
 /// Maps the values of a loop to those of a copy.
 pub(super) type Map = FxHashMap<Value, Src>;
 
-/// The iterations of a piece, which are one after the other.
+/// The consecutive iterations of a piece.
 pub(super) struct Iterations {
     pub(super) top: BlockId,
     pub(super) bottom: BlockId,
-    /// What the header's phis take after them.
+    /// The values of the header's phis after the last iteration.
     pub(super) values: Vec<Src>,
-    /// The values of the last one.
+    /// The map of the last iteration.
     pub(super) map: Map,
 }
 
@@ -76,8 +76,8 @@ impl Counted {
         (blocks, map)
     }
 
-    /// Copies the loop as often as the piece has iterations, one after the other. The header's phis have `values` in the
-    /// first.
+    /// Makes as many consecutive copies of the loop as the piece has iterations. The header's phis have `values` in the
+    /// first one.
     pub(super) fn iterations_of(
         &self,
         func: &mut Function,
@@ -108,7 +108,7 @@ impl Counted {
     }
 }
 
-/// Gives the instructions of a block to copies of their statements.
+/// Assigns the instructions of a block to copies of their statements.
 pub(super) fn number(block: &mut Block, statements: Statements, iteration: u32, copies: u32) {
     for inst in &mut block.insts {
         inst.src = statements.in_iteration(inst.src, iteration, copies);

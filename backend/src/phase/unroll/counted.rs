@@ -1,4 +1,4 @@
-//! Which loops are unrolled, and into which pieces.
+//! Decides which loops are unrolled, and into which pieces.
 
 use super::{
     COST_OF_SHARED_WAIT, LONGEST_DIVIDED, LONGEST_STRAIGHT, MOST_COST, MOST_COST_GLOBAL, MOST_COST_SHARED,
@@ -17,23 +17,23 @@ use crate::phase::edit::{Defs, added, known};
 
 /// A loop with one test, at its end.
 pub(super) struct Counted {
-    /// The blocks in the order of control flow: the header first, the block with the test last.
+    /// The blocks in the order of control flow: the header is first, the block with the test is last.
     pub(super) body: Vec<BlockId>,
-    /// The loop continues while `cmp` holds between the header's phi of this index plus `offset` and `limit`.
+    /// The loop continues while `cmp` is true for `limit` and the header's phi with this index plus `offset`.
     pub(super) phi: usize,
     pub(super) offset: u32,
     pub(super) step: i32,
     pub(super) cmp: ICmp,
     pub(super) sign: Sign,
-    /// The index of the limit among the operands of the instruction that makes the test, in the last block.
+    /// The index of the limit among the operands of the test instruction, which is in the last block.
     pub(super) limit: usize,
     pub(super) test: Value,
-    /// Threads act together in it: it has convergent operations.
+    /// The loop has convergent operations, which threads execute together.
     pub(super) convergent: bool,
 }
 
 impl Counted {
-    /// The loop of these blocks, which are in the order of control flow.
+    /// The loop that consists of these blocks, which are in the order of control flow.
     pub(super) fn of(
         func: &Function,
         cfg: &Cfg,
@@ -96,14 +96,14 @@ impl Counted {
         self.body[self.body.len() - 1]
     }
 
-    /// What the tested sum is compared with.
+    /// The limit with which the test compares.
     pub(super) fn limit(&self, func: &Function) -> Option<Src> {
         let mut insts = self.body.iter().rev().flat_map(|&b| &func.block(b).insts);
         let test = insts.find(|inst| inst.defs().any(|v| v == self.test))?;
         test.srcs.get(self.limit).copied()
     }
 
-    /// Operations of an iteration.
+    /// The number of operations of an iteration.
     pub(super) fn size(&self, func: &Function) -> usize {
         self.body.iter().map(|&b| func.block(b).insts.len()).sum()
     }
@@ -116,7 +116,7 @@ impl Counted {
         self.insts(func).filter_map(|inst| memory(&inst.op))
     }
 
-    /// What an iteration costs: an access counts for two operations, both halves of a 64-bit sum for one.
+    /// The cost of an iteration: an access counts as two operations, both halves of a 64-bit sum as one.
     fn cost(&self, func: &Function) -> usize {
         let cost = |inst: &Inst| match &inst.op {
             Op::Iadd3 { x: true } | Op::Pack | Op::Copy => 0,
@@ -125,7 +125,7 @@ impl Counted {
         self.insts(func).map(cost).sum()
     }
 
-    /// What an iteration may cost where the trip count is not known.
+    /// The maximum cost of an iteration if the trip count is not known.
     fn most_cost(&self, func: &Function) -> usize {
         let is_load = |memory: &Memory| memory.kind == Kind::Load;
         let (shared, others): (Vec<Memory>, Vec<Memory>) = self
@@ -137,12 +137,14 @@ impl Counted {
         if others.is_empty() { shared } else { shared.max(MOST_COST_GLOBAL) }
     }
 
-    /// Threads of a warp execute the same iteration in it: they act together, or update memory.
+    /// Whether the threads of a warp must execute the same iteration, because they execute operations together or
+    /// update memory.
     fn is_kept_together(&self, func: &Function) -> bool {
         self.convergent || self.accesses(func).any(|memory| memory.kind == Kind::Update)
     }
 
-    /// What it is unrolled into; `None` if that does not pay. `agree` tells whether the threads of a warp leave together.
+    /// The pieces of the unrolled loop; `None` if unrolling does not pay. `agree` tells whether the threads of a warp
+    /// leave together.
     pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
         let size = self.size(func);
         let pieces = match self.iterations(func) {
@@ -161,7 +163,7 @@ impl Counted {
         func.facts.statements.allow(most).then_some(pieces)
     }
 
-    /// How many copies its statements have, at most.
+    /// The maximum number of copies of its statements.
     pub(super) fn copies(&self, func: &Function) -> u32 {
         let number = |src: SrcId| func.facts.statements.copy_number(src);
         let of = |b: &BlockId| {
@@ -171,7 +173,7 @@ impl Counted {
         self.body.iter().map(of).max().unwrap_or(0) + 1
     }
 
-    /// The trip count, if it is known and not too large to count.
+    /// The trip count, if it is known and not too large to compute.
     fn iterations(&self, func: &Function) -> Option<u32> {
         const MOST: u32 = 1 << 12;
         let phi = &func.block(self.header()).phis[self.phi];
@@ -208,14 +210,14 @@ impl Counted {
         }
     }
 
-    /// The values that the header's phis take from the end of an iteration.
+    /// The values of the header's phis at the end of an iteration.
     pub(super) fn carried(&self, func: &Function) -> Vec<Src> {
         arguments_from(func, self.header(), self.last())
     }
 }
 
-/// The condition of the only branch that leaves or repeats a loop, and whether the loop goes on where it holds. The branch
-/// ends the loop's last block.
+/// The condition of the only branch that leaves or repeats a loop, and whether the loop continues if it is true. The
+/// branch ends the loop's last block.
 fn only_test(func: &Function, cfg: &Cfg, body: &[BlockId]) -> Option<(Src, bool)> {
     let (&header, &last) = (body.first()?, body.last()?);
     let Term::Branch { cond, then, els, .. } = func.block(last).term else { return None };
@@ -233,7 +235,7 @@ fn only_test(func: &Function, cfg: &Cfg, body: &[BlockId]) -> Option<(Src, bool)
     body[..body.len() - 1].iter().all(stays).then_some((cond, goes_on))
 }
 
-/// Whether there may be two of the instruction.
+/// Whether the instruction may be duplicated.
 fn can_copy(func: &Function, inst: &Inst) -> bool {
     let is_plain = |v: Value| {
         let data = func.value(v);
@@ -242,8 +244,8 @@ fn can_copy(func: &Function, inst: &Inst) -> bool {
     !inst.op.calls_function() && inst.defs().all(is_plain)
 }
 
-/// Whether threads act together in the loop; `None` where a copy could part them. Threads may do together in one iteration
-/// what others do in another, unless each does it in every iteration.
+/// Whether threads execute operations of the loop together; `None` if copying could separate them. Threads may execute
+/// an operation together in different iterations, unless each of them executes it in every iteration.
 fn acts_together(func: &Function, tree: &Tree, body: &[BlockId]) -> Option<bool> {
     let last = *body.last()?;
     let mut any = false;
@@ -265,7 +267,8 @@ fn is_made_in(func: &Function, defs: &Defs, body: &[BlockId], v: Value) -> bool 
     }
 }
 
-/// Whether the steps lead to where the comparison fails, and are so short that no multiple of one wraps around.
+/// Whether the steps lead to a value for which the comparison is false, and are so small that no multiple of one wraps
+/// around.
 fn goes_towards(step: i32, cmp: ICmp) -> bool {
     let towards = match cmp {
         ICmp::Lt | ICmp::Le => step > 0,
@@ -276,7 +279,7 @@ fn goes_towards(step: i32, cmp: ICmp) -> bool {
     towards && step.unsigned_abs() <= 1 << 24
 }
 
-/// The largest divisor of `all` that is at most `most`, if there is one of four or more.
+/// The largest divisor of `all` that is at most `most`, if there is one of at least four.
 fn divisor(all: u32, most: u32) -> Option<u32> {
     (4..=most.min(MOST_ITERATIONS)).rev().find(|divisor| all.is_multiple_of(*divisor))
 }

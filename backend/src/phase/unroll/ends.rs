@@ -1,4 +1,5 @@
-//! The ways into a loop and out of it: before its iterations are copied, one block enters it and one leaves it.
+//! The entries and exits of a loop: before its iterations are copied, it gets one block that enters it and one that
+//! leaves it.
 
 use super::counted::Counted;
 use super::{like, made};
@@ -43,7 +44,7 @@ impl Counted {
         entry
     }
 
-    /// Adds a dedicated exit block, whose phis hold the values that `readers`, blocks after the loop, read.
+    /// Adds a dedicated exit block. Its phis hold the values that `readers`, blocks after the loop, read.
     pub(super) fn leave(&self, func: &mut Function, readers: Vec<BlockId>) -> BlockId {
         let last = self.last();
         let mut held: FxHashMap<Value, Option<Value>> =

@@ -10,7 +10,7 @@ use crate::phase::branches::arguments_from;
 use crate::phase::edit::normalize_predicate;
 
 impl Counted {
-    /// Puts pieces in the place of the loop, which is entered from `entry` with `values` and left to `after`. A last piece of
+    /// Replaces the loop by pieces. Control enters from `entry` with `values` and leaves to `after`. A last piece of
     /// one iteration that repeats is the loop itself.
     pub(super) fn unroll(
         &self,
@@ -83,7 +83,8 @@ impl Counted {
         block
     }
 
-    /// Makes the iterations of a piece, connects them with what is before and after them, and adds their blocks to `made`.
+    /// Creates the iterations of a piece, connects them with the code before and after them, and adds their blocks to
+    /// `made`.
     fn piece(&self, func: &mut Function, place: &PieceContext<'_>, made: &mut Vec<BlockId>) {
         let PieceContext { piece, from, next, after, .. } = place;
         let last = self.last();
@@ -148,8 +149,8 @@ impl Counted {
         }
     }
 
-    /// Whether all iterations of a piece, of which it has two at least, are left: all their tests but the last hold. The first
-    /// of them begins with `value`, if `begins` holds.
+    /// Whether all iterations of a piece, which has at least two, remain: all their tests except the last are true. The
+    /// first iteration begins with `value`, if `begins` is true.
     fn guard(
         &self,
         func: &mut Function,
@@ -188,16 +189,16 @@ impl Counted {
     }
 }
 
-/// Where a piece is.
+/// The position of a piece.
 pub(super) struct PieceContext<'a> {
     pub(super) piece: &'a Piece,
     /// The number of its first iteration among those of all pieces.
     pub(super) first: u32,
-    /// How many copies the loop's statements have already.
+    /// The number of copies that the loop's statements already have.
     pub(super) copies: u32,
     pub(super) limit: Src,
     pub(super) from: Stage,
-    /// Where control goes if too few iterations are left.
+    /// The target if too few iterations remain.
     pub(super) next: Option<BlockId>,
     pub(super) after: BlockId,
 }
@@ -206,7 +207,7 @@ pub(super) struct PieceContext<'a> {
 #[derive(Clone, Copy)]
 struct Exit {
     cond: Src,
-    /// The loop goes on where the condition holds.
+    /// The loop continues if the condition is true.
     goes_on: bool,
     uniform: bool,
 }
@@ -218,7 +219,7 @@ impl Exit {
         Term::Branch { cond, then, els, uniform }
     }
 
-    /// Whether the loop goes on.
+    /// The condition under which the loop continues.
     fn stays(self) -> Src {
         let mut cond = if self.goes_on { self.cond } else { self.cond.not() };
         normalize_predicate(&mut cond);
@@ -226,7 +227,7 @@ impl Exit {
     }
 }
 
-/// A block without a terminator yet, and the values of the header's phis there.
+/// A block without a terminator, and the values of the header's phis there.
 pub(super) struct Stage {
     block: BlockId,
     values: Vec<Src>,
@@ -238,7 +239,7 @@ fn carried_phis(func: &mut Function, header: BlockId) -> Vec<Value> {
     phis.into_iter().map(|v| like(func, v)).collect()
 }
 
-/// The phis of `to` take `values` from `from`.
+/// Adds `values` to the phis of `to` as the arguments from `from`.
 fn lead(func: &mut Function, from: BlockId, values: &[Src], to: BlockId) {
     for (phi, value) in func.block_mut(to).phis.iter_mut().zip(values) {
         phi.args.push((from, *value));

@@ -1,4 +1,4 @@
-//! Moves the tests of loops from their beginnings to their ends.
+//! Moves the tests of loops from the beginning to the end.
 //!
 //! ```text
 //!   ┌──► test ── no ──► after             test ── no ──────┐
@@ -7,11 +7,11 @@
 //!   └─────┘                     └─yes─ test ── no ──► after ◄┘
 //! ```
 //!
-//! An iteration then has one branch less, and unrolling finds the test where it looks for it.
+//! An iteration then has one branch less, and unrolling finds the test at the end, where it expects it.
 //!
-//! Before and after: SSA. The header has little else than the test and only computes; no block of the loop goes both back to
-//! the header and out of the loop. What the header makes has two definitions afterwards, which phis unite where they
-//! meet. Statements of a test are in the code twice; they have no effect, so nobody counts them.
+//! Before and after: SSA. The header contains little more than the test and only computes values. No block of the loop
+//! branches both to the header and out of the loop. Afterwards the header's values have two definitions, which phis
+//! join. The statements of the test are in the code twice; they have no effect, so their number does not matter.
 
 use super::copy::{Map, rename, substituted};
 use super::ends::redirect;
@@ -28,7 +28,7 @@ use crate::phase::edit::for_each_use;
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most operations of a header that is copied.
+/// The maximum number of operations of a header that is copied.
 const MOST_COPIED: usize = 12;
 /// Loops whose headers follow each other, or read each other's values, are rotated in different rounds.
 const ROUNDS: usize = 6;
@@ -47,14 +47,14 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             break;
         }
     }
-    // Headers that one block leads to have phis of one argument.
+    // Headers with a single predecessor have phis with one argument.
     copy_propagation::run(func, &Context { analyses: &Analyses::default(), ..*context })
 }
 
-/// A loop that is left from its header alone.
+/// A loop that is left only from its header.
 struct Rotated {
     header: BlockId,
-    /// Where the header goes: into the loop, and out of it.
+    /// The successors of the header: into the loop, and out of it.
     body: BlockId,
     after: BlockId,
     /// The blocks that enter the loop.
@@ -69,7 +69,7 @@ fn choose(func: &Function, cfg: &Cfg, loops: &Loops) -> Vec<Rotated> {
         let Some(rotated) = rotated(func, cfg, loops, LoopId(i as u32), one.header) else { continue };
         let near = [rotated.header, rotated.body, rotated.after];
         let mut near = near.iter().chain(&rotated.entries).chain(cfg.preds(rotated.header));
-        // What one header makes, no other reads in the same round.
+        // In one round, no header reads the values of another one.
         let own: Vec<Value> = made(func, rotated.header).collect();
         let mut uses: Vec<Value> = Vec::new();
         for_each_use(func, rotated.header, |src| uses.extend(src.value()));
@@ -126,7 +126,8 @@ fn rotate(func: &mut Function, chosen: &[Rotated]) {
     }
 }
 
-/// For each loop: the blocks that read what its header makes. The header's own phis read at the ends of iterations.
+/// For each loop, the blocks that read the values of its header. The header's own phis read them at the ends of
+/// iterations.
 fn readers(func: &Function, chosen: &[Rotated]) -> Vec<Vec<BlockId>> {
     let mut maker: Vec<Option<usize>> = vec![None; func.values.len()];
     for (i, one) in chosen.iter().enumerate() {
@@ -146,16 +147,16 @@ fn readers(func: &Function, chosen: &[Rotated]) -> Vec<Vec<BlockId>> {
     readers
 }
 
-/// A loop whose test was copied. The copy and the test go to the same two blocks.
+/// A loop whose test was copied. The copy and the test branch to the same two blocks.
 struct Joined {
     header: BlockId,
     guard: BlockId,
-    /// The values of the header and those of the copy.
+    /// Maps the values of the header to those of the copy.
     map: Map,
 }
 
 impl Rotated {
-    /// Leads the entries to a copy of the test.
+    /// Redirects the entries to a copy of the test.
     fn rotate(&self, func: &mut Function) -> Joined {
         let Rotated { header, body, after, ref entries } = *self;
         let guard = func.new_block();
@@ -227,11 +228,11 @@ impl Rotated {
 }
 
 impl Joined {
-    /// Phis where the two definitions of a value meet; `readers` read them.
+    /// Adds phis where the two definitions of a value meet; `readers` read them.
     fn unite(&self, func: &mut Function, cfg: &Cfg, readers: Vec<BlockId>) {
         let mut united: FxHashMap<Value, FxHashMap<BlockId, Src>> = FxHashMap::default();
         for b in readers {
-            // Phis read at the ends of the blocks before.
+            // Phis read their arguments at the ends of the predecessors.
             let mut phis = std::mem::take(&mut func.block_mut(b).phis);
             for (from, src) in phis.iter_mut().flat_map(|phi| &mut phi.args) {
                 if let Some(by) = self.reaching(func, cfg, &mut united, src, *from) {
@@ -259,7 +260,7 @@ impl Joined {
         }
     }
 
-    /// What is read for `src` in `b`, or at its end. `None` if that does not change.
+    /// The value that replaces `src` in `b`, or at its end. `None` if it does not change.
     fn reaching(
         &self,
         func: &mut Function,
@@ -287,7 +288,7 @@ impl Joined {
         Some(substituted(&by, *src))
     }
 
-    /// The value at the end of a block. Adds a phi to `work` where several may come.
+    /// The value at the end of a block. Adds a phi to `work` if several values may reach it.
     fn find(
         &self,
         func: &mut Function,

@@ -1,4 +1,4 @@
-//! Loops that are unrolled, as text.
+//! Unrolled loops as text.
 
 use super::*;
 use crate::copies::Statements;
@@ -21,7 +21,8 @@ fn check(body: &str, expected: Expect) {
     expected.assert_eq(&text::print(&unrolled(body)));
 }
 
-/// A loop that stores its counter, which goes from `start` by `step` while it compares so with `limit`.
+/// A loop that stores its counter. The counter goes from `start` in steps of `step` while its comparison with `limit`
+/// is true.
 fn counting(start: &str, step: &str, compare: &str, limit: &str) -> String {
     format!(
         "b0:\n%v0:r = S2R{{sr=0x21}}\nJUMP b1\n\
@@ -169,7 +170,7 @@ fn loops_with_another_way_out_stay() {
     assert!(!is_unrolled(body));
 }
 
-/// The counting loop, of which an iteration costs 4, with these operations before its store.
+/// The counting loop with these operations before its store. An iteration of the counting loop alone costs 4.
 fn costing(first: &str, sums: usize) -> String {
     let sums: String = (0..sums).map(|i| format!("%v{}:r, _, _ = IADD3 %v1, %v0, RZ\n", 20 + i)).collect();
     counting("%v0", "0x1", "LT", "c[0x0][0x210]").replacen("STS", &format!("{first}\n{sums}STS"), 1)

@@ -1,17 +1,17 @@
-//! What registers and words of the frame are known to hold.
+//! Known contents of registers and words of the frame.
 
 use crate::ori::ir::{Dst, File, Frame, Reg, Src, SrcKind};
 use crate::ori::op::MemSize;
 
-/// What a register or spill word is known to hold.
+/// The known content of a register or spill word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Content {
-    /// A lane, or its complement for predicates.
+    /// A lane; for predicates, possibly its complement.
     Lane {
         lane: u32,
         not: bool,
     },
-    /// One where the predicate lane (or its complement) holds, else zero.
+    /// One if the predicate lane (or its complement) is true, otherwise zero.
     Bool {
         lane: u32,
         not: bool,
@@ -22,14 +22,14 @@ pub(super) enum Content {
         offset: u16,
     },
     Pred(bool),
-    /// What the input itself keeps in a named register.
+    /// What the input itself keeps in a physical register.
     Fixed(Reg),
-    /// Nobody may depend on it.
+    /// No instruction may depend on it.
     Undef,
 }
 
 impl Content {
-    /// The lane that it is made from.
+    /// The lane that the content depends on.
     pub(super) fn lane(self) -> Option<u32> {
         match self {
             Content::Lane { lane, .. } | Content::Bool { lane, .. } => Some(lane),
@@ -37,7 +37,7 @@ impl Content {
         }
     }
 
-    /// The complement, where that can be told.
+    /// The complement, if it has a representation.
     pub(super) fn complement(self) -> Option<Content> {
         match self {
             Content::Lane { lane, not } => Some(Content::Lane { lane, not: !not }),
@@ -48,7 +48,7 @@ impl Content {
         }
     }
 
-    /// A predicate's integer.
+    /// The integer that represents a predicate.
     pub(super) fn integer(self) -> Option<Content> {
         match self {
             Content::Lane { lane, not } => Some(Content::Bool { lane, not }),
@@ -57,7 +57,7 @@ impl Content {
         }
     }
 
-    /// The predicate of an integer.
+    /// The predicate that an integer represents.
     pub(super) fn predicate(self) -> Option<Content> {
         match self {
             Content::Bool { lane, not } => Some(Content::Lane { lane, not }),
@@ -74,8 +74,8 @@ pub(super) enum Storage {
     Word(u32),
 }
 
-/// Changes of form on the way from one place to another, in the order of the fields. A predicate may be complemented
-/// and made an integer; an integer is made a predicate first.
+/// Conversions on the way from one place to another, in the order of the fields. A predicate may be complemented and
+/// converted to an integer; an integer is first converted to a predicate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Steps {
     to_predicate: bool,
@@ -84,7 +84,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// What a place held before the steps that holds `content` after them.
+    /// The content of a place before the steps, if it is `content` after them.
     pub(super) fn before(self, mut content: Content) -> Option<Content> {
         if self.to_integer {
             content = content.predicate()?;
@@ -99,11 +99,11 @@ impl Steps {
     }
 }
 
-/// What a place holds at a point of a block.
+/// The content of a place at a point of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Held {
     Known(Content),
-    /// What this place held at the start of the block, after some steps.
+    /// The content of this place at the start of the block, after some steps.
     Start(Storage, Steps),
     /// Unknown contents.
     Nothing,
@@ -135,7 +135,7 @@ impl Held {
     /// The predicate of an integer.
     pub(super) fn predicate(self) -> Held {
         self.steps(Content::predicate, |s| match s {
-            // The integer of a predicate again.
+            // The integer of a predicate is converted back.
             Steps { to_integer: true, .. } => Some(Steps { to_integer: false, ..s }),
             Steps { to_predicate: false, .. } => Some(Steps { to_predicate: true, ..s }),
             _ => None,
@@ -172,7 +172,7 @@ pub(super) fn offset(reg: Reg, by: u8) -> Result<Reg, String> {
     Ok(Reg { index: index as u8, ..reg })
 }
 
-/// A run's first register is a multiple of its width rounded up to a power of two, at most 4.
+/// Checks that a run's first register is a multiple of its width rounded up to a power of two, at most 4.
 pub(super) fn aligned(reg: Reg, file: File, width: u8) -> Result<(), String> {
     let align = match width {
         0 | 1 => 1,
@@ -193,7 +193,7 @@ pub(super) fn words(size: MemSize) -> u8 {
     }
 }
 
-/// The frame words of an access to spilled values, which must be in their part of the frame and aligned.
+/// The frame words of an access to spilled values. They must be in the spill area of the frame, and aligned.
 pub(super) fn spill_words(
     frame: &Frame,
     size: MemSize,

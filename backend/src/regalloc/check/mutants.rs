@@ -1,7 +1,8 @@
-//! Allocations broken at random. What a run on some path shows to be wrong, the checker must refuse.
+//! Tests the checker with randomly damaged allocations: if an execution of some path shows that one is wrong, the
+//! checker must reject it.
 //!
-//! A run takes a random path through the input and the output side by side. Results are made up, the same for both, so
-//! that whatever reads something else is found by comparing.
+//! An execution follows a random path through the input and the output side by side. Results are made-up numbers, the
+//! same for both, so that a comparison finds every operand that reads a wrong value.
 
 use super::check;
 use crate::input::SrcId;
@@ -14,10 +15,10 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-/// `None` for what no instruction may depend on.
+/// `None` for contents that no instruction may depend on.
 type Bits = Option<u32>;
 
-/// A number that only the same things give.
+/// A number that depends only on `what`.
 fn made_up(what: impl std::hash::Hash) -> u32 {
     (BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(what) >> 16) as u32
 }
@@ -36,7 +37,7 @@ fn modified(src: &Src, bits: Bits, file: File) -> Bits {
     }
 }
 
-/// What a constant operand's lane is.
+/// The lane of a constant operand.
 fn constant(src: &Src, i: u8) -> Bits {
     match src.kind {
         SrcKind::Zero => Some(0),
@@ -54,7 +55,7 @@ impl Run {
         self.registers.get(&reg).copied().unwrap_or(Some(made_up((reg.file as u8, reg.index)) & mask))
     }
 
-    /// Lanes of an operand of the input.
+    /// The lanes of an operand of the input.
     fn value(&self, func: &Function, src: &Src, width: u8) -> Vec<Bits> {
         let lane =
             |v: Value, i| modified(src, self.lanes.get(&(v, i)).copied().flatten(), func.value(v).file);
@@ -66,7 +67,7 @@ impl Run {
         }
     }
 
-    /// Whether an operand of the output is what that of the input is.
+    /// Whether an operand of the output has the value of the operand of the input.
     fn agrees(&self, func: &Function, was: &Src, is: &Src) -> bool {
         let SrcKind::Reg(r) = is.kind else { return true };
         let file = was.value().map_or(r.file, |v| func.value(v).file);
@@ -76,7 +77,7 @@ impl Run {
             .all(|(i, bits)| bits.is_none() || bits == modified(is, self.register(r, i as u8), file))
     }
 
-    /// An instruction of the input; false if its operands in the output are others.
+    /// Executes an instruction of the input; returns false if its operands in the output have other values.
     fn original(&mut self, func: &Function, at: (BlockId, u32), was: &Inst, is: Option<&Inst>) -> bool {
         if let Some(is) = is
             && !was.uses().take(1 + was.srcs.len()).zip(is.uses()).all(|(was, is)| self.agrees(func, was, is))
@@ -121,7 +122,7 @@ impl Run {
         true
     }
 
-    /// An instruction that allocation added.
+    /// Executes an instruction that allocation added.
     fn added(&mut self, inst: &Inst) {
         let read = |src: &Src, i: u8| match src.kind {
             SrcKind::Reg(r) => modified(src, self.register(r, i), r.file),
@@ -168,7 +169,7 @@ impl Run {
         }
     }
 
-    /// A block of the output, with those of its originals that are left; false if it reads something else.
+    /// Executes a block of the output; returns false if an operand reads a wrong value.
     fn block(&mut self, before: &Function, after: &Function, allocation: &Allocation, b: BlockId) -> bool {
         let originals = before.blocks.get(b.index()).map_or(&[][..], |block| &block.insts);
         let mut next = 0;
@@ -193,7 +194,7 @@ impl Run {
     }
 }
 
-/// Whether a random path of so many blocks reads what it should.
+/// Whether all operands on a random path of the given number of blocks read the right values.
 fn path_agrees(
     before: &Function,
     after: &Function,
@@ -237,7 +238,7 @@ fn path_agrees(
     true
 }
 
-/// Breaks an instruction; false where it has nothing to break.
+/// Damages an instruction; returns false if that is impossible.
 fn mutate(func: &mut Function, allocation: &mut Allocation, random: &mut fastrand::Rng) -> bool {
     let b = func.layout[random.usize(..func.layout.len())];
     if func.block(b).insts.is_empty() {
@@ -284,7 +285,8 @@ fn mutate(func: &mut Function, allocation: &mut Allocation, random: &mut fastran
     true
 }
 
-/// Breaks the allocation of a random function again and again. How many mutants a run showed to be wrong.
+/// Damages the allocation of a random function repeatedly. Returns the number of mutants that an execution showed to be
+/// wrong.
 fn break_at_random(seed: u64, shape: Shape, limit: u32, mutants: usize) -> usize {
     let before = function(seed, shape);
     let mut after = before.clone();
@@ -338,7 +340,7 @@ fn mutants_of_long_functions_are_refused() {
     }
 }
 
-/// `count` blocks, one after the other, that store values of the first; and its allocation.
+/// `count` consecutive blocks that store values of the first one, and their allocation.
 fn chain(count: u32) -> (Function, Function, Allocation) {
     let mut before = function(0, Shape { straight: 0, depth: 0, guarded: 0, far: 0 });
     (before.blocks, before.layout, before.values) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! One block of the allocated code: the contents that its operands find, and those that it leaves.
+//! Executes one block of the allocated code symbolically: the contents that its operands find, and those that it
+//! leaves.
 
 use super::Checker;
 use super::content::{Content, Held, Steps, Storage, aligned, dst_of, is_reg, offset, spill_words, words};
@@ -15,13 +16,13 @@ use crate::runtime;
 use smallvec::SmallVec;
 use std::cell::Cell;
 
-/// Instructions between checkpoints.
+/// The number of instructions between checkpoints.
 const STRIDE: usize = 1 << 12;
 
-/// What blocks leave in the places that they write, block after block.
+/// The contents of the places that each block writes, at the end of the block.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// Per block: where its places are in `places`.
+    /// For each block, the range of its places in `places`.
     of: Vec<(u32, u32)>,
     /// Ascending in each block.
     places: Vec<(Storage, Held)>,
@@ -32,7 +33,7 @@ impl Effects {
         Effects { of: vec![(0, 0); blocks], places: Vec::new() }
     }
 
-    /// What a place holds at the end of a block that writes it.
+    /// The content of a place at the end of a block that writes it.
     pub(super) fn find(&self, b: BlockId, place: Storage) -> Option<Held> {
         let (start, end) = self.of[b.index()];
         let places = &self.places[start as usize..end as usize];
@@ -40,24 +41,25 @@ impl Effects {
     }
 }
 
-/// What the places hold at a point of a block.
+/// The contents of places at a point of a block.
 struct State {
-    /// Per place; `None` for what it held at the block's start.
+    /// For each place; `None` for its content at the block's start.
     held: Vec<Option<Held>>,
     written: Vec<Storage>,
-    /// Byte offset of the spilled words, whose places come after those of the registers.
+    /// The byte offset of the spilled words, whose places come after those of the registers.
     words: u32,
-    /// One more than the last general register that the thread has here.
+    /// The last general register that the thread has at this point, plus one.
     end: u8,
-    /// A register beyond that was read or written. It makes no difference what it holds: some warps may come without it.
+    /// A register beyond `end` that was read or written. Its content does not matter, because some warps may not have
+    /// it.
     outside: Cell<Option<Reg>>,
-    /// The instruction that runs.
+    /// The instruction being executed.
     at: Reader,
-    /// What uniform registers are made to hold, anywhere.
+    /// The contents that are written to uniform registers anywhere.
     uniform: Vec<(Reg, Content, Reader)>,
 }
 
-/// Places of one register file.
+/// The number of places of one register file.
 const FILE: usize = 256;
 
 impl State {
@@ -97,7 +99,7 @@ impl State {
         }
     }
 
-    /// Hands over what the block wrote.
+    /// Appends the places that the block wrote to the effects.
     fn leave(&mut self, b: BlockId, effects: &mut Effects) {
         self.written.sort_unstable();
         let start = effects.places.len() as u32;
@@ -118,11 +120,12 @@ fn reg_of(dst: Dst) -> Option<Reg> {
     }
 }
 
-/// Who reads, for messages: a block of the output, and an instruction or, past the last, the terminator.
+/// The position of a reader, for messages: a block of the output, and the index of an instruction or, after the last
+/// one, the terminator.
 pub(super) type Reader = (BlockId, u32);
 
 impl Checker<'_> {
-    /// Runs every block, with demands of the operands that they do not make themselves.
+    /// Executes every block, and creates demands for operands that the block does not compute itself.
     pub(super) fn run_blocks(&self, trace: &mut Trace<'_>, checkpoint: &dyn Fn()) -> Result<(), String> {
         let frame = &self.after.frame;
         let mut state = State {
@@ -171,7 +174,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Operands of blocks that control never reaches hold anything.
+    /// Whether control reaches the block. Operands of unreachable blocks may have any content.
     fn is_run(&self, b: BlockId) -> bool {
         b.index() < self.before.blocks.len() && self.cfg.is_reached(b)
     }
@@ -187,7 +190,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Runs an instruction, or several that are one; how many.
+    /// Executes an instruction, or several that correspond to one; returns their number.
     fn run_one(
         &self,
         b: BlockId,
@@ -209,7 +212,7 @@ impl Checker<'_> {
         Ok(1)
     }
 
-    /// A register holds a content, or must have held one at the start of the block.
+    /// Requires that a register holds a content, or held one at the start of the block.
     fn holds(
         &self,
         reg: Reg,
@@ -230,7 +233,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An operand of an original instruction finds its contents.
+    /// Requires that an operand of an original instruction finds its contents.
     fn read(
         &self,
         was: &Src,
@@ -262,7 +265,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// All that an original instruction reads, and what its results must overwrite.
+    /// Checks all operands of an original instruction, and the old values that its results must overwrite.
     fn read_all(
         &self,
         was: &Inst,
@@ -275,7 +278,7 @@ impl Checker<'_> {
         self.read(&was.guard, &is.guard, state, trace, reader)?;
         for (was, is) in was.srcs.iter().zip(&is.srcs) {
             self.read(was, is, state, trace, reader)?;
-            // The call itself puts the return address there.
+            // The call itself writes the return address there.
             if let (Some(by), SrcKind::Reg(reg)) = (&by, is.kind) {
                 let width = was.value().map_or(1, |v| self.before.value(v).width);
                 if (0..width).any(|i| offset(reg, i).is_ok_and(|reg| by.is_return_address(reg))) {
@@ -328,7 +331,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A value is where the calling convention wants it.
+    /// Checks that a value is in the register that the calling convention requires.
     fn is_in_place(&self, value: Value, reg: Reg) -> Result<(), String> {
         match self.before.value(value).pin {
             Some(pin) if pin != reg.index => Err(format!("{value:?} is in {reg:?}, not in R{pin}")),
@@ -336,7 +339,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The caller's values are still in their registers.
+    /// Checks that the caller's values are still in their registers.
     fn is_start(&self, b: BlockId, i: usize) -> Result<(), String> {
         let before = &self.after.block(b).insts[..i];
         if self.after.layout.first() == Some(&b) && before.iter().all(|inst| inst.dsts.is_empty()) {
@@ -346,8 +349,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Forgets what an instruction, or a function that it calls, overwrites, and what other threads may overwrite
-    /// while these wait.
+    /// Forgets the registers that an instruction, or a function that it calls, overwrites, and those that other threads
+    /// may overwrite while these threads wait.
     fn lose(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
         let forget = |file: File, count: u8, state: &mut State, lost: &dyn Fn(Reg) -> bool| {
             for reg in (0..count).map(|index| Reg { file, index }).filter(|reg| lost(*reg)) {
@@ -377,7 +380,7 @@ impl Checker<'_> {
         Overwritten::by(call, self.after, self.target).map_err(|error| error.to_string())
     }
 
-    /// At a return the results are in their registers, and what the caller wants unchanged is as it was.
+    /// Checks that at a return the results are in their registers, and that preserved registers have their old values.
     fn leave_function(
         &self,
         b: BlockId,
@@ -413,13 +416,13 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Runs an instruction that allocation added; returns how many it took.
+    /// Executes an instruction that allocation added; returns the number of instructions that belong to it.
     fn run_added(&self, code: &[Inst], state: &mut State) -> Result<usize, String> {
         let inst = &code[0];
         if !inst.guard.is_true() {
             return Err("is guarded".to_owned());
         }
-        // Only exchanges use the second of two results.
+        // Only exchanges have two results.
         let is_exchange = matches!(inst.op, Op::Plop3 { lut: 0xcc, lut2: 0xf0 });
         if !is_exchange && inst.dsts.iter().skip(1).any(|dst| *dst != Dst::Sink) {
             return Err("has a second result".to_owned());
@@ -468,7 +471,7 @@ impl Checker<'_> {
                     && *one == Src::imm(1)
                     && matches!(p.kind, SrcKind::Reg(Reg { file: File::P, .. })) =>
             {
-                // Zero where `p` holds, so the integer is that of the complement.
+                // Zero if `p` is true, so the integer is that of the complement.
                 let integer = self.moved(&p.not(), state)?.integer();
                 state.write(Storage::Reg(dst), integer);
             }
@@ -531,7 +534,7 @@ impl Checker<'_> {
         Ok(1)
     }
 
-    /// What a move reads.
+    /// The content that a move reads.
     fn moved(&self, src: &Src, state: &State) -> Result<Held, String> {
         match src.kind {
             SrcKind::Reg(r) => {
@@ -543,7 +546,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Two registers of a file change places.
+    /// Exchanges two registers of a file.
     fn exchange(&self, a: Reg, b: &Src, file: File, state: &mut State) -> Result<(), String> {
         match b.kind {
             SrcKind::Reg(b) if b.file == file && b != STACK_POINTER => {

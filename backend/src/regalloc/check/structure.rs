@@ -1,4 +1,4 @@
-//! Blocks, edges and instructions of the allocated code against those it came from.
+//! Checks the blocks, edges and instructions of the allocated code against the input.
 
 use super::Checker;
 use super::content::Content;
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Checker<'_> {
-    /// Blocks, edges and instructions correspond.
+    /// Checks that blocks, edges and instructions correspond.
     pub(super) fn structure(&self) -> Result<(), String> {
         let mut placed = vec![false; self.after.blocks.len()];
         for &b in &self.after.layout {
@@ -40,7 +40,7 @@ impl Checker<'_> {
         self.others_keep_theirs()
     }
 
-    /// The registers that threads overwrite which do not execute an instruction have nothing else anywhere.
+    /// Checks that registers which an instruction overwrites in other threads are used for nothing else anywhere.
     fn others_keep_theirs(&self) -> Result<(), String> {
         let everything = || self.after.layout.iter().flat_map(|&b| &self.after.block(b).insts);
         let written = |inst: &Inst| -> Vec<(bool, Range<u16>, File)> {

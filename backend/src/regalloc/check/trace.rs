@@ -1,7 +1,8 @@
-//! Demands, traced backwards along the edges.
+//! Traces demands backwards along the edges.
 //!
-//! All demands of one content in one place are a *web*, which is demanded at the start of each block at most once. A
-//! web's blocks are kept as runs in reverse postorder, so that what lives through a long function takes little memory.
+//! All demands of one content in one place form a *web*, which is demanded at the start of each block at most once. A
+//! web's blocks are stored as runs in reverse postorder, so that a value that lives through a long function takes
+//! little memory.
 
 use super::Checker;
 use super::content::{Content, Held, Storage};
@@ -12,21 +13,21 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// Blocks between checkpoints.
+/// The number of blocks between checkpoints.
 const STRIDE: usize = 1 << 12;
 
-/// Blocks of a web: the first and the last of each run, by place in reverse postorder, the last run first.
+/// The blocks of a web: the first and the last of each run, by position in reverse postorder, the last run first.
 #[derive(Default)]
 struct Visited(SmallVec<[(u32, u32); 1]>);
 
 impl Visited {
-    /// The run with `at`, or where its run would be.
+    /// The index of the run that contains `at`, or the index where it would be inserted.
     fn find(&self, at: u32) -> Result<usize, usize> {
         let i = self.0.partition_point(|run| run.0 > at);
         if self.0.get(i).is_some_and(|run| at <= run.1) { Ok(i) } else { Err(i) }
     }
 
-    /// False if it was there.
+    /// Returns false if it was already there.
     fn insert(&mut self, at: u32) -> bool {
         let Err(i) = self.find(at) else { return false };
         let before = self.0.get(i).is_some_and(|run| run.1 + 1 == at);
@@ -47,31 +48,31 @@ impl Visited {
 struct Web {
     place: Storage,
     content: Content,
-    /// Blocks at whose start it is demanded, and that are not visited.
+    /// Blocks at whose start the content is demanded, and which have not been visited.
     starts: Vec<BlockId>,
     visited: Visited,
-    /// One of those for whom it is demanded.
+    /// One of the readers that demand it.
     reader: Reader,
 }
 
-/// Where a lane is made.
+/// The definition of a lane.
 #[derive(Clone, Copy)]
 struct Definition {
     block: BlockId,
-    /// Of the block; `None` for an instruction.
+    /// The index of a phi of the block; `None` for an instruction.
     phi: Option<u32>,
 }
 
 pub(super) struct Trace<'a> {
     checker: &'a Checker<'a>,
     pub(super) effects: Effects,
-    /// What uniform registers are made to hold, and where.
+    /// The contents that are written to uniform registers, and where.
     pub(super) uniform: Vec<(Reg, Content, Reader)>,
-    /// Per lane.
+    /// For each lane.
     definitions: Vec<Option<Definition>>,
     webs: Vec<Web>,
     numbers: FxHashMap<(Storage, Content), u32>,
-    /// Webs with starts.
+    /// Webs with unvisited blocks.
     queue: VecDeque<u32>,
 }
 
@@ -101,7 +102,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// A place must hold a content at the start of a block.
+    /// Demands that a place holds a content at the start of a block.
     pub(super) fn demand(&mut self, place: Storage, content: Content, b: BlockId, reader: Reader) {
         let next = self.webs.len() as u32;
         let number = *self.numbers.entry((place, content)).or_insert(next);
@@ -163,7 +164,7 @@ impl<'a> Trace<'a> {
         self.definitions[content.lane()? as usize]
     }
 
-    /// Every way into the block must bring the content.
+    /// Requires that the content reaches the block along every edge.
     fn through_edges(
         &mut self,
         edges: &Edges,
@@ -188,7 +189,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Every way into the block of a phi must bring its argument.
+    /// Requires that along every edge into the block of a phi the content is the argument.
     #[expect(clippy::too_many_arguments, reason = "one demand")]
     fn through_phi(
         &mut self,
@@ -211,7 +212,7 @@ impl<'a> Trace<'a> {
             let argument =
                 arguments[edge.from.index()].and_then(|src| checker.source_content(&src, part as u8));
             let wanted = match (argument, content) {
-                // Anything will do that can be in such a place.
+                // Any content is acceptable that such a place can hold.
                 (Some(Content::Undef), _) if can_hold(place, content, file) => continue,
                 (Some(argument), Content::Lane { not, .. }) => complement_if(argument, not),
                 (Some(argument), Content::Bool { not, .. }) => {
@@ -232,8 +233,8 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// A content that a place must hold at the end of an edge: what it asks of the start of the block before, if that does
-    /// not make it.
+    /// A content that a place must hold at the end of an edge. If the preceding block does not compute it, returns the
+    /// demand for the start of that block.
     fn at_end(
         &self,
         edge: &Edge,
@@ -264,7 +265,7 @@ fn complement_if(content: Content, not: bool) -> Option<Content> {
     if not { content.complement() } else { Some(content) }
 }
 
-/// Whether a place can hold a lane of a file, or its integer.
+/// Whether a place can hold a lane of a file, or the integer that represents it.
 fn can_hold(place: Storage, content: Content, file: File) -> bool {
     match place {
         Storage::Word(_) => true,
@@ -272,7 +273,7 @@ fn can_hold(place: Storage, content: Content, file: File) -> bool {
     }
 }
 
-/// An edge of the input, and the block that the output has on it.
+/// An edge of the input, and the block that the output has on the edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     to: BlockId,
@@ -280,7 +281,7 @@ struct Edge {
     on: Option<BlockId>,
 }
 
-/// The edges by where they lead; each once.
+/// The edges, each once, by their targets.
 struct Edges(Vec<Edge>);
 
 impl Edges {

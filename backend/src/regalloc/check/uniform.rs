@@ -1,7 +1,8 @@
-//! Uniform registers belong to the warp: while some of its threads wait at the edge of a block, others run elsewhere in the
-//! function. So what one holds from block to block is all that it ever holds: values that phis and ties make one.
+//! Checks uniform registers. They belong to the warp: while some of its threads wait at the edge of a block, others run
+//! elsewhere in the function. So a uniform register that holds a value from block to block may hold nothing else
+//! anywhere, apart from values that phis and ties make the same.
 //!
-//! Moves of what came from another block are not looked at; those that allocation adds serve phis.
+//! Moves of values that come from another block are not examined; allocation adds them only for phis.
 
 use super::Checker;
 use super::content::Content;
@@ -13,11 +14,11 @@ pub(super) fn is_uniform(reg: Reg) -> bool {
     matches!(reg.file, File::UR | File::UP)
 }
 
-/// Lanes that are in one place by right.
+/// Lanes that may legitimately be in one place.
 struct Classes {
-    /// Per lane: the next in a chain that ends where it leads to itself.
+    /// For each lane, the next one in a chain that ends with a lane that refers to itself.
     next: Vec<u32>,
-    /// For each constant that is an argument of phis: lanes of these.
+    /// For each constant argument of phis, the lanes of these phis.
     constants: FxHashMap<Content, Vec<u32>>,
 }
 
@@ -81,7 +82,8 @@ impl Classes {
     }
 }
 
-/// `lasting`: what uniform registers must hold at the start of some block. `written`: all that they are made to hold.
+/// `lasting`: the contents that uniform registers must hold at the start of some block. `written`: all contents that
+/// are written to them.
 pub(super) fn check(
     checker: &Checker<'_>,
     lasting: &[(Reg, Content, Reader)],
@@ -114,7 +116,7 @@ mod tests {
     use crate::target::Target;
     use expect_test::expect;
 
-    /// One arm needs `%v0`; the other runs while that one waits.
+    /// One side of the branch needs `%v0`. The other side runs while the first one waits.
     const ARMS: &str = "entry \"f\" {
         b0:
           %v0:ur = ULDC c[0x0][0x160]

@@ -1,4 +1,4 @@
-//! Which instructions of a block must come before which: by values, by memory, by barriers.
+//! The dependence graph of a block: which instructions must precede which, because of values, memory or barriers.
 
 use super::lanes::{Lanes, Touch, Touches};
 use crate::emit::any_form;
@@ -10,26 +10,27 @@ use crate::ori::operations::{facts, families};
 use rustc_hash::FxHashMap;
 use sass::Sm;
 
-/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store after
-/// sixteen times as many loads is a fence.
+/// The number of memory accesses that are distinguished by their addresses; earlier ones count as conflicting. A store
+/// after sixteen times as many loads counts as a fence.
 const DISTINCT: usize = 16;
 
-/// Which instructions must come before which.
+/// The dependences between instructions.
 pub(super) struct Graph {
-    /// Per instruction.
+    /// For each instruction, the lanes that it touches.
     pub(super) touches: Vec<Touches>,
-    /// The instructions that touch each lane, and per lane where its own begin.
+    /// The instructions that touch each lane, with the start of each lane's instructions.
     sharers: Vec<u32>,
     starts: Vec<u32>,
-    /// Per instruction: earlier ones it depends on, with the cycles to wait between.
+    /// For each instruction: the earlier instructions that it depends on, with the distance in cycles.
     pub(super) before: Vec<Vec<(u32, u32)>>,
-    /// Per instruction: how many later ones depend on it.
+    /// For each instruction: the number of later instructions that depend on it.
     pub(super) after: Vec<u32>,
-    /// Per instruction: cycles from the start of the block until it can issue.
+    /// For each instruction: the number of cycles from the start of the block until it can issue.
     pub(super) depth: Vec<u32>,
-    /// Per instruction: how many fences come one after the other up to it.
+    /// For each instruction: the maximum number of consecutive fences up to it.
     pub(super) fences: Vec<u32>,
-    /// Per instruction: cycles until a result is there that the branch reads, or later blocks alone where it comes from memory.
+    /// For each instruction: the number of cycles until its results are available, if the branch reads them; for
+    /// results from memory, also if only later blocks read them.
     pub(super) later: Vec<u32>,
 }
 
@@ -49,7 +50,7 @@ impl Graph {
         graph.share();
         let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
         let mut order = Order::default();
-        // No uniform predicate keeps what it holds while other threads of the warp may run.
+        // Other threads of the warp may run at a wait, and may overwrite uniform predicates.
         let (mut wait, mut uniform): (Option<u32>, Vec<u32>) = (None, Vec::new());
         for (i, inst) in insts.iter().enumerate() {
             let i = i as u32;
@@ -103,7 +104,7 @@ impl Graph {
         self.starts.push(self.sharers.len() as u32);
     }
 
-    /// The instructions that touch the same lane, once for each time.
+    /// The instructions that touch the same lane, each as often as it touches it.
     pub(super) fn sharers(&self, touch: &Touch) -> &[u32] {
         let group = touch.group as usize;
         &self.sharers[self.starts[group] as usize..self.starts[group + 1] as usize]
@@ -115,7 +116,7 @@ impl Graph {
     }
 }
 
-/// Cycles until results can be read by arithmetic and by guards, asked of the machine table once per family.
+/// The number of cycles until arithmetic and guards can read results, looked up in the machine table once per family.
 pub(super) struct Latencies {
     sm: Sm,
     known: FxHashMap<&'static str, [u32; 2]>,
@@ -126,7 +127,7 @@ impl Latencies {
         Latencies { sm, known: FxHashMap::default() }
     }
 
-    /// None for operations that become no instruction.
+    /// Zero for operations that emit no instruction.
     fn of(&mut self, op: &Op, guard: bool) -> u32 {
         let sm = self.sm;
         let cycles = self.known.entry(families(op)[0]).or_insert_with(|| {
@@ -137,25 +138,26 @@ impl Latencies {
     }
 }
 
-/// Orders that are not by values: effects, named registers.
+/// Orders that do not follow from values: effects and physical registers.
 #[derive(Default)]
 struct Order {
-    /// Where threads meet. What comes after it is done once by all of them, before it by each part of the warp.
+    /// The convergence point. All threads execute the instructions after it once; each part of the warp executes those
+    /// before it.
     meet: Option<u32>,
     /// The last barrier of the block.
     bar: Option<u32>,
-    /// What all later effects wait for: a fence or an acquiring access.
+    /// The fence or acquiring access that all later effects must follow.
     opens: Option<u32>,
-    /// What the next fence or releasing access must wait for.
+    /// The instructions that the next fence or releasing access must follow.
     since: Vec<u32>,
     convergent: Option<u32>,
     volatile: Option<u32>,
-    /// The last instruction that names a register.
+    /// The last instruction with a physical register.
     named: Option<u32>,
-    /// Stores and strong loads, by space: each comes after those before it.
+    /// Stores and strong loads, by space; each follows the ones before it.
     stores: [Vec<AddressedAccess>; SPACES.len()],
     loads: Vec<AddressedAccess>,
-    /// Uniform registers of reductions, which other threads may overwrite while these wait at a fence.
+    /// The uniform registers of reductions, which other threads may overwrite while these threads wait at a fence.
     reductions: Vec<Value>,
 }
 
@@ -164,7 +166,7 @@ impl Order {
         if let Some(meet) = self.meet {
             graph.edge(meet, i, 1);
         }
-        // What the caller passes is in registers that any instruction may write.
+        // The arguments from the caller are in registers that any instruction may write.
         if matches!(inst.op, Op::Bsync { .. } | Op::Params) {
             self.meet = Some(i);
         }
@@ -181,7 +183,7 @@ impl Order {
             && inst.uses().any(|src| src.value().is_some_and(|v| self.reductions.contains(&v)));
         let fixed = names || copies_reduction;
         let effect = effect(&inst.op);
-        // Passes even what has the worst effect.
+        // The effect may move even across the worst effect.
         let free = alias::may_exchange(&effect, &Effect::Everything, false);
         // Threads may be apart before a barrier of the block, and share the uniform registers.
         if let Some(bar) = self.bar
@@ -247,12 +249,12 @@ impl Order {
 
     /// Orders accesses that may overlap.
     fn overlap(&mut self, graph: &mut Graph, access: AddressedAccess) {
-        // Stores of one space come in their order, so waiting for one is waiting for all before it.
+        // Stores to one space keep their order, so waiting for one implies waiting for all before it.
         let stays = access.memory.writes() || access.memory.order.is_strong();
         for (space, stores) in SPACES.iter().zip(&self.stores) {
             let chained = stays && (*space == access.memory.space || access.memory.space == Space::Generic);
             let near = stores.iter().rev().take(DISTINCT).find(|store| chained || access.waits_for(store));
-            // Those further back are not told apart.
+            // Earlier ones are not distinguished.
             let far = || stores.iter().rev().nth(DISTINCT);
             if let Some(store) = near.or_else(far) {
                 graph.edge(store.inst, access.inst, 1);
@@ -267,7 +269,7 @@ impl Order {
             if waits {
                 graph.edge(load.inst, access.inst, 1);
             }
-            // Stores to this space come after this one, and generic ones too; those of others may not.
+            // Later stores to this space, and generic ones, follow this store; stores to other spaces may not.
             !(waits && load.memory.space == access.memory.space && access.memory.space != Space::Generic)
         });
         let stores = &mut self.stores[access.memory.space as usize];
@@ -278,14 +280,14 @@ impl Order {
     }
 }
 
-/// The spaces that are written, in their order.
+/// The spaces that stores write, in the order of their indices.
 const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
-/// An access and what it addresses by.
+/// An access and the base of its address.
 struct AddressedAccess {
     inst: u32,
     memory: Memory,
-    /// The address, and for shared memory a uniform addend.
+    /// The address and, for shared memory, a uniform addend.
     base: [SrcKind; 2],
 }
 
@@ -296,9 +298,9 @@ impl AddressedAccess {
         AddressedAccess { inst, memory, base: [operand(0), addend] }
     }
 
-    /// It must stay after `earlier`.
+    /// Whether it must stay after `earlier`.
     fn waits_for(&self, earlier: &AddressedAccess) -> bool {
-        // Other named registers may change in between.
+        // Other physical registers may change in between.
         let lasting = |kind: &SrcKind| match kind {
             SrcKind::Reg(reg) => *reg == crate::regalloc::STACK_POINTER,
             kind => *kind != SrcKind::Undef,

@@ -1,23 +1,23 @@
-//! Counts of the values that are live between the placed instructions of a block and the others.
+//! Counts the values that are live between the placed instructions of a block and the remaining ones.
 
 use crate::ori::ir::{File, Function, Inst, SrcKind, Value};
 use crate::regalloc::live::Liveness;
 use smallvec::SmallVec;
 
-/// Live lanes of the two files that run short.
+/// Live lanes of the two files whose registers may be scarce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Count {
     pub(super) general: u32,
     pub(super) predicates: u32,
 }
 
-/// What is live between the placed instructions of a block and the others.
+/// The lanes that are live between the placed instructions of a block and the remaining ones.
 pub(super) struct Lanes {
-    /// Per value: its first lane, and its file.
+    /// For each value: its first lane and its file.
     base: Vec<u32>,
     file: Vec<File>,
     width: Vec<u8>,
-    /// Per block: lanes live at its end.
+    /// For each block: the lanes that are live at its end.
     live_out: Vec<Vec<u32>>,
     is_live: Vec<bool>,
     /// Lanes that may be live.
@@ -59,7 +59,7 @@ impl Lanes {
         lanes
     }
 
-    /// Starts at the end of a block; returns what is live there.
+    /// Starts at the end of a block; returns the number of live lanes there.
     pub(super) fn enter(&mut self, block: usize, term: Option<SrcKind>) -> Vec<u32> {
         let mut end = std::mem::take(&mut self.live_out[block]);
         end.extend(term.and_then(|kind| self.lanes(kind)).into_iter().flatten());
@@ -67,7 +67,7 @@ impl Lanes {
         end
     }
 
-    /// Back to the end of a block.
+    /// Returns to the end of a block.
     pub(super) fn reset(&mut self, end: &[u32]) {
         for lane in self.touched.drain(..) {
             self.is_live[lane as usize] = false;
@@ -101,7 +101,7 @@ impl Lanes {
         (part < self.width[v.index()]).then(|| self.base[v.index()] + u32::from(part))
     }
 
-    /// The lanes that the instruction defines (`true`) and reads.
+    /// Visits the lanes that the instruction defines (`true`) and reads.
     pub(super) fn for_each(&self, inst: &Inst, mut visit: impl FnMut(u32, bool)) {
         for v in inst.defs() {
             self.lanes(SrcKind::Value(v)).into_iter().flatten().for_each(|lane| visit(lane, true));
@@ -128,7 +128,7 @@ impl Lanes {
         }
     }
 
-    /// Places an instruction above all placed before; returns the most that is live around it.
+    /// Places an instruction above all placed ones; returns the maximum number of live lanes around it.
     pub(super) fn place(&mut self, inst: &Inst) -> Count {
         let mut peak = self.count;
         for v in inst.defs() {
@@ -138,7 +138,7 @@ impl Lanes {
                         *count -= 1;
                     }
                 } else {
-                    // A result that nothing reads takes a register all the same.
+                    // A result that is never read also takes a register.
                     match self.file[v.index()] {
                         File::R => peak.general += 1,
                         File::P => peak.predicates += 1,
@@ -158,7 +158,7 @@ impl Lanes {
         }
     }
 
-    /// The lanes that decide what placing an instruction adds to what is live.
+    /// The lanes that determine how placing an instruction changes the number of live lanes.
     pub(super) fn touches(&self, inst: &Inst) -> Touches {
         let mut touches = Touches::new();
         let mut add = |v: Value, kind: SrcKind, defined: bool| {
@@ -182,7 +182,7 @@ impl Lanes {
         touches
     }
 
-    /// What placing the instruction would add to what is live.
+    /// The change in live lanes if the instruction is placed.
     pub(super) fn change(&self, touches: &Touches) -> Change {
         let mut change = Change::default();
         for touch in touches {
@@ -196,7 +196,7 @@ impl Lanes {
         self.is_live[touch.lane as usize]
     }
 
-    /// The most that is live in this order, from the bottom up.
+    /// The maximum number of live lanes in this order, from the bottom up.
     pub(super) fn peak<'i>(&mut self, insts: impl Iterator<Item = &'i Inst>) -> Count {
         let mut peak = self.count;
         for inst in insts {
@@ -208,7 +208,7 @@ impl Lanes {
     }
 }
 
-/// What something adds to what is live.
+/// A change in the number of live lanes.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Change {
     pub(super) general: i32,
@@ -229,9 +229,9 @@ impl Change {
 #[derive(Clone, Copy)]
 pub(super) struct Touch {
     pub(super) lane: u32,
-    /// The number of the lane among those that the block touches.
+    /// The number of the lane among the lanes that the block touches.
     pub(super) group: u32,
-    /// Of a general register; else of a predicate.
+    /// Whether it is a lane of a general register; otherwise of a predicate.
     general: bool,
     defined: bool,
 }

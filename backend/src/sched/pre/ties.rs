@@ -1,5 +1,6 @@
-//! Loop-carried values: the next iteration's value takes the register of this one's where nothing reads the old value after
-//! the new one is made. Otherwise each iteration pays a move, and often a branch to the block that has it.
+//! Loop-carried values. The next iteration's value can take the register of the current one if no instruction reads the
+//! current value after the next one is defined. Otherwise each iteration needs a move, and often a branch to the block
+//! that contains the move.
 
 use super::graph::Graph;
 use super::lanes::Lanes;
@@ -9,27 +10,28 @@ use crate::ori::op::Op;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Cycles by which the wait for the readers of the old value may lengthen a block: a sum of 64 bits takes that long.
+/// The number of cycles by which waiting for the readers of the old value may lengthen a block: the latency of a 64-bit
+/// sum.
 const LONGER: u32 = 12;
-/// Edges that the search for cycles may follow in a block, per instruction.
+/// The number of edges per instruction that the search for cycles may follow in a block.
 const VISITS: usize = 64;
 
-/// Two lanes that a phi makes one register if they are never live together.
+/// Two lanes that a phi can put into one register if they are never live at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tie {
-    /// Of the phi.
+    /// The lane of the phi.
     old: u32,
-    /// Of its argument, which the block makes.
+    /// The lane of its argument, which the block defines.
     new: u32,
 }
 
-/// The phis of the blocks after `b` that the block reads: those of loops that it is a last block of. `end`: the lanes that are
+/// The ties of the phis in successors of `b` that `b` reads: phis of loops that end in `b`. `end`: the lanes that are
 /// live at its end.
 pub(super) fn ties(func: &Function, cfg: &Cfg, b: BlockId, lanes: &Lanes, end: &[u32]) -> Vec<Tie> {
     let mut ties = Vec::new();
     let mut makers: Option<FxHashMap<Value, &Inst>> = None;
     for_each_successor(func, b, |to| {
-        // The others read nothing of the phis that they lead to.
+        // The block reads no phis of other successors.
         if cfg.place(to) > cfg.place(b) {
             return;
         }
@@ -42,7 +44,7 @@ pub(super) fn ties(func: &Function, cfg: &Cfg, b: BlockId, lanes: &Lanes, end: &
             });
             for part in 0..func.value(phi.dst).width {
                 let Some(old) = lanes.lane(phi.dst, part) else { continue };
-                // A value that lives on keeps its register.
+                // A value that is still live afterwards keeps its register.
                 if let Some(new) = source(func, makers, arg, part).and_then(|(v, part)| lanes.lane(v, part))
                     && new != old
                     && !end.contains(&old)
@@ -73,7 +75,8 @@ fn source(func: &Function, makers: &FxHashMap<Value, &Inst>, kind: SrcKind, part
     }
 }
 
-/// Has what makes new values wait for the readers of the old ones, as far as that is possible and hardly lengthens the block.
+/// Makes the definitions of new values wait for the readers of the old ones, as far as possible without lengthening the
+/// block much.
 pub(super) fn keep(graph: &mut Graph, ties: &[Tie], insts: &[Inst], lanes: &Lanes) {
     if ties.is_empty() {
         return;
@@ -127,7 +130,8 @@ struct Used {
     readers: SmallVec<[u32; 4]>,
 }
 
-/// Per instruction: cycles from its issue until what waits for it is done, in its block or later.
+/// For each instruction: the number of cycles from its issue until its dependent instructions are complete, in its
+/// block or later ones.
 fn heights(graph: &Graph) -> Vec<u32> {
     let mut heights = graph.later.clone();
     for i in (0..heights.len()).rev() {
@@ -146,7 +150,7 @@ mod tests {
     use crate::sched::pre::Plans;
     use crate::target::Target;
 
-    /// The loop's instructions in their new order, by their places in the text.
+    /// The loop's instructions in their new order, as positions in the text.
     fn order(body: &str) -> Vec<u32> {
         let numbered: String =
             body.lines().zip(1..).map(|(line, i)| format!("{} #{i}\n", line.trim())).collect();
@@ -181,7 +185,7 @@ mod tests {
         assert!(place(&order, 1) > place(&order, 6) && place(&order, 2) > place(&order, 6), "{order:?}");
     }
 
-    /// The old value is read by what needs the new one: they are live together.
+    /// An instruction that needs the new value also reads the old value, so both are live together.
     #[test]
     fn a_value_that_both_iterations_need_waits_for_nothing() {
         let order = order(

@@ -1,5 +1,5 @@
--- The machine code of a function beside that of the last save, of another target or of another option; what it takes on
--- each target; pictures of it; and its blocks.
+-- The machine code of a function compared with its code at the last save, for another target or with another option;
+-- the resources that the function uses on each target; its pictures; and its blocks.
 local M = {}
 
 local sass = require('ptx.sass')
@@ -8,7 +8,7 @@ local function fail(err)
   vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
 end
 
--- Asks the server about the function that is shown or under the cursor.
+-- Asks the server about the function whose code is shown or which is under the cursor.
 local function ask(method, more, take)
   local source, place = sass.place()
   local client = source and vim.lsp.get_clients({ bufnr = source, name = 'ptx' })[1]
@@ -27,7 +27,7 @@ local function ask(method, more, take)
   end, source)
 end
 
--- `saved`, a target, `O0` to `O3`, or a number of registers.
+-- Parses the other side of a comparison: `saved`, a target, `O0` to `O3`, or a number of registers.
 local function other(text)
   if text == '' or text == 'saved' then
     return { saved = true }
@@ -39,7 +39,7 @@ local function other(text)
   return { target = text }
 end
 
--- A buffer that is not a file, with a text.
+-- Creates a buffer that has a text but no file.
 local function scratch(name, text, filetype)
   local old = vim.fn.bufnr('^' .. vim.fn.escape(name, '[]*?') .. '$')
   if old >= 0 then
@@ -54,7 +54,7 @@ local function scratch(name, text, filetype)
   return buffer
 end
 
--- Shows two texts in a tab page of their own, with their differences marked.
+-- Shows both texts in a new tab page, with their differences marked.
 function M.difference(with)
   ask('ptx/sassDifference', { with = other(with) }, function(answer)
     vim.cmd.tabnew()
@@ -72,7 +72,7 @@ function M.difference(with)
   end)
 end
 
--- Shows what the function takes on each target.
+-- Shows the resources that the function uses on each target.
 function M.targets()
   ask('ptx/compareTargets', {}, function(answer)
     vim.cmd('botright 20split')
@@ -81,7 +81,7 @@ function M.targets()
   end)
 end
 
--- Shows pictures of the function in the browser, or writes them: as SVG where the name of the file says so, else as a page.
+-- Shows pictures of the function in the browser, or writes them to a file: an SVG if its name ends in .svg, else HTML.
 function M.pictures(file)
   ask('ptx/pictures', {}, function(answer)
     local path = file ~= '' and vim.fn.fnamemodify(file, ':p') or vim.fn.tempname() .. '.html'

@@ -1,12 +1,12 @@
--- Cells before instructions: live registers and stall cycles, the redder the more.
+-- Cells before the instructions show live registers and stall cycles; higher figures are redder.
 local M = {}
 
 local cells = vim.api.nvim_create_namespace('ptx.sass.heat')
--- Steps of red, without the first, which is none.
+-- The number of shades of red, not counting "no colour".
 local STEPS = 6
 local BLANK = (' '):rep(9)
 
--- Between the background and red.
+-- Defines the shades, from the background colour to red.
 local function set_colours()
   local normal = vim.api.nvim_get_hl(0, { name = 'Normal', link = false })
   local paper = normal.bg or (vim.o.background == 'dark' and 0x14161b or 0xffffff)
@@ -31,7 +31,7 @@ local function group(value, most)
   return step > 0 and 'PtxHeat' .. step or nil
 end
 
--- Draws the cells of a buffer's lines; lines that are no instructions have room for them. Old ones have no colours.
+-- Draws the cells of a buffer's lines. Lines without an instruction get blanks. Stale cells have no colour.
 function M.draw(buffer, heat, is_stale)
   vim.api.nvim_buf_clear_namespace(buffer, cells, 0, -1)
   local live, stall = 1, 1

@@ -1,9 +1,9 @@
--- Cubins, fatbins and programs as documents: the PTX and the machine code in them.
+-- Shows the PTX and the machine code in cubins, fatbins and programs as documents.
 local M = {}
 
 local server = require('ptx.server')
 
--- The documents in a file, or nil and the reason it has none.
+-- Returns the documents in a file, or nil and an error message.
 function M.read(path)
   local command = server.command()
   if not command then
@@ -30,7 +30,7 @@ local function fill(buffer, document)
   vim.bo[buffer].filetype = document.language
 end
 
--- Shows the first document of a file in a buffer, the others in buffers beside it: FILE//sm_90.ptx.
+-- Shows the first document of a file in a buffer, and the others in further buffers with names such as FILE//sm_90.ptx.
 function M.show(path, buffer)
   local documents, why = M.read(path)
   if not documents then

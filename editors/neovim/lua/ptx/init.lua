@@ -1,5 +1,5 @@
--- The parts of the client that Neovim does not have by itself: the machine code of a function in a window beside the
--- PTX, comparisons and pictures of it, the pages of diagnostics, and what to do when the server is missing.
+-- The parts of the client that Neovim lacks: the machine code of a function in a window beside the PTX, comparisons and
+-- pictures of this code, the pages of diagnostics, and advice for a missing server.
 local M = {}
 
 local server = require('ptx.server')
@@ -9,14 +9,14 @@ function M.show_sass(name)
   require('ptx.sass').show(name)
 end
 
--- Shows the page of a diagnostic in a window at the cursor; called again, goes into it.
+-- Shows the page of a diagnostic in a floating window at the cursor. A second call moves the cursor into this window.
 function M.explain(code)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.client(buffer)
   if not client then
     return
   end
-  -- With `true` the server leaves showing the page to us.
+  -- With `true`, the server returns the page and leaves its display to the client.
   local params = { command = 'ptx.explain', arguments = { code, true } }
   client:request('workspace/executeCommand', params, function(err, page)
     if err then
@@ -27,7 +27,7 @@ function M.explain(code)
   end, buffer)
 end
 
--- Groups of the server's tokens that Neovim has no colours for, as in syntax/ptx.vim.
+-- Highlight groups for server tokens that have no colour in Neovim, as in syntax/ptx.vim.
 local COLOURS = {
   keyword = 'PreProc', ['function'] = 'Statement', modifier = 'Special', type = 'Type', variable = 'Identifier',
   predicate = 'Conditional', enumMember = 'Constant', method = 'Function', label = 'Label',
@@ -39,8 +39,8 @@ local function set_colours()
   end
 end
 
--- Registers the commands that code lenses and actions carry, and our own, and enables the server. `embedded = false`
--- leaves PTX inside other languages alone.
+-- Registers the commands of code lenses and code actions, registers the user commands, and enables the server.
+-- `embedded = false` disables the support of PTX inside other languages.
 function M.setup(options)
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)

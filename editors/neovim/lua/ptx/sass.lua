@@ -1,22 +1,23 @@
--- The machine code of the function under the cursor, in a window beside the PTX. It follows the cursor from function
--- to function and every edit; what is older than the text is grey. The cursor in either marks lines in the other. Beside
--- each instruction are its live registers and its stall cycles; more is redder. `<CR>` or `gd` goes to the PTX.
+-- The machine code of the function under the cursor, in a window beside the PTX. The view follows the cursor from
+-- function to function and is updated after every edit; outdated code is grey. The cursor in one window marks the
+-- matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
+-- figures are redder. `<CR>` or `gd` goes to the PTX.
 local M = {}
 
 local server = require('ptx.server')
 local marks = vim.api.nvim_create_namespace('ptx.sass')
 local grey = vim.api.nvim_create_namespace('ptx.sass.stale')
 local notes = vim.api.nvim_create_namespace('ptx.sass.notes')
--- Milliseconds after the last keystroke or movement.
+-- The delay after the last keystroke or cursor movement, in milliseconds.
 local PAUSE = 150
 
--- What is shown: source, buffer, name, lines (ranges of PTX by line), heat (live registers and stall cycles by line), tick
--- (of the text that was compiled), reason (why the code is old), difference (from the last save).
+-- The state of the view: source, buffer, name, lines (PTX range of each line), heat (live registers and stall cycles of
+-- each line), tick (of the text that was compiled), reason (why the code is outdated), difference (from the last save).
 local view
 -- How control words are shown: codes, words or hidden.
 local controls = 'codes'
 local timer = assert(vim.uv.new_timer())
--- Counts the questions: only the answer to the last one is taken.
+-- The number of requests sent. Only the answer to the last one is used.
 local asked = 0
 
 local function is_open()
@@ -41,7 +42,7 @@ local function mark(buffer, lines, scrolls)
   end
 end
 
--- The place of machine code that commands of the view are for: what is shown, or the cursor in PTX.
+-- The position of the cursor in a PTX buffer, as a request parameter.
 local function position(buffer)
   local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
   return client and { position = vim.lsp.util.make_position_params(0, client.offset_encoding).position }
@@ -66,7 +67,7 @@ local function note()
   end
 end
 
--- Marks the lines that belong together, and greys what is stale.
+-- Marks the lines that correspond to the cursor's line, and greys outdated code.
 local function decorate()
   if not is_open() or not vim.api.nvim_buf_is_valid(view.source) then
     return
@@ -117,7 +118,7 @@ local function decorate()
   end
 end
 
--- Asks for the machine code at a place of a buffer, and hands it on with the tick of the text at that time.
+-- Requests the machine code for a place in a buffer. `take` gets the answer and the tick at the time of the request.
 local function ask(source, place, take)
   local client = vim.lsp.get_clients({ bufnr = source, name = 'ptx' })[1]
   if not client then
@@ -138,7 +139,7 @@ end
 
 local function take(source, answer, tick)
   if not answer.hasCode and is_open() and view.has_code and view.name == answer['function'] and view.source == source then
-    -- The code as it was is worth more than the reason alone.
+    -- Keep the old code: it is more useful than the reason alone.
     view.reason = vim.trim(vim.split(answer.text, '\n')[1]:gsub('^// ', ''))
     return
   end
@@ -163,7 +164,7 @@ local function take(source, answer, tick)
   vim.b[buffer].ptx_function = view.name
 end
 
--- Says in the first line what is different since the last save.
+-- Shows in the first line what has changed since the last save.
 local function compare_with_saved()
   local shown = view
   if not shown.has_code or not vim.bo[shown.source].modified then
@@ -180,7 +181,7 @@ local function compare_with_saved()
   end, shown.source)
 end
 
--- Goes to the statement that the line under the cursor comes from.
+-- Goes to the PTX statement that the line under the cursor comes from.
 function M.go_to_source()
   local range = view and view.lines[vim.api.nvim_win_get_cursor(0)[1]]
   local window = view and vim.fn.bufwinid(view.source) or -1
@@ -286,7 +287,7 @@ function M.show(name)
   end)
 end
 
--- Shows control words as a column of codes, in words, or not at all; without a name the next of these.
+-- Shows control words as a column of codes, in words, or not at all. Without a name, switches to the next of these.
 function M.show_controls(name)
   local all = { 'codes', 'words', 'hidden' }
   if name and not vim.tbl_contains(all, name) then

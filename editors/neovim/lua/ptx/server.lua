@@ -1,16 +1,16 @@
--- What the user is told when the server is missing or ends.
+-- Messages for the user when the server is missing or has ended.
 local M = {}
 
 local leaving = false
 vim.api.nvim_create_autocmd('VimLeavePre', { callback = function() leaving = true end })
 
--- The program that is started for PTX, or nil where a function starts it.
+-- The server program that is configured for PTX, or nil if the configuration starts the server with a function.
 function M.command()
   local config = vim.lsp.config.ptx
   return config and type(config.cmd) == 'table' and config.cmd[1] or nil
 end
 
--- What to do if there is no such program; nil if there is.
+-- Advice if this program does not exist; nil if it exists.
 function M.missing()
   local command = M.command()
   if command and vim.fn.executable(command) == 0 then
@@ -20,18 +20,18 @@ function M.missing()
   end
 end
 
--- Says once what is missing.
+-- Tells the user if the program is missing.
 function M.look()
   local missing = M.missing()
   if missing then
-    -- Not now: an error in an autocommand would stop the others, those of the colours among them.
+    -- Schedule the message: an error in an autocommand would stop the other autocommands, such as those for colours.
     vim.schedule(function()
       vim.notify('ptx: ' .. missing .. '. See :checkhealth ptx', vim.log.levels.ERROR)
     end)
   end
 end
 
--- Says that the server has ended by itself.
+-- Tells the user that the server has ended unexpectedly.
 function M.ended(code, signal)
   if leaving or (code == 0 and signal == 0) then
     return
@@ -48,8 +48,8 @@ function M.restart()
   vim.defer_fn(function() vim.lsp.enable('ptx') end, 200)
 end
 
--- Starts the server for PTX inside other languages too, by the command that is configured for PTX. Without one nothing is
--- said: those files have other uses.
+-- Also starts the server for PTX inside other languages, with the command that is configured for PTX. If the program is
+-- missing, the user gets no message, because most of these files contain no PTX.
 function M.enable_embedded()
   local command = vim.lsp.config.ptx and vim.lsp.config.ptx.cmd
   if type(command) == 'table' and vim.fn.executable(command[1]) == 0 then
@@ -59,7 +59,7 @@ function M.enable_embedded()
   vim.lsp.enable('ptx_embedded')
 end
 
--- The client of a buffer. Tells the user if there is none.
+-- Returns the client of a buffer. Tells the user if there is none.
 function M.client(buffer)
   local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
     or vim.lsp.get_clients({ bufnr = buffer, name = 'ptx_embedded' })[1]

@@ -1,41 +1,42 @@
-//! The names of ptxas's options, what follows each, and what becomes of it here.
+//! The table of ptxas's options: their names, their values, and how they are handled here.
 //!
-//! A row for every option that `ptxas --help` of 13.0 lists, for those that NVIDIA's other tools pass to it without
-//! their being listed, and last for two of our own.
+//! The table has a row for every option that `ptxas --help` of 13.0 lists, then rows for unlisted options that NVIDIA's
+//! other tools pass to ptxas, and at the end two options of our own.
 
-/// What follows the name of an option.
+/// The value of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compile) enum Value {
     Nothing,
     Text,
-    /// Texts with commas between them. Of these alone may several be given.
+    /// A comma-separated list. Only options with lists may be repeated.
     List,
-    /// As C writes one: decimal, octal or hexadecimal.
+    /// An integer in C's notation: decimal, octal or hexadecimal.
     Number,
     /// `true` or `false`.
     Truth,
-    /// One of these.
+    /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// What becomes of an option.
+/// How an option is handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compile) enum Effect {
     Honoured,
-    /// Accepted: what it asks for holds already, or it only permits what is not done.
+    /// Accepted silently: the compiler always does what the option asks for, or the option only permits something that
+    /// the compiler does not do.
     Holds,
-    /// Accepted with a remark: the code is right, but something that it asks for is missing.
+    /// Accepted with a message: the code is correct, but a part of what the option asks for is missing.
     Missing(&'static str),
-    /// Refused: the output would not be what it asks for.
+    /// Rejected: the output would not be what the option asks for.
     Refused,
 }
 
 /// An option.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::compile) struct Row {
-    /// Written with two dashes.
+    /// The name with two dashes.
     pub(in crate::compile) long: &'static str,
-    /// Written with one.
+    /// The name with one dash.
     pub(in crate::compile) short: &'static str,
     pub(in crate::compile) value: Value,
     pub(in crate::compile) effect: Effect,
@@ -60,10 +61,10 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("device-debug", "g", Nothing, Honoured),
     row("device-function-maxrregcount", "func-maxrregcount", Text, Honoured),
     row("device-stack-protector", "device-stack-protector", Truth, Missing("stacks have no canaries")),
-    // There is no such bank.
+    // The compiler does not use this constant bank.
     row("disable-optimizer-constants", "disable-optimizer-consts", Nothing, Holds),
     row("disable-warnings", "w", Nothing, Honoured),
-    // This and `return-at-end` decide at which instructions debuggers can stop. nvcc asks for both with `-G`.
+    // This option and `return-at-end` decide at which instructions a debugger can stop. nvcc passes both with `-G`.
     row("dont-merge-basicblocks", "no-bb-merge", Nothing, Holds),
     row("entry", "e", List, Honoured),
     row("extensible-whole-program", "ewp", Nothing, Honoured),
@@ -84,12 +85,12 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("maxrregcount", "maxrregcount", Text, Honoured),
     row("minnctapersm", "minnctapersm", Number, Honoured),
     row("opt-level", "O", Number, Honoured),
-    // Permits what is not done.
+    // The option permits an optimization that the compiler does not do.
     row("optimize-float-atomics", "opt-fp-atomics", Nothing, Holds),
     row("options-file", "optf", List, Honoured),
     row("output-file", "o", Text, Honoured),
     row("override-directive-values", "override-directive-values", Nothing, Honoured),
-    // Whole programs are.
+    // The code of whole programs is always position independent.
     row("position-independent-code", "pic", Truth, Holds),
     row("preserve-relocs", "preserve-relocs", Nothing, Honoured),
     row("register-usage-level", "regUsageLevel", Number, Honoured),
@@ -108,31 +109,31 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("warn-on-local-memory-usage", "warn-lmem-usage", Nothing, Honoured),
     row("warn-on-spills", "warn-spills", Nothing, Honoured),
     row("warning-as-error", "Werror", Nothing, Honoured),
-    // Not listed.
+    // These options are not in the list of `ptxas --help`.
     row("compiler-stats", "compiler-stats", List, Honoured),
     row("fdevice-time-trace", "fdevice-time-trace", Text, Honoured),
     row("fast-compile", "fast-compile", Nothing, Holds),
-    // A process has one thread of make's without asking, and keeps to it.
+    // A make job may use one thread without asking for more, and the compiler then uses only one.
     row("jobserver", "jobserver", Nothing, Honoured),
-    // Permits to take pointers for numbers of 32 bits.
+    // Permits treating pointers as 32-bit numbers, which the compiler does not do.
     row("opt-pointers", "opt-pointers", Nothing, Holds),
     row("regAllocOptLevel", "regAllocOptLevel", Number, Holds),
     row("tool-name", "tool-name", Text, Honoured),
     row("uumn", "uumn", Nothing, Holds),
     row("print-potentially-overlapping-membermasks", "print-potentially-overlapping-membermasks", Nothing, Missing("masks are not printed")),
-    // Permissions.
+    // Permissions that the compiler does not use.
     row("no-membermask-overlap", "no-membermask-overlap", Truth, Holds),
     row("assume-extern-functions-do-not-sync", "assume-extern-functions-do-not-sync", Truth, Holds),
-    // Our own.
+    // Options of our own.
     row("knob", "knob", Text, Honoured),
     row("max-input-size", "max-input-size", Number, Honoured),
 ];
 
-/// Options that ptxas has with two dashes only.
+/// The options that ptxas accepts with two dashes only.
 const LONG_ONLY: &[&str] = &["compiler-stats", "fdevice-time-trace", "fast-compile", "opt-pointers"];
 
 impl Row {
-    /// Whether a name with its first dash taken away is this option's.
+    /// Whether this option has the name `name`, which is given without its first dash.
     pub(super) fn is_called(&self, name: &str) -> bool {
         match name.strip_prefix('-') {
             Some(long) => long == self.long,

@@ -1,4 +1,4 @@
-//! One object per instruction and line.
+//! Prints one JSON object per line and instruction.
 
 use super::{Out, addressed};
 use gpu_files::cubin::Function;
@@ -42,7 +42,7 @@ fn instruction(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     push_string(out, form.shape);
     push(out, format_args!(",\"class\":\"{:?}\"", inst.class(sm)));
     control(out, &inst.control);
-    // Choices by their text, everything else by value; signed values as such.
+    // Enumerated fields are printed as text and all others as numbers. Signed fields are printed with their sign.
     out.push_str(",\"fields\":{");
     let mut separator = "";
     for spec in &form.fields {

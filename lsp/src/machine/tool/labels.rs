@@ -1,4 +1,4 @@
-//! As `nvdisasm -c` prints: assembler directives, and labels for the targets of branches.
+//! Prints the format of `nvdisasm -c`: assembler directives, and labels at branch targets.
 
 use super::{Out, addressed, end, push_position, push_text};
 use gpu_files::cubin::{Cubin, Function, Symbol};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub(super) fn cubin(out: &mut Out<impl Write>, cubin: &Cubin<'_>) -> io::Result<()> {
     let kind = if cubin.relocatable { "ET_REL" } else { "ET_EXEC" };
     out.text += &format!("\t.target\t{}\n\n\t.elftype\t@\"{kind}\"\n", cubin.target());
-    // Labels are numbered through the file.
+    // Labels are numbered through the whole file.
     let mut labels = 0;
     for function in &cubin.functions {
         let section = format!(".text.{}", function.name);
@@ -21,7 +21,7 @@ pub(super) fn cubin(out: &mut Out<impl Write>, cubin: &Cubin<'_>) -> io::Result<
     Ok(())
 }
 
-/// The code of a section. `labels` counts those that were given out.
+/// Prints the code of a section. `labels` is the number of labels so far.
 pub(super) fn code(
     out: &mut Out<impl Write>,
     sm: Sm,
@@ -34,7 +34,7 @@ pub(super) fn code(
         symbols.entry(symbol.offset).or_default().push(symbol);
     }
     let named = |offset: u64| symbols.get(&offset).into_iter().flatten();
-    // A target outside the section, or in the middle of an instruction, stays a number.
+    // A target outside the section, or in the middle of an instruction, is printed as a number.
     let targets = addressed(function.code)
         .filter_map(|(address, word)| sass::decode_tolerant(sm, word)?.target(address))
         .filter(|target| *target < size && target % sass::INST_BYTES == 0);

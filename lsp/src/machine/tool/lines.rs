@@ -1,12 +1,12 @@
-//! Lines of the standard input, each answered with a line.
+//! Reads lines from standard input and prints one line for each.
 
 use super::{Failure, Out, TEXT_LIMIT, input, push_hex, push_text};
 use sass::Sm;
 use std::io;
 
-/// What a line says.
+/// The content of a line.
 enum Line<'a> {
-    /// Nothing, or a comment: answered with itself.
+    /// A blank line or a comment, which is printed unchanged.
     Passed(&'a str),
     Code {
         offset: u64,
@@ -15,11 +15,11 @@ enum Line<'a> {
     Wrong(String),
 }
 
-/// Answers, and what is wrong with the lines that have none.
+/// The output lines, and the errors of lines that could not be processed.
 struct Answers {
     out: Out<io::StdoutLock<'static>>,
     wrong: Vec<String>,
-    /// The lines answered.
+    /// The number of lines so far.
     count: usize,
 }
 
@@ -28,7 +28,7 @@ impl Answers {
         Answers { out: Out { text: String::new(), to: io::stdout().lock() }, wrong: Vec::new(), count: 0 }
     }
 
-    /// Ends the line that `answer` appends; an error leaves an empty one.
+    /// Adds the line that `answer` appends. If `answer` returns an error, the line is empty.
     fn line(&mut self, answer: impl FnOnce(&mut String) -> Result<(), String>) -> Result<(), Failure> {
         self.count += 1;
         let start = self.out.text.len();
@@ -69,7 +69,7 @@ pub(crate) fn disassemble_words(sm: Sm) -> Result<(), Failure> {
     answers.end()
 }
 
-/// Assembles each line, which others for the same generation may bear upon.
+/// Assembles each line. The encoding of a line may depend on other lines of the same generation.
 pub(crate) fn assemble(arch: Option<Sm>) -> Result<(), Failure> {
     let text = text()?;
     let lines: Vec<Line<'_>> = text.lines().map(read).collect();
@@ -117,7 +117,7 @@ fn assemble_for(sm: Option<Sm>, lines: &[Line<'_>], answers: &mut Answers) -> Re
     Ok(())
 }
 
-/// The generation that a comment before a function tells.
+/// The generation that a comment before a function names.
 fn generation(line: &Line<'_>) -> Option<Sm> {
     let Line::Passed(line) = line else { return None };
     line.trim_start().strip_prefix('#')?.split_ascii_whitespace().next().and_then(Sm::parse)
@@ -140,7 +140,7 @@ fn read(line: &str) -> Line<'_> {
     }
 }
 
-/// The word that a line names instead of an instruction.
+/// The word, if a line gives a word instead of an instruction.
 fn as_is(text: &str) -> Option<u128> {
     u128::from_str_radix(text.trim().strip_prefix(".word 0x")?, 16).ok()
 }

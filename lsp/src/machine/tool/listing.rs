@@ -1,4 +1,4 @@
-//! As `cuobjdump -sass` prints: text and both halves of the word, in columns.
+//! Prints the format of `cuobjdump -sass`: columns with the text and both halves of the word.
 
 use super::{
     Out, TO_MNEMONIC, addressed, end, position_len, push_blanks, push_hex, push_position, push_text,
@@ -8,7 +8,7 @@ use gpu_files::image::Container;
 use sass::Sm;
 use std::io::{self, Write};
 
-/// From the end of the longest text to the word.
+/// The number of blanks between the longest text and the word.
 const GAP: usize = 2;
 
 pub(super) fn cubin(
@@ -42,12 +42,13 @@ pub(super) fn cubin(
     Ok(())
 }
 
-/// The texts of all instructions of a file, since the longest one sets the columns.
+/// The texts of all instructions of a file. They are collected first, because the longest text determines the columns.
 struct Texts {
     text: String,
-    /// Where each text ends, and its bits without a meaning.
+    /// The end of each text, and the bits of the word that have no meaning.
     ends: Vec<(usize, u128)>,
-    /// The most bytes before the word of a line whose guard stood after the place where mnemonics begin.
+    /// The largest number of bytes before the word, over all lines whose guard extends beyond the column of the
+    /// mnemonics.
     width: usize,
 }
 
@@ -65,7 +66,7 @@ impl Texts {
         texts
     }
 
-    /// The texts, with their bits without a meaning.
+    /// The texts, and the bits of each word that have no meaning.
     fn lines(&self) -> impl Iterator<Item = (&str, u128)> {
         let mut start = 0;
         self.ends.iter().map(move |&(end, stray)| {
@@ -76,13 +77,13 @@ impl Texts {
     }
 }
 
-/// A file of nothing but instructions.
+/// Prints a file that consists of instructions only.
 pub(super) fn raw(out: &mut Out<impl Write>, sm: Sm, bytes: &[u8]) -> io::Result<()> {
     let texts = Texts::new(sm, [bytes]);
     code(out, bytes, texts.width, &mut texts.lines())
 }
 
-/// The code of a section, whose texts come next.
+/// Prints the code of a section. Its texts are the next ones of the iterator.
 fn code<'a>(
     out: &mut Out<impl Write>,
     code: &[u8],
@@ -97,7 +98,7 @@ fn code<'a>(
         let blanks = width.saturating_sub(line.len() - start);
         push_blanks(line, blanks.max(1));
         push_half(line, word as u64);
-        // A modifier may be missing in the text.
+        // The text may lack a modifier.
         if stray != 0 {
             line.push_str(&format!(" // unknown bits {stray:#x}"));
         }

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const BARRIER_OBJECT: Group = opt(&[Shared, SharedCta, SharedCluster]);
 pub(super) const OWN_BARRIER: Group = opt(&[Shared, SharedCta]);
-/// Barrier objects in several blocks of the cluster.
+/// The barrier objects of several thread blocks in the cluster.
 const TO_BLOCKS: Group = opt(&[MulticastCluster32b]);
 const TO_BLOCKS_RULES: [Rule; 2] =
     [has(&[MulticastCluster32b]).gate(RUBIN), has(&[MulticastCluster32b]).excludes(&[Shared, SharedCta])];
@@ -15,9 +15,9 @@ const BY_BARRIER: Group = req(&[MbarrierCompleteTxBytes]);
 pub(super) const BY_GROUP: Group = req(&[BulkGroup]);
 const MULTICASTS: &[Mod] = &[MulticastCluster, MulticastCluster16b, MulticastCluster32b];
 const MULTICAST: Group = opt(MULTICASTS);
-/// What sm_107 brought.
+/// The requirements of features that sm_107 introduced.
 pub(super) const RUBIN: Gate = Gate::only(9, 4, TargetSet::family(107));
-/// What a copy tells of values that are not valid.
+/// What a copy reports about invalid values.
 const REPORTS: &[Mod] = &[
     ReportDisabled,
     ReportPer16BytesWord,
@@ -26,19 +26,19 @@ const REPORTS: &[Mod] = &[
     ReportPer16BytesNibble,
     ReportPerElement,
 ];
-/// Properties of a tensor map that the instruction gives itself.
+/// Properties of a tensor map that the instruction overrides.
 pub(super) const OVERRIDE_ADDRESS: Group = opt(&[OverrideGlobalAddress]);
 pub(super) const ATTRIBUTES: &[Mod] = &[OverrideGlobalDim, OverrideGlobalDimStride];
 pub(super) const OVERRIDE_ATTRIBUTES: Group = opt(ATTRIBUTES);
-/// Modes that are not `.tile`.
+/// Modes other than `.tile`.
 pub(super) const GATHERED: &[Mod] =
     &[TileGather4, TileScatter4, Im2col, Im2colW, Im2colW128, Im2colNoOffs, Im2colNoOffsW];
 /// Coordinates of a tensor.
 pub(super) const fn tensor(name: &'static str) -> Operand {
     texture(name, OperandType::Integer(32), Lanes::Of(&[1]))
 }
-/// One coordinate for each dimension; `.tile::gather4` and the like have five. Offsets of `.im2col` go without the
-/// outer two.
+/// There is one coordinate for each dimension, or five for `.tile::gather4` and `.tile::scatter4`. The offsets of
+/// `.im2col` omit the two outer dimensions.
 macro_rules! tensor_rules {
     ($($more:expr),* $(,)?) => { &[
         has(&[D2d]).lanes("tensorMap", Lanes::Of(&[2])), has(&[D3d]).lanes("tensorMap", Lanes::Of(&[3])),
@@ -65,11 +65,11 @@ const MASK_RULES: [Rule; 3] = [
 ];
 pub(super) const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
 
-/// Bytes of a bulk copy.
+/// The number of bytes of a bulk copy.
 pub(super) const BULK_SIZE: Values = Values::Low(&Values::Multiple(16, 0, 0xffff0));
-/// The assembler takes a scope with bulk copies, which changes nothing.
+/// The scope of a bulk copy. The assembler accepts it, but it has no effect.
 pub(super) const BULK_SCOPE: Group = opt(&[Cta, Cluster, Gpu, Sys]);
-/// Copies whose accesses are strong are of whole 128 bits.
+/// Copies with strong accesses access 128 bits at a time.
 pub(super) const BULK_STRENGTH: Group = opt(&[Weak, Relaxed]);
 pub(super) const WHOLE: TypeSet = t![B128];
 pub(super) const STRENGTH_RULES: [Rule; 4] = [
@@ -78,19 +78,20 @@ pub(super) const STRENGTH_RULES: [Rule; 4] = [
     on(WHOLE).needs(&[Relaxed]),
     has(&[Weak, Relaxed]).since(9, 3, 90),
 ];
-/// What counts the bytes of a bulk copy. The assembler takes the address without brackets too, where it has 64 bits.
+/// The barrier object that counts the bytes of a bulk copy. The assembler also accepts a 64-bit address without
+/// brackets.
 const BULK_BARRIER: Operand = addr_at("mbar", Base::of(Window::In(Space::Shared))).or(Class::VALUE);
-/// A barrier object: a variable of shared memory, whatever window the address is in.
+/// The address of a barrier object: a variable of shared memory, whatever the address window is.
 pub(super) const BARRIER_ADDRESS: Operand =
     addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
-/// Shared memory of a tensor copy. The assembler takes all but integers without brackets.
+/// The shared memory operand of a tensor copy. Without brackets, the assembler accepts anything but integers.
 const TENSOR_SHARED: Operand = addr_at("dstMem", Base::of(Window::In(Space::Shared)))
     .class(Class::ADDRESS.or(Class::REGISTER).or(Class::PREDICATE).or(Class::IMMEDIATE).or(Class::SYMBOL))
     .values(Values::Of(&[]));
 
 const SEMANTICS: &[Mod] = &[Acquire, Release, Relaxed];
 const CLUSTER_SCOPE: Gate = Gate::since(8, 0, 90);
-/// What the waits and arrivals of barrier objects share.
+/// Rules that the waits and arrivals of barrier objects share.
 macro_rules! mbarrier_rules {
     ($($more:expr),* $(,)?) => { &[
         has(SEMANTICS).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(SEMANTICS),
@@ -111,7 +112,7 @@ const ARRIVE_RULES: &[Rule] = mbarrier_rules![
     TO_BLOCKS_RULES[0],
     TO_BLOCKS_RULES[1],
     has(&[MulticastCluster32b]).operand("state", Column::Class(Class::SINK)),
-    // One number is the mask, which has no range.
+    // With a single number, the number is the mask and may have any value.
     has(&[MulticastCluster32b]).operand("count", Column::Presence(Presence::Always)),
     has(&[MulticastCluster32b]).values("count", Values::Any),
     lacks(&[ExpectTx]).operand("ctaMask", Column::Presence(Presence::OptionalWith(&[MulticastCluster32b])))
@@ -124,7 +125,7 @@ const WAIT_RULES: &[Rule] = mbarrier_rules![
     has(&[PhaseTypeConditional]).needs(&[Parity]),
     lacks(&[PhaseTypePrimary]).operand("waitComplete", Column::Class(Class::PREDICATE))
 ];
-/// A barrier object with a report tells it in a second predicate.
+/// If the barrier object has a report, a second predicate receives it.
 const WAIT_COMPLETE: Operand = dst_pred("waitComplete").pair();
 const ARRIVE: &[Operand] = &[
     dst("state", I64).sink(),
@@ -136,7 +137,7 @@ const SCOPED: Group = opt(&[Cta, Cluster]);
 pub(super) const LAYOUTS: &[Mod] = &[LayoutV0, LayoutV1];
 const PHASES: &[Mod] = &[PhaseTypePrimary, PhaseTypeConditional];
 
-/// What a store without a wait writes; the assembler copies the address to a register.
+/// The destination of an asynchronous store. The assembler copies the address to a register.
 const ASYNC_TARGET: Operand = addr_at("a", Base::named(0).memory().copied());
 const RELEASE_SCOPE: Group = req(&[Gpu, Sys]);
 
@@ -148,10 +149,11 @@ const MULTIMEM_VECTOR: TypeSet = t![F16 F16x2 Bf16 Bf16x2 F32].union(E8);
 const MULTIMEM_GATES: Gate =
     Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::arch(120)).or(TargetSet::arch(121)));
 const ORDERED: &[Mod] = &[Relaxed, Acquire, Release];
-/// What the assembler takes for floats that only `multimem` computes with: any registers of their width.
+/// The types of floating-point values that only `multimem` computes with. The assembler accepts any registers of their
+/// width.
 const RAW_16: OperandType = is(ScalarType::B16);
 const RAW_8: OperandType = is(ScalarType::B8);
-/// Fields of a tensor map that have one entry for each dimension.
+/// Fields of a tensor map with one entry for each dimension.
 const ORDINAL: &[Mod] = &[BoxDim, GlobalDim, GlobalStride, ElementStride];
 /// Fields with a constant for their value.
 /// Element types of tensor maps.

@@ -5,15 +5,15 @@ use super::prelude::*;
 const INTEGER: TypeSet = BITS.union(INT);
 const SIGNED: TypeSet = S16_64;
 const SETP: &[Operand] = &[dst_preds("p"), src("a", T0), src("b", T0), pred("c").with(&[And, Or, Xor])];
-/// The assembler takes `.bf16` in braces, whatever they are good for.
+/// The assembler accepts `.bf16` operands in braces, although this has no use.
 const BRACED: Column = Column::Class(Class::VALUE.or(Class::VECTOR));
-/// And for the second of a pair a predicate.
+/// For the second operand of a pair, it also accepts a predicate.
 const ANY_WORD: Column = Column::Class(Class::VALUE.or(Class::VECTOR).or(Class::PREDICATE));
-/// Any 32 bits, where it packs the result itself.
+/// Any 32-bit operand, if the assembler packs the result itself.
 const PACKED: Column = Column::Class(Class::REGISTER.or(Class::VECTOR).or(Class::PREDICATE));
 const BF16X2: TypeSet = t![Bf16x2];
 const SET: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T1), pred("c").with(&[And, Or, Xor])];
-/// No constant in place of a predicate.
+/// A predicate, but not a constant.
 const PREDICATE: Column = Column::Class(Class::PREDICATE);
 const FLOAT_ONLY: &[Mod] = &[Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan];
 const UNSIGNED_ONLY: &[Mod] = &[Lo, Ls, Hi, Hs];

@@ -1,24 +1,25 @@
-//! Memory of other GPUs across the fabric, by the number of an endpoint and an offset in it.
+//! Accesses to the memory of other GPUs through the fabric. An address is the number of an endpoint and an offset in
+//! its memory.
 
 use super::asynchronous::{COPY, CP_MASK, DIMS, OVERRIDE_ATTRIBUTES, RUBIN, tensor};
 use super::prelude::*;
 
 const SPACE: Group = req(&[SharedCta]);
-/// A barrier object counts the bytes, or groups of sixteen of them, and is told of errors.
+/// A barrier object counts the bytes, or the groups of sixteen bytes, and receives errors.
 const BYTES: Group = req(&[MbarrierCompleteTxBytes]);
 const LINES: Group = req(&[MbarrierCompleteTx16Bytes]);
 const REPORT: Group = req(&[ReportFabric]);
 const ORDER: Group = opt(&[Relaxed]);
 const REACH: Group = opt(&[Sys]);
 const ORDERED: Rule = has(&[Relaxed]).needs(&[Sys]);
-/// The other GPU counts the bytes as well, in its own memory.
+/// The other GPU also counts the bytes, in its own memory.
 const COUNTED: Group = opt(&[CountedBytes]);
-/// A handle with the offset of that counter.
+/// A handle that includes the offset of that counter.
 const COUNTED_HANDLE: Rule = has(&[CountedBytes]).operand("dst", Column::Head(PLACE));
 const TO_SEVERAL: Group = opt(&[Multimem]);
 const WHOLE: TypeSet = t![B128];
 const SIZE: Operand = src("size", I32);
-/// The assembler takes the address without brackets too.
+/// The assembler also accepts the address without brackets.
 const BARRIER: Operand = addr("mbar").or(Class::VALUE);
 const OPERATIONS: Group = req(&[Add, Min, Max, And, Or, Xor]);
 const ACCUMULATE: &[Mod] = &[AccF16, AccF32];
@@ -26,7 +27,7 @@ const NARROW: TypeSet = t![E4m3 E5m2];
 const NARROW_TARGETS: TargetSet =
     TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));
 
-/// Tensors are those of their map but for the place, and sometimes the sizes.
+/// The tensor is that of the tensor map with another address, and optionally other sizes.
 const OVERRIDE: Group = req(&[OverrideGlobalAddress]);
 macro_rules! tensor_rules {
     ($($more:expr),* $(,)?) => { &[
@@ -42,7 +43,7 @@ const NUMBER: Part = Part::Integer(32);
 const OFFSET: Part = Part::Integer(64);
 const PLACE: &[Part] = &[NUMBER, OFFSET];
 const MAP: Operand = tensor("tensorMap").head(PLACE);
-/// The offset of the counter goes after that of the data.
+/// The offset of the counter follows that of the data.
 macro_rules! counted_tensor_rules {
     () => {
         tensor_rules![

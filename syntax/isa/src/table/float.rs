@@ -2,9 +2,9 @@
 
 use super::prelude::*;
 
-/// Rounding towards an infinity came with sm_20 for `.f32`.
+/// For `.f32`, rounding towards an infinity requires sm_20.
 const DIRECTED: Rule = has(&[Rm, Rp]).since(2, 0, 20);
-/// The `mad.f32` of sm_1x, which later targets accept in old PTX versions.
+/// The `mad.f32` of sm_1x. Later targets accept it in old PTX versions.
 const UNROUNDED: Gate = Gate::since(1, 0, 10).until(3, 2, 20);
 const MINMAX: &[Group] = &[FTZ, opt(&[Nan]), opt(&[XorSign]), opt(&[Abs])];
 const MINMAX_RULES: &[Rule] = &[

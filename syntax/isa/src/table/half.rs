@@ -1,8 +1,8 @@
-//! Arithmetic on 16-bit floats and pairs of them.
+//! Arithmetic on 16-bit floating-point numbers and pairs of them.
 
 use super::prelude::*;
 
-/// The assembler takes pairs of `.bf16` in braces, whatever they are good for.
+/// The assembler accepts pairs of `.bf16` in braces, although this has no use.
 const PAIR: Lanes = Lanes::Bf16Pair;
 const D: Operand = dst_vector("d", T0).lanes(PAIR);
 const A: Operand = src_vector("a", T0).lanes(PAIR);
@@ -10,7 +10,7 @@ const B: Operand = src_vector("b", T0).lanes(PAIR);
 const TWO: &[Operand] = &[D, A];
 const THREE: &[Operand] = &[D, A, B];
 const FOUR: &[Operand] = &[D, A, B, src_vector("c", T0).lanes(PAIR)];
-/// Of some instructions single ones instead.
+/// In some instructions, it accepts single `.bf16` numbers in braces instead.
 const SINGLE: TypeSet = t![Bf16];
 const BRACED: Column = Column::Class(Class::VALUE.or(Class::VECTOR));
 const BRACED_RESULT: Column = Column::Class(Class::REGISTER.or(Class::VECTOR));

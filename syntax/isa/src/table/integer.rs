@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// Four bytes at once, and saturation of what had none before.
+/// The types with four bytes. They need the same gate as saturation in instructions that did not have it before.
 const BYTES: TypeSet = t![U8x4 S8x4];
 const BYTE_GATE: Gate = Gate::only(9, 2, TargetSet::family(120).or(TargetSet::family(107)));
 const PACKED: TypeSet = t![U16x2 S16x2].union(BYTES);

@@ -1,4 +1,4 @@
-//! Matrices held by a warp: loads, stores and products.
+//! Matrices in the registers of a warp: loads, stores and products.
 
 use super::prelude::*;
 
@@ -20,11 +20,11 @@ const S32: TypeSet = t![S32];
 const FP8: TypeSet = t![E4m3 E5m2];
 
 const NARROW: TypeSet = t![E4m3 E5m2 E2m3 E3m2 E2m1];
-/// Products of narrow floats with scales: the sm_120 family.
+/// Products of narrow floating-point numbers with scale factors, which the sm_120 family has.
 const CONSUMER: Gate = Gate::only(8, 7, TargetSet::family(120));
-/// Kinds of products of bytes without scales.
+/// The kinds of byte products without scale factors.
 const F8_KINDS: &[Mod] = &[KindF8f6f4, KindMxf8f6f4, KindMxf4, KindMxf4nvf4];
-/// A second factor of less than a byte.
+/// The second factor has elements of less than a byte.
 const NARROW_B: Rule =
     Rule { when: When { third: NARROW.without(FP8), ..When::ALWAYS }, then: Then::Gate(CONSUMER) };
 const MX: &[Mod] = &[KindMxf8f6f4, KindMxf4, KindMxf4nvf4];
@@ -118,13 +118,13 @@ const MX_SPARSE_RULES: &[Rule] = &[
     has(&[KindMxf4, KindMxf4nvf4]).needs(&[M16n8k128]),
     has(&[KindMxf4, KindMxf4nvf4]).gate(Gate::only(8, 7, TargetSet::arch(120).or(TargetSet::arch(121)))),
 ];
-/// Nibbles in the shapes of wider types.
+/// Four-bit types in the shapes of wider types.
 const TURING_TO_ADA: TargetSet = TargetSet::since(75).without(TargetSet::since(90));
 const WMMA_MATRIX: Operand = addr_at("p", Base::named(0).memory().copied());
 const WMMA_HALF: &[Mod] = &[M16n16k16, M8n32k16, M32n8k16];
 const WMMA_SHAPE: Group = req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4, M8n8k32, M8n8k128]);
 const WMMA_SPACE: Group = opt(&[Global, Shared, SharedCta]);
-/// Before, `wmma` did not say it.
+/// Before this version, `wmma` had no `.aligned` modifier.
 const WMMA_ALIGNED: Rule = has(&[Aligned]).since(6, 3, 70);
 const WMMA_WIDE: Rule = has(&[M8n32k16, M32n8k16]).since(6, 1, 70);
 const WMMA_ACCUMULATOR: &[Rule] = &[

@@ -38,13 +38,13 @@ const ST: &[Group] = &[
 ];
 const ANY_MEMORY: TypeSet = SCALAR.union(t![B128]);
 const WIDE: TypeSet = t![B64 U64 S64 F64];
-/// Elements of which eight are 256 bits, and shorter ones.
+/// Types of which eight elements are 256 bits; and shorter types.
 const EIGHT: TypeSet = t![B32 U32 S32 F32];
 const SHORT: TypeSet = t![B8 U8 S8 B16 U16 S16];
 const WIDE_VECTOR: Gate = Gate::since(8, 8, 100);
 const NOT_GLOBAL: &[Mod] = &[Const, Local, Param, ParamEntry, ParamFunc, Shared, SharedCta, SharedCluster];
 
-/// Gates and combinations that loads and stores share.
+/// The gates and combinations that loads and stores share.
 macro_rules! access_rules {
     ($($more:expr),* $(,)?) => { &[
         has(STRONG).needs(SCOPES), has(SCOPES).needs(STRONG), has(&[Mmio]).needs(STRONG), has(&[Mmio]).lacks(&[Relaxed]).since(9, 3, 70), has(&[Mmio]).needs(&[Sys]),
@@ -84,7 +84,7 @@ const ST_RULES: &[Rule] = access_rules!();
 const LINE_ADDRESS: Operand = addr_at("a", Base::named(0).exact());
 const NAMED: Base = Base::named(0).memory();
 const SHARED: Base = Base::of(Window::In(Space::Shared)).memory();
-/// What `mov` copies: besides values the names of variables and special registers.
+/// The source of `mov`: a value, or the name of a variable or of a special register.
 const SOURCE: Operand = src_vector("a", T0)
     .or(Class::SPECIAL)
     .or(Class::SYMBOL)
@@ -92,7 +92,7 @@ const SOURCE: Operand = src_vector("a", T0)
     .or(Class::REGISTER)
     .lanes(Lanes::Any);
 const F32_ONLY: OperandType = is(ScalarType::F32);
-/// Bytes of a line of the second-level cache.
+/// The size of a line of the second-level cache, in bytes.
 const LINE: Values = Values::Of(&[128]);
 
 const FLOATS: TypeSet = t![F16 Bf16 F32 F64];
@@ -104,12 +104,12 @@ const BF16: TypeSet = t![Bf16];
 const SMALL: TypeSet = t![F16 Bf16];
 const CVT: &[Rule] = &[
     on(FLOATS).operand("a", Column::Class(Class::VALUE)),
-    // The assembler takes `.bf16` in braces, whatever they are good for.
+    // The assembler accepts `.bf16` operands in braces, although this has no use.
     on_second(BF16).operand("a", Column::Class(Class::VALUE.or(Class::VECTOR))),
     on_second(BF16).lanes("a", Lanes::OrBare(&[1, 2, 4])),
     on(BF16).operand("d", Column::Class(Class::REGISTER.or(Class::VECTOR))),
     on(BF16).lanes("d", Lanes::OrBare(&[1, 2, 4])),
-    // Which conversions round, and how.
+    // Conversions that round, and how they round.
     on(INTS).second(FLOATS).needs(ROUND_INT),
     on(INTS).second(INTS).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp, Ftz]),
     on(FLOATS).second(INTS).needs(ROUND_FLOAT),
@@ -123,9 +123,9 @@ const CVT: &[Rule] = &[
     on(BF16).second(BF16).excludes(ROUND_FLOAT),
     on(F32).second(F32).excludes(ROUND_FLOAT),
     on(F64).second(F64).excludes(ROUND_FLOAT),
-    // What the flags ask for.
+    // The requirements of the flags.
     has(&[Ftz]).second(INTS.union(t![F16 Bf16 F64])).types(F32),
-    // Nothing to saturate where the result holds every value.
+    // Conversions whose result type holds every value do not saturate.
     has(&[Sat]).on(t![U8]).second(t![U8]).excludes(&[Sat]),
     has(&[Sat]).on(t![S8]).second(t![S8]).excludes(&[Sat]),
     has(&[Sat]).on(t![U16]).second(t![U8 U16]).excludes(&[Sat]),
@@ -157,15 +157,15 @@ const FIXED_X2: TypeSet = t![S2f6x2];
 const UFLOAT_X2: TypeSet = t![Ue5m3x2];
 const NARROW_X2: TypeSet = FP8X2.union(FP6X2).union(FP4X2).union(FIXED_X2).union(UFLOAT_X2);
 const NARROW_X4: TypeSet = t![E4m3x4 E5m2x4 E2m3x4 E3m2x4 E2m1x4];
-/// Conversions to the formats of blocked matrices: the families of sm_100, sm_110 and sm_120.
+/// Conversions to the formats of block-scaled matrices, in the families of sm_100, sm_110 and sm_120.
 const BLOCK_FORMATS: Gate = Gate::only(8, 6, BLOCK_TARGETS);
 const BLOCK_TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));
-/// Conversions to and from eight-bit floats came to sm_89 after sm_90.
+/// Conversions to and from eight-bit floating-point numbers. sm_89 got them later than sm_90.
 const FP8: Gate = Gate::since(7, 8, 89).late(8, 1, TargetSet::since(89).without(TargetSet::since(90)));
-/// Conversions between narrow formats and pairs of halves that came later.
+/// Later conversions between narrow formats and pairs of halves.
 const BETWEEN_PAIRS: Gate = Gate::only(9, 1, BLOCK_TARGETS);
 const TO_BF16: Gate = Gate::only(9, 2, BLOCK_TARGETS);
-/// Fixed point with a sign, two bits before and six after the binary point.
+/// The signed fixed-point format with two bits before and six bits after the binary point.
 const FIXED: Gate = Gate::only(
     9,
     1,
@@ -176,7 +176,7 @@ const FIXED: Gate = Gate::only(
         .or(TargetSet::arch(120))
         .or(TargetSet::arch(121)),
 );
-/// What the family got with sm_107.
+/// Features that sm_107 added to the family.
 const FROM_107: Gate = Gate::only(9, 4, TargetSet::family(107));
 const STOCHASTIC: Gate = Gate::only(8, 7, TargetSet::arch(100).or(TargetSet::arch(103)));
 
@@ -230,6 +230,6 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", OperandType::AddressOf(0, SHARED)).or(Class::SYMBOL), src("b", I32)]).since(7, 8, 90),
     form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", I32), src("a", OperandType::AddressOf(0, SHARED)).or(Class::SYMBOL)]).since(7, 8, 90),
     form(F::MovVector).name(&[req(&[V2, V4])]).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst_vector("d", T0).class(Class::VECTOR), SOURCE]).rules(&[has(&[V2]).lanes("a", Lanes::Of(&[1, 2])), has(&[V4]).lanes("a", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B16 B32 U16 U32 S16 S32 F32])]),
-    // Not in the manual; the assembler takes it, for every target.
+    // This conversion is not in the manual. The assembler accepts it for every target.
     form(F::CvtToScale4).name(&[MUST_ROUND, opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Ue8m0x4], F32]).ops(&[dst("d", TB32), src_vector("a", T1).lanes(Lanes::Of(&[1, 4])), src("b", FREE)]).rules(&[has(&[Satfinite]).since(8, 1, 70), has(&[Relu]).excludes(&[Rm, Rp]), has(&[Relu]).since(7, 0, 80)]),
 ];

@@ -1,11 +1,11 @@
-//! Every mnemonic of the language, each of which has rows and a page.
+//! All mnemonics of the language. Each has rows and a page.
 
 macro_rules! mnemonics {
     ($($mnemonic:literal,)*) => {
         /// Sorted.
         pub(crate) const MNEMONICS: &[&str] = &[$($mnemonic),*];
 
-        /// The page of each in `docs/`.
+        /// The page of each mnemonic in `docs/`.
         pub(crate) const PAGES: &[&str] = &[$(include_str!(concat!("../../docs/", $mnemonic, ".md"))),*];
     };
 }

@@ -1,4 +1,4 @@
-//! The words the rows are written in.
+//! The functions and constants with which the rows are written.
 
 pub(super) use crate::model::Facts as Fact;
 pub(super) use crate::model::{
@@ -36,12 +36,12 @@ impl Group {
     }
 }
 
-/// A required group right after the mnemonic.
+/// A required group directly after the mnemonic.
 pub(super) const fn key(names: &'static [Mod]) -> Group {
     req(names).at(Place::Leading)
 }
 
-/// A required group that keeps its order among such groups.
+/// A required group that keeps its order relative to other ordered groups.
 pub(super) const fn ordered(names: &'static [Mod]) -> Group {
     req(names).at(Place::Ordered)
 }
@@ -129,7 +129,7 @@ pub(super) const fn dst_preds(name: &'static str) -> Operand {
         is(ScalarType::Pred),
     )
 }
-/// A vector as wide as the name says, or a register.
+/// A vector with the number of elements in the name, or a register.
 pub(super) const fn dst_vector(name: &'static str, ty: OperandType) -> Operand {
     operand(name, Role::Destination, Class::REGISTER.or(Class::VECTOR), ty)
 }
@@ -148,16 +148,17 @@ pub(super) const fn imm(name: &'static str, ty: OperandType) -> Operand {
 pub(super) const fn pred(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::PREDICATE.or(Class::IMMEDIATE), is(ScalarType::Pred))
 }
-/// As [`addr`], and the module's address size counts.
+/// As [`addr`], but the address size of the module matters.
 pub(super) const fn addr_sized(name: &'static str) -> Operand {
     addr_at(name, Base::named(0).sized())
 }
-/// Registers with a part of a matrix.
+/// Registers with a fragment of a matrix.
 pub(super) const fn fragment(name: &'static str, matrix: Matrix) -> Operand {
     let ty = OperandType::Fragment(matrix);
     operand(name, Role::Source, Class::VECTOR, ty).lanes(Lanes::Fragment(matrix))
 }
-/// Which elements of a sparse matrix are not zero. The assembler takes any 32-bit registers, and the bits of a float.
+/// The positions of the nonzero elements in a sparse matrix. The assembler accepts any 32-bit registers, and the bits
+/// of a floating-point constant.
 pub(super) const METADATA: Operand = src("e", OperandType::Word)
     .or(Class::PREDICATE)
     .or(Class::VECTOR)
@@ -168,7 +169,7 @@ pub(super) const METADATA: Operand = src("e", OperandType::Word)
 pub(super) const fn fields(name: &'static str, values: Values) -> Operand {
     operand(name, Role::Source, Class::VECTOR, I16).lanes(Lanes::Of(&[2])).values(values)
 }
-/// An address in the first state space that the name gives.
+/// An address in the first state space of the name.
 pub(super) const fn addr(name: &'static str) -> Operand {
     addr_at(name, Base::named(0))
 }
@@ -179,7 +180,7 @@ pub(super) const fn addr_at(name: &'static str, base: Base) -> Operand {
 pub(super) const fn texture(name: &'static str, coordinates: OperandType, lanes: Lanes) -> Operand {
     operand(name, Role::Source, Class::TEXTURE, coordinates).lanes(lanes)
 }
-/// A place in the memory of another GPU: the number of an endpoint and an offset in it.
+/// A place in the memory of another GPU: the number of an endpoint and an offset in its memory.
 pub(super) const fn handle(name: &'static str) -> Operand {
     texture(name, I64, Lanes::Of(&[1])).head(ENDPOINT)
 }
@@ -190,7 +191,7 @@ pub(super) const fn label(name: &'static str) -> Operand {
 pub(super) const fn branch_targets(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::BRANCH_TARGETS, FREE)
 }
-/// What an indirect call may reach; an array of functions tells it too.
+/// The possible targets of an indirect call. An array of functions may give them too.
 pub(super) const fn prototype(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::PROTOTYPE.or(Class::SYMBOL), FREE)
 }
@@ -220,11 +221,11 @@ impl Operand {
         self.class = class;
         self
     }
-    /// `_` may appear in its place.
+    /// `_` is allowed too.
     pub(super) const fn sink(self) -> Self {
         self.or(Class::SINK)
     }
-    /// In braces, always, with these numbers of elements.
+    /// Always in braces, with these numbers of elements.
     pub(super) const fn braces(mut self, lanes: Lanes) -> Self {
         self.class = Class::VECTOR;
         self.lanes = lanes;
@@ -245,11 +246,11 @@ impl Operand {
     pub(super) const fn range(self, from: i64, to: i64) -> Self {
         self.values(Values::Range(from, to))
     }
-    /// `d|p` is possible as well.
+    /// `d|p` is allowed too.
     pub(super) const fn pair(self) -> Self {
         self.or(Class::PAIR)
     }
-    /// The operand may be of another class as well.
+    /// The operand may also be of another class.
     pub(super) const fn or(mut self, class: Class) -> Self {
         self.class = self.class.or(class);
         self
@@ -259,7 +260,7 @@ impl Operand {
 pub(super) const DA: &[Operand] = &[dst("d", T0), src("a", T0)];
 pub(super) const DAB: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0)];
 pub(super) const DABC: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0), src("c", T0)];
-/// The policy that `.L2::cache_hint` announces.
+/// The cache policy that `.L2::cache_hint` requires.
 pub(super) const POLICY: Operand = src("cache-policy", I64).with(&[L2CacheHint]);
 
 // Rules.
@@ -312,7 +313,7 @@ impl When {
     pub(super) const fn since(self, major: u8, minor: u8, sm: u16) -> Rule {
         self.gate(Gate::since(major, minor, sm))
     }
-    /// At least one of these is present as well.
+    /// At least one of these is present too.
     pub(super) const fn and(mut self, mods: &'static [Mod]) -> Self {
         self.and = mods;
         self

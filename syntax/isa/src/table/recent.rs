@@ -1,4 +1,4 @@
-//! What came after PTX ISA 9.0 and is not a variant of an older instruction.
+//! Instructions that were added after PTX ISA 9.0 and are not variants of older ones.
 
 use super::asynchronous::{
     ATTRIBUTES, BARRIER_ADDRESS, BULK_SCOPE, BULK_SIZE, BULK_STRENGTH, BY_GROUP, COPY, CP_MASK, DIMS,
@@ -10,17 +10,17 @@ use super::prelude::*;
 const SIGNED_COMPARE: &[Mod] = &[Eq, Ne, Lt, Le, Gt, Ge];
 const UNSIGNED_COMPARE: &[Mod] = &[Lo, Ls, Hi, Hs];
 const REDUCTIONS: Group = req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]);
-/// Where stores of other blocks' memory go; the address is used as it is.
+/// The destination of stores to shared memory of other thread blocks. The address is used as it is.
 const TARGET: Operand = addr_at("a", Base::named(0).memory().copied());
 const COPIED: [Operand; 3] =
     [addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE)];
 
-/// What sm_107a alone has.
+/// The requirements of features that only sm_107a has.
 const SPARSE: Gate = Gate::only(9, 4, TargetSet::arch(107));
-/// The elements and their indices.
+/// The types of the elements and of their indices.
 const SPARSE_TYPES: &[TypeSet] = &[t![B8 B16], t![B2 B4]];
 const SPARSE_COUNT: Group = req(&[X1, X2, X4, X8, X16, X32, X64]);
-/// A part of a sparse vector, in any registers of 32 bits.
+/// A part of a sparse vector, in any 32-bit registers.
 const fn sparse(name: &'static str, role: Role, part: Sparse) -> Operand {
     Operand { role, ..reg(name, OperandType::Word) }.braces(Lanes::Sparse(part))
 }

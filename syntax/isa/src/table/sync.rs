@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 const BARRIER: Fact = Fact::CONVERGENT.or(Fact::ORDERS);
-/// How many threads take part in a barrier: whole warps.
+/// The number of threads that take part in a barrier: a multiple of the warp size.
 const THREADS: Values = Values::Multiples { of: 32, zero: true };
 const REDUCE: &[Mod] = &[Popc, And, Or];
 const BARRIER_OPS: &[Operand] = &[
@@ -34,7 +34,7 @@ const RED_OP: Group = req(&[Add, Min, Max, And, Or, Xor, Inc, Dec]);
 const ATOMIC: Fact = Fact::READS.or(Fact::WRITES);
 const ATOM_TYPES: TypeSet = t![B16 B32 B64 B128 U32 U64 S32 S64 F16 F16x2 Bf16 Bf16x2 F32 F64];
 
-/// What `atom` and `red` share.
+/// Rules that `atom` and `red` share.
 macro_rules! atomic_rules {
     ($($more:expr),* $(,)?) => { &[
         has(&[Add]).types(t![U32 U64 S32 F16 F16x2 Bf16 Bf16x2 F32 F64]),

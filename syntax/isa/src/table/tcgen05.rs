@@ -1,11 +1,11 @@
-//! The fifth generation of tensor cores: products that accumulate in tensor memory.
+//! The fifth generation of tensor cores: matrix products with accumulators in tensor memory.
 
 use super::asynchronous::RUBIN;
 use super::prelude::*;
 
 const TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110));
 const GATE: Gate = Gate::only(8, 6, TARGETS);
-/// What only targets with suffix `a` have.
+/// Only targets with suffix `a` have these features.
 const ARCH: TargetSet =
     TargetSet::arch(100).or(TargetSet::arch(103)).or(TargetSet::arch(107)).or(TargetSet::arch(110));
 const CTA_GROUP: Group = req(&[CtaGroup1, CtaGroup2]);
@@ -36,7 +36,7 @@ const COLLECT_B: Group = opt(&[
     CollectorB3Lastuse,
     CollectorB3Discard,
 ]);
-/// The collector of the second factor where that is not kept in tensor memory.
+/// The collector buffer operations of the second factor, for products that do not keep this factor in tensor memory.
 const COLLECTED: &[Mod] = &[CollectorBFill, CollectorBUse, CollectorBLastuse, CollectorBDiscard];
 const LUT: Operand = tensor("lut-tmem").with(&[DecompressLutB]);
 const MULTICASTS: &[Mod] = &[MulticastCluster, MulticastCluster16b, MulticastCluster32b];
@@ -46,16 +46,16 @@ const INT8: Rule = has(&[KindI8]).gate(Gate::only(8, 6, TargetSet::arch(100).or(
 const LATER: Rule =
     has(&[KindTi16, DecompressLutB, CollectorBFill, CollectorBUse, CollectorBLastuse, CollectorBDiscard])
         .gate(RUBIN);
-/// The first factor: in tensor memory, or a descriptor of shared memory.
+/// The first factor: in tensor memory, or given by a descriptor of shared memory.
 const A: Operand = src("a", I64).or(Class::ADDRESS);
-/// Columns of tensor memory that are allocated together.
+/// The number of columns in a tensor memory allocation.
 const COLUMNS: Values = Values::PowerOfTwo(32, 512);
 
 const fn tensor(name: &'static str) -> Operand {
     addr_at(name, Base::of(Window::Tensor))
 }
 
-/// The same, of which the assembler makes a copy: any 32 bits but a float will do.
+/// The same, but the assembler copies the address. It accepts any 32-bit register that is not floating-point.
 const fn tensor_copied(name: &'static str) -> Operand {
     addr_at(name, Base::of(Window::Tensor).copied())
 }

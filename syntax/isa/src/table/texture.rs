@@ -8,10 +8,10 @@ const UNCHECKED: crate::Base = crate::Base::of(Window::Unchecked);
 const TF32: OperandType = is(ScalarType::F32);
 const SAMPLED: Operand = texture("a", OperandType::Coordinates(1), Lanes::OrBare(&[1, 2, 4]));
 const GRADIENT: Operand = src_vector("dPdy", TF32).class(Class::VECTOR).lanes(Lanes::Of(&[1]));
-/// The assembler takes a value without braces for all of them.
+/// The assembler also accepts one value without braces for all elements.
 const OFFSETS: Operand = src_vector("e", I32).lanes(Lanes::OrBare(&[1, 2, 4])).optional().since(4, 3, 30);
 const DEPTH: Operand = src("f", TF32).optional().since(4, 3, 30);
-/// Elements of coordinates, gradients and offsets; vectors have one, two or four.
+/// The numbers of elements of coordinates, gradients and offsets. Vectors have one, two or four elements.
 macro_rules! texture_rules {
     ($($more:expr),* $(,)?) => { &[
         has(&[D2d, A1d]).lanes("a", Lanes::OrBare(&[2, 4])),
@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Istypep).ty(&[t![TexRef SamplerRef SurfRef]]).ops(&[dst_pred("p"), src("a", I64)]).since(4, 0, 30),
     form(F::Suld).name(&[key(&[B]), SURFACE, opt(&[Ca, Cg, Cs, Cv]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[dst_vector("d", T0).lanes(Lanes::Any), texture("a", I32, Lanes::OrBare(&[1, 2, 4]))]).facts(Fact::READS).since(1, 5, 10).rules(surface_rules![has(&[V2, V4]).lanes("d", Lanes::Named(1))]),
     form(F::Sust).name(&[key(&[B]), SURFACE, opt(&[Wb, Cg, Cs, Wt]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[texture("a", I32, Lanes::OrBare(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(1, 5, 10).rules(surface_rules![has(&[V2]).lanes("c", Lanes::Of(&[1, 2])), has(&[V4]).lanes("c", Lanes::Of(&[1, 4]))]),
-    // The manual has more types, which the assembler refuses.
+    // The manual lists more types, which the assembler rejects.
     form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[Wb, Cg, Cs, Wt]), opt(&[V2, V4]), CLAMP]).ty(&[B32]).ops(&[texture("a", I32, Lanes::OrBare(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[V2]).lanes("c", Lanes::Of(&[1, 2])), has(&[V4]).lanes("c", Lanes::Of(&[1, 4])), has(&[D2d, A1d]).lanes("a", Lanes::OrBare(&[2, 4])), has(&[D3d, A2d]).lanes("a", Lanes::OrBare(&[4])), has(&[D3d]).since(3, 0, 20), has(&[A1d, A2d]).since(4, 1, 30)]),
     form(F::Sured).name(&[key(&[B, P]), req(&[Add, Min, Max, And, Or]), req(&[D1d, D2d, D3d]), CLAMP]).ty(&[t![U32 U64 S32 B32 S64 B64]]).ops(&[texture("a", I32, Lanes::OrBare(&[1, 2, 4])), src("c", T0)]).facts(Fact::READS.or(Fact::WRITES)).since(2, 0, 20).rules(&[
         has(&[D2d]).lanes("a", Lanes::OrBare(&[2, 4])), has(&[D3d]).lanes("a", Lanes::OrBare(&[4])),

@@ -1,4 +1,4 @@
-//! Video instructions: scalar and in two or four lanes of a register.
+//! Video instructions: scalar, and on two or four lanes of a register.
 
 use super::prelude::*;
 

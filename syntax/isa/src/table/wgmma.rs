@@ -1,4 +1,4 @@
-//! Products of a warp group, asynchronous: sm_90a.
+//! Asynchronous matrix products of a warpgroup, for sm_90a.
 
 use super::prelude::*;
 
@@ -8,7 +8,7 @@ const NARROW: TypeSet = t![E4m3 E5m2];
 const INT8: TypeSet = t![U8 S8];
 const S32: TypeSet = t![S32];
 
-// The shapes by depth; the columns go from 8 to 256 in steps of 8.
+// The shapes by depth. Columns range from 8 to 256 in steps of 8.
 #[rustfmt::skip]
 const K8: &[Mod] = &[
     M64n8k8, M64n16k8, M64n24k8, M64n32k8, M64n40k8, M64n48k8, M64n56k8, M64n64k8, M64n72k8, M64n80k8, M64n88k8,
@@ -37,7 +37,7 @@ const K64: &[Mod] = &[
     M64n160k64, M64n168k64, M64n176k64, M64n184k64, M64n192k64, M64n200k64, M64n208k64, M64n216k64, M64n224k64,
     M64n232k64, M64n240k64, M64n248k64, M64n256k64,
 ];
-// Integer and bit products have fewer column counts.
+// Integer and bit products have fewer numbers of columns.
 #[rustfmt::skip]
 const K32_INT: &[Mod] = &[
     M64n8k32, M64n16k32, M64n24k32, M64n32k32, M64n48k32, M64n64k32, M64n80k32, M64n96k32, M64n112k32, M64n128k32,
@@ -75,7 +75,7 @@ const SHAPES: &[Mod] = &[
     M64n232k64, M64n240k64, M64n248k64, M64n256k64,
 ];
 
-/// In shared memory, or in four registers.
+/// A factor in shared memory or in four registers.
 const FACTOR: Operand =
     src("a", OperandType::FragmentOrDescriptor(Matrix::A)).or(Class::VECTOR).lanes(Lanes::Of(&[1, 4]));
 const SIGN: Values = Values::Of(&[-1, 1]);
@@ -106,10 +106,10 @@ const A: TypeSet = t![F16 Bf16 Tf32 E4m3 E5m2 U8 S8];
 
 const REQUIRED: Column = Column::Presence(Presence::Always);
 const NEVER: Column = Column::Presence(Presence::Never);
-/// Factors of different signs came later.
+/// Factors of different signedness came later.
 const MIXED: Then = Then::Gate(Gate::only(8, 4, TargetSet::arch(90)));
 
-/// What element types ask of accumulator and partner.
+/// What the types require of the accumulator and of the other factor.
 macro_rules! product_rules {
     ($($more:expr),* $(,)?) => { &[
         on_second(t![F16]).types(t![F16 F32]), on_second(t![Bf16 Tf32]).types(F32), on_second(NARROW).types(t![F16 F32]), on_second(INT8).types(S32),

@@ -1,7 +1,8 @@
-//! What every row of the table says, recorded: the shortest name of each form with its gate and operands, and
-//! every modifier and type that changes one of them or is refused.
+//! A record of what the table says about every row: the shortest name of each form with its gate and operands, and
+//! every modifier and type that changes one of them or is rejected.
 //!
-//! The record is `test_data/forms.txt`; `UPDATE_EXPECT=1` writes it anew. A changed column, rule or gate shows there.
+//! The record is `test_data/forms.txt`, and `UPDATE_EXPECT=1` rewrites it. Any changed column, rule or gate shows up in
+//! it.
 
 use crate::{
     Class, Expected, ExpectedLanes, ExpectedType, Form, FormId, Gate, Mod, Opcode, Presence, PtxVersion,
@@ -26,7 +27,7 @@ fn forms_are_as_recorded() {
     assert_eq!(found.lines().count(), recorded.lines().count(), "forms.txt has as many lines as there are");
 }
 
-/// A name as a list of suffixes: a modifier for each group that has one, and the types.
+/// A name as a list of suffixes: at most one modifier for each group, and the types.
 #[derive(Clone)]
 struct Name {
     groups: Vec<Option<Mod>>,
@@ -34,7 +35,7 @@ struct Name {
 }
 
 impl Name {
-    /// The shortest name of the form; its rules choose among alternatives.
+    /// The shortest name of the form. The form's rules choose among alternatives.
     fn shortest(form: &Form) -> Self {
         let groups = form.groups.iter().map(|group| group.required.then(|| group.names[0])).collect();
         let sets = &form.types[..usize::from(form.required_types)];
@@ -49,7 +50,7 @@ impl Name {
         Opcode::new(form.id, &mods, &self.types).expect("a name is within the limits")
     }
 
-    /// Follows the rules without touching the group and the type that are given.
+    /// Changes the name so that it follows the rules, but keeps the given group and the type at the given position.
     fn adjust(&mut self, form: &Form, group: Option<usize>, position: Option<usize>) {
         for _ in 0..12 {
             let opcode = self.opcode(form);
@@ -103,7 +104,7 @@ impl Name {
         text
     }
 
-    /// What the table says about the name, or that it has no such name.
+    /// What the table says about the name, or that it rejects the name.
     fn outcome(&self, form: &Form) -> String {
         Self::outcome_of(form, &self.words())
     }
@@ -133,7 +134,7 @@ fn describe(form: &Form, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The same without what takes long: the combinations.
+/// The same without the combinations, which take long.
 pub(super) fn describe_briefly(form: &Form, out: &mut String) {
     let name = Name::shortest(form);
     let base = name.outcome(form);
@@ -157,8 +158,8 @@ pub(super) fn describe_briefly(form: &Form, out: &mut String) {
     }
 }
 
-/// Tells what is said about the shortest name with each one and two other modifiers or types, in any order, as long
-/// as the answer is to go on.
+/// Calls `tell` with what the table says about the shortest name changed by every one and every two modifiers or types,
+/// in any order. Stops when `tell` returns false.
 pub(super) fn combinations(form: &Form, tell: &mut dyn FnMut(&str) -> bool) {
     let shortest = Name::shortest(form);
     let mods =
@@ -177,7 +178,7 @@ pub(super) fn combinations(form: &Form, tell: &mut dyn FnMut(&str) -> bool) {
             words.reverse();
             goes_on &= tell(&Name::outcome_of(form, &words));
             words.reverse();
-            // The last modifier after the types.
+            // The order with the last modifier after the types.
             if let Some(last) = words.len().checked_sub(name.types.len() + 1) {
                 words[last..].rotate_left(1);
                 goes_on &= tell(&Name::outcome_of(form, &words));
@@ -234,7 +235,7 @@ impl Digest {
     }
 }
 
-/// A modifier or type that changes what is said.
+/// A modifier or type that changes what the table says.
 fn line(form: &Form, base: &str, name: &Name, word: &str, out: &mut String) {
     let outcome = name.outcome(form);
     if outcome != base {

@@ -1,9 +1,9 @@
-//! Whether a wrong fact in a row would be noticed.
+//! Tests whether a wrong fact in a row would be noticed.
 //!
-//! A mutation changes one fact of one row: a modifier more or less, another type, gate, class, range or presence. It
-//! is caught when what [`forms`](super::forms) records about the row changes. A sample of the
-//! mutations is tried on every run, all of them with `PTX_MUTATIONS=all`; `PTX_MUTATIONS=list` prints those that
-//! no test would notice.
+//! A mutation changes one fact of one row: it adds or removes a modifier, or changes a type, gate, class, range or
+//! presence. A mutation is noticed if it changes what [`forms`](super::forms) records about the row. Every run tries a
+//! sample of the mutations. `PTX_MUTATIONS=all` tries all of them, and `PTX_MUTATIONS=list` prints those that no test
+//! would notice.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ thread_local! {
     static REPLACED: Cell<Option<&'static Form>> = const { Cell::new(None) };
 }
 
-/// The mutated row, where there is one with this id.
+/// The mutated row, if it has this id.
 pub(crate) fn replacement(id: FormId) -> Option<&'static Form> {
     REPLACED.get().filter(|form| form.id == id)
 }
@@ -47,7 +47,7 @@ fn without<T: Copy>(list: &[T], i: usize) -> &'static [T] {
     leak(list)
 }
 
-/// Every list with one element less that has one left.
+/// All lists with one element removed, unless this would leave the list empty.
 fn shorter<T: Copy>(list: &'static [T]) -> impl Iterator<Item = &'static [T]> {
     (0..list.len()).filter(|_| list.len() > 1).map(|i| without(list, i))
 }
@@ -91,7 +91,8 @@ fn mutations(form: &'static Form) -> Vec<Mutation> {
     all
 }
 
-/// A version later and earlier, a generation of targets more and less, and without the special cases.
+/// Gates with a later and an earlier version, with one generation of targets more and less, and without the special
+/// cases.
 fn gates(gate: Gate) -> Vec<Gate> {
     let PtxVersion { major, minor } = gate.ptx;
     let mut all = vec![Gate { ptx: PtxVersion::new(major, minor + 1), ..gate }];
@@ -117,14 +118,14 @@ fn gates(gate: Gate) -> Vec<Gate> {
 fn groups(form: &Form, group: &Group) -> Vec<Group> {
     let mut all = vec![Group { required: !group.required, ..*group }];
     all.extend(shorter(group.names).map(|names| Group { names, ..*group }));
-    // A modifier that appears nowhere in the row.
+    // A modifier that is nowhere in the row.
     let new = Mod::ALL.iter().find(|m| !form.groups.iter().any(|group| group.contains(**m)));
     if let Some(&new) = new {
         let names = leak(group.names.iter().copied().chain([new]).collect());
         all.push(Group { names, ..*group });
     }
     for place in [Place::Free, Place::Leading, Place::Ordered] {
-        // One alone is in order, and leads when nothing else is there.
+        // A group that is alone is always in order, and leading if there is nothing else.
         let is_alone = form.groups.len() == 1 && form.types.is_empty();
         let is_same = is_alone
             || place != Place::Leading
@@ -141,7 +142,7 @@ fn both(one: TypeSet, other: TypeSet) -> TypeSet {
     TypeSet(one.0 & other.0)
 }
 
-/// One of `possible` more, each one less.
+/// The set with one more element of `possible` (at most two such sets), and with each of its elements removed.
 fn types(set: TypeSet, possible: TypeSet) -> Vec<TypeSet> {
     let members: Vec<ScalarType> = set.iter().collect();
     let bit = |ty: &ScalarType| 1u64 << (*ty as u8);
@@ -154,7 +155,7 @@ fn types(set: TypeSet, possible: TypeSet) -> Vec<TypeSet> {
 
 fn rules(form: &Form, rule: &Rule) -> Vec<Rule> {
     let mut all: Vec<Rule> = Vec::new();
-    // Of types that the row does not have at a place, a rule may say what it likes.
+    // A rule may mention types that the row does not have at this position.
     let possible = |at: usize| form.types.get(at).copied().unwrap_or_default();
     let When { any, and, none, first, second, third } = rule.when;
     all.extend(shorter(any).map(|any| Rule { when: When { any, ..rule.when }, ..*rule }));
@@ -305,7 +306,7 @@ fn presences(presence: Presence) -> Vec<Presence> {
     }
 }
 
-/// What is recorded about a row: its facts and lines, and the digest of every combination.
+/// The record of a row: its facts and lines, and the digest of all combinations.
 struct Record {
     facts: Facts,
     lines: String,
@@ -334,8 +335,8 @@ impl Record {
         Self { facts: form(id).facts, lines: lines(id), combinations: all }
     }
 
-    /// Whether the row as it is now has this record. The lines differ most often, and the first difference is
-    /// enough.
+    /// Whether the current row has this record. Compares the lines first, because they differ most often, and stops at
+    /// the first difference.
     fn is_of(&self, id: FormId) -> bool {
         if self.facts != form(id).facts || self.lines != lines(id) {
             return false;
@@ -360,7 +361,7 @@ fn is_caught(mutation: &Mutation, recorded: &Record) -> bool {
 #[test]
 fn wrong_facts_are_noticed() {
     let asked = std::env::var("PTX_MUTATIONS").unwrap_or_default();
-    // A prime, so that the sample meets every kind.
+    // A prime number, so that the sample contains every kind of mutation.
     let step = if asked.is_empty() { 53 } else { 1 };
     let mut recorded: BTreeMap<FormId, Record> = BTreeMap::new();
     let (mut made, mut caught) = (0, 0);

@@ -1,7 +1,8 @@
-//! `oracle --clock TEXT [TARGET] [FOLDER…]` compares the cycles of our code and of ptxas's, by the emulator's clock.
+//! `oracle --clock TEXT [TARGET] [FOLDER…]` compares the cycles of our code and of ptxas's code, as the emulator's
+//! clock estimates them.
 //!
-//! It prints a line per described kernel, the worst last, and geometric means. With a text and a target it also prints
-//! the cycles of each instruction.
+//! It prints a line per described kernel, with the worst at the end, and geometric means. With a text and a target, it
+//! also prints the cycles of each instruction.
 
 use crate::corpus::{self, Launched};
 use crate::tools::Tools;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A kernel's figures, ours and ptxas's.
+/// The figures of a kernel, for our code and for ptxas's.
 pub(crate) struct Timed {
     pub(crate) name: String,
     pub(crate) target: u32,
@@ -38,10 +39,10 @@ struct Job {
     cases: Vec<(String, Case)>,
 }
 
-/// Times the described kernels whose name contains `only`, of this package and of `files`, on `targets`.
+/// Measures the described kernels of this package and of `files` whose name contains `only`, on `targets`.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// A folder cannot be read.
 pub(crate) fn run(
     tools: &Tools,
     targets: &[u32],
@@ -87,7 +88,7 @@ pub(crate) fn run(
 }
 
 impl Job {
-    /// The cases that both compilers compile and the emulator runs.
+    /// Measures the cases that both compilers compile and the emulator runs.
     fn run(&self, assembler: &Assembler<'_>, explains: bool) -> Vec<Timed> {
         let Some(module) = self.cases.first().and_then(|(_, case)| case::parse(&case.ptx).ok()) else {
             return Vec::new();
@@ -168,7 +169,7 @@ pub(crate) fn explain(kernel: &Kernel, report: &Report) -> String {
     text
 }
 
-/// Prints the figures; returns the means.
+/// Prints the figures. Returns the means.
 pub(crate) fn report(timed: &[Timed], lists: bool) {
     for t in timed.iter().filter(|_| lists) {
         println!(
@@ -201,7 +202,7 @@ pub(crate) fn report(timed: &[Timed], lists: bool) {
     }
 }
 
-/// The words of the command.
+/// Parses the arguments of the command.
 pub(crate) fn command<'a>(
     wanted: &str,
     rest: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! The code of a cubin, decoded, and how `cuobjdump` prints it.
+//! The code of a cubin, decoded, and the code that `cuobjdump` prints.
 
 use gpu_files::cubin;
 use object::{Object, ObjectSection};
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) words: Vec<u128>,
-    /// `None` where a word does not decode.
+    /// `None` if a word cannot be decoded.
     pub(crate) code: Option<Vec<Inst>>,
-    /// Indices of the targets of each indirect branch.
+    /// For each indirect branch, the indices of its targets.
     pub(crate) tables: Vec<(usize, Vec<usize>)>,
 }
 
@@ -19,13 +19,13 @@ const NOP: u128 = 0x918;
 const OPCODE_MASK: u128 = 0xfff;
 
 impl Function {
-    /// Whether it contains a call.
+    /// Whether the function contains a call.
     pub(crate) fn calls(&self) -> bool {
         let is_call = |inst: &Inst| inst.form().mnemonic.starts_with("CALL");
         self.code.iter().flatten().any(is_call)
     }
 
-    /// Instructions, without padding and the branch to itself before it.
+    /// The number of instructions, without padding and the branch to itself before the padding.
     pub(crate) fn instructions(&self) -> usize {
         self.words.iter().filter(|&word| word & OPCODE_MASK != NOP).count().saturating_sub(1)
     }
@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Sm, Vec<Function>), String> {
             let words: Vec<u128> = cubin::words(function.code).collect();
             Function {
                 name: function.name.to_owned(),
-                // In sparse products ptxas sets a bit beside those that keep operands. It changes no result.
+                // In sparse products, ptxas sets a reuse bit that has no effect on the result.
                 code: words.iter().map(|&word| sass::decode_tolerant(sm, word)).collect(),
                 tables: tables.remove(function.name).unwrap_or_default(),
                 words,
@@ -52,8 +52,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Sm, Vec<Function>), String> {
     Ok((sm, functions))
 }
 
-/// Of each function, its indirect branches: where they are and where they may go. From the records of the
-/// attribute that lists them.
+/// For each function, its indirect branches and their targets, from the attribute that lists them.
 type IndirectBranches = BTreeMap<String, Vec<(usize, Vec<usize>)>>;
 
 fn indirect_branches(bytes: &[u8]) -> Result<IndirectBranches, String> {
@@ -90,7 +89,7 @@ fn targets(value: &[u8]) -> Vec<(usize, Vec<usize>)> {
     tables
 }
 
-/// The instructions of each function in what `cuobjdump -sass` prints.
+/// The instructions of each function in the output of `cuobjdump -sass`.
 pub(crate) fn printed(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut functions: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut current = None;

@@ -1,17 +1,18 @@
-//! Launches of kernels whose text is not in this repository: `tests/oracle/corpus/NAME.cases` describes the kernels of
-//! every `NAME.ptx` and `NAME.VARIANT.ptx` in the folders that are compared, and so does `tests/kernels/NAME.cases`.
-//! A line `include OTHER` stands for all of `tests/kernels/OTHER.cases`.
+//! Launches of kernels whose text is not in this repository. `tests/oracle/corpus/NAME.cases` describes the kernels of
+//! every `NAME.ptx` and `NAME.VARIANT.ptx` in the compared folders, and so does `tests/kernels/NAME.cases`. A line
+//! `include OTHER` stands for the contents of `tests/kernels/OTHER.cases`.
 //!
-//! Compilers put libraries of their vendors into PTX, which may not be copied; how kernels are launched is ours to say.
+//! Compilers insert library code of their vendors into PTX, which must not be copied. The descriptions of launches are
+//! our own.
 
 use conformance::description::{self, Described};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What ptxas still compiles older targets for.
+/// The oldest target that ptxas still supports.
 const LEAST_TARGET: u32 = 75;
 
-/// A file with kernels, and what describes their launches.
+/// A file with kernels, and the description of their launches.
 pub(crate) struct Launched {
     pub(crate) file: PathBuf,
     pub(crate) target: u32,
@@ -19,16 +20,16 @@ pub(crate) struct Launched {
 }
 
 impl Launched {
-    /// The file's name without its end.
+    /// The file's name without its extension.
     pub(crate) fn name(&self) -> String {
         self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
-/// The files among `files` that are described, and how many descriptions have no file.
+/// The files among `files` that have a description, and the number of descriptions without a file.
 ///
 /// # Errors
-/// The folder of the descriptions, if it cannot be read.
+/// The folder with the descriptions cannot be read.
 pub(crate) fn find(files: &[PathBuf]) -> Result<(Vec<Launched>, usize), String> {
     let (own, others) = (descriptions("kernels")?, descriptions("oracle/corpus")?);
     let describes = |file: &Path, description: &Path| {
@@ -43,7 +44,7 @@ pub(crate) fn find(files: &[PathBuf]) -> Result<(Vec<Launched>, usize), String> 
     let launched = files.iter().filter(is_foreign).filter_map(|file| {
         let descriptions = own.iter().chain(&others).filter(|description| describes(file, description));
         let mut descriptions: Vec<PathBuf> = descriptions.cloned().collect();
-        // `NAME.VARIANT.cases` stands instead of `NAME.cases`.
+        // `NAME.VARIANT.cases` takes precedence over `NAME.cases`.
         let length = |description: &PathBuf| description.file_stem().map_or(0, |stem| stem.len());
         let longest = descriptions.iter().map(length).max();
         descriptions.retain(|description| Some(length(description)) == longest);
@@ -72,10 +73,10 @@ fn target(file: &Path) -> Option<u32> {
     Some(number.max(LEAST_TARGET))
 }
 
-/// The text of a file, and the launches of its kernels, which lack only the text.
+/// The text of a file, and the launches of its kernels without the text.
 ///
 /// # Errors
-/// A file that cannot be read, or what is wrong with a description.
+/// A file cannot be read, or a description is wrong.
 pub(crate) fn read(launched: &Launched) -> Result<(String, Vec<Described>), String> {
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -94,7 +95,7 @@ pub(crate) fn read(launched: &Launched) -> Result<(String, Vec<Described>), Stri
     Ok((ptx, cases))
 }
 
-/// The kernels of a text that no case launches, each with the first word of the file's name.
+/// The kernels of a text that no case launches, each after the first word of the file's name.
 pub(crate) fn undescribed(launched: &Launched, ptx: &str, cases: &[Described]) -> BTreeSet<String> {
     let name = launched.name();
     let stem = name.split('.').next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! How our cubins differ from ptxas's: `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…`.
+//! Compares our cubins with ptxas's: `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…`.
 //!
-//! Of each file that both compile for its own target, whatever the two cubins say of themselves is compared: header,
-//! sections, symbols, relocations, attributes. What depends on the code alone, such as sizes of functions and offsets in
-//! them, is left out. The table tells how many files differ in what, the most frequent first; `backend/docs/cubin.md` says
-//! why of what remains.
+//! For each file that both compilers compile for its own target, the metadata of both cubins is compared: header,
+//! sections, symbols, relocations, attributes. Data that depends on the code alone, such as sizes of functions and
+//! offsets in them, is left out. The table lists each kind of difference and the number of files that have it, most
+//! frequent first. `backend/docs/cubin.md` explains the remaining differences.
 
 mod facts;
 
@@ -22,11 +22,11 @@ struct Difference {
 #[derive(Default)]
 struct Seen {
     files: BTreeSet<usize>,
-    /// The first: subject, ours and theirs, and the file.
+    /// The first occurrence: subject, our value and theirs, and the file.
     example: String,
 }
 
-/// Compares the files and prints the table; whether nothing is different.
+/// Compares the files and prints the table. Returns whether there are no differences.
 pub(crate) fn run<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let tools = Tools::find()?;
     let (files, target) = files(arguments)?;
@@ -64,7 +64,7 @@ pub(crate) fn run<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<bool, 
     Ok(rows.is_empty())
 }
 
-/// The files that are named, and the target to compile all for.
+/// The named files, and the target for which all of them are compiled.
 pub(crate) fn files<'a>(
     arguments: impl Iterator<Item = &'a str>,
 ) -> Result<(Vec<PathBuf>, Option<String>), String> {
@@ -81,7 +81,7 @@ pub(crate) fn files<'a>(
     Ok((files, target))
 }
 
-/// The target that a file names, or the oldest that ptxas has for it.
+/// The target that a file names, or the oldest one that ptxas supports for it.
 pub(crate) fn own_target(file: &Path) -> Option<String> {
     const OLDEST: u32 = 75;
     let bytes = std::fs::read(file).ok()?;
@@ -93,7 +93,7 @@ pub(crate) fn own_target(file: &Path) -> Option<String> {
     Some(if number < OLDEST { format!("sm_{OLDEST}") } else { name.to_owned() })
 }
 
-/// What both cubins of a file say; none where not both compile it.
+/// The metadata of both cubins of a file. `None` if one compiler does not compile it.
 fn both(tools: &Tools, file: &Path, target: &str, scratch: &Path) -> Result<Option<(Facts, Facts)>, String> {
     let mut all = Vec::new();
     for (tool, name) in [(&tools.ptxc, "ours.cubin"), (&tools.ptxas, "theirs.cubin")] {
@@ -108,7 +108,7 @@ fn both(tools: &Tools, file: &Path, target: &str, scratch: &Path) -> Result<Opti
     Ok(all.pop().zip(theirs))
 }
 
-/// What differs, each with an example.
+/// The differences, each with an example.
 fn differences(ours: &Facts, theirs: &Facts) -> Vec<(Difference, String)> {
     let mut all = Vec::new();
     let mut note = |subject: &str, what: &str, example: String| {

@@ -1,10 +1,10 @@
-//! `oracle --run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--clock] [--out FOLDER]`: launches of
-//! any file, without NVIDIA's tools.
+//! `oracle --run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--clock] [--out FOLDER]`:
+//! runs launches of any file, without NVIDIA's tools.
 //!
-//! Each case runs in the interpreter and as our code for the target (by default the module's own), and, of a cubin that
-//! is given, as its kernel of that name. What they leave in memory is compared; with `--out` it is written to
-//! `CASE.EXECUTION.BUFFER`, buffers counted from 0 with the module's variables first. With `--clock` the cycles are told, and
-//! what warps spend at each instruction.
+//! Each case runs in the interpreter, and in the emulator as our code for the target (by default the module's own) and
+//! as the kernel of the same name in a given cubin. The resulting contents of memory are compared. With `--out`, they
+//! are written to `CASE.EXECUTION.BUFFER`; buffers are numbered from 0, with the module's variables first. With
+//! `--clock`, the cycles are printed, and the time that warps spend at each instruction.
 
 use crate::clock::explain;
 use conformance::case::{self, Case, Prepared};
@@ -51,7 +51,7 @@ impl Arguments {
     }
 }
 
-/// Whether every execution of every case leaves what the interpreter does.
+/// Runs the cases. Returns whether every execution of every case leaves the same memory as the interpreter.
 pub(crate) fn run<'a>(words: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let arguments = Arguments::parse(words).ok_or(USAGE)?;
     let read = |path: &Path| -> Result<Vec<u8>, String> {

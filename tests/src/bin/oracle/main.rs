@@ -1,12 +1,12 @@
 //! Compares with NVIDIA's tools: `oracle FILE-OR-FOLDER…`, started by `tests/oracle/run`.
 //!
-//! For every PTX file and target: `ptx-check` finds errors exactly where ptxas does; the vendor's readers read
-//! our cubins and print their code as we do; the hazard checker finds nothing in our code and nothing in
-//! ptxas's, and sees damage to either; the order checker accepts ptxas's code; registers, instructions and spills stay near ptxas's. Then ptxas's code of the
-//! test cases and of the described kernels of the folders is run in the emulator, which must leave in memory what the
-//! interpreter does.
+//! For every PTX file and target, it checks the following. `ptx-check` finds errors exactly where ptxas does. NVIDIA's
+//! tools read our cubins and print our code as we do. The hazard checker finds nothing in our code and in ptxas's code,
+//! and detects damage to either. The order checker accepts ptxas's code. Registers, instructions and spills stay close
+//! to ptxas's. Then the emulator runs ptxas's code of the test cases and of the described kernels in the folders, which
+//! must leave the same memory as the interpreter.
 //!
-//! `oracle --help` lists what else it does.
+//! `oracle --help` lists the other commands.
 
 mod clock;
 mod code;
@@ -65,26 +65,26 @@ Compares with NVIDIA's tools, named by PTXAS, NVDISASM and CUOBJDUMP; SASS names
 TARGET is a number such as 90. The exit status is 0 if everything agrees, 1 if something does not, 2 after an error.
 ";
 
-/// What is compiled for.
+/// The targets to compile for.
 const TARGETS: &[u32] = &[80, 90];
 
-/// The most that the geometric means over all kernels may be of ptxas's.
+/// The upper limits of the ratios to ptxas, as geometric means over all kernels.
 const MOST_REGISTERS: f64 = 1.15;
 const MOST_INSTRUCTIONS: f64 = 1.35;
 
-/// What CPU time should be of ptxas's; shown, not required, since machines differ.
+/// The desired ratio of CPU time to ptxas's. It is printed but not required, because machines differ.
 const WANTED_CPU: f64 = 0.3;
 
-/// How long ptxas's code is executed.
+/// The time limit for running ptxas's code.
 const EXECUTION: Duration = Duration::from_secs(600);
 
-/// Of the damage to code that runs, so many percent must be seen.
+/// The percentage of damage to executed code that must be detected.
 const LEAST_SEEN: usize = 99;
 
-/// Names that are shown of those without kernels for one reason.
+/// The number of names that are printed of those without kernels for the same reason.
 const SHOWN_NAMES: usize = 8;
 
-/// Pairs whose CPU time is measured.
+/// The number of pairs whose CPU time is measured.
 const MEASURED: usize = 40;
 
 fn main() -> ExitCode {
@@ -178,7 +178,7 @@ fn pack_cases<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<bool, Strin
     Ok(true)
 }
 
-/// Runs ptxas's code of the cases whose text contains `wanted`; whether all is as it must be.
+/// Runs ptxas's code of the cases whose text contains `wanted`. Returns whether all results are as required.
 fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let tools = Tools::find()?;
     let scratch = scratch_folder();
@@ -203,7 +203,7 @@ fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool
     Ok(report_execution(&triangle, absent))
 }
 
-/// Whether ptxas's code does what the interpreter does, without hazards, and damage to it is seen.
+/// Prints whether ptxas's code gives the interpreter's results without hazards, and whether damage to it is detected.
 fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     let (names, forms, not_swept) = sweep::coverage();
     println!(
@@ -248,7 +248,7 @@ fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     agree && triangle.hazards == 0 && seen.good * 100 >= seen.all * LEAST_SEEN
 }
 
-/// The PTX files that are named or lie in folders that are, in order.
+/// The named PTX files and those in named folders, in order.
 fn files_in(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for path in paths {
@@ -258,7 +258,7 @@ fn files_in(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<PathBuf>, String
     Ok(files)
 }
 
-/// Where this process writes what it compiles; it removes the folder.
+/// The folder for compiled files. The process removes it at its end.
 fn scratch_folder() -> PathBuf {
     std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()))
 }
@@ -274,7 +274,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The targets that a file's own target allows; code for one architecture only has no other.
+/// The targets for which a file can be compiled. Code for a single architecture has no other targets.
 fn pairs(file: &Path) -> Vec<Pair> {
     let text =
         std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -289,7 +289,7 @@ fn pairs(file: &Path) -> Vec<Pair> {
     fitting.map(|&target| Pair { file: file.to_owned(), target }).collect()
 }
 
-/// The outcome of each pair, in their order.
+/// The outcomes of all pairs, in order.
 fn in_parallel(tools: &Tools, pairs: &[Pair], scratch: &Path) -> Result<Vec<Outcome>, String> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -314,7 +314,8 @@ fn in_parallel(tools: &Tools, pairs: &[Pair], scratch: &Path) -> Result<Vec<Outc
     Ok(outcomes.into_inner().expect("no worker panics").into_values().collect())
 }
 
-/// CPU seconds of ours and of ptxas, in turns and one process at a time, over a sample of what both compile.
+/// CPU seconds of our compiler and of ptxas, measured alternately and one process at a time, for a sample of the files
+/// that both compile.
 fn measure(
     tools: &Tools,
     pairs: &[Pair],
@@ -334,7 +335,7 @@ fn measure(
     seconds
 }
 
-/// Whether every requirement holds.
+/// Prints the results. Returns whether every requirement is met.
 fn report(pairs: &[Pair], outcomes: &[Outcome], cpu: (f64, f64)) -> bool {
     let mut failed = 0;
     println!("{:<40} {:>6} {:>7} {:>6} {:>7}  result", "file", "target", "kernels", "regs", "instrs");
@@ -412,7 +413,7 @@ fn report(pairs: &[Pair], outcomes: &[Outcome], cpu: (f64, f64)) -> bool {
     failed == 0
 }
 
-/// Why files are not compiled, the most frequent first.
+/// Prints the reasons why files are not compiled, most frequent first.
 fn reasons(outcomes: &[Outcome]) {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for outcome in outcomes {
@@ -453,7 +454,7 @@ fn instructions<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<f
     geometric_mean(kernels.map(|k| k.instructions.0 as f64 / k.instructions.1 as f64))
 }
 
-/// Of what is finite; `None` where nothing is.
+/// The geometric mean of the finite ratios. `None` if there are none.
 fn geometric_mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut logarithms, mut count) = (0.0, 0);
     for logarithm in ratios.map(f64::ln).filter(|l| l.is_finite()) {

@@ -1,14 +1,14 @@
-//! Damage to control fields that a hazard checker must see.
+//! Damage to control fields that the hazard checker must detect.
 //!
-//! A mutation takes away one thing that code needs exactly: a cycle between a fixed-latency instruction and the
-//! reader of its result where there are as many as the latency, or a wait for the only scoreboard that tells of
-//! an operand. Both are looked for within straight lines of code, by a scan that knows nothing of the checker.
+//! A mutation removes one thing that the code strictly needs: a cycle between a fixed-latency instruction and a reader
+//! of its result whose distance equals the latency, or a wait for the only scoreboard that signals an access. The
+//! mutations are found within straight-line code, by a scan that is independent of the checker.
 
 use crate::code::Function;
 use ptx_backend::hazard;
 use sass::{Inst, RegFile, RegUse, Sm, latency};
 
-/// Mutations, and how many of them the checker saw.
+/// The number of mutations, and of those that the checker detected.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) made: u32,
@@ -22,8 +22,8 @@ impl Tally {
     }
 }
 
-/// Damages of one function, at most `most` of each kind, chosen by `seed`: shortened stalls, removed waits.
-/// Ones that are not seen are described in `missed`.
+/// Applies mutations to one function, at most `most` of each kind (shortened stalls, removed waits), chosen by `seed`.
+/// Describes undetected ones in `missed`.
 pub(crate) fn mutate(
     sm: Sm,
     function: &Function,
@@ -62,7 +62,7 @@ impl Mutation {
             Mutation::ShortenStall { at } => {
                 let control = &mut code[at].control;
                 control.stall -= 1;
-                // Keep the word legal: long stalls yield.
+                // Keeps the word legal: with a long stall, the warp may yield.
                 control.yield_ = control.stall >= 12;
                 if control.yield_ {
                     control.reuse = 0;
@@ -73,13 +73,13 @@ impl Mutation {
     }
 }
 
-/// At most `most` damages of a function's code between instructions that acted, chosen by `seed`.
+/// At most `most` mutations of a function's code between executed instructions, chosen by `seed`.
 pub(crate) fn choose(sm: Sm, code: &[Inst], acted: &[bool], most: usize, seed: u64) -> Vec<Mutation> {
     let (stalls, waits) = needed(sm, code, &|at| acted[at]);
     fastrand::Rng::with_seed(seed).choose_multiple([stalls, waits].concat(), most)
 }
 
-/// Every mutation that takes away what is needed exactly: of stalls, of waits.
+/// All mutations that remove something that is strictly needed: stall cycles or waits.
 fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>, Vec<Mutation>) {
     let (mut stalls, mut waits) = (Vec::new(), Vec::new());
     for (first, producer) in code.iter().enumerate() {
@@ -94,7 +94,7 @@ fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>
                         stalls.extend(long.map(|at| Mutation::ShortenStall { at }));
                     }
                 }
-                // The unit itself hands the result on.
+                // The unit forwards the result itself.
                 Some((second, read)) if hazard::forwards(sm, producer, &code[second], &read) => {}
                 Some((second, _)) => {
                     let set = producer.control.write_sb.map(|s| 1 << s);
@@ -114,7 +114,7 @@ fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>
     (stalls, waits)
 }
 
-/// The first reader of what an instruction writes, in the same straight line of code.
+/// The first reader of an instruction's result in the same straight-line code.
 fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, RegUse)> {
     if def.file == RegFile::B {
         return None;
@@ -124,7 +124,7 @@ fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, R
             return Some((at, read));
         }
         let overwritten = inst.writes(sm).any(|w| w.overlaps(def));
-        // Waits on a counter are waits too.
+        // Waits for a count are waits too.
         let leaves = inst.form().class == sass::Class::Branch || inst.form().mnemonic.starts_with("DEPBAR");
         if overwritten || leaves || inst.control.stall == 0 {
             return None;

@@ -1,13 +1,15 @@
-//! What our code has that ptxas's code never has: `oracle --operations ALLOWED FILE-OR-FOLDER…`.
+//! Lists operations and distances that our code has and ptxas's code never has:
+//! `oracle --operations ALLOWED FILE-OR-FOLDER…`.
 //!
-//! Both compilers compile the sweep of the instruction table, and the files, for a target of each generation. Compared are
-//! operations and distances. An operation is a row of the `sass` table with its modifiers and the kinds of its operands: one that
-//! only our code has may be one that the hardware does not execute, or executes otherwise than we believe. A distance is the
-//! number of cycles between an instruction and another one that reads its result: one that is shorter than any of many in ptxas's
-//! code may be too short. Each needs its reason in the list of those that are allowed, and what is listed must occur.
+//! Both compilers compile the sweep of the instruction table and the files, for a target of each generation. An
+//! operation is a row of the `sass` table with its modifiers and the kinds of its operands. The hardware may not
+//! execute an operation that only our code has, or may execute it differently than we assume. A distance is the number
+//! of cycles between an instruction and another one that reads its result. A distance that is shorter than all of many
+//! such distances in ptxas's code may be too short. Each of these needs a reason in the list of allowed ones, and each
+//! entry of the list must occur.
 //!
-//! Options such as `-O0` are given to both compilers. What ptxas emits without them counts too then, and the list may have more
-//! than occurs.
+//! Options such as `-O0` are passed to both compilers. Code that ptxas emits without these options counts too, and the
+//! list may then have entries that do not occur.
 
 use crate::code;
 use crate::tools::{self, Tools};
@@ -23,25 +25,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const TARGETS: [&str; 9] =
     ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a"];
 
-/// Kernels of one module.
+/// The number of kernels in one module.
 const MODULE: usize = 64;
 
-/// A distance is judged where ptxas's code has so many of its kind.
+/// A distance is judged if ptxas's code has at least this many of its kind.
 const JUDGED: usize = 60;
 
-/// Cycles after which nothing waits for a result of known latency.
+/// The number of cycles after which every result with a fixed latency is ready.
 const FAR: u32 = 40;
 
-/// Instructions of one compiler's code for a target.
+/// The instructions in one compiler's code for a target.
 #[derive(Default)]
 struct Seen {
-    /// By operation: how many, and the first.
+    /// For each operation, the number of occurrences and the first one.
     operations: BTreeMap<String, (usize, String)>,
-    /// By the two instructions and what is read: the shortest distance, how many, and the first that is so short.
+    /// For each pair of instructions and the operand read: the shortest distance, the number of distances, and the
+    /// first place with the shortest one.
     distances: BTreeMap<String, (u32, usize, String)>,
 }
 
-/// What both compilers emit for a target.
+/// The code of both compilers for a target.
 #[derive(Default)]
 struct Both {
     ours: Seen,
@@ -55,7 +58,7 @@ enum Work<'a> {
     File(usize, &'a Path),
 }
 
-/// A kernel of the sweep, without the head of its module.
+/// A kernel of the sweep, without the header of its module.
 struct Kernel {
     statement: String,
     body: String,
@@ -63,12 +66,13 @@ struct Kernel {
 
 struct Worker<'a> {
     tools: &'a Tools,
-    /// For both compilers.
+    /// Options for both compilers.
     options: &'a [&'a str],
     folder: PathBuf,
 }
 
-/// What is allowed for some targets, of which it occurs on one at least. In the pattern `*` stands for any text.
+/// An operation or distance that is allowed for some targets. It must occur on at least one of them. In the pattern,
+/// `*` stands for any text.
 #[derive(Debug)]
 struct Allowed {
     targets: BTreeSet<&'static str>,
@@ -125,7 +129,7 @@ pub(crate) fn run<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<bo
 }
 
 impl Worker<'_> {
-    /// Compiles kernels in one module, or in several where a compiler refuses one.
+    /// Compiles kernels in one module, or in several if a compiler rejects one.
     fn kernels(&self, target: &str, kernels: &[&Kernel], both: &Mutex<Both>) {
         let mut module = format!(".version 9.0\n.target {target}\n.address_size 64\n");
         for (i, kernel) in kernels.iter().enumerate() {
@@ -154,7 +158,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether both compile a file; then what they emit is noted.
+    /// Compiles a file with both compilers. If both succeed, records their code. Returns whether they did.
     fn compile(&self, target: &str, input: &Path, name: impl Fn(&str) -> String, both: &Mutex<Both>) -> bool {
         let output = self.folder.join("module.cubin");
         let code = |tool: &Path, options: &[&str]| {
@@ -190,7 +194,7 @@ impl Seen {
         }
     }
 
-    /// Notes distances in straight-line code: branches in and out end it.
+    /// Records distances in straight-line code, which ends at branches and branch targets.
     fn distances(&mut self, sm: Sm, code: &[&Inst], name: &str) {
         let address = |at: usize| at as u64 * sass::INST_BYTES;
         let targets: BTreeSet<u64> =
@@ -224,8 +228,8 @@ impl Seen {
     }
 }
 
-/// The text of an instruction with one register for all of a file, and without constants, conditions and predicates: what the
-/// hardware is asked to be able to do.
+/// The text of an instruction with the same register everywhere in a file and without constants, conditions and
+/// predicates: it describes what the hardware must be able to do.
 fn operation(sm: Sm, inst: &Inst) -> String {
     let mut general = *inst;
     general.control = Control::default();
@@ -248,7 +252,7 @@ fn operation(sm: Sm, inst: &Inst) -> String {
     sass::print(sm, &general, 0)
 }
 
-/// What two instructions are that depend on each other.
+/// A description of two dependent instructions.
 fn pair(first: &Inst, second: &Inst, read: &RegUse) -> String {
     let place = match read.role {
         Role::Guard => " as a guard",
@@ -258,7 +262,7 @@ fn pair(first: &Inst, second: &Inst, read: &RegUse) -> String {
     format!("{} -> {} reads {:?}{place}", first.form().name, second.form().name, read.file)
 }
 
-/// The kernel of a case; none where its module has variables or functions.
+/// The kernel of a case. `None` if its module has variables or functions.
 fn kernel(case: &conformance::case::Case) -> Option<Kernel> {
     let (head, body) = case.ptx.split_at(case.ptx.find(".visible .entry k(")?);
     let is_plain = |line: &str| {
@@ -273,7 +277,7 @@ fn own_target(file: &Path) -> Option<Target> {
     crate::cubins::own_target(file).and_then(|name| Target::parse(&name))
 }
 
-/// Reads the list. The lines below a reason, which is a comment, are targets and what is allowed for them.
+/// Parses the list. Each reason is a comment. The lines below it give targets and what is allowed for them.
 fn parse(text: &str) -> Result<Vec<Allowed>, String> {
     let mut allowed = Vec::new();
     let mut has_reason = false;
@@ -327,7 +331,7 @@ impl Allowed {
 }
 
 impl Both {
-    /// What only our code has: its text, and where it is.
+    /// What only our code has, and where.
     fn only_ours(&self) -> impl Iterator<Item = (&str, String)> {
         let operations = self.ours.operations.iter().filter_map(|(text, (count, example))| {
             let is_known = self.theirs.operations.contains_key(text);
@@ -344,7 +348,7 @@ impl Both {
     }
 }
 
-/// Whether the list has exactly what only our code has.
+/// Checks that the list contains exactly what only our code has.
 fn report(results: &[Both], allowed: &[Allowed], is_whole: bool) -> bool {
     let mut failed = 0;
     let mut fail = |text: String| {

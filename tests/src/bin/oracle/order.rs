@@ -1,8 +1,8 @@
-//! The order checker on ptxas's own code, so that its rules are known to be neither too strict nor too lax.
+//! Runs the order checker on ptxas's own code, which shows whether its rules are too strict or too lax.
 //!
-//! ptxas says with `-lineinfo` which line of PTX each instruction comes from, and `nvdisasm -gp` prints it. A kernel is
-//! judged where every line has one statement, nothing is called, and no value is spilled: what ptxas's frames hold is not
-//! known.
+//! With `-lineinfo`, ptxas records from which line of PTX each instruction comes, and `nvdisasm -gp` prints this. A
+//! kernel is judged if every line has one statement, nothing is called, and no value is spilled, because the contents
+//! of ptxas's stack frames are not known.
 
 use crate::code::{self, Function};
 use crate::tools::{self, Tools};
@@ -14,18 +14,18 @@ use sass::{Inst, Sm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Of ptxas's kernels so many percent must be accepted. What the checker has no rules for, it takes for a fence: so it
-/// refuses code that moves surface accesses, or weak accesses past volatile ones of other variables.
+/// The percentage of ptxas's kernels that must be accepted. The checker treats anything without a rule as a fence. So
+/// it rejects code that moves surface accesses, or weak accesses past volatile accesses to other variables.
 const LEAST_KEPT: usize = 95;
 
-/// What was found in the kernels of a file.
+/// The findings in the kernels of a file.
 #[derive(Clone, Default)]
 pub(crate) struct Judged {
     pub(crate) kept: usize,
     pub(crate) all: usize,
-    /// Kernels that cannot be judged, by reason.
+    /// The kernels that cannot be judged, by reason.
     pub(crate) unjudged: BTreeMap<String, usize>,
-    /// Violations, each with its kernel.
+    /// The violations, each with its kernel.
     pub(crate) findings: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Judged {
         }
     }
 
-    /// Prints what was found; whether that is good enough.
+    /// Prints the findings. Returns whether enough kernels are accepted.
     pub(crate) fn report(&self) -> bool {
         for finding in &self.findings {
             println!("order          {finding}");
@@ -52,7 +52,7 @@ impl Judged {
     }
 }
 
-/// Judges ptxas's code of a file that is compiled for a target.
+/// Judges ptxas's code of a file for a target.
 pub(crate) fn judge(tools: &Tools, file: &Path, arch: &str, scratch: &Path) -> Judged {
     try_judge(tools, file, arch, scratch)
         .unwrap_or_else(|why| Judged { unjudged: BTreeMap::from([(why, 1)]), ..Judged::default() })
@@ -105,7 +105,7 @@ fn try_judge(tools: &Tools, file: &Path, arch: &str, scratch: &Path) -> Result<J
     Ok(judged)
 }
 
-/// Judges one kernel; the error says why it cannot be.
+/// Judges one kernel. The error says why it cannot be judged.
 fn one(
     sm: Sm,
     env: &Env,
@@ -135,7 +135,7 @@ fn one(
     if count > statements.len() || lines.len() != insts.len() {
         return Err("its lines are not known");
     }
-    // A statement that goes over several lines is known by its first.
+    // A statement that extends over several lines is identified by its first line.
     let statement = |line: &usize| by_line.range(..=*line).next_back().map(|(_, src)| *src);
     let lines: Vec<Option<SrcId>> = lines.iter().map(statement).collect();
     if is_unrolled(insts, &lines) {
@@ -161,8 +161,8 @@ fn one(
     ))
 }
 
-/// Whether some statement's access or barrier is there more than once. Then one block of code has several turns of a loop,
-/// whose instructions stand in no order that statements tell.
+/// Whether the access or barrier of a statement occurs more than once. Then one block of the code contains several
+/// iterations of a loop, and the statements do not determine the order of its instructions.
 fn is_unrolled(insts: &[Inst], lines: &[Option<SrcId>]) -> bool {
     const ONCE: [&str; 13] =
         ["LD", "LDG", "LDS", "ST", "STG", "STS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "BAR", "LDGSTS"];
@@ -180,7 +180,8 @@ fn instrs(input: &Input) -> impl Iterator<Item = &Instr> {
     })
 }
 
-/// The code without what brings a warp together for another statement's sake, such as before a barrier of the block.
+/// The code without instructions that only bring a warp together for another statement, for example before a barrier of
+/// the block.
 fn without_gatherings(sm: Sm, input: &Input, insts: &[Inst], lines: &[Option<SrcId>]) -> Vec<Inst> {
     let barriers: BTreeSet<SrcId> =
         instrs(input).filter(|i| i.opcode.form == FormId::BarWarpSync).map(|i| i.src).collect();
@@ -191,8 +192,8 @@ fn without_gatherings(sm: Sm, input: &Input, insts: &[Inst], lines: &[Option<Src
     insts.iter().zip(lines).map(|(inst, src)| if gathers(inst, src) { nop } else { *inst }).collect()
 }
 
-/// Statements that ptxas may drop and we do not: weak stores that later ones overwrite or that became part of another,
-/// and barriers of a whole warp that is together.
+/// The statements that ptxas may remove and we do not: weak stores that later ones overwrite or that were merged with
+/// another, and barriers of a whole warp that has converged.
 fn dropped(input: &Input, insts: &[Inst], lines: &[Option<SrcId>]) -> Vec<SrcId> {
     let weak = |instr: &Instr| {
         [Mod::Volatile, Mod::Mmio, Mod::Relaxed, Mod::Release].iter().all(|m| !instr.opcode.has(*m))
@@ -212,7 +213,7 @@ fn dropped(input: &Input, insts: &[Inst], lines: &[Option<SrcId>]) -> Vec<SrcId>
     may_go.filter(|(instr, names)| !is_there(instr, names)).map(|(instr, _)| instr.src).collect()
 }
 
-/// The line of PTX of each instruction, by function, from what `nvdisasm -gp` prints.
+/// The PTX line of each instruction, by function, from the output of `nvdisasm -gp`.
 fn lines(text: &str) -> BTreeMap<String, Vec<usize>> {
     let mut functions: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut current = None;

@@ -1,7 +1,7 @@
-//! Cases for a machine with a GPU: `oracle --pack FOLDER [TARGET]` writes what `tests/gpu/run` runs there.
+//! Prepares cases for a machine with a GPU: `oracle --pack FOLDER [TARGET]` writes the input of `tests/gpu/run`.
 //!
-//! In the folder: `cases.json`, and `bytes`, which holds ptxas's and our cubins of every case and the buffers before and
-//! after, as the interpreter leaves them. The cases name parts of it by offset and size.
+//! The folder contains `cases.json` and `bytes`. The latter holds ptxas's and our cubins of every case, and the buffers
+//! before and after the run of the interpreter. The cases refer to parts of it by offset and size.
 
 use crate::corpus;
 use crate::tools::{self, Tools};
@@ -22,15 +22,16 @@ use std::time::{Duration, Instant};
 /// What is packed besides the cases of this package.
 pub(crate) struct Wanted<'a> {
     pub(crate) target: u32,
-    /// Random programs.
+    /// The number of random programs.
     pub(crate) programs: u64,
-    /// Files whose kernels are described elsewhere, to be packed in place of the cases of this package.
+    /// Files whose kernels are described elsewhere. If there are any, they are packed instead of the cases of this
+    /// package.
     pub(crate) files: &'a [PathBuf],
-    /// How long cases are taken.
+    /// The time limit for collecting cases.
     pub(crate) time: Duration,
 }
 
-/// Kinds of cases; of described ones the emulator's clock is written down too.
+/// The kinds of cases. For described cases, the estimate of the emulator's clock is recorded too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Described,
@@ -39,7 +40,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Who compiles, and at which level.
+    /// The compilers and optimization levels.
     fn compilers(self) -> &'static [(&'static str, u8)] {
         match self {
             Kind::Described => &[("ptxas", 3), ("ptxc", 3), ("ptxc", 1), ("ptxc", 0)],
@@ -49,7 +50,7 @@ impl Kind {
     }
 }
 
-/// The contents of the file `bytes`, in which equal parts are written once.
+/// The contents of the file `bytes`. Equal parts are written once.
 #[derive(Default)]
 struct Bytes {
     all: Vec<u8>,
@@ -57,7 +58,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// The offset and the size of a part.
+    /// Adds a part. Returns its offset and size.
     fn add(&mut self, part: &[u8]) -> [usize; 2] {
         if let Some(&at) = self.known.get(part) {
             return [at, part.len()];
@@ -69,10 +70,10 @@ impl Bytes {
     }
 }
 
-/// Writes the folder and says how many cases are in it.
+/// Writes the folder. Returns the number of cases.
 ///
 /// # Errors
-/// What could not be written.
+/// A file cannot be written.
 pub(crate) fn pack(tools: &Tools, folder: &Path, wanted: &Wanted<'_>) -> Result<usize, String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
     std::fs::create_dir_all(folder).map_err(said)?;
@@ -145,7 +146,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    /// A case with everything a GPU needs; `None` if it cannot run there, or if neither compiler compiles it.
+    /// A case with everything that a GPU needs. `None` if it cannot run there, or if neither compiler compiles it.
     fn entry(&self, kind: Kind, Described { name, case }: &Described) -> Option<Value> {
         let needs_objects = |argument: &Argument| matches!(argument, Argument::Texture(..));
         if case.arguments.iter().any(needs_objects) || !case.bound.is_empty() {
@@ -186,13 +187,13 @@ impl Packer<'_> {
         self.bytes.lock().expect("no worker panics").add(part)
     }
 
-    /// What is compared: variables, then buffers.
+    /// The data to compare: variables, then buffers.
     fn buffers(&self, prepared: &Prepared, expected: &Device) -> Vec<Value> {
         let contents = |device: &Device, address| self.add(device.global.buffer(address).unwrap_or_default());
         let entry = |&(address, compare): &(u64, Compare)| {
             let variable = prepared.device.variables.iter().find(|(_, place)| *place == address);
             let (before, after) = (contents(&prepared.device, address), contents(expected, address));
-            // Variables that the kernel does not write may hold addresses, which differ on a GPU.
+            // Variables that the kernel does not write may hold addresses, which are different on a GPU.
             let is_constant = variable.is_some() && before == after;
             let mut entry = comparison(if is_constant { Compare::Ignored } else { compare });
             entry["before"] = json!(before);
@@ -203,7 +204,7 @@ impl Packer<'_> {
         prepared.buffers.iter().map(entry).collect()
     }
 
-    /// The different cubins that the compilers make.
+    /// The different cubins of the compilers.
     fn codes(&self, kind: Kind, case: &Case, kernel: &str, prepared: &Prepared) -> Vec<Value> {
         let input = self.scratch.join("case.ptx");
         if std::fs::write(&input, &case.ptx).is_err() {
@@ -240,7 +241,7 @@ impl Packer<'_> {
     }
 }
 
-/// The number of a buffer among those that are compared.
+/// The index of a buffer among those that are compared.
 fn buffer_at(prepared: &Prepared, address: u64) -> Option<usize> {
     prepared.buffers.iter().position(|&(buffer, _)| buffer == address)
 }

@@ -1,4 +1,4 @@
-//! Everything that is compared for one file and one target.
+//! All comparisons for one file and one target.
 
 use crate::code;
 use crate::mutations::{self, Tally};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// A file and the number of a target that it may be compiled for.
+/// A file, and the number of a target for which it can be compiled.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pair {
     pub(crate) file: PathBuf,
@@ -22,7 +22,7 @@ impl Pair {
     }
 }
 
-/// One kernel that both compile: ours, then the vendor's.
+/// A kernel that both compilers compile: our figures, then NVIDIA's.
 pub(crate) struct Kernel {
     pub(crate) name: String,
     pub(crate) registers: (u32, u32),
@@ -35,15 +35,15 @@ pub(crate) struct Outcome {
     pub(crate) accepted: bool,
     pub(crate) compiled: bool,
     pub(crate) kernels: Vec<Kernel>,
-    /// Functions without findings, and all, of ours and of the vendor's code.
+    /// The number of functions without findings and of all functions, in our code and in NVIDIA's.
     pub(crate) clean: (Counts, Counts),
-    /// What the order checker says of the vendor's code.
+    /// The results of the order checker for NVIDIA's code.
     pub(crate) order: order::Judged,
     pub(crate) stalls: (Tally, Tally),
     pub(crate) waits: (Tally, Tally),
-    /// Why the file is not compiled; not a failure where the file is not one of ours.
+    /// The reasons why the file is not compiled. This is a failure only for our own files.
     pub(crate) refusals: Vec<String>,
-    /// Requirements that do not hold.
+    /// The requirements that are not met.
     pub(crate) failures: Vec<String>,
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct Counts {
     pub(crate) all: usize,
 }
 
-/// Mutations of each kind per function.
+/// The number of mutations of each kind per function.
 const MUTATIONS: usize = 8;
 
-/// Findings of a kind that are shown per file.
+/// The number of findings of each kind that are printed per file.
 const SHOWN: usize = 3;
 
 pub(crate) fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
@@ -102,8 +102,8 @@ pub(crate) fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
         outcome.kernels.push(Kernel {
             registers: (kernel.registers, other.registers),
             instructions: (size(&our_sizes), size(&vendor_sizes)),
-            // Functions save registers for their callers, which both count as spills; ptxas saves none where it sees
-            // all callers.
+            // Functions save registers for their callers, which both compilers count as spills. ptxas saves none if it
+            // sees all callers.
             spills: (kernel.spill_stores > 0 && !calls(&kernel.name), other.spill_stores > 0),
             name: kernel.name,
         });
@@ -112,12 +112,12 @@ pub(crate) fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
     outcome
 }
 
-/// `ptx-check` finds an error where the vendor's assembler does, and nowhere else.
+/// Checks that `ptx-check` finds an error exactly where NVIDIA's assembler does.
 fn check_diagnostics(tools: &Tools, pair: &Pair, vendor: &tools::Said, outcome: &mut Outcome) {
     let arguments =
         ["--target", &pair.arch(), "--fail-on", "error", &pair.file.to_string_lossy()].map(str::to_owned);
     let checked = tools::run(&tools.ptx_check, arguments);
-    // Without a place, ptxas means its options or what it links.
+    // A message of ptxas without a place is about its options or about linking.
     let comparable = vendor.ok || vendor.text.contains("; error");
     if checked.ok == vendor.ok || !comparable {
         return;
@@ -127,7 +127,7 @@ fn check_diagnostics(tools: &Tools, pair: &Pair, vendor: &tools::Said, outcome: 
     outcome.failures.push(format!("only {who} refuses the file: {reason}"));
 }
 
-/// The vendor's tools read our cubin.
+/// Checks that NVIDIA's tools read our cubin.
 fn check_readers(tools: &Tools, cubin: &Path, failures: &mut Vec<String>) {
     let path = cubin.to_string_lossy();
     for (name, tool, option) in
@@ -146,7 +146,7 @@ struct Inspected {
     counts: Counts,
 }
 
-/// Decodes a cubin and runs the hazard checker on it.
+/// Decodes a cubin and runs the hazard checker on its code.
 fn inspect(cubin: &Path, failures: &mut Vec<String>, whose: &str) -> Inspected {
     let read = std::fs::read(cubin).map_err(|e| e.to_string()).and_then(|bytes| code::read(&bytes));
     let (sm, functions) = match read {
@@ -200,7 +200,7 @@ fn damage(pair: &Pair, inspected: &Inspected, missed: &mut Vec<String>) -> (Tall
     (stalls, waits)
 }
 
-/// Our disassembler prints our code as the vendor's does.
+/// Checks that our disassembler prints our code as NVIDIA's does.
 fn check_listing(tools: &Tools, cubin: &Path, inspected: &Inspected, failures: &mut Vec<String>) {
     let said = tools::run(&tools.cuobjdump, ["-sass", &*cubin.to_string_lossy()]);
     let printed = code::printed(&said.text);

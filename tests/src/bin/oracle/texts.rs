@@ -1,7 +1,7 @@
-//! What both compilers print with `-v`, line by line: `oracle --texts [--target sm_NN] FILE-OR-FOLDER…`.
+//! Compares the `-v` output of both compilers line by line: `oracle --texts [--target sm_NN] FILE-OR-FOLDER…`.
 //!
-//! Numbers differ where the code does, so lines are first compared without them; then it is counted how often each number
-//! of the lines that correspond is the same. Times are left out.
+//! Numbers depend on the code, so lines are first compared without them. Then the comparison counts how often each
+//! number in corresponding lines is the same. Times are left out.
 
 use crate::cubins;
 use crate::tools::{self, Tools};
@@ -11,16 +11,16 @@ use std::path::Path;
 #[derive(Default)]
 struct Figures {
     files: usize,
-    /// With the same lines, but for their numbers; with the same numbers too.
+    /// The number of files with the same lines except for numbers, and of those with the same numbers too.
     alike: usize,
     equal: usize,
-    /// Lines without numbers that only one prints, how often, and the first file.
+    /// The lines, without numbers, that only one compiler prints: their number, and the first file.
     lines: BTreeMap<(&'static str, String), (usize, String)>,
-    /// By the words after a number: how many are the same, of how many.
+    /// For each number, identified by the words after it: how many are the same, and how many there are.
     numbers: BTreeMap<String, (usize, usize)>,
 }
 
-/// Compares the files and prints the figures; whether all lines correspond.
+/// Compares the files and prints the figures. Returns whether all lines correspond.
 pub(crate) fn run<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let tools = Tools::find()?;
     let (files, target) = cubins::files(arguments)?;
@@ -39,7 +39,7 @@ pub(crate) fn run<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<bool, 
     Ok(figures.alike == figures.files)
 }
 
-/// What is compared, without the names of the programs.
+/// The lines to compare, without the names of the programs.
 fn lines(text: &str) -> Vec<String> {
     let without_name = |line: &str| {
         let line = line.strip_prefix("ptxc ").or_else(|| line.strip_prefix("ptxas ")).unwrap_or(line);
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// A line with names and numbers left out, and its numbers, each with the words after it.
+/// A line without names and numbers; and its numbers, each with the words after it.
 fn split(line: &str) -> (String, Vec<(String, u64)>) {
     let (mut general, mut numbers) = (String::new(), Vec::new());
     let mut quoted = false;

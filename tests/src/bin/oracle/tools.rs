@@ -1,10 +1,10 @@
-//! The commands that are compared, run as whole processes.
+//! Runs the compared commands as separate processes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Where the commands are: NVIDIA's by the environment, ours beside this program.
+/// The paths of the commands: NVIDIA's from the environment, ours next to this program.
 pub(crate) struct Tools {
     pub(crate) ptxas: PathBuf,
     pub(crate) nvdisasm: PathBuf,
@@ -13,7 +13,7 @@ pub(crate) struct Tools {
     pub(crate) ptx_check: PathBuf,
 }
 
-/// What a command said.
+/// The output of a command.
 pub(crate) struct Said {
     pub(crate) ok: bool,
     pub(crate) text: String,
@@ -38,13 +38,13 @@ impl Tools {
     }
 }
 
-/// A target's name, with the suffix that a module for this architecture alone has.
+/// The name of a target, with the suffix of a module that is for this architecture alone.
 pub(crate) fn architecture(target: u32, module: &str) -> String {
     let suffix = if module.contains(&format!(".target sm_{target}a")) { "a" } else { "" };
     format!("sm_{target}{suffix}")
 }
 
-/// The arguments that both compilers take.
+/// Arguments that both compilers accept.
 pub(crate) fn compile_arguments(arch: &str, input: &Path, output: &Path) -> Vec<String> {
     let path = |p: &Path| p.to_string_lossy().into_owned();
     vec![format!("-arch={arch}"), "-O3".into(), "-v".into(), "-o".into(), path(output), path(input)]
@@ -64,12 +64,12 @@ fn said(output: std::io::Result<Output>) -> Said {
     }
 }
 
-/// User and system seconds of a whole process, as the shell accounts for its children.
+/// User and system seconds of a process, as the shell reports them for its children.
 pub(crate) fn cpu_seconds(tool: &Path, arguments: &[String]) -> Option<f64> {
     const SCRIPT: &str = r#""$@" >/dev/null 2>&1; times"#;
     let output = Command::new("bash").args(["-c", SCRIPT, "bash"]).arg(tool).args(arguments).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // The second line is of the children: minutes and seconds, user and system, such as `0m0.004s`.
+    // The second line is about the children: minutes and seconds, user and system, such as `0m0.004s`.
     text.lines().nth(1)?.split_whitespace().map(seconds).sum()
 }
 
@@ -78,7 +78,7 @@ fn seconds(text: &str) -> Option<f64> {
     Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.replace(',', ".").parse::<f64>().ok()?)
 }
 
-/// What the compilers print about a kernel with `-v`.
+/// The data about a kernel that the compilers print with `-v`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Kernel {
     pub(crate) name: String,
@@ -86,7 +86,7 @@ pub(crate) struct Kernel {
     pub(crate) spill_stores: u32,
 }
 
-/// The kernels in what a compiler printed.
+/// The kernels in a compiler's output.
 pub(crate) fn kernels(text: &str) -> Vec<Kernel> {
     let mut kernels: Vec<Kernel> = Vec::new();
     let mut about_kernel = false;

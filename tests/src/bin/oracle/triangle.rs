@@ -1,7 +1,7 @@
-//! The interpreter, and the emulator on ptxas's code: what both leave in memory must agree.
+//! Compares the interpreter with the emulator on ptxas's code: both must leave the same memory.
 //!
-//! The emulator's model of hazards must accept all that ptxas emits, and must see what damage to control
-//! fields endangers. Kernels are assembled many at a time, since most of what ptxas does is starting.
+//! The emulator's hazard model must accept all code of ptxas, and must detect damage to control fields. Many kernels
+//! are assembled together, because starting ptxas takes most of its time.
 
 use crate::corpus::{self, Launched};
 use crate::mutations;
@@ -18,56 +18,57 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What ptxas assembles for.
+/// The targets for which ptxas assembles.
 pub(crate) const TARGETS: [u32; 5] = [75, 80, 90, 100, 120];
 
-/// Kernels of one module.
+/// The number of kernels in one module.
 const MODULE: usize = 64;
 
-/// Random programs.
+/// The number of random programs.
 const PROGRAMS: u64 = 60;
-/// Those of which ptxas's code is wrong. In a loop it takes a predicate that an earlier turn wrote for what it was before (57).
-/// One gives another word from sm_80 on, for which no short program is known yet (21).
+/// Random programs for which ptxas's code is wrong. In one, a loop uses a predicate with the value before an earlier
+/// iteration wrote it (57). Another computes a different word from sm_80 on; no short program is known for it yet (21).
 const BROKEN_BY_PTXAS: &[u64] = &[21, 57];
 
-/// Damaged kernels that the emulator's model is tried on, shared among the modules; short kernels have less to damage.
+/// The number of damaged kernels on which the emulator's model is tested, divided among the modules. Short kernels have
+/// fewer possible mutations.
 const MUTATIONS: usize = 6_000;
 
-/// What the emulator does not know and ptxas relies on: how the machine goes on where threads wait at a convergence
-/// barrier together that came to it in groups. Our compiler makes no such code.
+/// A situation that the emulator does not implement, although ptxas relies on it: how the hardware continues if threads
+/// that reached a convergence barrier in several groups wait there together. Our compiler emits no such code.
 const GROUPS_UNITED: &str = "apart wait as one group";
 
-/// What a case's text is called in reports.
+/// A case, with its name in reports.
 struct Named {
     name: String,
     case: Case,
     module: Module,
 }
 
-/// The module that a kernel is assembled in.
+/// The module in which a kernel is assembled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Module {
-    /// One with many others.
+    /// A module with many other kernels.
     Any,
     Own,
-    /// Its own, to be linked: each function has a section, and calls and places of variables are relocations.
+    /// Its own, relocatable module: each function has a section, and calls and variables use relocations.
     Relocatable,
 }
 
 impl Module {
-    /// That of a random program: a module of many has their kernels alone, without variables.
+    /// The module of a random program. Modules with many kernels contain only kernels, without variables.
     fn of_program(case: &Case) -> Module {
         if case.ptx.contains(".const") { Module::Own } else { Module::Any }
     }
 }
 
-/// What a worker takes: cases of one module for a target, or a file of others for its own target.
+/// A unit of work: cases of one module for a target, or a file with other cases for its own target.
 enum Work<'a> {
     Cases(u32, &'a [Interpreted]),
     File(&'a Launched),
 }
 
-/// How many of what was tried were as wanted.
+/// The number of attempts, and of those with the required result.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Count {
     pub(crate) good: usize,
@@ -86,30 +87,30 @@ impl Count {
 pub(crate) struct Triangle {
     /// By target.
     pub(crate) agree: BTreeMap<u32, Count>,
-    /// The same of the kernels of other folders.
+    /// The same for the kernels of other folders.
     pub(crate) launched: BTreeMap<u32, Count>,
-    /// Kernels of those folders without a description.
+    /// The kernels of those folders that have no description.
     pub(crate) undescribed: BTreeSet<String>,
-    /// Why code of ptxas's was not judged, and how often.
+    /// The reasons why code of ptxas was not judged, with their numbers.
     pub(crate) unjudged: BTreeMap<String, usize>,
-    /// Modules that there was no time for.
+    /// The number of modules for which there was no time.
     pub(crate) left: usize,
-    /// Runs in which the model found a hazard in ptxas's code.
+    /// The number of runs in which the model found a hazard in ptxas's code.
     pub(crate) hazards: usize,
-    /// Damage to control fields that was seen.
+    /// Mutations of control fields that were detected.
     pub(crate) seen: Count,
     pub(crate) findings: Vec<String>,
 }
 
-/// A case as the interpreter leaves it, and its kernels in ptxas's code.
+/// A case after its run in the interpreter, and its kernels in ptxas's code.
 pub(crate) struct Interpreted {
     name: String,
     ptx: String,
     kernel: String,
     module: Module,
-    /// The least target that the kernel is for, and in a suffix the only one.
+    /// The lowest target of the kernel; if it has a suffix, the only one.
     least: Sm,
-    /// Targets that the case is not for.
+    /// Targets that the case excludes.
     except: Vec<u32>,
     pub(crate) prepared: Prepared,
     pub(crate) expected: Device,
@@ -141,19 +142,19 @@ impl Interpreted {
         })
     }
 
-    /// What the kernel is called in a module of which it is the case of that index.
+    /// The kernel's name in a module in which the case has this index.
     fn kernel_name(&self, index: usize) -> String {
         if self.module == Module::Any { format!("k{index}") } else { self.kernel.clone() }
     }
 
-    /// The architecture of a target's number that has the kernel's instructions.
+    /// The architecture with a target's number that has the kernel's instructions.
     pub(crate) fn architecture(&self, target: u32) -> Option<Sm> {
         let architecture = Sm { number: target as u16, feature: self.least.feature };
         self.least.runs_on(architecture).is_ok().then_some(architecture)
     }
 }
 
-/// The shortest program of the seed's that fails on a target, and how.
+/// The shortest program derived from the seed's program that fails on a target, and its failure.
 pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> String {
     let assembler = Assembler { tools, folder: scratch.to_owned() };
     let failure = |case: &Case| {
@@ -171,7 +172,7 @@ pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> S
     format!("{}\n{}", small.ptx, failure(&small).unwrap_or_default())
 }
 
-/// Runs every case whose text or name contains `only` on the code of ptxas for `targets`, and the kernels of `files`.
+/// Runs every case whose text or name contains `only` on ptxas's code for `targets`, and the kernels of `files`.
 pub(crate) fn run(
     tools: &Tools,
     targets: &[u32],
@@ -269,7 +270,7 @@ pub(crate) fn run(
     triangle
 }
 
-/// What one module gave.
+/// The results of one module.
 #[derive(Default)]
 struct Part {
     agree: Count,
@@ -281,7 +282,7 @@ struct Part {
 }
 
 impl Part {
-    /// Runs the described kernels of a file as code for its own target.
+    /// Runs the described kernels of a file, as code for its own target.
     fn file(&mut self, assembler: &Assembler<'_>, file: &Launched, only: &str, verbose: bool) {
         let name = file.name();
         let read = corpus::read(file).and_then(|(ptx, cases)| Ok((case::parse(&ptx)?, ptx, cases)));
@@ -324,7 +325,7 @@ impl Part {
     ) {
         let Some(bytes) = assembler.assemble(target, cases) else {
             match cases {
-                // Not every target has every instruction.
+                // Some targets lack some instructions.
                 [] | [_] => {}
                 [one, ..] if one.module != Module::Any => {}
                 _ => {
@@ -340,7 +341,7 @@ impl Part {
             let name = &case.name;
             let kernel = match cubin::kernel(&bytes, &case.kernel_name(i), &case.prepared.device) {
                 Ok(kernel) => kernel,
-                // Not all that a linker does is done.
+                // The emulator does not implement everything that a linker does.
                 Err(error) if case.module == Module::Relocatable => {
                     *self.unjudged.entry(error.to_string()).or_default() += 1;
                     continue;
@@ -372,7 +373,7 @@ impl Part {
         }
     }
 
-    /// Damages a kernel that runs well, in at most `most` ways; each must be seen.
+    /// Damages a kernel that runs correctly, in at most `most` ways. Each must be detected.
     fn damage(&mut self, case: &Interpreted, kernel: &Kernel, most: usize) {
         let Some(code) =
             kernel.code.iter().map(|&word| sass::decode(kernel.sm, word)).collect::<Option<Vec<_>>>()
@@ -408,9 +409,9 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl Assembler<'_> {
-    /// A cubin with the kernels of the cases, which share a module or need none. `None` where ptxas refuses one.
+    /// A cubin with the kernels of the cases, which share a module or need none. `None` if ptxas rejects one.
     ///
-    /// `PTX_CUBINS` names a folder in which cubins are kept for another run.
+    /// `PTX_CUBINS` names a folder in which cubins are kept for later runs.
     pub(crate) fn assemble(&self, target: u32, cases: &[Interpreted]) -> Option<Vec<u8>> {
         let module = match cases {
             [Interpreted { module: Module::Own | Module::Relocatable, ptx, .. }, ..] => ptx.clone(),
@@ -444,7 +445,7 @@ impl Assembler<'_> {
     }
 }
 
-/// A module with the kernels of the cases as `k0`, `k1` and so on.
+/// A module with the kernels of the cases, named `k0`, `k1` and so on.
 fn together(target: u32, cases: &[Interpreted]) -> Option<String> {
     let architecture = cases.first()?.architecture(target)?;
     let mut module = format!(".version 9.0\n.target {architecture}\n.address_size 64\n");

@@ -1,14 +1,14 @@
-//! Sums of several words are what wider arithmetic gives, for every carry that there can be.
+//! Tests that sums of several words equal wider arithmetic, for all possible carries.
 
 use crate::machine::run;
 use crate::machine::testing::{device, kernel};
 use crate::{Launch, WARP};
 use sass::Sm;
 
-/// Words at whose edges carries arise.
+/// Values at which carries change.
 const EDGES: [u32; 7] = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
 
-/// A tuple of three 64-bit numbers with words at the edges, or any.
+/// Tuples of three 64-bit numbers: some with words at these values, some with arbitrary words.
 fn numbers(count: usize) -> Vec<[u64; 3]> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move || {
@@ -25,8 +25,8 @@ fn numbers(count: usize) -> Vec<[u64; 3]> {
     (0..count).map(|_| [(); 3].map(|()| u64::from(word()) << 32 | u64::from(word()))).collect()
 }
 
-/// What instructions leave in R12 and R13, of numbers in R4, R6 and R8 and the registers after these. Instructions on
-/// uniform registers have the same numbers in UR4, UR6 and UR8, for one thread, and leave UR12 and UR13.
+/// The values of R12 and R13 after the instructions. The input numbers are in R4, R6 and R8 and the registers after
+/// them. Uniform instructions have the same numbers in UR4, UR6 and UR8, for one thread, and write UR12 and UR13.
 fn results(sm: Sm, lines: &[String], numbers: &[[u64; 3]]) -> Vec<u64> {
     let uniform = lines[0].starts_with('U');
     let memory = |address| if sm.0 < 90 { format!("[{address}]") } else { format!("desc[UR2][{address}]") };
@@ -63,7 +63,8 @@ fn results(sm: Sm, lines: &[String], numbers: &[[u64; 3]]) -> Vec<u64> {
     found
 }
 
-/// Instructions for a generation, `P0` and `P1` being the carries: later ones name places that carry nothing out too.
+/// Instructions for a generation, with `P0` and `P1` as the carries. On later generations, they also name predicates
+/// for unused carry outputs.
 fn lines(sm: Sm, text: &str, uniform: bool) -> Vec<String> {
     let line = |line: &str| {
         let mut line = line.trim().to_owned();
@@ -91,7 +92,7 @@ fn check(text: &str, expected: impl Fn([u64; 3]) -> u64) {
     }
 }
 
-/// A sign, as the low word and as the high word has it.
+/// A sign: its spelling for the low word and for the high word, and its factor.
 const SIGNS: [(&str, &str, u64); 2] = [("", "", 1), ("-", "~", u64::MAX)];
 
 #[test]
@@ -134,7 +135,7 @@ fn shifted_sums() {
                 if sign.is_empty() { shifted.wrapping_add(y) } else { shifted.wrapping_sub(y) }
             });
         }
-        // ptxas takes the high word of the difference so.
+        // ptxas computes the high word of a difference in this way.
         let text = format!(
             "LEA R12, P0, -R4, R6, {shift:#x}
              SHF.L.U64.HI R14, R4, {shift:#x}, R5

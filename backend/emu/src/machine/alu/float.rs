@@ -1,4 +1,4 @@
-//! Floats of 32 and 64 bits, and conversions.
+//! 32-bit and 64-bit floating-point arithmetic, and conversions.
 
 use super::integer::boolean;
 use super::{Compute, Lane, Mode, Results};
@@ -7,11 +7,12 @@ use crate::float::{self, F16, F32, F64, Format, Rounding};
 use crate::machine::Result;
 use std::cmp::Ordering;
 
-/// Which lanes of a pair of singles an instruction takes, as its form numbers them; 0 is both in their order.
+/// Which lanes of a pair of singles an instruction uses, by the number in its form. With 0, it uses both in their
+/// order.
 const SWAPPED: u8 = 1;
 const ONE_FOR_BOTH: u8 = 2;
 
-/// Comparisons are sets of less, equal, greater and unordered.
+/// A comparison is a set of the relations less, equal, greater and unordered.
 pub(super) fn compares(cmp: u8, order: Option<Ordering>) -> bool {
     let bit = match order {
         Some(Ordering::Less) => 0,
@@ -22,7 +23,7 @@ pub(super) fn compares(cmp: u8, order: Option<Ordering>) -> bool {
     cmp >> bit & 1 == 1
 }
 
-/// An integer type of the conversions: the sign in the low bit, the size in the others.
+/// An integer type of conversions. The low bit is the sign, the other bits are the size.
 fn integer_type(ty: u8) -> (u32, bool) {
     (8 << (ty >> 1), ty & 1 == 1)
 }
@@ -54,7 +55,7 @@ impl Lane<'_, '_> {
         Ok(mode.flush(F32, self.modified(i, F32, self.bits(i)?.into())))
     }
 
-    /// The second source as a number of 16 bits, in either half of its register, or of 32.
+    /// The second source as a 16-bit number in either half of its register, or as a 32-bit number.
     fn narrow(&self, format: Format) -> Result<u64> {
         let is_half = format.sign() == 1 << 15;
         let shift = if is_half { 16 * u32::from(self.source(1).swizzle) } else { 0 };
@@ -66,7 +67,7 @@ impl Lane<'_, '_> {
         Ok(self.modified(i, F64, self.pair(i, true)?))
     }
 
-    /// The two numbers of a pair of registers, low first, or one number twice.
+    /// The two numbers of a register pair, low first; or one number twice.
     fn singles(&self, i: usize, mode: Mode) -> Result<[u64; 2]> {
         let pair = match self.source(i).swizzle {
             ONE_FOR_BOTH => [self.bits(i)?.into(); 2],
@@ -111,7 +112,7 @@ impl Lane<'_, '_> {
             Compute::Fmnmx { ftz, nan, xor } => {
                 let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
                 let (a, b) = (self.single(0, m)?, self.single(1, m)?);
-                // Of the signs as they were, without the magnitudes that are compared.
+                // The signs are those before taking the magnitudes that are compared.
                 let sign = |i: usize| -> Result<u64> {
                     Ok(if xor { u64::from(self.bits(i)?) & F32.sign() } else { 0 })
                 };
@@ -132,7 +133,7 @@ impl Lane<'_, '_> {
             Compute::Fchk => {
                 let exponent = |bits: u32| (bits >> 23 & 255) as i32;
                 let (a, b) = (exponent(self.bits(0)?), exponent(self.bits(1)?));
-                // Whatever the short path of a division could lose takes the long one.
+                // Divisions that could lose accuracy on the short path use the long one.
                 let slow = a == 255
                     || b == 255
                     || a < 25
@@ -170,7 +171,7 @@ impl Lane<'_, '_> {
             Compute::Dmul(m) => F64.mul(self.double(0)?, self.double(1)?, m.round).into(),
             Compute::Dfma(m) => F64.fma(self.double(0)?, self.double(1)?, self.double(2)?, m.round).into(),
             Compute::Dsetp { cmp: cmp @ (0 | 15), .. } => {
-                // Whether the first is the one to take, and whether neither is a number.
+                // Whether the first is the result, and whether neither is a number.
                 let (a, b) = (self.double(0)?, self.double(1)?);
                 let (first, second) = if cmp == 0 { (a, b) } else { (b, a) };
                 let zeros = (a | b) & (F64.sign() - 1) == 0;
@@ -253,7 +254,7 @@ impl Lane<'_, '_> {
                     };
                     Ok(value as u64 & 255)
                 };
-                // Two bytes above those that were converted before.
+                // Two bytes above the bytes of an earlier conversion.
                 word(u64::from(self.bits(2)?) << 16 | byte(0)? << 8 | byte(1)?)
             }
             Compute::Pack(pack) => word(self.pack(pack)?.into()),
@@ -288,7 +289,7 @@ impl Lane<'_, '_> {
     }
 }
 
-/// Two singles, low first.
+/// Computes two singles, low first.
 fn both(single: impl Fn(usize) -> u64) -> Results {
     Results::from(single(1) << 32 | single(0))
 }

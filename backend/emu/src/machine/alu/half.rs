@@ -1,4 +1,4 @@
-//! Halves, alone and in pairs.
+//! Half-precision arithmetic, on single halves and on pairs.
 
 use super::float::compares;
 use super::integer::boolean;
@@ -15,11 +15,11 @@ impl Lane<'_, '_> {
             2 => [low, low],
             3 => [high, high],
             1 => {
-                // A single-precision number in the place of a half, cut off: for both lanes.
+                // A single-precision number in place of a half is truncated and used for both lanes.
                 let narrow = F32.convert(bits.into(), format, Rounding::Zero);
                 [narrow, narrow]
             }
-            // Times i.
+            // The product with i.
             4 => [high ^ 0x8000, low],
             _ => [low, high],
         })
@@ -41,7 +41,7 @@ impl Lane<'_, '_> {
             Compute::Hadd2 { format, mode, single } => {
                 let (a, b) = (self.halves(0, format, mode)?, self.halves(1, format, mode)?);
                 if single {
-                    // One operand may be a whole single-precision number.
+                    // One operand may be a single-precision number.
                     let wide = |i: usize, half: u64| -> Result<u64> {
                         if self.source(i).swizzle == 1 {
                             return Ok(self.modified(i, F32, self.bits(i)?.into()));
@@ -75,7 +75,7 @@ impl Lane<'_, '_> {
             Compute::Hmnmx2 { format, nan, ftz, xor } => {
                 let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
                 let (a, b, greatest) = (self.halves(0, format, m)?, self.halves(1, format, m)?, !self.p(0));
-                // Of the signs as they were, without the magnitudes that are compared.
+                // The signs are those before taking the magnitudes that are compared.
                 let (x, y) = (self.picked(0, format)?, self.picked(1, format)?);
                 let sign = |i: usize| if xor { (x[i] ^ y[i]) & format.sign() } else { 0 };
                 pack(|i| format.extremum(a[i], b[i], greatest, nan) ^ sign(i))
@@ -117,7 +117,7 @@ impl Lane<'_, '_> {
         }))
     }
 
-    /// Whether a comparison of the halves holds, low first.
+    /// Whether a comparison of halves is true, low first.
     fn compared(&self, format: Format, cmp: u8, ftz: bool) -> Result<[bool; 2]> {
         let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
         let (a, b) = (self.halves(0, format, m)?, self.halves(1, format, m)?);
@@ -125,7 +125,7 @@ impl Lane<'_, '_> {
     }
 }
 
-/// Two halves, low first.
+/// Computes two halves, low first.
 fn pack(half: impl Fn(usize) -> u64) -> Results {
     Results::from((half(1) << 16 | half(0)) as u32)
 }

@@ -1,4 +1,4 @@
-//! Integers, logic, selection.
+//! Integer arithmetic, logic, selection.
 
 use super::{Compute, Lane, Results};
 use crate::machine::Result;
@@ -11,7 +11,7 @@ fn less(signed: bool, a: u32, b: u32) -> bool {
     if signed { (a as i32) < b as i32 } else { a < b }
 }
 
-/// A combination with a predicate: and, or, exclusive or.
+/// Combines a comparison with a predicate: and, or, exclusive or.
 pub(super) fn boolean(combine: u8, holds: bool, p: bool) -> bool {
     match combine {
         0 => holds & p,
@@ -24,8 +24,8 @@ fn extend64(value: u32, signed: bool) -> i128 {
     if signed { (value as i32).into() } else { value.into() }
 }
 
-/// What a word adds to a sum. Its negation is the complement and one, which carries out of 32 bits where the word is
-/// zero; in extended arithmetic the carry of the word before stands for the one.
+/// The value that a word adds to a sum. A negated word adds its complement and one; this carries out of 32 bits if the
+/// word is zero. In extended arithmetic, the carry from the lower word replaces the one.
 fn summand(negated: bool, extended: bool, bits: u32) -> u64 {
     match (negated, extended) {
         (false, _) => bits.into(),
@@ -35,12 +35,12 @@ fn summand(negated: bool, extended: bool, bits: u32) -> u64 {
 }
 
 impl Lane<'_, '_> {
-    /// A summand: negated, or complemented in extended arithmetic. May have 33 bits.
+    /// A summand: negated or, in extended arithmetic, complemented. It may have 33 bits.
     fn summand(&self, i: usize, x: bool) -> Result<u64> {
         Ok(summand(self.source(i).negated, x, self.bits(i)?))
     }
 
-    /// The third source of a wide product: 64 bits, negated as a summand is.
+    /// The third source of a wide product: 64 bits, negated like a summand.
     fn wide_summand(&self, x: bool) -> Result<u128> {
         let c = self.pair(2, false)?;
         Ok(match (self.source(2).negated, x) {
@@ -50,7 +50,7 @@ impl Lane<'_, '_> {
         })
     }
 
-    /// The carries into a sum: one or two.
+    /// The one or two carries into a sum.
     fn carries_in(&self, x: bool) -> u64 {
         let second = x && self.step.inst.has(sass::Field::Pr) && self.p(1);
         self.carry_in(x) + u64::from(second)
@@ -69,7 +69,7 @@ impl Lane<'_, '_> {
             },
             Compute::Sel64 if self.p(0) => self.pair(0, false)?.into(),
             Compute::Sel64 => match self.step.inst.get(sass::Field::Imm32) {
-                // Of 33 bits, extended.
+                // Sign-extended from 33 bits.
                 Some(bits) => bits.into(),
                 None => self.pair(1, false)?.into(),
             },
@@ -168,7 +168,7 @@ impl Lane<'_, '_> {
                     summand(self.source(0).negated, x, shifted) + self.summand(1, x)? + self.carry_in(x);
                 Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
             }
-            // What a negation carries from the low word is not known.
+            // The carry of a negation from the low word is unknown.
             Compute::LeaHi { .. } if self.source(0).negated => return Ok(None),
             Compute::LeaHi { shift, x, sign } => {
                 let a = self.bits(0)?;
@@ -207,7 +207,7 @@ impl Lane<'_, '_> {
             }
             Compute::Shf { right, wrap, high, ty } => {
                 let both = u64::from(self.bits(2)?) << 32 | u64::from(self.bits(0)?);
-                // 64-bit types count to 64, 32-bit ones to 32.
+                // 64-bit types limit the shift to 64, 32-bit types to 32.
                 let limit = if ty < 2 { 64 } else { 32 };
                 let count = self.bits(1)?;
                 let count = if wrap { count & (limit - 1) } else { count.min(limit) };
@@ -343,7 +343,7 @@ impl Lane<'_, '_> {
                     };
                     byte(a).abs_diff(byte(b)) << if adds { 0 } else { shift }
                 });
-                // Without the sum the third source has no part.
+                // Without the sum, the third source is not used.
                 let start = if adds { c } else { 0 };
                 differences.iter().fold(start, |sum, difference| sum.wrapping_add(*difference)).into()
             }
@@ -362,7 +362,7 @@ impl Lane<'_, '_> {
     }
 }
 
-/// The smaller or the greater of two numbers of a type of the video instructions, one, two or four in a word.
+/// The smaller or the larger of two numbers of a video instruction's type: one, two or four numbers in a word.
 fn extremum(ty: u8, relu: bool, smallest: bool, a: u32, b: u32) -> u32 {
     let (bits, signed) = (32 >> (ty >> 1), ty & 1 == 1);
     let mut result = 0;
@@ -379,7 +379,7 @@ fn extremum(ty: u8, relu: bool, smallest: bool, a: u32, b: u32) -> u32 {
     result
 }
 
-/// The sum of one or two numbers in a word, or their difference.
+/// The sum or the difference of the one or two numbers in a word.
 fn add(packed: bool, negated: bool, a: u32, b: u32) -> u32 {
     let add = |a: u32, b: u32| if negated { a.wrapping_sub(b) } else { a.wrapping_add(b) };
     if !packed {

@@ -1,4 +1,4 @@
-//! Conversions of pairs to fewer bits, and back: `F2FP`.
+//! Conversions of pairs to narrower formats and back: `F2FP`.
 
 use super::Lane;
 use crate::float::{BF16, F16, F32, Rounding, TF32};

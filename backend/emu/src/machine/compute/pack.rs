@@ -1,11 +1,11 @@
-//! Conversions of pairs to fewer bits, and back, as `F2FP` encodes them.
+//! Conversions of pairs to narrower formats and back, as `F2FP` encodes them.
 
 use super::rounding;
 use crate::float::{BF16, F16, F32, Format, Rounding};
 use crate::narrow::{Narrow, scale};
 use sass::{Field, Inst};
 
-/// A conversion, and what becomes of its results.
+/// A conversion, and how its results are placed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::machine) struct Pack {
     pub(in crate::machine) what: What,
@@ -14,21 +14,21 @@ pub(in crate::machine) struct Pack {
     finite: bool,
 }
 
-/// What comes from what.
+/// The sources and the results.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::machine) enum What {
-    /// Two halves from A and B, or one from B beside a half of C.
+    /// Two halves from A and B, or one from B joined with a half of C.
     Halves {
         format: Format,
         both: bool,
     },
     Tf32,
-    /// Two small numbers, of A and B or of the halves of B, beside a half of C.
+    /// Two small numbers from A and B or from the halves of B, joined with a half of C.
     Small {
         to: Small,
         from: Option<Format>,
     },
-    /// Two halves of two small numbers in B.
+    /// Two halves from two small numbers in B.
     Widen {
         from: Small,
     },
@@ -50,14 +50,14 @@ impl Small {
         }
     }
 
-    /// The distance of two numbers of a pair.
+    /// The distance in bits between the two numbers of a pair.
     pub(in crate::machine) fn bits(self) -> u32 {
         if self == Small::named(".E2M1").unwrap_or(self) && self != Small::Scale { 4 } else { 8 }
     }
 }
 
 impl Pack {
-    /// `None` for what is not executed.
+    /// `None` if the emulator does not execute the instruction.
     pub(super) fn of(name: &str, inst: &Inst) -> Option<Pack> {
         let text = |field| inst.text(field).unwrap_or("");
         let flag = |field| inst.get(field) == Some(1);
@@ -82,7 +82,7 @@ impl Pack {
             _ => return None,
         };
         let finite = flag(Field::Sat);
-        // Narrow numbers without infinities know no other way.
+        // Narrow formats without infinities always saturate.
         if let What::Small { to: Small::Number(_), .. } = what
             && !finite
         {
@@ -95,7 +95,7 @@ impl Pack {
         Some(Pack { what, mode, relu: flag(Field::Relu), finite })
     }
 
-    /// A number of a format, limited as the instruction says.
+    /// A number of a format, limited as the instruction requires.
     pub(in crate::machine) fn limit(self, format: Format, bits: u64) -> u64 {
         match () {
             () if self.relu && format.is_negative(bits) && !format.is_nan(bits) => 0,

@@ -1,4 +1,4 @@
-//! What a cubin says of itself, as pairs of a key and a text for each subject.
+//! The metadata of a cubin: pairs of a key and a text for each subject.
 
 use object::elf;
 use object::read::elf::{
@@ -7,11 +7,11 @@ use object::read::elf::{
 use object::{Endianness, SymbolIndex};
 use std::collections::BTreeMap;
 
-/// By subject: `header`, `section NAME`, `symbol NAME`, `relocations NAME`, `info NAME`.
+/// Indexed by subject: `header`, `section NAME`, `symbol NAME`, `relocations NAME`, `info NAME`.
 #[derive(Default)]
 pub(super) struct Facts {
     pub(super) all: BTreeMap<String, BTreeMap<String, String>>,
-    /// Names in their order: of sections, of symbols, of the attributes of a section.
+    /// Lists of names in order: of sections, of symbols, of a section's attributes.
     pub(super) orders: BTreeMap<String, Vec<String>>,
 }
 
@@ -105,7 +105,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Attributes: each with its value, where that is not of the code alone.
+    /// Attributes with their values, except values that depend only on the code.
     fn records(&mut self, file: &File<'_>, name: &str, data: &[u8]) {
         let subject = format!("info {name}");
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -197,10 +197,10 @@ const EXTERNS: u8 = 0x0f;
 /// Attributes whose first word is a symbol.
 const OF_SYMBOLS: &[u8] = &[0x0a, 0x11, 0x12, 0x23, 0x2f];
 
-/// Attributes whose values are the code's.
+/// Attributes whose values depend on the code.
 const OF_CODE: &[u8] = &[0x11, 0x12, 0x1c, 0x28, 0x29, 0x2f, 0x31, 0x34, 0x46, 0x4b, 0x57];
 
-/// The name that `cuobjdump -elf` prints, where we know the attribute.
+/// The name that `cuobjdump -elf` prints, if the attribute is known.
 fn attribute_name(attribute: u8) -> String {
     let name = match attribute {
         0x04 => "CTAIDZ_USED",
@@ -241,7 +241,7 @@ fn symbol(file: &File<'_>, index: u32) -> String {
     }
 }
 
-/// The name of a symbol; ptxas leaves out the names of some symbols of sections.
+/// The name of a symbol. ptxas omits the names of some section symbols.
 fn name_of(file: &File<'_>, index: SymbolIndex) -> String {
     let table = file.elf_symbol_table();
     let Ok(symbol) = table.symbol(index) else { return format!("?{}", index.0) };
