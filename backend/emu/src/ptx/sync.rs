@@ -182,15 +182,15 @@ impl Block<'_> {
             }
             _ => [u32::MAX.into(); WARP],
         };
+        if each(mask).any(|l| masks[l] >> l & 1 == 0) {
+            return Err(FaultKind::Malformed("a thread that its mask does not name".into()));
+        }
         let mask_of = |l: usize| if mask >> l & 1 == 1 { masks[l] } else { masks_waiting[l] };
         let live = self.warps[w].live();
         let mut left = mask;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             let members = masks[lane] as u32;
-            if members >> lane & 1 == 0 {
-                return Err(FaultKind::Malformed("a thread that its mask does not name".into()));
-            }
             let needed = members & live;
             // Threads with another mask execute another operation, even at the same instruction.
             let same = each(mask | waiting).filter(|&l| mask_of(l) as u32 == members);
