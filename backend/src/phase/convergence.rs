@@ -1,18 +1,21 @@
-//! Brings diverged threads of a warp together again: `BSSY` before they part, `BSYNC` where they meet.
+//! Brings diverged threads of a warp together again: `BSSY` sets a barrier before they diverge, and they wait for it
+//! with `BSYNC` where they meet.
 //!
-//! A divergent branch at `b` parts threads; they meet at its post-dominator `d`. One barrier per `d`, set at a
-//! place that
+//! Threads that diverge at a branch `b` meet at its immediate post-dominator `d`. There is one barrier per `d`. It is
+//! set at the end of a block `p` that
 //!
-//! - dominates `d`, so that every thread that waits has set the barrier, and is post-dominated by `d`, so that
-//!   every thread that set it comes (threads that end take themselves out);
+//! - dominates `d`, so that every thread that waits has set the barrier;
+//! - is post-dominated by `d`, so that every thread that has set the barrier reaches `d` (a thread that ends is removed
+//!   from the mask);
 //! - is in the same loops as `d`, so that setting and waiting alternate.
 //!
-//! That is the end of `b`, or of the preheader of the outermost loop around `b` that `d` is not in, or, where
-//! `d` is reached past `b` too, of a dominator. Nor may threads wait at `d` that others need before they come there.
-//! Where there is no such place, threads meet further out or stay apart: slower, never wrong. See
-//! `docs/convergence.md`.
+//! `p` is `b` itself, or the preheader of the outermost loop that contains `b` but not `d`. If other paths lead to `d`
+//! without passing `p`, a dominator of `p` is used instead. A thread must not wait at `d` if other threads need it
+//! before they reach `d`. If no place meets these conditions, the threads meet further outwards or stay apart, which is
+//! slower but correct. See `docs/convergence.md`.
 //!
-//! A warp-synchronous operation outside divergent regions needs no `WARPSYNC` of the full mask: it is removed.
+//! Outside divergent regions, an operation of the warp needs no `WARPSYNC` of the full mask before it. This phase
+//! removes it.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -34,11 +37,12 @@ mod plan;
 mod spins;
 mod waits;
 
-/// Each round may ask for blocks that the next round's barriers need, one level of loops after the other.
+/// The round in which no more blocks may be requested. Each earlier round may request blocks that the barriers of the
+/// next round need, for one level of loops at a time.
 const ROUNDS: usize = 16;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    // Emission branches to a known side alone. Code that control does not reach must be known as such.
+    // Emission omits the side of a branch that is never taken. So the code that becomes unreachable must be known here.
     decide_known(func);
     let mut round = 1;
     loop {
@@ -47,7 +51,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
             let cfg = Cfg::new(func);
             let mut layout = NewLayout::new(func);
-            // What leads to a header after its edges are joined: the new block is the only change.
+            // The current predecessors of each header. `cfg` does not have the new blocks; otherwise it stays valid.
             let mut joined: FxHashMap<BlockId, Vec<BlockId>> = FxHashMap::default();
             let mut join = |header: BlockId, takes: &dyn Fn(BlockId) -> bool| {
                 let preds = joined.entry(header).or_insert_with(|| cfg.preds(header).to_vec());
@@ -69,7 +73,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             round += 1;
             continue;
         }
-        // Threads that yield may be apart afterwards, and other loops need yields then. Each loop gets one.
+        // Threads may be apart after a `YIELD`, so other loops may need one too. Each loop gets only one.
         if !plan.spins.is_empty() {
             plan.spins.into_iter().for_each(|spin| let_yield(func, spin));
             continue;
@@ -93,7 +97,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// Lets threads yield before another turn of a loop.
+/// Inserts a `YIELD` before each further iteration of a loop, or at the start of a block.
 fn let_yield(func: &mut Function, spin: Spin) {
     let (at, place) = match spin {
         Spin::Block(b) => (b, 0),
@@ -103,7 +107,7 @@ fn let_yield(func: &mut Function, spin: Spin) {
             }
             _ => {
                 let new = join_edges(func, header, &latches, &|from| latches.contains(&from));
-                // Out of the way: a first try often succeeds.
+                // At the end of the layout, because often no second iteration is needed.
                 func.layout.push(new);
                 (new, 0)
             }
@@ -113,8 +117,8 @@ fn let_yield(func: &mut Function, spin: Spin) {
     func.block_mut(at).insts.insert(place, Inst::new(Op::Yield, &[], &[], src));
 }
 
-/// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block, which it returns.
-/// That is not in the layout yet.
+/// Redirects the edges from `sources` to `to` through one new block, and returns this block, which is not in the layout
+/// yet. `sources` are the reachable predecessors of `to` for which `takes` is true.
 fn join_edges(
     func: &mut Function,
     to: BlockId,
@@ -148,11 +152,11 @@ fn join_edges(
     new
 }
 
-/// Where new blocks go, beside those of a layout.
+/// The layout of a function, with new blocks that are to be inserted.
 struct NewLayout {
-    /// Indexed by block.
+    /// Indexed by block: its position in the old layout.
     place: Vec<Option<usize>>,
-    /// Indexed by place in the old layout: the new blocks before that block, and after it.
+    /// Indexed by position in the old layout: the new blocks before the old block, and after it.
     before: Vec<Vec<BlockId>>,
     after: Vec<Vec<BlockId>>,
 }
@@ -165,7 +169,8 @@ impl NewLayout {
         NewLayout { place, before: vec![Vec::new(); count], after: vec![Vec::new(); count] }
     }
 
-    /// Before its target where control falls in from above, else after the last source.
+    /// Inserts a new block between `sources` and `to`. If one of the sources is right before `to`, the new block goes
+    /// between them, else after the last source.
     fn add(&mut self, new: BlockId, to: BlockId, sources: &[BlockId]) {
         let place = |b: &BlockId| self.place.get(b.index()).copied().flatten();
         let at = place(&to).unwrap_or(0);
@@ -173,13 +178,13 @@ impl NewLayout {
         let above = at > 0 && sources.iter().filter_map(place).any(|source| source == at - 1);
         match last {
             Some(last) if !above => self.after[last].push(new),
-            // The entry block stays the first.
+            // The entry block must stay first.
             _ if at == 0 => self.after[0].push(new),
             _ => self.before[at].push(new),
         }
     }
 
-    /// Right after a block of the old layout, before what was added there earlier.
+    /// Inserts a new block right after the block `b`, before new blocks that were inserted there earlier.
     fn add_after(&mut self, b: BlockId, new: BlockId) {
         if let Some(place) = self.place[b.index()] {
             self.after[place].push(new);
@@ -191,13 +196,13 @@ impl NewLayout {
         for ((b, before), after) in old.into_iter().zip(self.before).zip(self.after) {
             func.layout.extend(before);
             func.layout.push(b);
-            // The last added comes first.
+            // The block that was inserted last comes first.
             func.layout.extend(after.into_iter().rev());
         }
     }
 }
 
-/// Makes edges to `old` go to `new`.
+/// Replaces the target `old` of a terminator by `new`.
 pub(super) fn retarget(term: &mut Term, old: BlockId, new: BlockId) {
     let change = |b: &mut BlockId| {
         if *b == old {
@@ -215,7 +220,7 @@ pub(super) fn retarget(term: &mut Term, old: BlockId, new: BlockId) {
     }
 }
 
-/// `meetings`: indexed as `barriers`.
+/// Inserts `BSSY` and `BSYNC` for each barrier. `meetings` has the same indices as `barriers`.
 fn place_barriers(
     func: &mut Function,
     barriers: &[Barrier],
@@ -239,7 +244,7 @@ fn place_barriers(
     Ok(())
 }
 
-/// Refuses functions in which more barriers are set at once than there are registers.
+/// Refuses functions in which more barriers are set at the same time than there are barrier registers.
 fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenError> {
     let most = func.barriers();
     if barriers.len() <= usize::from(most) {
@@ -260,8 +265,8 @@ fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenE
     Ok(())
 }
 
-/// Blocks in which the barrier is set: after its place and before its meeting point. `seen` is scratch, indexed by
-/// block, in which no element is `walk` yet.
+/// The blocks of a barrier's region: after the block that sets it, and before its meeting point. `seen` is scratch
+/// space, indexed by block; no element may be equal to `walk`.
 fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Vec<BlockId> {
     let mut region = Vec::new();
     let mut enter = |from: BlockId, region: &mut Vec<BlockId>| {
@@ -280,20 +285,20 @@ fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Ve
     region
 }
 
-/// Gives each of these operations, from its wait on, a block and a barrier of its own.
+/// Moves each of these operations, together with its `WARPSYNC`, to a block of its own, and adds a barrier around it.
 fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: &mut Vec<Barrier>) {
     let mut layout = NewLayout::new(func);
     let mut set_in: FxHashMap<BlockId, Vec<usize>> = FxHashMap::default();
     for (i, barrier) in barriers.iter().enumerate() {
         set_in.entry(barrier.place).or_default().push(i);
     }
-    // The last of a block first: what comes before keeps its place.
+    // In reverse order, so that earlier operations of a block keep their positions.
     for (b, range) in brackets.iter().rev() {
         let after = split(func, *b, range.end);
         let group = split(func, *b, range.start);
         layout.add_after(*b, after);
         layout.add_after(*b, group);
-        // What was set at the end of the block is set at the end of what was split off.
+        // Barriers that were set at the end of the block are now set at the end of the part that was split off.
         for i in set_in.insert(*b, vec![barriers.len()]).unwrap_or_default() {
             barriers[i].place = after;
         }
@@ -303,14 +308,16 @@ fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: 
     layout.finish(func);
 }
 
-/// Lets threads do operations of the warp together with others at another place. `apart`: blocks, with the places of the waits
-/// for these operations. Where all the threads of the mask are here, the operation is done here.
+/// Lets threads execute operations of the warp together with threads at another place. `apart`: blocks, each with the
+/// positions of the `WARPSYNC`s before these operations. If all threads of the mask are present, the operation is
+/// executed in place, otherwise in a routine.
 fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     let mut layout = NewLayout::new(func);
     let mut far = Vec::new();
     for (b, places) in apart {
-        // For each operation: whether all its threads are here, and whether that is asked before it. It holds as long as
-        // nothing lets the threads part.
+        // For each operation: a predicate that is true if all threads of its mask are present, and whether the
+        // predicate is computed right before the operation. Several operations share a predicate if nothing between
+        // them may separate the threads.
         let mut asked: Vec<(Value, bool)> = Vec::new();
         for (i, &at) in places.iter().enumerate() {
             let insts = &func.block(*b).insts;
@@ -324,7 +331,7 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
                 _ => (func.new_value(File::P, 1), true),
             });
         }
-        // The last first: what comes before keeps its place.
+        // In reverse order, so that earlier operations of the block keep their positions.
         for (i, &at) in places.iter().enumerate().rev() {
             let wait = func.block(*b).insts[at].clone();
             let inst = func.block(*b).insts[at + 1].clone();
@@ -375,7 +382,7 @@ fn meet_elsewhere(func: &mut Function, apart: &[(BlockId, Vec<usize>)]) {
     func.layout.extend(far);
 }
 
-/// Results of their own for an operation of the warp, all in registers of the thread.
+/// New results for a copy of an operation of the warp. General registers replace uniform registers.
 fn own_results(func: &mut Function, inst: &Inst) -> Vec<Dst> {
     let own = |dst: &Dst| match *dst {
         Dst::Value(v) => {
@@ -388,7 +395,8 @@ fn own_results(func: &mut Function, inst: &Inst) -> Vec<Dst> {
     inst.dsts.iter().map(own).collect()
 }
 
-/// The operation with these results. What is uniform among the threads that do it together is copied.
+/// The operation with these results. If the operation writes a uniform register, which the threads that execute it
+/// together share, a copy to the result follows.
 fn done_here(func: &mut Function, inst: &Inst, results: &[Dst]) -> Vec<Inst> {
     let mut insts = vec![inst.clone()];
     for (i, result) in results.iter().enumerate() {
@@ -404,8 +412,8 @@ fn done_here(func: &mut Function, inst: &Inst, results: &[Dst]) -> Vec<Inst> {
     insts
 }
 
-/// A value for each thread in place of one that is uniform among threads that come to the block together. Operands that
-/// have to be uniform are made of it.
+/// Replaces a value that is the same only for threads that reach the block together: each thread gets its own value,
+/// which is returned. Operands that must be in uniform registers read a copy of it.
 fn for_each_thread(func: &mut Function, b: BlockId, uniform: Value) -> Value {
     let own = func.new_value(File::R, 1);
     let mut insts = std::mem::take(&mut func.block_mut(b).insts);
@@ -430,7 +438,7 @@ fn for_each_thread(func: &mut Function, b: BlockId, uniform: Value) -> Value {
     own
 }
 
-/// Moves what a block does from an instruction on to a block of its own, which is not in the layout yet.
+/// Moves the instructions of a block from `at` on, and its terminator, to a new block, which is not in the layout yet.
 fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
     let new = func.new_block();
     let block = func.block_mut(b);
@@ -502,7 +510,8 @@ mod tests {
         );
     }
 
-    /// Threads that end in the region of the inner barrier would wait at the outer one for those that wait at the inner one.
+    /// Threads that leave the inner region to end would wait at the outer barrier for the threads at the inner barrier,
+    /// which wait for them.
     #[test]
     fn threads_never_meet_where_they_only_end() {
         for end in ["EXIT", "UNREACHABLE"] {
@@ -649,7 +658,7 @@ mod tests {
         );
     }
 
-    /// The sum of ballots while any thread lives; those that do not go straight to the next turn.
+    /// A loop that ends when no thread votes for another iteration. Some threads skip the rest of an iteration.
     const WHILE_ANY: &str = "JUMP b1\nb1:\nWARPSYNC 0xffffffff\n%v2:r = VOTE.ANY %v1
         %v3:p = ISETP.EQ.AND %v2, RZ, PT\nBRA %v3, b5, b2\nb2:\nBRA %v1, b1, b3
         b3:\nSTS RZ, RZ, RZ\nJUMP b1\nb5:\nEXIT";
@@ -673,7 +682,7 @@ mod tests {
         );
     }
 
-    /// Threads do something with all others in a turn of their own each.
+    /// A loop: all threads execute `every` in each iteration, and only some of them execute `inside`.
     fn turns(inside: &str, every: &str) -> String {
         format!(
             "{DIVERGENT} JUMP b1\nb1:\n{every}\nBRA %v1, b2, b3\nb2:\n{inside}\nJUMP b3
@@ -760,7 +769,7 @@ mod tests {
                   BSYNC %v2
                 b4:"#]],
         );
-        // A guarded one lets threads pass.
+        // A guarded `WARPSYNC` lets threads pass.
         check(
             &turns("WARPSYNC %v0", "@%v1 WARPSYNC 0xffffffff"),
             expect![[r#"
@@ -806,7 +815,8 @@ mod tests {
                   JUMP b2
                 b2:"#]],
         );
-        // A barrier for all threads releases no thread that is needed elsewhere; one for some of them might.
+        // No thread passes a barrier for all threads of the block while another thread waits elsewhere. A barrier for a
+        // number of threads may let some pass.
         let between = |barrier: &str| turns("WARPSYNC %v0", barrier);
         check(
             &between("BAR.SYNC RZ"),
@@ -832,7 +842,7 @@ mod tests {
                 b3:
                 b4:"#]],
         );
-        // The warp is together at one of the kind `.aligned`.
+        // At an `.aligned` barrier, the warp is together.
         check(
             &sides("BAR.SYNC RZ").replace("BAR", "WARPSYNC 0xffffffff\nBAR"),
             expect![[r#"
@@ -847,7 +857,7 @@ mod tests {
 
     #[test]
     fn groups_that_come_one_after_the_other_do_not_unite_within_a_region() {
-        // Threads leave the loop in different turns by b3.
+        // Threads leave the loop for b3 in different iterations.
         let left = |inside: &str| {
             format!(
                 "{DIVERGENT} JUMP b1\nb1:\nBRA %v1, b3, b2\nb2:\nSTS RZ, RZ, RZ\nBRA %v1, b1, b6
@@ -890,7 +900,7 @@ mod tests {
         );
     }
 
-    /// Threads with equal keys are a group.
+    /// Threads with equal keys form a group.
     const GROUPS: &str = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:r = MATCH.ANY %v0\n";
 
     #[test]
@@ -915,7 +925,7 @@ mod tests {
                   STS RZ, RZ, %v2
                   EXIT"#]],
         );
-        // The result is in a register that the groups share.
+        // The result is in a uniform register, which the groups share.
         check_lines(
             &format!("{GROUPS}WARPSYNC %v1\n%v2:ur = REDUX.SUM %v0\n%v3:r = MOV %v2\nSTS RZ, RZ, %v3\nEXIT"),
             all,
@@ -1042,7 +1052,7 @@ mod tests {
             func.facts.known.extend(known.map(|known| (0, known)));
             run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
             let insts = &func.block(BlockId(2)).insts;
-            // One that is not known may save barriers too.
+            // An unknown function may also save barriers.
             assert_eq!(matches!(insts[0].op, Op::Bsync { .. }), known.is_some());
             insts.iter().any(|inst| matches!(inst.op, Op::Warpsync { .. }))
         };
@@ -1051,7 +1061,7 @@ mod tests {
         assert!(!waits(Some(false)));
     }
 
-    /// Some threads yield, others are in a function that keeps the barrier in its frame.
+    /// Some threads yield while others are in a function that saves the barrier in its frame.
     #[test]
     fn barriers_are_not_saved_where_threads_yield() {
         let has_barrier = |pause: &str, saves_barriers: bool| {
@@ -1122,7 +1132,7 @@ mod tests {
         assert!(refused.contains("nested more than 6 deep"), "{refused}");
     }
 
-    /// Threads wait in a loop of one block; what follows is done by all together.
+    /// Threads wait in a loop of one block. They execute the code after it together.
     fn spin(wait: &str, cond: &str) -> String {
         format!(
             "{DIVERGENT} JUMP b1\nb1:\n{wait}\nBRA {cond}, b1, b2 #2\nb2:\n\
@@ -1149,7 +1159,7 @@ mod tests {
               YIELD #2"#]];
         check_spin("%v2:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\n", &yielding);
         check_spin("%v2:r = LDG.E.VOLATILE %v0, RZ\n", &yielding);
-        // By way of another value, and by the thread's own memory.
+        // The dependence passes through another value, and through the local memory of the thread.
         check_spin("%v4:r = LDG.E.VOLATILE %v0, RZ\n%v2:r = LDG.E %v4, RZ\n", &yielding);
         check_spin("%v4:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\nSTL RZ, %v4\n%v2:r = LDL RZ\n", &yielding);
     }
@@ -1166,7 +1176,7 @@ mod tests {
         check_spin("%v2:r = LDG.E %v0, RZ\n", &firm);
         check_spin("%v4:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1\n%v2:r = LDG.E %v0, RZ\n", &firm);
         check_spin("%v2:r = LDG.E.VOLATILE RZ, RZ\n", &firm);
-        // One statement.
+        // The atomic operation and the branch belong to one statement: the loop implements an atomic operation.
         check_spin("%v2:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1 #2\n", &firm);
     }
 
@@ -1190,7 +1200,7 @@ mod tests {
         );
     }
 
-    /// The lock decides by which way a thread comes to the branch that ends the loop.
+    /// The lock decides on which path a thread reaches the branch that ends the loop.
     #[test]
     fn what_ends_a_loop_may_depend_on_a_branch() {
         check_lines(
@@ -1215,7 +1225,7 @@ mod tests {
         );
     }
 
-    /// Threads shuffle in two arms of a branch.
+    /// Threads shuffle in both arms of a branch.
     fn arms(first: &str, second: &str) -> Function {
         let body = format!(
             "{DIVERGENT} BRA %v1, b1, b2\nb1:\nWARPSYNC {first} #1\n%v8:r = SHFL.IDX %v0, RZ, 0x1f #1\nSTG.E RZ, RZ, %v8\n\
@@ -1236,7 +1246,7 @@ mod tests {
         };
         let func = arms("0xffffffff", "0xffffffff");
         assert_eq!(calls(&func), 2);
-        // Done in place where all threads are there: no wait is left.
+        // If all threads are present, the shuffle is executed in place, without a wait.
         let Term::Branch { then, els, .. } = func.block(BlockId(1)).term else { panic!("a branch") };
         assert!(matches!(func.block(then).insts[..], [Inst { op: Op::Shfl { .. }, .. }]));
         assert_eq!(func.layout.last_chunk::<2>().unwrap().iter().filter(|b| **b == els).count(), 1);
@@ -1269,7 +1279,8 @@ mod tests {
         assert_eq!(func.value(func.block(after).phis[0].dst).file, File::R);
     }
 
-    /// Threads that shuffled in two arms of an outer region come to the inner one apart, and vote in it.
+    /// Threads shuffle in both arms of an outer region, so they reach the inner region apart. They vote in the inner
+    /// region.
     #[test]
     fn threads_come_apart_from_routines() {
         let body = format!(

@@ -1,23 +1,26 @@
-//! Where threads of a warp may be apart, and where they come one after the other.
+//! Finds the blocks in which threads of a warp may be apart, and the blocks that they may reach in several groups, one
+//! after the other.
 
 use crate::ori::cfg::for_each_successor;
 use crate::ori::ir::{BlockId, Function};
 
-/// Blocks to which the threads that set out together may come in several groups, one after the other.
+/// The blocks that threads which were together before may reach in several groups, one after the other.
 pub(super) struct Apart {
-    /// Indexed by block.
+    /// Indexed by block: threads may reach it in several groups.
     comes: Vec<bool>,
-    /// Threads may come apart in every block: the function was too large to examine.
+    /// Threads may reach every block in several groups: the function was too large to examine.
     everywhere: bool,
 }
 
+/// The branch does not reach the block.
 const NO_WAY: u32 = u32::MAX;
-/// Reached by several ways out of a branch.
+/// The branch reaches the block through several of its successors.
 const SEVERAL: u32 = u32::MAX - 1;
 
 impl Apart {
-    /// `branches`: those that part threads, with their meeting points. `parting`: blocks in which they part by masks, until
-    /// the end of any region around.
+    /// `branches`: the divergent branches, with their meeting points. `parting`: blocks in which threads are separated
+    /// without a branch, such as by masks. `is_end`: whether a region around a block of `parting` ends at another
+    /// block, so that the threads are together again.
     pub(super) fn new(
         func: &Function,
         branches: &[(BlockId, Option<BlockId>)],
@@ -27,10 +30,10 @@ impl Apart {
         let mut apart = Apart { comes: vec![false; func.blocks.len()], everywhere: false };
         let mut ways = vec![NO_WAY; func.blocks.len()];
         let mut touched = Vec::new();
-        // Block visits; keeps the walks near linear.
+        // The number of block visits that are left. It keeps the time of the walks almost linear.
         let mut budget = 1_000_000 + 64 * func.blocks.len();
         for &(b, meet) in branches {
-            // With each block, what `ways` has for it.
+            // Blocks to visit, each with its entry in `ways`.
             let mut work = Vec::new();
             let mut reach = |to: BlockId, way: u32, work: &mut Vec<(BlockId, u32)>| {
                 let old = ways[to.index()];
@@ -83,14 +86,15 @@ impl Apart {
         apart
     }
 
-    /// Threads of one group before a branch may come to the block in several.
+    /// Whether threads that form one group before a branch may reach the block in several groups.
     pub(super) fn comes_apart(&self, b: BlockId) -> bool {
         self.everywhere || self.comes[b.index()]
     }
 }
 
-/// Marks what each branch reaches before its meeting point, or all that it reaches; of that, nothing past a block in which
-/// all threads of the warp meet. `branches` in the order of control flow; `unites` indexed by block.
+/// For each branch, marks the blocks that it reaches before its meeting point, or all blocks that it reaches if it has
+/// none. Walks end at blocks in which all threads of the warp meet. `branches` are in the order of control flow.
+/// `unites` is indexed by block.
 pub(super) fn mark_diverged(
     func: &Function,
     branches: &[(BlockId, Option<BlockId>)],
@@ -102,10 +106,10 @@ pub(super) fn mark_diverged(
         UpTo(BlockId),
         All,
     }
-    // Indexed by block: what of the paths from it is marked.
+    // Indexed by block: how far the blocks after it are marked, if the walk from it is finished.
     let mut marked: Vec<Option<Marked>> = vec![None; func.blocks.len()];
     let mut seen = vec![0u32; func.blocks.len()];
-    // Inner regions first: walks of outer ones pass over them.
+    // Inner regions first: the walks of outer regions skip them.
     for (number, &(b, meet)) in (1..).zip(branches.iter().rev()) {
         let mut work = vec![b];
         while let Some(at) = work.pop() {
@@ -116,10 +120,10 @@ pub(super) fn mark_diverged(
                 }
             };
             match marked[at.index()] {
-                // Whoever branches here was together before.
+                // All threads meet in this block. At the branch itself, they diverge after they have met.
                 _ if unites[at.index()] && at != b => {}
                 Some(Marked::All) => {}
-                // What follows the inner region's end is not.
+                // The blocks from the inner meeting point on are not marked yet.
                 Some(Marked::UpTo(inner)) if at != b => reach(inner),
                 _ => for_each_successor(func, at, reach),
             }

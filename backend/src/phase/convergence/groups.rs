@@ -1,4 +1,5 @@
-//! Operations of the warp that name different threads for different threads: each group goes on by itself.
+//! Operations of the warp whose mask is not the same for all threads: each group of threads with the same mask
+//! continues by itself.
 
 use super::waits::is_full;
 use crate::ori::cfg::Cfg;
@@ -16,11 +17,12 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where a warp may part into groups that masks name.
+/// The places where a warp may be separated into groups by masks.
 pub(super) struct Groups {
-    /// Blocks in which threads that may be apart before wait by such masks.
+    /// Blocks with such masks in which threads may already be apart.
     pub parting: Vec<BlockId>,
-    /// Where the warp is together: from a wait to the operation it is for. In the order of control flow.
+    /// Operations with such masks before which the warp is together, each as a range of instructions that begins with
+    /// its `WARPSYNC`. In the order of control flow.
     pub brackets: Vec<(BlockId, Range<usize>)>,
 }
 
@@ -50,14 +52,15 @@ impl Groups {
                 phis.chain(insts.iter().flat_map(Inst::defs)).for_each(|v| same.changes[v.index()] = true);
             }
             let mut last_reads = None;
-            // The mask of the operation that follows is the same for all that do it.
+            // Whether the mask of the next operation is the same for all threads that execute it.
             let mut one_mask = true;
             for (i, inst) in insts.iter().enumerate() {
                 match inst.op {
                     Op::Warpsync { .. } => {
                         let mask = inst.srcs.first().copied().unwrap_or(Src::UNDEF);
                         one_mask = same.holds(mask);
-                        // Whoever else waits here has another value of everything but the mask.
+                        // Other threads that wait here have the same mask, but may have other values of everything
+                        // else.
                         same.here.retain(|v| Some(*v) == mask.value());
                         if one_mask {
                             continue;
@@ -82,7 +85,8 @@ impl Groups {
     }
 }
 
-/// Its result depends on which threads execute it together. In a shuffle each says whose value it reads.
+/// Whether the result depends on which threads execute the operation together. The result of a shuffle does not: each
+/// thread states whose value it reads.
 fn asks_threads(op: &Op) -> bool {
     let facts = facts(op);
     facts.convergent
@@ -90,12 +94,14 @@ fn asks_threads(op: &Op) -> bool {
         && matches!(facts.effect, Effect::Warp { .. } | Effect::Memory(_))
 }
 
-/// The operation makes threads that wait for each other go on together. `bar.warp.sync` does not: some may wait at another one.
+/// Whether threads that wait for each other at the operation continue together. At `bar.warp.sync` they need not: some
+/// may wait at another `bar.warp.sync`.
 fn unites_threads(op: &Op) -> bool {
     matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(op)
 }
 
-/// All threads of the warp execute an operation of the block together, and nothing lets them part after it.
+/// Whether all threads of the warp execute an operation of the block together, and nothing in the block separates them
+/// after it.
 pub(super) fn unites(func: &Function, b: BlockId, elsewhere: &FxHashSet<(BlockId, Op)>) -> bool {
     let insts = &func.block(b).insts;
     let mut are_together = false;
@@ -113,7 +119,8 @@ pub(super) fn unites(func: &Function, b: BlockId, elsewhere: &FxHashSet<(BlockId
     are_together
 }
 
-/// The instructions after an operation, and the reads of its result in a uniform register, which all groups share.
+/// The position after an operation. If it has a result in a uniform register, which all groups share: the position
+/// after the last instruction of the block that reads this result.
 fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, usize>>) -> usize {
     if !insts[at].op.reduces_group() {
         return at + 1;
@@ -121,22 +128,24 @@ fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, us
     let last_reads = last_reads.get_or_insert_with(|| {
         let values =
             |inst: &Inst| inst.uses().filter_map(|src| src.value()).collect::<SmallVec<[Value; 4]>>();
-        // The last place of each value replaces those before.
+        // The last position of a value replaces the earlier ones.
         insts.iter().enumerate().flat_map(|(i, inst)| values(inst).into_iter().map(move |v| (v, i))).collect()
     });
     let last = insts[at].defs().filter_map(|v| last_reads.get(&v)).max();
     last.map_or(at, |last| at.max(*last)) + 1
 }
 
-/// Which values are the same for threads that read them together.
+/// The values that are the same for all threads that read them together.
 struct Same<'a> {
     divergence: &'a Divergence,
-    /// Indexed by value: the same for all threads of the warp.
+    /// Indexed by value: it is the same for all threads of the warp.
     whole: Vec<bool>,
-    /// Indexed by value: may be another one in each turn of a loop. Threads that are apart may meet in different turns.
+    /// Indexed by value: it may change in each iteration of a loop. Threads that are apart may meet in different
+    /// iterations.
     changes: Vec<bool>,
-    /// The same for those that came to this place of the block together.
+    /// Values that are the same for the threads that have reached this point of the block together.
     here: Vec<Value>,
+    /// Whether all threads of the warp are together in this block.
     is_together: bool,
 }
 
@@ -152,7 +161,7 @@ impl Same<'_> {
         }
     }
 
-    /// Results computed from equal values are equal.
+    /// If the operands of an instruction are the same for all threads of the warp, so are its results.
     fn pass(&mut self, inst: &Inst) {
         let equal = effect(&inst.op) == Effect::None
             && inst.uses().any(|src| src.value().is_some_and(|v| self.whole[v.index()]))
@@ -166,10 +175,11 @@ impl Same<'_> {
     }
 }
 
-/// Lets operations of a warp that is together begin without waiting, as far as their masks do not part it, and brings
-/// the threads of others together at barriers of the block. `comes_together`: at the start of the block.
-/// `elsewhere`: operations that threads may do together with others at another place. Returns the places in the block of the
-/// waits for those that do.
+/// Removes the `WARPSYNC` before operations where the warp is together, unless a mask may separate it. Replaces
+/// barriers of the block by calls of a routine where threads of the warp may be apart. `comes_together`: the warp is
+/// together at the start of the block. `elsewhere`: operations that threads may execute together with threads at
+/// another place. Returns the positions in the block of the `WARPSYNC`s before such operations, where threads may be
+/// apart.
 pub(super) fn settle_waits(
     func: &mut Function,
     b: BlockId,
@@ -210,15 +220,16 @@ pub(super) fn settle_waits(
                 is_together = comes_together;
                 false
             }
-            // Each thread says whose value it reads, and those are here.
+            // Each thread states whose value it reads, and no thread is missing.
             Some(Op::Shfl { .. }) if is_together => true,
             Some(op) if unites_threads(&op) => {
                 let is_needless = is_together && is_full(&inst);
-                // All threads execute it here, and go on together; groups that a mask names part.
+                // With the full mask, all threads execute the operation here and continue together. Another mask may
+                // leave threads apart.
                 is_together = comes_together || is_full(&inst);
                 is_needless
             }
-            // It stands for `bar.warp.sync`, orders memory, and stays.
+            // This `WARPSYNC` is a `bar.warp.sync`. It stays, because it also orders memory accesses.
             _ if comes_together => {
                 inst.op = Op::Warpsync { exclusive: false };
                 inst.srcs[0] = Src::imm(u32::MAX);
@@ -237,7 +248,8 @@ pub(super) fn settle_waits(
     apart
 }
 
-/// A barrier of the block to which other threads of the warp may come at another place: a routine is one place for all.
+/// Replaces a barrier of the block, at which some threads of the warp may wait while others wait at another barrier, by
+/// a call of a routine. In the routine, all of them are at the same instruction.
 fn meet_anywhere(func: &mut Function, bar: &Inst, mode: BarMode) -> Vec<Inst> {
     let routine = match mode {
         BarMode::Sync | BarMode::SyncAligned => Routine::BarrierSync,
@@ -258,12 +270,12 @@ fn meet_anywhere(func: &mut Function, bar: &Inst, mode: BarMode) -> Vec<Inst> {
     insts
 }
 
-/// Operations that threads which are apart may do together, though at different places: none of these is always before the
-/// other. The hardware does an operation for the threads at one instruction.
+/// Finds operations that threads at different places may have to execute together: an equal operation exists elsewhere,
+/// and neither always precedes the other. The hardware executes an operation only for threads at the same instruction.
 pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId, Op)> {
     let mut places: Vec<(BlockId, Op, Option<u32>)> = Vec::new();
     let mut numbers: FxHashMap<Op, usize> = FxHashMap::default();
-    // A mask that is not known may be each of the others.
+    // An unknown mask may be equal to any other mask.
     let mut has_unknown: FxHashSet<Op> = FxHashSet::default();
     for &b in &dom.preorder {
         for pair in func.block(b).insts.windows(2) {
@@ -279,7 +291,7 @@ pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId
             }
         }
     }
-    // Blocks in the order of the dominator tree.
+    // For each operation and mask: its blocks, in preorder of the dominator tree.
     let mut alike: BTreeMap<(usize, Option<u32>), (Op, Vec<BlockId>)> = BTreeMap::new();
     for (b, op, mask) in places {
         let key = (numbers[&op], mask.filter(|_| !has_unknown.contains(&op)));
@@ -303,13 +315,13 @@ pub(super) fn pairs_elsewhere(func: &Function, dom: &Tree) -> FxHashSet<(BlockId
     found
 }
 
-/// An operation of the warp that a routine does for threads at different places.
+/// Whether a routine can execute the operation for threads at different places.
 fn has_routine(op: &Op) -> bool {
     matches!(op, Op::Vote { .. } | Op::Shfl { .. } | Op::Match { .. }) || op.reduces_group()
 }
 
-/// The instructions that do an operation by a routine, which is one place for all threads, whatever they call it from. `meet`:
-/// the wait for the threads of a mask.
+/// The instructions that execute an operation in a routine, in which threads are at the same instruction wherever they
+/// call it. `meet` is the `WARPSYNC` with the mask of the operation. `None` if there is no routine for it.
 pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> Option<Vec<Inst>> {
     let mask = *meet.srcs.first()?;
     let at = inst.src;
@@ -370,7 +382,7 @@ pub(super) fn meet_elsewhere(func: &mut Function, meet: &Inst, inst: &Inst) -> O
         _ => {
             insts.extend(asked(0).map(|word| copy(first, word)));
             insts.extend(asked(1).into_iter().flat_map(|dst| match inst.op {
-                // `first` has the threads for which it holds, `second` the others.
+                // `first` is the mask of the threads for which the predicate is true, `second` the mask of the others.
                 Op::Vote { mode: VoteMode::Any } => vec![is_set(first, dst)],
                 Op::Vote { mode: VoteMode::All } => vec![is_equal(second, Src::ZERO, dst)],
                 Op::Vote { mode: VoteMode::Eq } => {

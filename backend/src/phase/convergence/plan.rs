@@ -1,4 +1,4 @@
-//! Which barriers there are, and the blocks that they need first.
+//! Chooses the barriers, and the blocks that must be added before they can be placed.
 
 use super::apart::{Apart, mark_diverged};
 use super::groups::{Groups, pairs_elsewhere, unites};
@@ -14,22 +14,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Meeting points that are tried for one branch, from the nearest outwards.
+/// The maximum number of meeting points that are tried for one branch, from the nearest outwards.
 const TRIES: u32 = 8;
 
-/// Rounds of choosing and checking; after these, barriers around operations that wait are given up.
+/// The number of rounds of choosing and checking barriers. After these, barriers around operations that wait are given
+/// up.
 const ROUNDS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barrier {
-    /// Set at the end of this block.
+    /// The barrier is set at the end of this block.
     pub place: BlockId,
-    /// Waited for at the start of this one.
+    /// Threads wait for the barrier at the start of this block.
     pub meet: BlockId,
 }
 
 impl Barrier {
-    /// The barrier is set in `b`: threads come to it after they set the barrier and before they wait.
+    /// Whether `b` is in the barrier's region: threads reach it after they set the barrier and before they wait for it.
     pub(super) fn is_around(self, dom: &Tree, b: BlockId) -> bool {
         b != self.place && dom.dominates(self.place, b) && !dom.dominates(self.meet, b)
     }
@@ -38,26 +39,28 @@ impl Barrier {
 #[derive(Default)]
 pub(super) struct Plan {
     pub barriers: Vec<Barrier>,
-    /// Headers that need one entering edge, with the blocks of their loop that have edges to them.
+    /// Headers that need a single entering edge. Each list contains the blocks of the loop that have an edge to the
+    /// header.
     pub preheaders: Vec<(BlockId, Vec<BlockId>)>,
-    /// Headers that need one back edge, with the blocks that these come from.
+    /// Headers that need a single back edge, each with the blocks from which back edges lead to it.
     pub latches: Vec<(BlockId, Vec<BlockId>)>,
     /// Indexed by block: threads of a warp may be apart here.
     pub diverged: Vec<bool>,
-    /// Operations that part the warp, and are to bring it together again.
+    /// Operations whose masks separate the warp into groups. A barrier around each of them brings the groups together
+    /// again.
     pub brackets: Vec<(BlockId, Range<usize>)>,
-    /// Indexed as `barriers`.
+    /// Whether each barrier is loose; the indices are those of `barriers`.
     pub meetings: Vec<Meeting>,
-    /// Where threads are to yield that do not yet.
+    /// The places that need a `YIELD` but do not have one yet.
     pub spins: Vec<Spin>,
-    /// Operations that threads may do together with others at another place.
+    /// Operations that threads may execute together with threads at another place.
     pub elsewhere: FxHashSet<(BlockId, Op)>,
-    /// The headers asked for so far; `true` for a latch.
+    /// The headers that have been requested so far; `true` stands for a latch.
     asked: FxHashSet<(BlockId, bool)>,
 }
 
 impl Plan {
-    /// `is_last`: branches that need further blocks do without barriers.
+    /// `is_last`: no more blocks may be requested. A branch does not use a meeting point that needs a new block.
     pub(super) fn new(func: &Function, is_last: bool) -> Plan {
         let cfg = Cfg::new(func);
         let dom = dominators(&cfg, func);
@@ -129,48 +132,49 @@ impl Plan {
 /// The choice of a meeting point for each divergent branch, and the analyses it needs.
 struct Choice<'a> {
     func: &'a Function,
-    /// The graph without edges that leave, as `post` and `loops` have it.
+    /// The control flow graph without edges that leave ([`leaves`]). `post` belongs to this graph, `dom` and `loops` to
+    /// the whole graph.
     flow: &'a Cfg,
     dom: &'a Tree,
     post: &'a Tree,
     loops: &'a Loops,
     is_last: bool,
     branches: Vec<BlockId>,
-    /// Blocks to which threads that set out together may come apart, for all that this function knows.
+    /// Blocks in which threads may be apart without a branch of this function; see [`parting`].
     parting: Vec<BlockId>,
     /// Indexed by block: threads may yield there.
     yields: Vec<bool>,
-    /// Blocks around which no barrier may be set.
+    /// Blocks with calls around which no barrier may be set; see [`calls_under_barriers`].
     calls: Vec<BlockId>,
-    /// Blocks with calls of functions that may save barriers, if threads yield anywhere in the function. No loose barrier may
-    /// be set around them.
+    /// Blocks with calls of functions that may save barriers, if threads yield anywhere in the function. No loose
+    /// barrier may be set around them.
     saves: Vec<BlockId>,
-    /// Blocks at whose end some threads end, while others take another way.
+    /// Blocks that some threads of a divergent branch enter in order to end, while the other threads continue.
     left_for: Vec<BlockId>,
     /// Indexed by block: all threads of the warp meet there.
     unites: Vec<bool>,
-    /// For each branch: where its threads meet, if anywhere, and how many places were tried.
+    /// For each branch: the meeting point of its threads, if any, and the number of meeting points that were tried.
     meets: Vec<(Option<BlockId>, u32)>,
-    /// For each branch: where the barrier would be set for it alone.
+    /// For each branch: the place of its barrier if no other branch shared the barrier.
     places: Vec<Option<BlockId>>,
-    /// Indexed by block: the barrier that is waited for there.
+    /// Indexed by block: the index of the barrier that threads wait for at its start.
     barrier_at: Vec<Option<u32>>,
-    /// For a block and a meeting point: where [`Choice::climb`] ends.
+    /// Results of [`Choice::climb`], by block and meeting point.
     climbed: FxHashMap<(BlockId, BlockId), Climbed>,
-    /// Answers of [`Choice::cycle_without`].
+    /// Results of [`Choice::cycle_without`], by place and meeting point.
     cycles: FxHashMap<(BlockId, BlockId), Vec<BlockId>>,
 }
 
 #[derive(Clone, Copy)]
 enum Climbed {
     To(BlockId),
-    /// This loop needs a preheader.
+    /// This loop needs a preheader first.
     Needs(LoopId),
     Nowhere,
 }
 
 impl Choice<'_> {
-    /// Finds barriers at which no thread waits forever, or the blocks that must be there first.
+    /// Finds barriers at which no thread waits forever, or requests the blocks that these barriers need first.
     fn choose(&mut self, plan: &mut Plan, reduced: &Function, divergence: &Divergence) {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
@@ -189,7 +193,7 @@ impl Choice<'_> {
                 let diverged = self.diverged(&plan.barriers, &meetings, reduced);
                 let mut groups = Groups::new(self.func, self.flow, self.loops, divergence, &diverged);
                 groups.parting.extend_from_slice(&self.parting);
-                // Threads come back one group after the other from the routines that do these.
+                // Routines execute these operations. Threads return from the routines in groups, one after the other.
                 let apart = plan.elsewhere.iter().map(|(b, _)| *b).filter(|b| diverged[b.index()]);
                 groups.parting.extend(apart.collect::<BTreeSet<_>>());
                 let is_end = |b, to| self.is_end(&plan.barriers, &meetings, b, to);
@@ -208,7 +212,7 @@ impl Choice<'_> {
             for i in 0..self.branches.len() {
                 let at = self.meets[i].0.and_then(|meet| self.barrier_at[meet.index()]);
                 let Some(at) = at.map(|at| at as usize).filter(|at| taken_back[*at]) else { continue };
-                // Branches further inside may do with less of the region.
+                // Branches further inside may keep this meeting point, with a smaller region.
                 if self.places[i] != Some(plan.barriers[at].place) {
                     continue;
                 }
@@ -217,19 +221,20 @@ impl Choice<'_> {
         }
     }
 
-    /// Threads that were together before they came to `b` are together again at `to`: there ends a region around `b`.
+    /// Whether a region around `b` ends at `to`: threads that were together before they reached `b` are together again
+    /// at `to`.
     fn is_end(&self, barriers: &[Barrier], meetings: &[Meeting], b: BlockId, to: BlockId) -> bool {
         let at = self.barrier_at[to.index()].map(|at| at as usize);
         at.is_some_and(|at| meetings[at] == Meeting::Firm && barriers[at].is_around(self.dom, b))
     }
 
-    /// For each barrier: whether threads may yield where it is set.
+    /// For each barrier: loose if threads may yield in its region.
     fn meetings(&self, barriers: &[Barrier]) -> Vec<Meeting> {
         if !self.yields.contains(&true) {
             return vec![Meeting::Firm; barriers.len()];
         }
         let mut seen = vec![u32::MAX; self.func.blocks.len()];
-        // Block visits; keeps the walks near linear.
+        // The number of block visits that are left. It keeps the time of the walks almost linear.
         let mut budget = 1_000_000 + 64 * seen.len();
         let meeting = |(barrier, walk): (&Barrier, u32)| {
             let mut work = vec![barrier.place];
@@ -262,7 +267,7 @@ impl Choice<'_> {
         diverged
     }
 
-    /// Each branch with the point where its threads are together again.
+    /// Each branch with the block in which its threads are together again, if there is one.
     fn pairs(&self, meetings: &[Meeting]) -> Vec<(BlockId, Option<BlockId>)> {
         let is_firm = |meet: &BlockId| {
             self.barrier_at[meet.index()].is_none_or(|at| meetings[at as usize] == Meeting::Firm)
@@ -271,7 +276,7 @@ impl Choice<'_> {
         self.branches.iter().copied().zip(meets).collect()
     }
 
-    /// The next meeting point for a branch.
+    /// Moves a branch to its next meeting point, or to none if there is no other or too many were tried.
     fn go_outwards(&mut self, i: usize) {
         let (meet, tries) = &mut self.meets[i];
         *meet = meet.filter(|_| *tries < TRIES).and_then(|meet| self.post.parent(meet));
@@ -301,7 +306,7 @@ impl Choice<'_> {
 
     fn add(&mut self, plan: &mut Plan, barrier: Barrier) {
         match self.barrier_at[barrier.meet.index()] {
-            // The outermost setting covers the inner ones.
+            // Branches with the same meeting point share the outermost place.
             Some(known) => {
                 let known = &mut plan.barriers[known as usize];
                 if self.dom.dominates(barrier.place, known.place) {
@@ -315,9 +320,10 @@ impl Choice<'_> {
         }
     }
 
-    /// Where the barrier for a branch and its meeting point is set.
+    /// Finds the place of the barrier for a branch and a meeting point, or the block that it needs first.
     fn find(&mut self, b: BlockId, meet: BlockId) -> BarrierPlace {
-        // Threads that leave an inner region go there directly. If they waited, those in the inner region would wait for them.
+        // Threads that leave an inner region to end go to such a block directly. If they waited there, they and the
+        // threads at the inner meeting point would wait for each other.
         if only_ends(self.func.block(meet)) || self.loops.is_irreducible(b) || self.loops.is_irreducible(meet)
         {
             return BarrierPlace::None;
@@ -330,7 +336,7 @@ impl Choice<'_> {
                     _ => BarrierPlace::Needs(Request::Latch(meet, latches)),
                 }
             }
-            // Waiting in the header would be waiting in every iteration.
+            // In the header, threads would wait in every iteration. They wait in the preheader instead.
             Some(id) => match self.loops.preheader(self.func, self.flow, id) {
                 Some(_) => BarrierPlace::None,
                 None => BarrierPlace::Needs(Request::preheader(self.flow, self.loops, id)),
@@ -339,7 +345,7 @@ impl Choice<'_> {
         }
     }
 
-    /// From `b` up the dominator tree, past loops without `meet`, to a block that dominates it.
+    /// Climbs the dominator tree from `b`, past loops that do not contain `meet`, to a block that dominates `meet`.
     fn climb(&mut self, b: BlockId, meet: BlockId) -> Climbed {
         let mut passed = Vec::new();
         let mut place = b;
@@ -388,14 +394,14 @@ impl Choice<'_> {
         if cycle.is_empty() {
             return BarrierPlace::At(place);
         }
-        // Two loops share a header: the inner one, without the meeting point, gets its own.
+        // Two loops share a header. The inner loop, which does not contain the meeting point, gets its own header.
         match self.loops.innermost(place).map(|id| self.loops.get(id).header) {
             Some(header) if cycle.contains(&header) => BarrierPlace::Needs(Request::Preheader(header, cycle)),
             _ => BarrierPlace::None,
         }
     }
 
-    /// Blocks through which control can come back to `place` without passing `meet`; empty if it cannot.
+    /// The blocks on the paths from `place` back to `place` that do not pass `meet`; empty if there is no such path.
     fn cycle_without(&self, place: BlockId, meet: BlockId) -> Vec<BlockId> {
         if self.loops.innermost(place).is_none() && !self.loops.is_irreducible(place) {
             return Vec::new();
@@ -427,11 +433,11 @@ enum BarrierPlace {
     None,
 }
 
-/// A block that must be there before a barrier can be placed.
+/// A block that must be added before a barrier can be placed.
 enum Request {
-    /// One entering edge for a header; the blocks of its loop.
+    /// A single entering edge for a header. The list contains the blocks of the loop that have an edge to the header.
     Preheader(BlockId, Vec<BlockId>),
-    /// One back edge for a header; the blocks that these come from.
+    /// A single back edge for a header. The list has the blocks from which back edges lead to the header.
     Latch(BlockId, Vec<BlockId>),
 }
 
@@ -456,8 +462,8 @@ pub(super) fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<BlockId>
     cfg.preds(loops.get(id).header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
 }
 
-/// Loops that control never leaves, with several back edges and a branch that parts threads: these meet before the
-/// next iteration.
+/// Loops that control never leaves, with a divergent branch and several back edges. They need a single back edge, so
+/// that threads meet before the next iteration.
 fn endless_loops(
     func: &Function,
     cfg: &Cfg,
@@ -474,25 +480,26 @@ fn endless_loops(
     latches.filter(|(_, latches)| latches.len() > 1).collect()
 }
 
-/// Control does not come back from this edge's end: threads that take it never wait for the others. The code
-/// after a loop is not such an end: threads that leave the loop one by one had better meet there.
+/// Whether the edge leads to an end of the program, so that threads that take it need not meet the others. An `EXIT`
+/// block after a loop does not count unless it is empty: threads that leave the loop one by one should meet in it.
 fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
     let block = func.block(to);
     let in_cycle = || loops.innermost(from).is_some() || loops.is_irreducible(from);
     only_ends(block) || matches!(block.term, Term::Exit) && cfg.preds(to).len() == 1 && !in_cycle()
 }
 
-/// Threads that come to the block end there, and do nothing before that for which they should wait for others.
+/// Whether threads that reach the block end there, and execute no code before that for which they should meet others.
 fn only_ends(block: &Block) -> bool {
     match block.term {
         Term::Unreachable => true,
         Term::Exit => block.insts.is_empty(),
-        // Threads that return go on, and stay in every mask.
+        // Threads that return do not end, and stay in every mask.
         Term::Ret | Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
     }
 }
 
-/// The function's graph without edges that leave, as far as another edge of the same branch stays.
+/// The function's control flow without edges that leave ([`leaves`]). If both edges of a branch leave, they stay.
+/// `None` if all edges stay.
 fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Function> {
     let mut reduced: Option<Function> = None;
     for &b in &cfg.order {
@@ -508,7 +515,7 @@ fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Fu
     reduced
 }
 
-/// Where the edges lead that `reduced` lacks, of branches that part threads.
+/// The targets of those edges of divergent branches that `reduced` does not have.
 fn ends_left_for(func: &Function, reduced: &Function, cfg: &Cfg, divergence: &Divergence) -> Vec<BlockId> {
     let mut ends = Vec::new();
     for &b in cfg.order.iter().filter(|b| divergence.branch_diverges(**b)) {
@@ -521,7 +528,7 @@ fn ends_left_for(func: &Function, reduced: &Function, cfg: &Cfg, divergence: &Di
     ends
 }
 
-/// The function's control flow alone.
+/// A function with the same control flow, but without instructions.
 fn skeleton(func: &Function) -> Function {
     Function {
         name: String::new(),
@@ -539,10 +546,11 @@ fn skeleton(func: &Function) -> Function {
     }
 }
 
-/// Blocks with calls around which a function that may yield must not set a barrier. If it did, it would save its caller's
-/// barrier in its frame, and the saved one would still name threads that were released when its threads yielded.
+/// Blocks with calls around which a function that may yield must not set a barrier. If it did, it would save a barrier
+/// of its caller in its frame. When its threads yield, they release the threads that wait for them, but the saved mask
+/// would still contain the released threads.
 fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
-    // What it does itself is seen here.
+    // A recursive call does not count: whether the function itself yields is seen from its other instructions.
     let is_itself = |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == func.facts.itself);
     let yields = |inst: &Inst| func.yields(inst) && !is_itself(inst.op);
     let any = |b: &BlockId, holds: &dyn Fn(&Inst) -> bool| func.block(*b).insts.iter().any(holds);
@@ -552,19 +560,21 @@ fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
     cfg.order.iter().copied().filter(|b| any(b, &|inst| inst.op.calls_function())).collect()
 }
 
-/// Where threads may come apart without a branch of the function: to its start, if it is called, and back from a call.
+/// Blocks in which threads may be apart without a branch of this function: its first block, if the function is called,
+/// and blocks with calls, because threads may return from a call in groups.
 fn parting(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
     let calls = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op.is_call());
     let starts = func.layout.first().filter(|_| !func.entry);
     starts.into_iter().copied().chain(cfg.order.iter().copied().filter(calls)).collect()
 }
 
-/// Indexed by block: the blocks, and those that control reaches from them before a block where `is_end` holds for the two.
+/// Indexed by block: whether it is one of `blocks`, or control reaches it from one of them. The walk from a block `b`
+/// ends before each block `to` for which `is_end(b, to)` is true.
 fn all_after(func: &Function, blocks: &[BlockId], is_end: impl Fn(BlockId, BlockId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; func.blocks.len()];
-    // The last of `blocks` whose walk came to each block.
+    // Indexed by block: the last of `blocks` whose walk reached it.
     let mut seen = vec![None; func.blocks.len()];
-    // Block visits; keeps the walks near linear.
+    // The number of block visits that are left. It keeps the time of the walks almost linear.
     let mut budget = 1_000_000 + 64 * func.blocks.len();
     for &first in blocks {
         let mut work = vec![first];

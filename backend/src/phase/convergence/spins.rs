@@ -1,11 +1,13 @@
-//! Loops in which a thread may wait for another thread of its warp: they yield before each further turn.
+//! Finds loops in which a thread may wait for another thread of its warp. They get a `YIELD` before each further
+//! iteration.
 //!
-//! A lock that each thread takes for itself is such a loop. The thread that has the lock may wait at a barrier for those
-//! that try to take it. `YIELD` releases the threads that wait for the one that yields, and lets others of the warp run.
+//! An example is a loop in which each thread takes a lock for itself. The thread that has the lock may wait at a
+//! convergence barrier for the threads that still try to take it. `YIELD` releases the threads that wait for the
+//! yielding thread, and lets other threads of the warp run.
 //!
-//! A loop counts as one where what ends it depends on an atomic operation, on a load that other threads' stores may
-//! change, on a test of a barrier object, or on what a call does. One whose threads come to it together and all read the
-//! same place waits for other warps.
+//! A loop is found if its exit condition depends on an atomic operation, on a load that other threads' stores may
+//! change, on a test of an mbarrier object, or on a call. A load or test does not count if all threads reach the loop
+//! together and read the same address, because they then wait only for other warps.
 
 use super::groups::unites;
 use super::plan::{Plan, edges_inside};
@@ -17,25 +19,26 @@ use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory::{Effect, Kind, Space, effect};
 use crate::ori::op::Op;
 
-/// Where a `YIELD` is to be.
+/// A place that needs a `YIELD`.
 #[derive(Debug)]
 pub(super) enum Spin {
-    /// Before each further turn of a loop: its header, and the blocks in it that have edges to that.
+    /// Before each further iteration of a loop: its header, and the blocks of the loop that have an edge to the header.
     Loop(BlockId, Vec<BlockId>),
     /// At the start of a block in a cycle with several entries.
     Block(BlockId),
 }
 
-/// What of other threads a value depends on; the later the more.
+/// How a value depends on other threads, from the weakest dependence to the strongest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Depends {
     Nothing,
-    /// What all threads that execute the operation together read at one place.
+    /// On memory that all threads which execute the operation together read at the same address.
     OnOnePlace,
+    /// On an operation whose result may differ between threads that execute it together.
     OnEachOwn,
 }
 
-/// The loops that lack a `YIELD`. `plan`: where threads may be apart.
+/// Finds the places that lack a `YIELD`. `plan` tells where threads may be apart.
 pub(super) fn spins(
     func: &Function,
     cfg: &Cfg,
@@ -83,7 +86,7 @@ pub(super) fn spins(
         let header = loops.get(id).header;
         let latches = edges_inside(cfg, loops, id);
         let yields = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op == Op::Yield);
-        // Whoever sleeps lets others run. Where all threads of the warp meet in each turn, none is elsewhere.
+        // Threads that sleep let others run. If all threads of the warp meet in each iteration, none is elsewhere.
         let lets_run = |b: &BlockId| {
             let insts = &func.block(*b).insts;
             let sleeps = |inst: &Inst| matches!(inst.op, Op::Nanosleep { .. }) && inst.guard == Src::TRUE;
@@ -93,7 +96,8 @@ pub(super) fn spins(
         if latches.iter().all(yields) || loops.blocks_outside(id, |inner| inner != id).iter().any(lets_run) {
             continue;
         }
-        // Whether threads come to the loop apart. Branches in it that all take the same way at a time do not part them.
+        // Whether threads reach the loop apart. Branches in the loop do not separate threads that all take the same
+        // side each time, so only the blocks before the loop count.
         let mut outside = cfg.preds(header).iter().filter(|p| !loops.contains(id, **p));
         let is_apart = outside.any(|p| diverged[p.index()] || divergence.branch_diverges(*p));
         let least = if is_apart { Depends::OnOnePlace } else { Depends::OnEachOwn };
@@ -104,7 +108,7 @@ pub(super) fn spins(
     spins
 }
 
-/// What of other threads the instruction's results depend on besides its operands.
+/// How the instruction's results depend on other threads, apart from the dependence of its operands.
 fn depends(func: &Function, inst: &Inst, divergence: &Divergence) -> Depends {
     let by_place = || match inst.uses().filter_map(|src| src.value()).any(|v| divergence.is_divergent(v)) {
         true => Depends::OnEachOwn,
@@ -131,7 +135,7 @@ enum Definition {
     Inst(BlockId, u32),
 }
 
-/// Indexed by value.
+/// The definition of each value, indexed by value.
 fn definitions(func: &Function, cfg: &Cfg) -> Vec<Definition> {
     let mut definitions = vec![Definition::Elsewhere; func.values.len()];
     for &b in &cfg.order {
@@ -146,7 +150,7 @@ fn definitions(func: &Function, cfg: &Cfg) -> Vec<Definition> {
     definitions
 }
 
-/// Backward slices of what ends loops.
+/// Backward slices of the exit conditions of loops.
 struct Slices<'a> {
     func: &'a Function,
     cfg: &'a Cfg,
@@ -154,19 +158,21 @@ struct Slices<'a> {
     loops: &'a Loops,
     divergence: &'a Divergence,
     definitions: Vec<Definition>,
-    /// Scratch, indexed by value: the last loop whose slice has it.
+    /// Scratch space, indexed by value: the last loop whose slice contains the value.
     seen: Vec<u32>,
-    /// Scratch, indexed by block: the last loop for which [`Slices::deciding`] was asked.
+    /// Scratch space, indexed by block: the last loop for which [`Slices::deciding`] has examined the block.
     decided: Vec<u32>,
-    /// Scratch, indexed by block: the last walk of [`Slices::deciding`] that came to it, and how many there were.
+    /// Scratch space, indexed by block: the number of the last walk of [`Slices::deciding`] that reached the block.
     walked: Vec<u32>,
+    /// The number of walks of [`Slices::deciding`] so far.
     walks: u32,
-    /// Steps left before every loop counts as depending; keeps the analysis near linear.
+    /// The number of steps that are left. Without any, every loop counts as depending on other threads. This keeps the
+    /// time of the analysis almost linear.
     budget: usize,
 }
 
 impl Slices<'_> {
-    /// What of other threads the branches out of a loop depend on.
+    /// How the exit conditions of a loop depend on other threads.
     fn depends(&mut self, id: LoopId) -> Depends {
         let mut work = Vec::new();
         let mut statements = Vec::new();
@@ -179,8 +185,8 @@ impl Slices<'_> {
                 statements.push(self.func.block(b).term_src);
             }
         }
-        // One atomic operation of the input that is several here. It fails where that of another thread succeeded, and
-        // waits for nobody.
+        // The loop implements a single atomic operation of the input. It repeats only if the operation of another
+        // thread succeeded, so it waits for no thread.
         let is_part = |inst: &Inst| {
             matches!(effect(&inst.op), Effect::Memory(access) if access.kind == Kind::Update)
                 && statements.iter().all(|statement| *statement == inst.src)
@@ -197,7 +203,7 @@ impl Slices<'_> {
             match self.definitions[v.index()] {
                 Definition::Inst(b, i) if self.loops.contains(id, b) => {
                     let inst = &self.func.block(b).insts[i as usize];
-                    // What another operation of the loop found may come by way of the thread's own memory.
+                    // The thread's local memory may hold the result of another operation of the loop.
                     let is_own =
                         matches!(effect(&inst.op), Effect::Memory(access) if access.space == Space::Local);
                     if !is_part(inst) {
@@ -226,7 +232,8 @@ impl Slices<'_> {
         found
     }
 
-    /// The branches of a loop that decide from where control comes to a block of it.
+    /// Adds the conditions of the branches in a loop that decide from which predecessor control reaches a block of the
+    /// loop.
     fn deciding(&mut self, id: LoopId, to: BlockId, work: &mut Vec<Value>) {
         let inside = |from: &BlockId| self.loops.contains(id, *from);
         let mut before: Vec<BlockId> = self.cfg.preds(to).iter().copied().filter(inside).collect();
@@ -244,7 +251,7 @@ impl Slices<'_> {
                 continue;
             }
             self.branch(at, work);
-            // All paths come through it.
+            // The walk stops at a block that all paths pass.
             if at != to && !all.iter().all(|from| self.dom.dominates(at, *from)) {
                 before.extend(self.cfg.preds(at).iter().copied().filter(inside));
             }

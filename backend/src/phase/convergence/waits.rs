@@ -1,9 +1,9 @@
-//! Which barriers would keep threads waiting for good.
+//! Finds the barriers that would keep threads waiting forever.
 //!
-//! A thread that waits at a barrier's meeting point waits for all that set the barrier with it. One of these may wait
-//! in the barrier's region, at an operation of the warp or of the block, for the first: the program lets that one go
-//! on past the meeting point and come to the operation, the barrier does not. `docs/convergence.md` has the rule
-//! and why it is enough.
+//! A thread `t` that waits at the meeting point of a barrier waits for all threads that set the barrier with it. One of
+//! these threads may wait in the barrier's region, at an operation of the warp or of the block, for `t`. Without the
+//! barrier, `t` would continue after the meeting point and reach the operation; with the barrier, both wait forever.
+//! `docs/convergence.md` states the rule that finds such barriers, and why it suffices.
 
 use super::plan::Barrier;
 use crate::ori::cfg::for_each_successor;
@@ -13,20 +13,20 @@ use crate::ori::loops::Loops;
 use crate::ori::op::{BarMode, Callee, Op};
 use std::ops::Range;
 
-/// Whom an operation waits for.
+/// The threads that an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
     /// All threads of the warp, at this operation.
     Warp,
-    /// Threads of the warp that a mask names, at this operation; or all of them, under a guard.
+    /// The threads of the warp that a mask names, at this operation. The mask may be full if the operation has a guard.
     Some,
-    /// All threads of the block, each at some barrier of the block.
+    /// All threads of the block, each at any barrier of the block.
     Block,
-    /// As many threads as it says, at some barrier of the block.
+    /// A number of threads that the operation states, each at any barrier of the block.
     Count,
     /// The threads that the callee waits for.
     Call,
-    /// Nobody, but others wait for its threads.
+    /// No threads, but other threads wait for the threads that execute the operation.
     Arrives,
 }
 
@@ -34,11 +34,12 @@ enum Wait {
 pub(super) struct Waits<'a> {
     dom: &'a Tree,
     loops: &'a Loops,
-    /// Blocks with such operations, in the order of control flow, and those in their order.
+    /// The blocks with such operations, in preorder of the dominator tree, each with its operations in their order.
     blocks: Vec<(BlockId, Vec<Wait>)>,
-    /// Indexed by block: its place in `blocks`.
+    /// Indexed by block: its position in `blocks`.
     place: Vec<Option<u32>>,
-    /// Some operation waits for threads that may be at another one, and not for all.
+    /// Whether some operation waits for threads at other operations, but not for all threads of the block: `Count` or
+    /// `Call`.
     any_counts: bool,
 }
 
@@ -61,12 +62,12 @@ impl<'a> Waits<'a> {
         self.blocks.is_empty()
     }
 
-    /// Some thread may wait while the barrier is set.
+    /// Whether the barrier's region has an operation that waits.
     pub(super) fn any_inside(&self, barrier: Barrier) -> bool {
         self.inside(barrier).next().is_some()
     }
 
-    /// The operations that wait where the barrier is set.
+    /// The operations in the barrier's region that wait.
     fn inside(&self, barrier: Barrier) -> impl Iterator<Item = Wait> {
         let (below, past) = (self.below(barrier.place), self.below(barrier.meet));
         let clamp = |place: usize| place.clamp(below.start, below.end);
@@ -76,7 +77,7 @@ impl<'a> Waits<'a> {
         around.flat_map(|(_, waits)| waits.iter().copied()).filter(|wait| *wait != Wait::Arrives)
     }
 
-    /// Which of `blocks` a block dominates: they follow each other.
+    /// The range of `blocks` that a block dominates. They are adjacent because of the preorder.
     fn below(&self, b: BlockId) -> Range<usize> {
         let start = self.blocks.partition_point(|(other, _)| self.dom.number(*other) < self.dom.number(b));
         let count = self.blocks[start..].partition_point(|(other, _)| self.dom.dominates(b, *other));
@@ -88,7 +89,7 @@ impl<'a> Waits<'a> {
         self.blocks.iter().filter(move |(_, all)| all.iter().any(waits)).map(|(b, _)| *b)
     }
 
-    /// For each barrier: threads that wait for it may be waited for by those they wait for.
+    /// For each barrier: whether threads that wait for it and threads in its region may wait for each other forever.
     pub(super) fn unsafe_barriers(&self, func: &Function, barriers: &[Barrier]) -> Vec<bool> {
         let mut walk = Walk {
             seen: vec![0; func.blocks.len()],
@@ -99,8 +100,9 @@ impl<'a> Waits<'a> {
         barriers.iter().map(|barrier| self.is_unsafe(func, barriers, *barrier, &mut walk)).collect()
     }
 
-    /// The region has an operation of the whole warp, and threads may exit after the meeting point without executing another
-    /// one. Then the threads in the region wait for them to exit.
+    /// Whether the region has an operation of the whole warp or of the block, and threads may exit after the meeting
+    /// point without an operation of the whole warp. Then the threads in the region wait for the threads at the meeting
+    /// point to exit, and these wait for the threads in the region.
     fn may_be_ended_for(&self, func: &Function, barrier: Barrier, walk: &mut Walk) -> bool {
         let is_of_the_warp = |wait| matches!(wait, Wait::Warp | Wait::Block | Wait::Count);
         if !self.inside(barrier).any(is_of_the_warp) {
@@ -126,7 +128,7 @@ impl<'a> Waits<'a> {
             return true;
         }
         let pairs = self.inside(barrier).any(|wait| matches!(wait, Wait::Block | Wait::Count | Wait::Call));
-        // Without a cycle, no thread comes back to an operation that it has passed.
+        // If the meeting point is in no cycle, no thread returns from it to the region.
         let in_cycle =
             self.loops.innermost(barrier.meet).is_some() || self.loops.is_irreducible(barrier.meet);
         if !self.any_inside(barrier) || !(in_cycle || pairs || self.any_counts) {
@@ -147,18 +149,19 @@ impl<'a> Waits<'a> {
                 for &wait in &self.blocks[place as usize].1 {
                     match wait {
                         Wait::Block | Wait::Count | Wait::Call | Wait::Arrives if pairs => return true,
-                        // Nobody passes before those inside do.
+                        // No thread passes this operation before the threads in the region have passed theirs.
                         Wait::Warp | Wait::Block if !self.any_counts => {
                             passes = false;
                             break;
                         }
                         Wait::Warp | Wait::Some => {}
-                        // Whoever waits at another barrier of the block may go on.
+                        // Threads that wait at any barrier of the block may continue.
                         Wait::Block | Wait::Count | Wait::Call | Wait::Arrives => {
                             self.barriers_of_the_block().for_each(|b| walk.reach(b));
                         }
                     }
-                    // Whoever waits here may go on, and come to the end of each region around.
+                    // Threads that wait here may continue, and reach the meeting point of each barrier around this
+                    // block.
                     for other in barriers.iter().filter(|other| other.is_around(self.dom, b)) {
                         walk.reach(other.meet);
                     }
@@ -173,12 +176,12 @@ impl<'a> Waits<'a> {
 }
 
 struct Walk {
-    /// Indexed by block: the last walk that came to it.
+    /// Indexed by block: the number of the last walk that reached it.
     seen: Vec<u32>,
     number: u32,
     work: Vec<BlockId>,
-    /// Steps that all walks may still take; without any left, every barrier around an operation that waits counts as
-    /// unsafe. Keeps the work near linear.
+    /// The number of steps that are left for all walks. Without any, every barrier around an operation that waits
+    /// counts as unsafe. This keeps the time almost linear.
     budget: usize,
 }
 
@@ -196,20 +199,20 @@ impl Walk {
     }
 }
 
-/// The operations of a block that wait. Calls by address do unless their callees never do.
+/// The operations of a block that wait. A call through an address counts unless `pointees_never_wait`.
 fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     let mut waits = Vec::new();
     for inst in insts {
         match inst.op {
             Op::Warpsync { .. } if is_full(inst) => waits.push(Wait::Warp),
             Op::Warpsync { .. } => waits.push(Wait::Some),
-            // The warp is together already, so none of its threads is elsewhere.
+            // A `WARPSYNC` before the barrier has brought the warp together, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
             Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Call),
             Op::CallTo { absolute: false, .. } if !pointees_never_wait => waits.push(Wait::Call),
             Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
-            // More threads than those of the block.
+            // It waits for more threads than those of the block.
             Op::ClusterWait if waits.contains(&Wait::Warp) => {}
             Op::ClusterWait => waits.push(Wait::Count),
             Op::Bar { mode } => {
@@ -224,7 +227,7 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
     waits
 }
 
-/// Waits for all threads of the warp.
+/// Whether the instruction is a `WARPSYNC` for all threads of the warp, without a guard.
 pub(super) fn is_full(inst: &Inst) -> bool {
     matches!(inst.op, Op::Warpsync { .. })
         && inst.guard == Src::TRUE
