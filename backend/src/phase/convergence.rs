@@ -107,7 +107,7 @@ fn let_yield(func: &mut Function, spin: Spin) {
             }
             _ => {
                 let new = join_edges(func, header, &latches, &|from| latches.contains(&from));
-                // At the end of the layout, because often no second iteration is needed.
+                // The block goes to the end of the layout, because often no second iteration is needed.
                 func.layout.push(new);
                 (new, 0)
             }

@@ -30,7 +30,7 @@ impl Apart {
         let mut apart = Apart { comes: vec![false; func.blocks.len()], everywhere: false };
         let mut ways = vec![NO_WAY; func.blocks.len()];
         let mut touched = Vec::new();
-        // The number of block visits that are left. It keeps the time of the walks almost linear.
+        // The number of block visits that are left. This limit keeps the time of the walks almost linear.
         let mut budget = 1_000_000 + 64 * func.blocks.len();
         for &(b, meet) in branches {
             // Blocks to visit, each with its entry in `ways`.

@@ -19,10 +19,10 @@ use std::ops::Range;
 
 /// The places where a warp may be separated into groups by masks.
 pub(super) struct Groups {
-    /// Blocks with such masks in which threads may already be apart.
+    /// Blocks that wait with a mask that is not the same for all threads, and in which threads may already be apart.
     pub parting: Vec<BlockId>,
-    /// Operations with such masks before which the warp is together, each as a range of instructions that begins with
-    /// its `WARPSYNC`. In the order of control flow.
+    /// Operations whose mask is not the same for all threads, and before which the warp is together. Each is a range of
+    /// instructions of a block, which begins with its `WARPSYNC`. They are in the order of control flow.
     pub brackets: Vec<(BlockId, Range<usize>)>,
 }
 

@@ -234,7 +234,7 @@ impl Choice<'_> {
             return vec![Meeting::Firm; barriers.len()];
         }
         let mut seen = vec![u32::MAX; self.func.blocks.len()];
-        // The number of block visits that are left. It keeps the time of the walks almost linear.
+        // The number of block visits that are left. This limit keeps the time of the walks almost linear.
         let mut budget = 1_000_000 + 64 * seen.len();
         let meeting = |(barrier, walk): (&Barrier, u32)| {
             let mut work = vec![barrier.place];
@@ -480,8 +480,9 @@ fn endless_loops(
     latches.filter(|(_, latches)| latches.len() > 1).collect()
 }
 
-/// Whether the edge leads to an end of the program, so that threads that take it need not meet the others. An `EXIT`
-/// block after a loop does not count unless it is empty: threads that leave the loop one by one should meet in it.
+/// Whether the edge leads to an end of the program where threads need not meet others: to a block that only ends, or to
+/// an `EXIT` block that is reached only by this edge, from outside any loop. Threads that leave a loop one by one
+/// should meet in the code after the loop.
 fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
     let block = func.block(to);
     let in_cycle = || loops.innermost(from).is_some() || loops.is_irreducible(from);
@@ -574,7 +575,7 @@ fn all_after(func: &Function, blocks: &[BlockId], is_end: impl Fn(BlockId, Block
     let mut reached = vec![false; func.blocks.len()];
     // Indexed by block: the last of `blocks` whose walk reached it.
     let mut seen = vec![None; func.blocks.len()];
-    // The number of block visits that are left. It keeps the time of the walks almost linear.
+    // The number of block visits that are left. This limit keeps the time of the walks almost linear.
     let mut budget = 1_000_000 + 64 * func.blocks.len();
     for &first in blocks {
         let mut work = vec![first];
