@@ -1,12 +1,15 @@
-//! From a position-free PTX function to Ori in SSA form.
+//! Translates a position-free PTX function to Ori in SSA form.
 //!
-//! One statement at a time, in text order. Operations are chosen here once; constants stay operands (also where
-//! no encoding takes them: legalisation knows the encodings). What a lowering does not take of its statement makes
-//! the statement unsupported; see [`statement`].
+//! The statements are lowered one by one, in the order of the text. Operations are chosen only here. Constants stay
+//! operands, even if no encoding takes them, because only legalization knows the encodings. If a lowering does not take
+//! a part of its statement, the statement is unsupported; see [`statement`].
 //!
-//! Guards: a single operation that is free of side effects or touches memory carries the guard itself and
-//! names what its destinations keep; an expansion is computed for all threads and its results are kept or
-//! dropped; one with effects and branches of its own is branched around.
+//! A guard is lowered in one of three ways:
+//!
+//! - A single operation that has no side effects or accesses memory carries the guard itself, and names the old values
+//!   that its destinations keep if the guard is false.
+//! - An expansion without side effects is computed for all threads. Then each thread keeps or drops the results.
+//! - An expansion with side effects and branches of its own is placed behind a branch.
 
 mod atomic;
 mod atomic_loop;
@@ -79,13 +82,13 @@ use statement::Statement;
 
 type Result<T, E = CodegenError> = std::result::Result<T, E>;
 
-/// Real functions have a few for each statement. Deep nests of loops join every variable in every loop, which grows
-/// with their product.
+/// The maximum number of values in a function. Real functions have a few for each statement. In deep nests of loops,
+/// each loop may need a phi for each variable, so their number grows with the product of both.
 const MAX_VALUES: usize = 1 << 20;
 
-/// More than any target has for a block.
+/// More shared memory than a block has on any target.
 const MAX_SHARED_BYTES: u32 = 1 << 20;
-/// More than any target has for a thread.
+/// More local memory than a thread has on any target.
 const MAX_LOCAL_BYTES: u32 = 1 << 28;
 
 fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
@@ -95,11 +98,11 @@ fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
     })
 }
 
-/// Statements between checkpoints.
+/// The number of statements between checkpoints.
 const STRIDE: usize = 1 << 10;
 
-/// Lowers one function. `starts_with` is the most registers that a thread may start with, where `setmaxnreg` is to change
-/// them. `checkpoint` is called often; it cancels by unwinding.
+/// Lowers one function. `starts_with` is the maximum number of registers that a thread may start with, if the
+/// function's `setmaxnreg` is honored. `checkpoint` is called often; it cancels by unwinding.
 pub fn build(
     env: &Env,
     func: &Function,
@@ -117,9 +120,13 @@ pub fn build(
     if func.params.iter().any(Param::is_opaque) {
         let many = target.place_params(&func.params).bytes > SMALL_PARAM_BYTES;
         let what = match () {
-            () if !func.entry => "a function's parameter that is a texture, a sampler or a surface",
-            () if many => "a texture, a sampler or a surface beside so many bytes of parameters",
-            () => "",
+            () if !func.entry => {
+                "a function's parameter that is a texture, a sampler or a surface".to_owned()
+            }
+            () if many => format!(
+                "a texture, sampler or surface parameter together with more than {SMALL_PARAM_BYTES} bytes of parameters"
+            ),
+            () => String::new(),
         };
         if !what.is_empty() {
             return Err(CodegenError::unsupported(at, what));
@@ -133,14 +140,14 @@ pub fn build(
     if let Some(most) = starts_with {
         let start = counts::to_start_with(&out, most).ok_or_else(|| CodegenError::Limit {
             at: SrcId::default(),
-            what: "setmaxnreg with other numbers of registers than there can be".to_owned(),
+            what: "setmaxnreg with register counts that no start value allows".to_owned(),
         })?;
         out.facts.starts_with = Some(start);
     }
     Ok(out)
 }
 
-/// A run of statements that is entered at its start and left at its end.
+/// A run of statements that control enters only at its start and leaves only at its end.
 struct Run {
     statements: std::ops::Range<usize>,
     block: Option<BlockId>,
@@ -153,57 +160,57 @@ struct Lowering<'a> {
     sm: u16,
     out: ir::Function,
     ssa: Ssa<'a>,
-    /// Where operations go, and how many stood there when the statement began.
+    /// The block to which operations are added, and the number of its operations when the current statement began.
     block: BlockId,
     begin: usize,
-    /// The statement and its guard.
+    /// The current statement and its guard.
     src: SrcId,
     guard: Src,
-    /// The block of each label that control reaches.
+    /// Indexed by label: its block, if control reaches it.
     labels: Vec<Option<BlockId>>,
-    /// What the wide values were packed from.
+    /// The sources from which each wide value was packed.
     packed: FxHashMap<Value, SmallVec<[Src; 4]>>,
-    /// The bits that words may have set, where they are known not to have all.
+    /// For words in which some bits are known to be zero: the bits that may be set.
     bits: FxHashMap<Value, u32>,
     temporaries: Vec<Shape>,
     shared: SharedLayout,
-    /// The symbols among the facts.
+    /// The slots of global variables that are already in `out.facts.symbols`.
     slots: FxHashSet<layout::Slot>,
     locals: Vec<Option<u32>>,
-    /// Where the parameters of a kernel are in constant bank 0.
+    /// The offsets of a kernel's parameters in constant bank 0.
     params: ParamBlock,
-    /// How the function is called.
+    /// The convention by which the function is called.
     convention: Convention,
-    /// It is linked with other functions: where its shared variables lie is known only then.
+    /// The function is linked with other functions. The addresses of its shared variables are known only then.
     linked: bool,
     /// A linker fills in all addresses.
     relocatable: bool,
-    /// Debuggers are told where PTX registers are.
+    /// Debug information states where PTX registers are.
     shows_registers: bool,
-    /// Threads wait for errors of their accesses before they end.
+    /// Before threads end, they wait until their accesses have reported errors.
     errors_at_exit: bool,
-    /// Words of parameters of calls, of the function's own, and of results.
+    /// The variables for the words of parameters and results, of calls and of the function itself.
     words: FxHashMap<(Symbol, u32), Variable>,
-    /// Parameters that are kept in the frame, since they have addresses: where.
+    /// The frame offset of each parameter that is kept in the frame because the body uses its address.
     in_memory: FxHashMap<u32, u32>,
-    /// Where the frame has room for results of calls that registers do not hold.
+    /// The frame offset of the results of calls that are not returned in registers.
     results_at: u32,
-    /// Bytes of both at the end of the stack.
+    /// The number of bytes at the end of the stack for the arguments and results of calls that are not in registers.
     passed_bytes: u32,
     /// [`call::Outgoing::align`].
     passed_align: u32,
-    /// Where the stack ends, if that changes.
+    /// The variable that holds the end of the stack, if the function changes it.
     stack_end: Option<Variable>,
-    /// Where the function's own result goes, if registers do not hold it.
+    /// The address for the function's own results, if they are not returned in registers.
     result_address: Option<Src>,
     frame_top: Option<Value>,
-    /// Where a function with several returns goes back to its caller, so that threads meet before they do.
+    /// The block in which a function with several returns goes back to its caller, so that threads meet before that.
     way_back: Option<BlockId>,
-    /// Operations that the entry block starts with, and the values they give.
+    /// The operations at the start of the entry block.
     prologue: Vec<Inst>,
-    /// Lists of targets so far.
+    /// The number of jump tables so far.
     tables: u32,
-    /// The warp group products that fences and waits affect.
+    /// The warpgroup products that fences and waits affect.
     products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
@@ -330,7 +337,7 @@ impl<'a> Lowering<'a> {
         self.go_back()
     }
 
-    /// Lowers the statements of one run; `next` is the block that control falls into.
+    /// Lowers the statements of one run. `next` is the block that control enters at the end of the run.
     fn run(
         &mut self,
         statements: std::ops::Range<usize>,
@@ -382,7 +389,8 @@ impl<'a> Lowering<'a> {
         let entry = self.out.layout[0];
         let insts = &mut self.out.block_mut(entry).insts;
         insts.splice(0..0, std::mem::take(&mut self.prologue));
-        // Branches whose guard never holds are left out, and with them ways that were counted on.
+        // Branches whose guard is never true were left out. So some blocks have fewer incoming edges than were
+        // declared.
         let (func, temporaries) = (self.func, &self.temporaries);
         self.ssa.close(&mut self.out, &|v| shape(func, temporaries, v));
         checkpoint();
@@ -400,14 +408,14 @@ impl<'a> Lowering<'a> {
 
     // Blocks.
 
-    /// A block that `edges` edges will enter.
+    /// Creates a block that `edges` edges will enter.
     fn new_block(&mut self, edges: u32) -> BlockId {
         let block = self.out.new_block();
         self.ssa.add_block(block, edges);
         block
     }
 
-    /// Puts what follows into `block`.
+    /// Starts `block`: the following operations are added to it.
     fn start(&mut self, block: BlockId) {
         self.out.layout.push(block);
         self.block = block;
@@ -434,7 +442,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Runs `effects` only where the statement's guard holds, by a branch.
+    /// Lowers `effects` behind a branch, so that they are executed only if the statement's guard is true.
     fn branch_around(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         if self.guard.is_true() {
             return effects(self);
@@ -457,7 +465,7 @@ impl<'a> Lowering<'a> {
         self.ssa.read(&mut self.out, self.block, variable, &|v| shape(func, temporaries, v))
     }
 
-    /// A variable of the expansion's own, that may be assigned in several blocks.
+    /// A new variable for an expansion. It may be assigned in several blocks.
     fn temporary(&mut self, file: File, width: u8) -> Variable {
         self.temporaries.push(Shape { file, width });
         Variable::Temporary(self.temporaries.len() as u32 - 1)
@@ -509,7 +517,8 @@ impl<'a> Lowering<'a> {
         self.push(inst);
     }
 
-    /// An operation with effects and results, under the statement's guard; `old` is what the results keep.
+    /// An operation with effects and results, under the statement's guard. `old`: the values of the results if the
+    /// guard is false.
     fn guarded(&mut self, op: Op, dsts: &[Dst], srcs: &[Src], old: &[Src]) {
         let mut inst = Inst::new(op, dsts, srcs, self.src);
         if !self.guard.is_true() {
@@ -534,7 +543,7 @@ impl<'a> Lowering<'a> {
         Err(CodegenError::internal(self.src, "build", what))
     }
 
-    /// Refuses a statement of which the lowering has left a part.
+    /// Refuses a statement if its lowering has not taken all of its parts.
     fn nothing_left(&self, instr: &Statement<'_>) -> Result<()> {
         match instr.left_over() {
             Some(what) => self.unsupported(instr, &what),
@@ -550,7 +559,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Where the values of a variable live.
+/// The register file and the width of a variable's values.
 fn shape(func: &Function, temporaries: &[Shape], variable: Variable) -> Shape {
     match variable {
         Variable::Reg(r) => {
@@ -751,7 +760,8 @@ mod tests {
         "@%p1 trap",
     ];
 
-    /// Operations that one thread alone does not explain are checked for their form, on every generation.
+    /// The effects of these operations cannot be checked with a single thread. So only their form is checked, on every
+    /// generation.
     #[test]
     fn memory_and_warp_operations_are_well_formed() {
         for sm in [75, 80, 86, 90] {
@@ -770,7 +780,7 @@ mod tests {
         }
     }
 
-    /// The front end lets them through among registers, as the vendor's does.
+    /// The front end accepts predicates among the registers of a vector, as ptxas does.
     #[test]
     fn predicates_in_vectors_are_refused() {
         let sample = Sample::new(&format!("{HEAD}\nst.global.v2.b32 [%rd1], {{%r1, %p1}}\nret"));

@@ -1,13 +1,14 @@
 //! Keeps small arrays of local memory in registers, although their indices are not known.
 //!
-//! The argument reduction of sines and cosines is the common case: seven words, written in a loop and read by an index. A
-//! load reads all words and selects one by its index; a store selects for each word whether it keeps its value. All words
-//! then have constant places, and [`crate::phase::forward`] makes them values. The function is left as it was unless
-//! nothing accesses local memory afterwards.
+//! The common case is the argument reduction of sine and cosine, with an array of seven words that is written in a loop
+//! and read by an index. A load from an unknown place becomes loads of all words, and selects one of them by the index.
+//! A store to an unknown place becomes stores to all words, each of the new value or of the word's old value. All
+//! accesses then have constant offsets, and [`crate::phase::forward`] turns the words into values. If an access of
+//! local memory remains after that, the function is left unchanged.
 //!
-//! Functions that are called keep their arrays in memory, as with ptxas.
+//! Only kernels are changed. Functions that are called keep their arrays in memory, as in the code of ptxas.
 //!
-//! An index beyond the array is an error of the program, and so is an address that is not aligned.
+//! An index beyond the array is an error of the program, and so is a misaligned address.
 //!
 //! Before and after: SSA.
 
@@ -22,9 +23,9 @@ use crate::phase::{dead_code, forward};
 use crate::phases::Context;
 use crate::regalloc::STACK_POINTER;
 
-/// Words of an array.
+/// The maximum number of words in the frame.
 const MOST_WORDS: u32 = 10;
-/// Words that all accesses with unknown indices together may select.
+/// The maximum number of words that all accesses with unknown indices together select from.
 const MOST_SELECTED: u32 = 64;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -34,7 +35,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         return Ok(());
     }
     let cfg = context.analyses.cfg(func);
-    // What nothing reads must not count as a use of an address.
+    // An unused instruction must not count as a use of an address.
     dead_code::remove_dead(func, cfg);
     let Some(frame) = Frame::of(func, cfg) else { return Ok(()) };
     let indexed = insts(func, cfg).filter(|inst| frame.is_indexed(inst)).count() as u32;
@@ -66,15 +67,15 @@ fn access(inst: &Inst) -> Option<(MemSize, i32)> {
 
 const FRAME: SrcKind = SrcKind::Reg(STACK_POINTER);
 
-/// What is computed of the frame's address.
+/// The values that are addresses in the frame.
 struct Frame {
-    /// Indexed by value: it is an address in the frame.
+    /// Indexed by value: the value is an address in the frame.
     addresses: Vec<bool>,
 }
 
 impl Frame {
-    /// `None` where addresses of the frame are used for anything but accesses of whole words, or local memory is accessed
-    /// by other addresses.
+    /// `None` if addresses in the frame are used for anything except accesses of whole words, or if local memory is
+    /// accessed through other addresses.
     fn of(func: &Function, cfg: &Cfg) -> Option<Frame> {
         let mut frame = Frame { addresses: vec![false; func.values.len()] };
         loop {
@@ -100,7 +101,7 @@ impl Frame {
         frame.is_closed(func, cfg).then_some(frame)
     }
 
-    /// Whether it is a new one.
+    /// Adds an address. Returns whether it is new.
     fn add(&mut self, v: Value) -> bool {
         !std::mem::replace(&mut self.addresses[v.index()], true)
     }
@@ -109,7 +110,7 @@ impl Frame {
         src.kind == FRAME || src.value().is_some_and(|v| self.addresses[v.index()])
     }
 
-    /// The address that an instruction computes of one address of the frame.
+    /// The address that an instruction computes from a single address in the frame.
     fn computed(&self, func: &Function, inst: &Inst) -> Option<Value> {
         let [Dst::Value(v), others @ ..] = &inst.dsts[..] else { return None };
         let plain = inst.guard.is_true()
@@ -127,7 +128,8 @@ impl Frame {
         (plain && sum && other.is_none() && inst.srcs[base].mods == SrcMods::NONE).then_some(*v)
     }
 
-    /// Joins are of addresses alone, and accesses are of whole words by addresses of the frame, which are not stored.
+    /// Whether phis join addresses only with addresses, all accesses are of whole words through addresses in the frame,
+    /// and no address is stored or read by a terminator.
     fn is_closed(&self, func: &Function, cfg: &Cfg) -> bool {
         cfg.order.iter().all(|&b| {
             let block = func.block(b);
@@ -150,12 +152,13 @@ impl Frame {
         })
     }
 
-    /// An access whose place is not known.
+    /// Whether the instruction is an access whose offset in the frame is unknown.
     fn is_indexed(&self, inst: &Inst) -> bool {
         access(inst).is_some() && inst.srcs[0].kind != FRAME
     }
 
-    /// Makes addresses of the frame numbers of bytes into it, and accesses by them accesses of all words.
+    /// Turns addresses in the frame into byte offsets from its start, and accesses at unknown offsets into accesses of
+    /// all words.
     fn expand(&self, func: &mut Function, cfg: &Cfg, words: u32) {
         for &b in &cfg.order {
             let insts = std::mem::take(&mut func.block_mut(b).insts);
@@ -180,7 +183,7 @@ impl Frame {
     }
 }
 
-/// An access by a number of bytes into the frame that is not known.
+/// An access at an unknown byte offset in the frame.
 struct Access<'a> {
     func: &'a mut Function,
     code: &'a mut Vec<Inst>,
@@ -238,13 +241,13 @@ impl Access<'_> {
         v.into()
     }
 
-    /// What the array holds there.
+    /// Loads the word with the index `place`.
     fn word(&mut self, place: u32) -> Src {
         let op = Op::Ldl { size: MemSize::B32, offset: 4 * place as i32 };
         self.define(op, File::R, &[], &[Src::new(FRAME)])
     }
 
-    /// Whether the access is of the words from there on.
+    /// Whether the access begins at the word with the index `place`.
     fn is_at(&mut self, place: u32) -> Src {
         let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false };
         let bytes = Src::imm((4 * place).wrapping_sub(self.offset as u32));

@@ -1,7 +1,7 @@
-//! Calls, and what functions take and give: parameters as words in registers or on the stack.
+//! Calls, and the parameters and results of functions: words in registers or on the stack.
 //!
-//! Parameters of calls (`.param` variables of a body) and results are words of SSA form, never memory: what a body
-//! stores to one and loads from it are parts of these words. Only a function's own parameters may have addresses.
+//! Parameters of calls (`.param` variables of a body) and results are words in SSA form, never memory. A store to such
+//! a parameter or a load from it accesses parts of these words. Only a function's own parameters may have addresses.
 
 use super::operand::{known, registers};
 use super::ssa::Variable;
@@ -18,7 +18,8 @@ use crate::target::Target;
 use ptx_isa::{FormId, ScalarType, Space};
 use smallvec::SmallVec;
 
-/// Bytes of one parameter of a function. PTX has no limit; each four are a value of the IR.
+/// The maximum number of bytes of one parameter of a function. PTX has no limit, but each four bytes are a value of the
+/// IR.
 const MOST_BYTES: u32 = 1 << 16;
 
 /// The parts of a call.
@@ -31,7 +32,7 @@ struct Parts<'a> {
 
 impl<'a> Lowering<'a> {
     fn parts(&self, instr: &Statement<'a>) -> Result<Parts<'a>> {
-        // All threads of the warp may call together: nothing is made of it. The operands are taken here.
+        // `take_all` takes the operands, and also `.uni`, which is not used: it states that all threads call together.
         instr.take_all();
         let operands = instr.peek_operands();
         let (returns, rest) = match operands {
@@ -78,7 +79,7 @@ impl<'a> Lowering<'a> {
         if given != formals && !(open && given + 1 == formals)
             || signature.returns.len() != parts.returns.len()
         {
-            return self.malformed("a call with another number of arguments than the declaration has");
+            return self.malformed("a call whose number of arguments differs from the declaration");
         }
         let watches = match direct {
             None => self.env.pointees_watch,
@@ -126,7 +127,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Calls a function with words for its parameters, and gives the words of its results.
+    /// Calls a function. `arguments` has the words of each argument. Returns the words of each result.
     pub(super) fn transfer(
         &mut self,
         (op, target): (Op, &[Src]),
@@ -200,14 +201,14 @@ impl<'a> Lowering<'a> {
         preserved.convention(params, returns).ok_or_else(|| no_place(self.src))
     }
 
-    /// A copy in a register of the calling convention.
+    /// Copies a word to a register of the calling convention.
     fn fix_into(&mut self, register: u8, word: Src) -> Src {
         let value = self.out.new_pinned(register);
         self.push(Inst::new(Op::Fix, &[Dst::Value(value)], &[word], self.src));
         value.into()
     }
 
-    /// The address of a function of the driver.
+    /// Loads the address of a driver function.
     fn function_slot(&mut self, slot: Slot) -> Result<Src> {
         let Some(offset) = layout::address_slot(self.env, slot) else {
             let what = "more addresses than constant bank 4 has room for".into();
@@ -220,7 +221,7 @@ impl<'a> Lowering<'a> {
         Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: offset.into() }, &[Src::ZERO]))
     }
 
-    /// Calls a function of the driver; the words of its results.
+    /// Calls a driver function. Returns the words of each result.
     pub(super) fn call_driver(
         &mut self,
         function: DriverFunction,
@@ -236,7 +237,8 @@ impl<'a> Lowering<'a> {
         Ok(self.transfer(call, &convention, &returns, arguments))
     }
 
-    /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.
+    /// Loads the start of the code of a function. In the program, the address of a function is an offset in a table of
+    /// the kernel, which holds these starts.
     fn call_target(&mut self, address: Src) -> Src {
         let index = self.part(address, 0);
         let bank = layout::FUNCTION_BANK;
@@ -247,7 +249,7 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset }, &[index])
     }
 
-    /// What an operand passes for a parameter.
+    /// The words that an operand passes for a parameter.
     fn argument(&mut self, operand: &Operand, param: &Param) -> Result<Vec<Src>> {
         if let Operand::Symbol(symbol @ Symbol::Local(_), 0) = *operand
             && self.is_parameter(symbol)
@@ -266,20 +268,20 @@ impl<'a> Lowering<'a> {
             (_, 2) => ScalarType::B16,
             (_, 4) => ScalarType::B32,
             (_, 8) => ScalarType::B64,
-            _ => return self.malformed("an argument of no size that registers have"),
+            _ => return self.malformed("an argument whose size no register has"),
         };
         let value = self.read(operand, bits)?;
         let width = registers(bits);
         Ok((0..width).map(|i| self.word(value, i, width)).collect())
     }
 
-    /// A predicate travels as an integer.
+    /// A predicate is passed as an integer.
     fn predicate_argument(&mut self, operand: &Operand) -> Result<Vec<Src>> {
         let predicate = self.read(operand, ScalarType::Pred)?;
         Ok(vec![self.select(predicate, Src::imm(1), Src::ZERO, 1)])
     }
 
-    /// Gives the words of a result to where the call wants them.
+    /// Assigns the words of a result to the operand that receives it.
     fn take_result(&mut self, operand: &Operand, param: &Param, words: &[Src]) -> Result<()> {
         match *operand {
             Operand::Symbol(symbol @ Symbol::Local(_), 0) if self.is_parameter(symbol) => {
@@ -307,7 +309,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Words as a register of a type holds them.
+    /// Combines words to a value as a register of type `ty` holds it.
     fn register_of(&mut self, ty: ScalarType, words: &[Src]) -> Src {
         match (ty, words) {
             (ScalarType::Pred, [word, ..]) => self.compare(crate::ori::op::ICmp::Ne, false, *word, Src::ZERO),
@@ -318,7 +320,8 @@ impl<'a> Lowering<'a> {
 
     // Words of parameters.
 
-    /// A parameter of a call, or a result.
+    /// Whether the symbol is represented by words: a parameter of a call, a result of the function, or a parameter of
+    /// the function that is passed in registers and is not in the frame.
     pub(super) fn is_parameter(&self, symbol: Symbol) -> bool {
         match symbol {
             Symbol::Local(i) => self.func.locals.get(i as usize).is_some_and(|v| v.space == Space::Param),
@@ -333,7 +336,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Bytes of a parameter.
+    /// The number of bytes of a parameter or result.
     fn parameter_bytes(&self, symbol: Symbol) -> u64 {
         let bytes = |params: &[Param], i: u32| params.get(i as usize).map_or(0, |p| u64::from(p.size));
         match symbol {
@@ -358,16 +361,17 @@ impl<'a> Lowering<'a> {
         self.read_variable(variable)
     }
 
-    /// Whether so many bytes from an offset on are in a parameter.
+    /// Returns the offset of an access to a parameter, or an error if the access is not inside the parameter or is
+    /// misaligned.
     fn in_parameter(&self, symbol: Symbol, offset: i64, bytes: u32) -> Result<u32> {
         let size = self.parameter_bytes(symbol).min(MOST_BYTES.into()) as i64;
         match u32::try_from(offset) {
             Ok(start) if offset + i64::from(bytes) <= size && start.is_multiple_of(bytes.min(4)) => Ok(start),
-            _ => Err(CodegenError::unsupported(self.src, "an access that is not inside its parameter")),
+            _ => Err(CodegenError::unsupported(self.src, "an access outside its parameter, or misaligned")),
         }
     }
 
-    /// An element of a parameter, as `ty` has it in registers.
+    /// Reads an element of a parameter as a value of type `ty`.
     pub(super) fn parameter_element(&mut self, symbol: Symbol, offset: i64, ty: ScalarType) -> Result<Src> {
         let start = self.in_parameter(symbol, offset, ty.bytes())?;
         if ty.bits() >= 32 {
@@ -406,10 +410,10 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `old` with one or two bytes of `new` from byte `at` on.
+    /// `old` with its one or two bytes from byte `at` on replaced by those of `new`.
     fn put_bytes(&mut self, old: Src, new: Src, at: u32, bytes: u32) -> Src {
         let old = if old.kind == SrcKind::Undef { Src::ZERO } else { old };
-        // Nibbles 0 to 3 take bytes of the first operand, 4 to 7 of the last.
+        // A nibble of 0 to 3 selects a byte of the first operand, 4 to 7 a byte of the last operand.
         let byte = |i: u32| if (at..at + bytes).contains(&i) { i - at } else { 4 + i };
         let selector = (0..4).fold(0, |all, i| all | byte(i) << (4 * i));
         self.reg(Op::Prmt, &[new, Src::imm(selector), old])
@@ -417,7 +421,7 @@ impl<'a> Lowering<'a> {
 
     // The function itself.
 
-    /// Takes what the caller passes, in the entry block.
+    /// Receives the arguments from the caller, in the entry block.
     pub(super) fn enter(&mut self, entry: BlockId) -> Result<()> {
         if self.func.entry {
             self.begin_stack(entry);
@@ -451,7 +455,8 @@ impl<'a> Lowering<'a> {
             if let Some(&start) = self.in_memory.get(&i) {
                 self.out.frame.uses_stack = true;
                 for (w, word) in (0..).zip(&taken) {
-                    // No statement asks for it: the frame holds what the caller passed in a register.
+                    // This store belongs to no statement. It puts an argument that is passed in a register into the
+                    // frame.
                     let op = Op::Spill { size: MemSize::B32, offset: (start + 4 * w) as i32 };
                     self.prologue.push(Inst::new(op, &[], &[STACK, *word], self.src));
                 }
@@ -468,7 +473,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// An element of a parameter that is registers of the body, made in the entry block.
+    /// Computes an element of a parameter that is declared as registers, in the entry block.
     fn entry_register(&mut self, ty: ScalarType, words: &[Src], lane: u32) -> Src {
         if ty == ScalarType::Pred {
             use crate::ori::op::{Bool, ICmp, Sign};
@@ -488,7 +493,7 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// Gives the results back, at the end of the function.
+    /// Passes the results to the caller, at the end of the function.
     fn give_results(&mut self) -> Result<()> {
         let func = self.func;
         let mut srcs: SmallVec<[Src; 12]> = SmallVec::new();
@@ -505,11 +510,11 @@ impl<'a> Lowering<'a> {
             }
             Results::Memory { starts, .. } => {
                 let Some(address) = self.result_address else {
-                    return self.malformed("no place for the results");
+                    return self.malformed("results in memory without an address");
                 };
                 for (i, (result, start)) in func.returns.iter().zip(starts).enumerate() {
                     let words = self.given_words(i as u32, result)?;
-                    // Other objects may have no more than the result says.
+                    // A caller in another object guarantees only the declared alignment of the result.
                     let align = if self.relocatable { result.align } else { 4 };
                     for (at, word) in (0..).step_by(4).zip(words) {
                         if word.kind != SrcKind::Undef {
@@ -524,7 +529,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Stores some bytes of a word of a result where the caller wants it, which has this alignment.
+    /// Stores the first `bytes` bytes of a word of a result to the caller's memory, whose alignment is `align`.
     fn give_word(&mut self, address: Src, start: u32, word: Src, bytes: u32, align: u32) {
         let mut at = 0;
         while at < bytes {
@@ -540,7 +545,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Ends the block by going back to the caller; a kernel's thread ends.
+    /// Ends the block by a return to the caller. In a kernel, the thread ends.
     pub(super) fn return_to_caller(&mut self) -> Result<()> {
         if self.func.entry {
             self.exit();
@@ -551,14 +556,14 @@ impl<'a> Lowering<'a> {
         if returns <= 1 {
             return self.leave();
         }
-        // Control may come to the end of the function too.
+        // Control may also reach the end of the function without a `ret`.
         let back = self.way_back.unwrap_or_else(|| self.new_block(returns + 1));
         self.way_back = Some(back);
         self.end(Term::Jump(back));
         Ok(())
     }
 
-    /// Gives the results back where all ways to the end of the function meet.
+    /// Returns to the caller from the block in which all returns meet, if there is such a block.
     pub(super) fn go_back(&mut self) -> Result<()> {
         let Some(back) = self.way_back else { return Ok(()) };
         let (func, temporaries) = (self.func, &self.temporaries);
@@ -590,7 +595,7 @@ impl<'a> Lowering<'a> {
         Ok(self.elements_packed(parts, result.ty.bits()))
     }
 
-    /// Where what the caller passes on the stack begins.
+    /// The address of the arguments that the caller passes on the stack.
     pub(super) fn incoming(&mut self) -> Src {
         if let Some(top) = self.frame_top {
             return top.into();
@@ -603,8 +608,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The operation that takes an element out of a parameter's words, with its sources. A `Pack` of one source is that word.
-/// A short element of a vector is extended with zeros; above a short scalar is whatever the word has.
+/// The operation that extracts an element from a parameter's words, with its sources. A `Pack` with one source is just
+/// that word. An element of 8 or 16 bits is extended with zeros.
 fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>) {
     let bits = ty.bits();
     let first = (lane * bits / 32) as usize;
@@ -617,7 +622,7 @@ fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>)
     }
 }
 
-/// Parameters or results of a function with `.abi_preserve` whose place is not known.
+/// The error for parameters or results that have no registers because of `.abi_preserve`.
 pub(super) fn no_place(at: SrcId) -> CodegenError {
     CodegenError::unsupported(
         at,
@@ -625,7 +630,7 @@ pub(super) fn no_place(at: SrcId) -> CodegenError {
     )
 }
 
-/// Bytes that a call passes for a parameter of open length.
+/// The number of bytes that a call passes for a parameter of open length.
 fn open_bytes(func: &crate::input::Function, signature: &Signature, instr: &crate::input::Instr) -> u32 {
     if !signature.params.last().is_some_and(abi::is_open) {
         return 0;
@@ -641,7 +646,7 @@ fn open_bytes(func: &crate::input::Function, signature: &Signature, instr: &crat
     last.map_or(0, |operand| 4 * open_words(func, operand))
 }
 
-/// The words of an argument for a parameter of open length.
+/// The number of words of an argument for a parameter of open length.
 fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     let size = match *operand {
         Operand::Symbol(Symbol::Local(i), 0) => {
@@ -652,11 +657,13 @@ fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     u32::try_from(size.min(MOST_BYTES.into())).unwrap_or(MOST_BYTES).div_ceil(4)
 }
 
-/// What the calls of a function need of its frame: bytes of parameters, and of large results after them.
+/// The space that the calls of a function need in its frame, in bytes: for arguments on the stack, and after them for
+/// results that are not returned in registers.
 pub(super) struct Outgoing {
     pub(super) params: u32,
     pub(super) results: u32,
-    /// The largest alignment of these, zero without any: functions rely on a stack pointer that is a multiple of it.
+    /// The largest alignment of these arguments and results; zero if there are none. The callees rely on a stack
+    /// pointer that is a multiple of it.
     pub(super) align: u32,
 }
 
@@ -689,7 +696,7 @@ pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function, t
     Outgoing { params: rounded(params), results: rounded(results), align }
 }
 
-/// The parameters of a function whose addresses its body uses otherwise than by loads at known places.
+/// The parameters of a function whose addresses the body uses, except in loads at known offsets.
 pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     let mut found = Vec::new();
     for stmt in &func.body {
@@ -705,8 +712,8 @@ pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
     found
 }
 
-/// The alignment of the stack pointer that the callees of a function need, if it has any. Functions of the module need
-/// `kept` bytes.
+/// The alignment of the stack pointer that the callees of a function need; `None` if the function calls nothing.
+/// Functions of the module need `kept` bytes.
 pub(super) fn callees_align(
     env: &crate::input::Env,
     func: &crate::input::Function,
