@@ -79,7 +79,8 @@ impl<'a> Lowering<'a> {
         if given != formals && !(open && given + 1 == formals)
             || signature.returns.len() != parts.returns.len()
         {
-            return self.malformed("a call whose number of arguments differs from the declaration");
+            return self
+                .malformed("a call whose number of arguments or results differs from the declaration");
         }
         let watches = match direct {
             None => self.env.pointees_watch,
