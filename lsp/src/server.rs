@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::document::Encoding;
+use crate::handlers::diagnostic::LastAnswer;
 use crate::handlers::pictures::PicturesParams;
 use crate::handlers::reference::ComparisonParams;
 use crate::handlers::sass_difference::SassDifferenceParams;
@@ -44,6 +45,7 @@ pub struct Backend {
     tells_about_files: AtomicBool,
     creates_files: AtomicBool,
     takes_snippets: AtomicBool,
+    last_answer: LastAnswer,
     /// The encoding agreed with the client at `initialize`.
     encoding: OnceLock<Encoding>,
 }
@@ -62,6 +64,7 @@ pub async fn serve(
         tells_about_files: AtomicBool::new(false),
         creates_files: AtomicBool::new(false),
         takes_snippets: AtomicBool::new(false),
+        last_answer: LastAnswer::default(),
         encoding: OnceLock::new(),
         client,
         events: events.clone(),
@@ -413,11 +416,11 @@ impl LanguageServer for Backend {
     }
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
-        let known = params.previous_result_id;
-        let handle = move |s: &Snapshot| Some(handlers::diagnostic::handle(s, known.as_deref()));
-        let report = self.read(params.text_document.uri, handle).await?;
-        let none = || RelatedFullDocumentDiagnosticReport::default().into();
-        Ok(DocumentDiagnosticReportResult::Report(report.unwrap_or_else(none)))
+        let uri = params.text_document.uri;
+        let report =
+            self.read(uri.clone(), |s| Some(handlers::diagnostic::handle(s))).await?.unwrap_or_default();
+        let answer = self.last_answer.answer(uri, report, params.previous_result_id);
+        Ok(DocumentDiagnosticReportResult::Report(answer))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {

@@ -5,28 +5,56 @@ use crate::handlers::embedded;
 use crate::owner::Snapshot;
 use crate::report::report;
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::{Mutex, PoisonError};
 
 use ptx_analysis::ide;
 use tower_lsp::lsp_types::{
     Diagnostic, DocumentDiagnosticReport, FullDocumentDiagnosticReport, RelatedFullDocumentDiagnosticReport,
-    RelatedUnchangedDocumentDiagnosticReport, UnchangedDocumentDiagnosticReport,
+    RelatedUnchangedDocumentDiagnosticReport, UnchangedDocumentDiagnosticReport, Url,
 };
 
-/// The findings; or "unchanged" if they are those of the answer with the identifier `known`.
-pub fn handle(s: &Snapshot, known: Option<&str>) -> DocumentDiagnosticReport {
+/// The findings.
+pub fn handle(s: &Snapshot) -> FullDocumentDiagnosticReport {
     let items = findings(s);
-    let result_id = identifier(&items);
-    match result_id {
-        Some(result_id) if known == Some(&result_id) => RelatedUnchangedDocumentDiagnosticReport {
-            related_documents: None,
-            unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport { result_id },
+    FullDocumentDiagnosticReport { result_id: identifier(&items), items }
+}
+
+/// The last answer of the server: its document, and the identifier of its findings.
+#[derive(Default)]
+pub struct LastAnswer(Mutex<Option<(Url, String)>>);
+
+impl LastAnswer {
+    /// The answer with these findings, or "unchanged" if they are those of the answer `known` and no other answer followed
+    /// it. A client may ask again before it has received an answer. It then names an older one, but shows the newer one.
+    pub fn answer(
+        &self,
+        uri: Url,
+        report: FullDocumentDiagnosticReport,
+        known: Option<String>,
+    ) -> DocumentDiagnosticReport {
+        let answer = report.result_id.clone().map(|id| (uri, id));
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = answer.is_some() && *last == answer;
+        match (report.result_id, known) {
+            (Some(result_id), Some(known)) if is_known && known == result_id => {
+                RelatedUnchangedDocumentDiagnosticReport {
+                    related_documents: None,
+                    unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport { result_id },
+                }
+                .into()
+            }
+            (result_id, _) => {
+                *last = answer;
+                RelatedFullDocumentDiagnosticReport {
+                    related_documents: None,
+                    full_document_diagnostic_report: FullDocumentDiagnosticReport {
+                        result_id,
+                        items: report.items,
+                    },
+                }
+                .into()
+            }
         }
-        .into(),
-        result_id => RelatedFullDocumentDiagnosticReport {
-            related_documents: None,
-            full_document_diagnostic_report: FullDocumentDiagnosticReport { result_id, items },
-        }
-        .into(),
     }
 }
 

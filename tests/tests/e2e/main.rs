@@ -116,6 +116,10 @@ async fn clients_may_ask_for_diagnostics() {
     client.edit(URI, 2, line, column, column + 6, "fma.rn").await;
     let other = client.request("textDocument/diagnostic", known(&report)).await.unwrap();
     assert_eq!((&other["kind"], &other["items"]), (&json!("full"), &json!([])));
+    // A client that asked before this answer came names the first one, but shows this one.
+    client.edit(URI, 3, line, column, column + 6, "fna.rn").await;
+    let first = client.request("textDocument/diagnostic", known(&report)).await.unwrap();
+    assert_eq!((&first["kind"], &first["items"]), (&json!("full"), &report["items"]));
     client.stop().await;
 }
 
