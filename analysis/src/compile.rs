@@ -45,7 +45,7 @@ use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
-/// A compiled function, or the reason why there is no code.
+/// A compiled function, or the reason why it could not be compiled.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
 
 /// The facts about the module that a function's body needs.

@@ -65,7 +65,7 @@ use crate::db::{Database, SourceFile};
 /// The text index of a file: lines and columns.
 pub use crate::items::line_index;
 
-/// Empties a file that is no longer used, and frees the data derived from it. The file itself cannot be removed; it can
+/// Empties an unused file and frees the data derived from it. The file itself cannot be removed; it can
 /// be reused for the next text.
 pub fn clear_file(db: &mut Database, file: SourceFile) {
     db.set_text(file, "");
@@ -177,7 +177,7 @@ pub struct Fold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Compiled,
-    /// There is no code for this text, but perhaps for an earlier one.
+    /// This text has not been compiled. An earlier version may have been.
     Later,
     /// The compiler does not support it.
     Never,

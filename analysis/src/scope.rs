@@ -165,7 +165,7 @@ impl Numbered {
 /// declared.
 struct Recent {
     ranges: [Range; Self::SLOTS],
-    /// The [`stem_bit`]s of all entries. Zero if there are none.
+    /// The [`stem_bit`]s of all entries. Zero while no slot is in use.
     stems: u64,
 }
 
@@ -277,7 +277,7 @@ impl<'t> Names<'t> {
         scope.stems |= bit;
         let map = if ranged { &mut scope.ranges } else { &mut scope.names };
         let previous = map.insert(name, id);
-        // If no name has this stem, there is no earlier declaration.
+        // Without a name that has this stem, this is the first declaration.
         if !has_stem {
             if let Some(stem) = short_stem(name) {
                 self.remember_range(stem, bit, id);

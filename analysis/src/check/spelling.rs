@@ -37,7 +37,7 @@ impl<'t> Name<'t> {
         words[..count].iter().fold(self.word().to_owned(), |title, word| title + "." + word)
     }
 
-    /// The range of a suffix; the whole name if there is no suffix.
+    /// The range of the suffix, or of the whole name if it has no suffix.
     fn suffix(&self, index: usize) -> TextRange {
         self.suffixes.get(index).copied().unwrap_or(self.range)
     }

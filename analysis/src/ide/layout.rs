@@ -11,7 +11,7 @@ const LISTED: usize = 4;
 /// The text of an instruction's operands, by their names in the table.
 pub(super) type Written = Vec<(&'static str, String)>;
 
-/// The layouts of all fragments of an instruction; empty if there are none.
+/// The layouts of all fragments of an instruction. Empty if it has no fragments.
 pub(super) fn tables(opcode: &Opcode, written: &Written) -> String {
     if matches!(opcode.form.mnemonic(), "wmma") {
         return "The layout of `wmma` fragments is unspecified and differs between targets.\n".to_owned();

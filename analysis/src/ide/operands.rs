@@ -110,7 +110,7 @@ fn cells(form: &Form, operand: &Operand) -> String {
     format!("{} | {what} | {} | {}", role(operand.role), types.join("; "), limits.join("; "))
 }
 
-/// The operands of all forms of a mnemonic as a table, with equal ones in one row; empty if there are none.
+/// The operands of all forms of a mnemonic as a table, with equal ones in one row. Empty if no form has operands.
 pub(super) fn table(mnemonic: &str) -> String {
     let forms = forms_of(mnemonic);
     let mut rows: Vec<(String, Vec<usize>)> = Vec::new();

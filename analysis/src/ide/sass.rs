@@ -211,7 +211,7 @@ const REACH: usize = 1000;
 const NAMED: usize = 3;
 
 /// The instructions that a wait for a scoreboard is for, in text order: `LDG on line 12, LDG on line 13`. They are
-/// searched backwards in text order, so some on other paths may be missing. Empty if there are none.
+/// searched backwards in text order, so instructions on other paths may be missing.
 fn awaited(
     compiled: &CompiledFunction,
     sm: Sm,

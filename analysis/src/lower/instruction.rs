@@ -315,7 +315,7 @@ impl<'db> Walker<'db> {
     }
 
     /// The operands with the register `%tid.w` itself, which the checks need, instead of its value zero. `None` if
-    /// there is no such operand.
+    /// the instruction does not read it.
     fn with_components(&self, lowered: &Lowered) -> Option<Lowered> {
         let component = |operand: &Option<Operand>, range| match operand {
             Some(Operand::Int(0)) => first_component(self.slice(range).strip_suffix(".w")?.trim_end()),

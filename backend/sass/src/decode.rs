@@ -108,9 +108,9 @@ impl Form {
         (self.fixed | self.reserved | UNIFORM_BIT) & self.fixed_mask & !self.filled
     }
 
-    /// The fixed bits that distinguish the form from another one: the bits that both forms fix to different values. If
-    /// there are none, the two may differ in a field whose valid values the other form excludes. Otherwise, these are
-    /// all bits that the other form uses: no word with all its fixed bits set correctly belongs to both forms.
+    /// The fixed bits that distinguish the form from another one: the bits that both forms fix to different values. If no
+    /// bit is fixed differently, the two may differ in a field whose valid values the other form excludes. Otherwise, these
+    /// are all bits that the other form uses: no word with all its fixed bits set correctly belongs to both forms.
     fn telling_bits(&self, other: &Form) -> u128 {
         let fixed_mask = self.fixed_mask & !self.filled;
         let opposed = (self.fixed ^ other.fixed) & fixed_mask & other.fixed_mask & !other.filled;

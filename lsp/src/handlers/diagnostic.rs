@@ -34,27 +34,22 @@ impl LastAnswer {
     ) -> DocumentDiagnosticReport {
         let answer = report.result_id.clone().map(|id| (uri, id));
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = answer.is_some() && *last == answer;
-        match (report.result_id, known) {
-            (Some(result_id), Some(known)) if is_known && known == result_id => {
-                RelatedUnchangedDocumentDiagnosticReport {
-                    related_documents: None,
-                    unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport { result_id },
-                }
-                .into()
+        if let Some(result_id) = known
+            && report.result_id.as_ref() == Some(&result_id)
+            && *last == answer
+        {
+            return RelatedUnchangedDocumentDiagnosticReport {
+                related_documents: None,
+                unchanged_document_diagnostic_report: UnchangedDocumentDiagnosticReport { result_id },
             }
-            (result_id, _) => {
-                *last = answer;
-                RelatedFullDocumentDiagnosticReport {
-                    related_documents: None,
-                    full_document_diagnostic_report: FullDocumentDiagnosticReport {
-                        result_id,
-                        items: report.items,
-                    },
-                }
-                .into()
-            }
+            .into();
         }
+        *last = answer;
+        RelatedFullDocumentDiagnosticReport {
+            related_documents: None,
+            full_document_diagnostic_report: report,
+        }
+        .into()
     }
 }
 

@@ -9,6 +9,7 @@ use super::symbol::STACK;
 use super::{Lowering, Result, Statement, shape};
 use crate::CodegenError;
 use crate::abi::{self, ArgumentPlace, Convention, Preserved, Results};
+use crate::calls::call_of;
 use crate::driver::DriverFunction;
 use crate::input::{Linkage, Operand, Param, Signature, SrcId, Stmt, Symbol};
 use crate::layout::{self, Slot};
@@ -721,15 +722,12 @@ pub(super) fn callees_align(
     target: &Target,
     kept: u32,
 ) -> Option<u32> {
-    let asked = |stmt: &crate::input::Stmt| {
+    let asked = |stmt: &Stmt| {
         let Stmt::Instr(instr) = stmt else { return None };
         if instr.opcode.form != FormId::Call {
             return DriverFunction::of(env, target, instr).map(|_| abi::STACK_ALIGN);
         }
-        let callee = instr.operands.iter().find_map(|operand| match operand {
-            Operand::Symbol(Symbol::Function(i), 0) => env.functions.get(*i as usize),
-            _ => None,
-        });
+        let callee = call_of(stmt).and_then(|i| env.functions.get(i as usize));
         Some(if callee.is_some_and(Signature::is_of_driver) { abi::STACK_ALIGN } else { kept })
     };
     func.body.iter().filter_map(asked).max()

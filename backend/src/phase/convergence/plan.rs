@@ -92,8 +92,7 @@ impl Plan {
         }
         let post = post_dominators(&flow, reduced, &loops);
         let blocks = || (0..func.blocks.len() as u32).map(BlockId);
-        let any = |b: &BlockId, holds: &dyn Fn(&Inst) -> bool| func.block(*b).insts.iter().any(holds);
-        let yields: Vec<bool> = blocks().map(|b| any(&b, &|inst| func.yields(inst))).collect();
+        let yields: Vec<bool> = blocks().map(|b| any_in(func, b, |inst| func.yields(inst))).collect();
         let mut choice = Choice {
             func,
             flow: &flow,
@@ -106,7 +105,7 @@ impl Plan {
             branches,
             parting,
             saves: if yields.contains(&true) {
-                blocks().filter(|b| any(b, &|inst| func.saves_barriers(inst))).collect()
+                blocks().filter(|b| any_in(func, *b, |inst| func.saves_barriers(inst))).collect()
             } else {
                 Vec::new()
             },
@@ -554,17 +553,21 @@ fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
     // A recursive call does not count: whether the function itself yields is seen from its other instructions.
     let is_itself = |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == func.facts.itself);
     let yields = |inst: &Inst| func.yields(inst) && !is_itself(inst.op);
-    let any = |b: &BlockId, holds: &dyn Fn(&Inst) -> bool| func.block(*b).insts.iter().any(holds);
-    if func.entry || !cfg.order.iter().any(|b| any(b, &yields)) {
+    if func.entry || !cfg.order.iter().any(|b| any_in(func, *b, yields)) {
         return Vec::new();
     }
-    cfg.order.iter().copied().filter(|b| any(b, &|inst| inst.op.calls_function())).collect()
+    cfg.order.iter().copied().filter(|b| any_in(func, *b, |inst| inst.op.calls_function())).collect()
+}
+
+/// Whether something holds for an instruction of a block.
+fn any_in(func: &Function, b: BlockId, holds: impl Fn(&Inst) -> bool) -> bool {
+    func.block(b).insts.iter().any(holds)
 }
 
 /// Blocks in which threads may be apart without a branch of this function: its first block, if the function is called,
 /// and blocks with calls, because threads may return from a call in groups.
 fn parting(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
-    let calls = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op.is_call());
+    let calls = |b: &BlockId| any_in(func, *b, |inst| inst.op.is_call());
     let starts = func.layout.first().filter(|_| !func.entry);
     starts.into_iter().copied().chain(cfg.order.iter().copied().filter(calls)).collect()
 }

@@ -30,6 +30,13 @@ enum Wait {
     Arrives,
 }
 
+impl Wait {
+    /// The threads that wait for each other may be at different instructions.
+    fn pairs_elsewhere(self) -> bool {
+        matches!(self, Wait::Block | Wait::Count | Wait::Call)
+    }
+}
+
 /// The operations of a function that wait.
 pub(super) struct Waits<'a> {
     dom: &'a Tree,
@@ -85,7 +92,7 @@ impl<'a> Waits<'a> {
     }
 
     fn barriers_of_the_block(&self) -> impl Iterator<Item = BlockId> {
-        let waits = |wait: &Wait| matches!(wait, Wait::Block | Wait::Count | Wait::Call);
+        let waits = |wait: &Wait| wait.pairs_elsewhere();
         self.blocks.iter().filter(move |(_, all)| all.iter().any(waits)).map(|(b, _)| *b)
     }
 
@@ -127,7 +134,7 @@ impl<'a> Waits<'a> {
         if self.may_be_ended_for(func, barrier, walk) {
             return true;
         }
-        let pairs = self.inside(barrier).any(|wait| matches!(wait, Wait::Block | Wait::Count | Wait::Call));
+        let pairs = self.inside(barrier).any(Wait::pairs_elsewhere);
         // If the meeting point is in no cycle, no thread returns from it to the region.
         let in_cycle =
             self.loops.innermost(barrier.meet).is_some() || self.loops.is_irreducible(barrier.meet);
