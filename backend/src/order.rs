@@ -408,11 +408,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that every instruction of `second` is reached through one of `first`. If the instructions of `first` are
-    /// in branches, checks only that `second` does not come first.
+    /// in branches, or on some paths nothing reads what it loads, checks only that `second` does not come first.
     fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
         let called = of(earlier, Part::Call).next().is_some() && self.statement(first).what != What::Call;
-        let reached = |event: &Event| match called || self.statement(first).in_branches {
+        let statement = self.statement(first);
+        let is_optional = statement.what == What::Load && !statement.must_stay();
+        let is_partial = called || statement.in_branches || is_optional;
+        let reached = |event: &Event| match is_partial {
             true => !earlier.iter().any(|before| self.precedes(event, before)),
             false => earlier.iter().any(|before| self.precedes(before, event)),
         };

@@ -217,6 +217,15 @@ pub const PHASES: &[Phase] = &[
         &[("OriLiveDead", "dead code does not count for the length of a block")],
     ),
     optional(
+        "SinkRemat",
+        phase::sink::run,
+        &[
+            ("OriLiveDead", "a dead use would keep an operation where it is"),
+            ("OriDoPredication", "the sides that predication removes need no operations of their own"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "LateReadPairs",
         phase::pairs::run,
         &[

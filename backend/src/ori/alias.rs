@@ -36,7 +36,7 @@ pub fn may_exchange(first: &Effect, second: &Effect, same_base: bool) -> bool {
 pub fn is_removable(effect: &Effect) -> bool {
     match effect {
         Effect::None | Effect::Observes | Effect::Warp { removable: true } => true,
-        Effect::Memory(access) => access.kind == Kind::Load && !access.order.is_strong(),
+        Effect::Memory(access) => access.is_weak_load(),
         Effect::Warp { removable: false } | Effect::Everything => false,
     }
 }

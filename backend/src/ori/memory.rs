@@ -173,6 +173,11 @@ impl Memory {
         !matches!(self.kind, Kind::Load)
     }
 
+    /// Whether it only reads, and other threads cannot observe when.
+    pub const fn is_weak_load(&self) -> bool {
+        matches!(self.kind, Kind::Load) && !self.order.is_strong()
+    }
+
     /// Whether the memory that it reads is never written.
     pub const fn is_constant(&self) -> bool {
         matches!(self.space, Space::Constant) || matches!(self.order, Order::Constant)
