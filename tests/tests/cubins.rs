@@ -154,3 +154,53 @@ fn handles_that_are_parameters_are_symbols_of_their_kernel() {
         }
     }
 }
+
+/// Callers of an object align the stack to 8 bytes only, so four words are filled by two accesses.
+#[test]
+fn functions_of_objects_spill_four_words() {
+    let loads =
+        |i: usize| format!("ld.volatile.v4.u32 {{%r{0}, %s{0}, %t{0}, %u{0}}}, [%p + {1}];\n", i, 16 * i);
+    let stores =
+        |i: usize| format!("st.volatile.v4.u32 [%p + {1}], {{%r{0}, %s{0}, %t{0}, %u{0}}};\n", i, 16 * i);
+    let text = format!(
+        ".version 8.7 .target sm_75 .address_size 64
+        .visible .func f(.param .u64 p, .param .u64 other) {{
+            PROTOTYPE: .callprototype _ ();
+            .reg .b64 %other;
+            .reg .b32 %r<32>, %s<32>, %t<32>, %u<32>; .reg .b64 %p;
+            ld.param.u64 %p, [p]; ld.param.u64 %other, [other];
+            {}call %other, (), PROTOTYPE;\n{}ret;
+        }}",
+        (0..32).map(loads).collect::<String>(),
+        (0..32).map(stores).collect::<String>(),
+    );
+    let text: &'static str = text.leak();
+    for number in [75, 80, 90, 120] {
+        let object = object_of(text, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(image.section_by_name(".text.f").is_some(), "sm_{number} has code");
+    }
+}
+
+/// Threads may be apart at the recursive call. Since nothing else yields in the function, its barriers may be saved.
+#[test]
+fn functions_of_objects_call_themselves_on_one_side_of_a_branch() {
+    const TEXT: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .func (.param .b32 result) f(.param .u64 image, .param .b32 n) {
+            .reg .b64 %image; .reg .f32 %x, %y, %z, %w; .reg .b32 %n; .reg .pred %last;
+            ld.param.u64 %image, [image]; ld.param.b32 %n, [n]; mov.b32 %x, %n;
+            tex.2d.v4.f32.f32 {%x, %y, %z, %w}, [%image, {%x, %x}];
+            mov.b32 %n, %x; setp.eq.u32 %last, %n, 0;
+            @%last bra DONE;
+            .param .u64 first; .param .b32 second; .param .b32 returned;
+            st.param.u64 [first], %image; st.param.b32 [second], %n;
+            call (returned), f, (first, second);
+            ld.param.b32 %n, [returned];
+            DONE: st.param.b32 [result], %n; ret;
+        }";
+    for number in [75, 80, 90, 120] {
+        let object = object_of(TEXT, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(image.section_by_name(".text.f").is_some(), "sm_{number} has code");
+    }
+}

@@ -489,12 +489,20 @@ impl Function {
         inst.op.calls_function() && may
     }
 
+    /// Whether threads may yield in the function. A recursive call alone is not a reason: whether they yield in it is seen
+    /// from the other instructions.
+    pub fn may_yield(&self) -> bool {
+        let is_itself =
+            |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == self.facts.itself);
+        let mut insts = self.layout.iter().flat_map(|b| &self.block(*b).insts);
+        insts.any(|inst| self.yields(inst) && !is_itself(inst.op))
+    }
+
     /// The number of convergence barriers that may be set at the same time. A function that may yield does not use the
     /// barriers that it would have to save for its caller: threads that are released meanwhile would stay in the saved masks.
     pub fn barriers(&self) -> u16 {
-        let yields = || self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| self.yields(inst)));
         let is_kept = |index: &u8| self.facts.preserved.has(Reg { file: File::B, index: *index });
-        let leaves_kept = self.routine.is_some() || !self.entry && yields();
+        let leaves_kept = self.routine.is_some() || !self.entry && self.may_yield();
         u16::from((0..BARRIERS).find(|index| leaves_kept && is_kept(index)).unwrap_or(BARRIERS))
     }
 

@@ -744,13 +744,15 @@ impl Spiller<'_, '_> {
             let mut parts: Vec<Src> = Vec::new();
             let mut part = 0;
             while part < count {
-                let step = if count - part >= 4 { 4 } else { 1 };
-                parts.push(self.loaded(
-                    Words { offset: offset + 4 * u32::from(part), count: step },
-                    at,
-                    code,
-                ));
-                part += step;
+                let offset = offset + 4 * u32::from(part);
+                let fits = |words: &u8| {
+                    *words <= count - part
+                        && offset.is_multiple_of(4 * u32::from(*words))
+                        && size_of(self.draft.func, *words).is_some()
+                };
+                let count = [4, 2].into_iter().find(fits).unwrap_or(1);
+                parts.push(self.loaded(Words { offset, count }, at, code));
+                part += count;
             }
             code.push(Inst::new(Op::Pack, &[Dst::Value(into)], &parts, at), None);
         }

@@ -550,10 +550,7 @@ fn skeleton(func: &Function) -> Function {
 /// of its caller in its frame. When its threads yield, they release the threads that wait for them, but the saved mask
 /// would still contain the released threads.
 fn calls_under_barriers(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
-    // A recursive call does not count: whether the function itself yields is seen from its other instructions.
-    let is_itself = |op: Op| matches!(op, Op::Call { callee } if Some(callee.function) == func.facts.itself);
-    let yields = |inst: &Inst| func.yields(inst) && !is_itself(inst.op);
-    if func.entry || !cfg.order.iter().any(|b| any_in(func, *b, yields)) {
+    if func.entry || !func.may_yield() {
         return Vec::new();
     }
     cfg.order.iter().copied().filter(|b| any_in(func, *b, |inst| inst.op.calls_function())).collect()
