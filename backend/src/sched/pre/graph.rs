@@ -170,6 +170,10 @@ impl Order {
         if matches!(inst.op, Op::Bsync { .. } | Op::Params) {
             self.meet = Some(i);
         }
+        // The results for the caller are too; a result that nothing reads depends on nothing.
+        if inst.op == Op::Results {
+            (0..i).for_each(|earlier| graph.edge(earlier, i, 0));
+        }
         let names =
             inst.uses().any(|s| matches!(s.kind, SrcKind::Reg(r) if r != crate::regalloc::STACK_POINTER))
                 || inst.dsts.iter().any(|d| matches!(d, Dst::Reg(_)));
