@@ -1,7 +1,7 @@
 //! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink | --print]`. It uses all
 //! seeds from FIRST on, each for one target.
 //!
-//! Prints the number of agreements by target and level, and each failure; `--shrink` shrinks the failures. `--print`
+//! Prints the number of agreements by target and level, and each failure; `--shrink` shrinks the first failure of a seed. `--print`
 //! prints the first program and runs nothing.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
@@ -88,6 +88,8 @@ fn main() {
         match failures(&case, TARGETS[(seed % TARGETS.len() as u64) as usize]) {
             Err(error) => println!("program {seed}: {error}"),
             Ok(failures) => {
+                let good_at = failures.iter().find(|(_, how)| how.is_none()).map(|((_, level), _)| *level);
+                let mut is_shrunk = false;
                 for ((target, level), how) in failures {
                     let (good, all) = agree.entry((target, level)).or_default();
                     *all += 1;
@@ -99,8 +101,8 @@ fn main() {
                         "program {seed} sm_{target} -O{level}: {}",
                         how.lines().next().unwrap_or_default()
                     );
-                    if wants("--shrink") {
-                        shrink(&case, target, level, &how);
+                    if wants("--shrink") && !std::mem::replace(&mut is_shrunk, true) {
+                        shrink(&case, target, (level, good_at), &how);
                     }
                 }
             }
@@ -113,11 +115,13 @@ fn main() {
     println!("seeds {first}..{seed}");
 }
 
-/// Prints a smaller case with the same failure.
-fn shrink(case: &Case, target: u16, level: u8, how: &str) {
+/// Prints a smaller case with the same failure. If the case agrees at another level, the smaller one does too: otherwise,
+/// lines would be removed until the program computes with addresses, which differ from the interpreter's at all levels.
+fn shrink(case: &Case, target: u16, (level, good_at): (u8, Option<u8>), how: &str) {
     let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
     let small = program::shrink(case, |case| {
         failure(case, target, level).is_some_and(|other| kind(&other) == kind(how))
+            && good_at.is_none_or(|good| failure(case, target, good).is_none())
     });
     println!("{}\n{}", failure(&small, target, level).unwrap_or_default(), small.ptx);
 }

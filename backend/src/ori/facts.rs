@@ -30,7 +30,7 @@ pub struct Facts {
     pub convergent: bool,
     /// No instruction at all may move across it.
     pub pinned: bool,
-    /// Threads wait in the operation, so other threads of the warp may run elsewhere meanwhile.
+    /// Threads wait in the operation, or return from it, so other threads of the warp may run elsewhere meanwhile.
     pub waits: bool,
     /// A guard may be added to the instruction.
     pub guardable: bool,
@@ -89,7 +89,7 @@ impl Facts {
 
     /// A call of code that may overwrite registers, and may be a barrier.
     pub(super) fn routine(routine: Routine) -> Facts {
-        let facts = if routine.waits() { Facts::SYNC.convergent().pinned() } else { Facts::FENCE };
+        let facts = if routine.waits() { Facts::SYNC.convergent().pinned() } else { Facts::SYNC };
         Facts { guardable: false, ..facts }
     }
 
