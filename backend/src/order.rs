@@ -192,10 +192,10 @@ impl<'a> Checker<'a> {
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // The fences of the statement alone do not implement it.
-                What::Beside | What::Make if !events.iter().any(|e| e.part.does()) => {
+                What::Beside | What::Product | What::Make if !events.iter().any(|e| e.part.does()) => {
                     Err("its operation is missing")
                 }
-                What::Beside | What::Make => Ok(()),
+                What::Beside | What::Product | What::Make => Ok(()),
                 What::Sync if of(events, Part::Barrier).next().is_none() => Err("its barrier is missing"),
                 What::SyncWarp if events.is_empty() => Err("its barrier is missing"),
                 What::Sync | What::SyncWarp => Ok(()),

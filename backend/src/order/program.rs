@@ -60,6 +60,9 @@ pub(super) enum What {
     Alias,
     /// An operation on an mbarrier object, or an operation that continues asynchronously: ordered with all accesses.
     Beside,
+    /// As [`What::Beside`], a product of a warpgroup. It only changes registers, so it may be missing if nothing reads
+    /// them.
+    Product,
     /// Initializes an mbarrier object: a store, by any instruction.
     Make,
     /// An access of a texture or a surface. It uses another proxy (PTX ISA, "Memory Consistency Model", "Proxies"):
@@ -220,9 +223,6 @@ impl Statement {
             | FormId::BarrierCluster
             | FormId::StAsync
             | FormId::StBulk
-            | FormId::WgmmaMma
-            | FormId::WgmmaMmaSp
-            | FormId::WgmmaMmaBits
             | FormId::WgmmaWaitGroup
             | FormId::Tcgen05Alloc
             | FormId::Tcgen05Dealloc
@@ -238,6 +238,9 @@ impl Statement {
             | FormId::Tcgen05Commit
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
+            FormId::WgmmaMma | FormId::WgmmaMmaSp | FormId::WgmmaMmaBits => {
+                return Some(Statement { what: What::Product, ..other });
+            }
             FormId::Suld | FormId::Sust | FormId::SustFormatted | FormId::Sured => {
                 return Some(Statement { what: What::Image, ..other });
             }
@@ -341,7 +344,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Image | What::Other | What::Return => false,
+            What::Product | What::Image | What::Other | What::Return => false,
         }
     }
 

@@ -35,6 +35,9 @@ macro_rules! modifiers {
 modifiers! {
     /// Rounding of float results.
     Round { Rn "", Rm ".RM", Rp ".RP", Rz ".RZ" }
+    /// Inputs of fused multiply-adds of halves that count as zero: none, subnormal numbers, or the NaN that tensor copies
+    /// write for elements out of bounds.
+    HalfZeros { Zero "", Ftz ".FTZ", Oob ".OOB" }
     /// Integer comparison.
     ICmp { F ".F", Lt ".LT", Eq ".EQ", Le ".LE", Gt ".GT", Ne ".NE", Ge ".GE", T ".T" }
     /// Float comparison; the `U` ones are also true for unordered operands.

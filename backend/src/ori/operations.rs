@@ -188,7 +188,7 @@ operations! {
     Hadd2 "HADD2" { f32: bool [".F32"] = High, bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat }
         [R] <- [r(A).float(), alu(B).float()] if f32 { H } else { H.commutes(0, 1) };
     Hmul2 "HMUL2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] H.commutes(0, 1);
-    Hfma2 "HFMA2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, relu: bool [".RELU"] = Relu, sat: bool [".SAT"] = Sat }
+    Hfma2 "HFMA2" { bf16: bool [".BF16_V2"] = Type, zeros: HalfZeros = Ftz, relu: bool [".RELU"] = Relu, sat: bool [".SAT"] = Sat }
         [R] <- [r(A).float(), alu(B).float(), alu(C).neg()] H.commutes(0, 1);
     Hsetp2 "HSETP2" { bf16: bool [".BF16_V2"] = Type, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
         [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;

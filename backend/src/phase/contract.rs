@@ -9,7 +9,7 @@
 
 use crate::CodegenError;
 use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
-use crate::ori::op::Op;
+use crate::ori::op::{HalfZeros, Op};
 use crate::ori::signature::fold_modifiers;
 use crate::phase::edit::{Defs, count_uses};
 use crate::phases::Context;
@@ -94,7 +94,8 @@ fn multiply_add(product: Op, sum: Op) -> Option<Op> {
         (Op::Hmul2 { bf16: one, ftz: flushes, sat: false }, Op::Hadd2 { bf16, ftz, sat, f32: false })
             if (one, flushes) == (bf16, ftz) =>
         {
-            Some(Op::Hfma2 { bf16, ftz, sat, relu: false })
+            let zeros = if ftz { HalfZeros::Ftz } else { HalfZeros::Zero };
+            Some(Op::Hfma2 { bf16, zeros, sat, relu: false })
         }
         _ => None,
     }

@@ -380,6 +380,8 @@ impl Compute {
             "DSETP" => Compute::Dsetp { cmp: byte(Field::Cmp), combine },
             "HADD2" => Compute::Hadd2 { format: half, mode, single: flag(Field::High) },
             "HMUL2" if !flag(Field::High) => Compute::Hmul2 { format: half, mode },
+            // The NaN that is loaded for elements outside of a tensor is not documented.
+            "HFMA2" if text(Field::Ftz) == ".OOB" => return None,
             "HFMA2" | "HFMA2.MMA" if text(Field::Type) != ".F32" => {
                 Compute::Hfma2 { format: half, mode, relu: get(Field::Relu) != 0 }
             }

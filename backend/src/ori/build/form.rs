@@ -7,7 +7,7 @@ use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER};
 use super::{Lowering, Result, Statement};
 use crate::input::{Operand, RegId};
 use crate::ori::ir::Src;
-use crate::ori::op::{DotMode, HalfFunc, MufuFunc, Op, Round, ShfType};
+use crate::ori::op::{DotMode, HalfFunc, HalfZeros, MufuFunc, Op, Round, ShfType};
 use ptx_isa::{FormId as F, Mod, ScalarType, TypeKind};
 
 /// The sign bit of a float.
@@ -126,7 +126,12 @@ impl<'a> Lowering<'a> {
             F::FmaHalf => {
                 nearest();
                 let (bf16, relu) = (self.half_type(instr)?, instr.has(Mod::Relu));
-                self.one(instr, Op::Hfma2 { bf16, ftz: ftz(), sat: sat(), relu }, ABC)
+                let zeros = match (ftz(), instr.has(Mod::Oob)) {
+                    (true, _) => HalfZeros::Ftz,
+                    (false, true) => HalfZeros::Oob,
+                    (false, false) => HalfZeros::Zero,
+                };
+                self.one(instr, Op::Hfma2 { bf16, zeros, sat: sat(), relu }, ABC)
             }
             F::AbsHalf => self.sign_of_half(instr, lut::A & lut::B, 0x7fff_7fff),
             F::NegHalf => self.sign_of_half(instr, lut::A ^ lut::B, 0x8000_8000),

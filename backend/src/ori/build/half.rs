@@ -3,7 +3,7 @@
 use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src};
-use crate::ori::op::{Bool, FCmp, HalfFunc, Op};
+use crate::ori::op::{Bool, FCmp, HalfFunc, HalfZeros, Op};
 use ptx_isa::{Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -14,7 +14,7 @@ impl<'a> Lowering<'a> {
             ScalarType::Bf16 | ScalarType::Bf16x2 => true,
             ty => return self.unsupported(instr, &format!("the type `.{}`", ty.text())),
         };
-        if bf16 && !self.encodes(&Op::Hfma2 { bf16, ftz: false, sat: false, relu: false }) {
+        if bf16 && !self.encodes(&Op::Hfma2 { bf16, zeros: HalfZeros::Zero, sat: false, relu: false }) {
             return self.unsupported(instr, "bfloat16 on this target");
         }
         Ok(bf16)

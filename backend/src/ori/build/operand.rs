@@ -2,6 +2,7 @@
 
 use super::ssa::{Shape, Variable};
 use super::{Lowering, Result, Statement, rewrite};
+use crate::CodegenError;
 use crate::input::{Operand, RegId};
 use crate::ori::ir::{Const, Dst, File, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
@@ -96,6 +97,10 @@ impl<'a> Lowering<'a> {
             Operand::Special(special) => self.special_register(special),
             // ptxas reads the first element of a vector as the value.
             Operand::Vector(ref elements) if !elements.is_empty() => self.read(&elements[0], ty),
+            Operand::Symbol(..) if want.file == File::P => {
+                Err(CodegenError::unsupported(self.src, "an address as a predicate"))
+            }
+            Operand::Sink => Err(CodegenError::unsupported(self.src, "`_` in place of a value that is read")),
             Operand::Symbol(symbol, offset) => {
                 let address = self.symbol_address(symbol, offset)?;
                 self.fit(address, Shape { file: File::R, width: 2 }, want)
@@ -262,7 +267,11 @@ impl<'a> Lowering<'a> {
         if let Some(v) = src.value() {
             let have = self.out.value(v);
             let width = if matches!(src.kind, SrcKind::Part(..)) { 1 } else { have.width };
-            if (have.file, width) != (want.file, want.width) {
+            if have.file == want.file && width != want.width {
+                let what = format!("a result of {} bits in a register of {}", 32 * width, 32 * want.width);
+                return Err(CodegenError::unsupported(self.src, what));
+            }
+            if have.file != want.file {
                 return self.malformed(format!("a result of width {width} for register {}", reg.0));
             }
         }

@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn leftovers_are_refused() {
         for (text, what) in [
-            ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier `.oob`"),
+            ("fma.rp.bf16x2 %r1, %r2, %r3, %r4", "fma: the modifier `.rp`"),
             ("popc.b32 %r1, %r2, %r3", "popc: operand number 3"),
         ] {
             let error = Sample::new(&format!("{text}\nret")).build(100).unwrap_err();
