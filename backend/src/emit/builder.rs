@@ -172,6 +172,8 @@ impl Builder {
                 self.setting(&[Field::Prefetch], Setting::Choice(access.prefetch.machine_texts()));
                 self.value(Field::Offset, i64::from(access.offset) as u64)
             }
+            // With an index, the offset is a signed number of 16 bits.
+            (Setting::Number(value), Some(Field::COffset)) => self.value(Field::COffset, value & 0xffff),
             (Setting::Number(value), _) => self.value(found.unwrap_or(fields[0]), value),
             (Setting::Choice(texts), None) => {
                 if !texts.contains(&"") {

@@ -46,6 +46,7 @@ pub(super) fn offset_mut(op: &mut Op, n: usize) -> Option<(&mut i32, RangeInclus
     match (op, n) {
         (Op::Ldgsts { to, .. }, 0) => Some((to, signed(20))),
         (Op::Ldgsts { from, .. }, 1) => Some((from, signed(12))),
+        (Op::Ldc { offset, .. }, 0) => Some((offset, signed(16))),
         (op, 0) => Some((only_offset(op)?, OFFSETS)),
         _ => None,
     }

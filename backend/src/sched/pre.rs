@@ -326,7 +326,7 @@ impl<'a> Scheduler<'a> {
     fn run(mut self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.insts.len());
         let mut cycle = 0;
-        while let Some(i) = self.choose(cycle) {
+        while let Some(i) = self.choose(cycle, (self.insts.len() - order.len()) as u32) {
             let place = self.ready.partition_point(|&r| r > i);
             self.ready.remove(place);
             self.candidates[i as usize].is_placed = true;
@@ -367,10 +367,13 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Chooses the next instruction.
-    fn choose(&self, cycle: u32) -> Option<u32> {
+    /// Chooses the next instruction. `left`: the number of instructions that are not placed.
+    fn choose(&self, cycle: u32, left: u32) -> Option<u32> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
+        // No order makes the block shorter than the time to its first candidate and one cycle for each instruction. What
+        // is not deeper than that can wait, so it comes when it takes fewer registers.
+        let first = window.iter().map(|&i| self.candidates[i as usize].depth).min().unwrap_or(0);
         let tight = live.general >= self.limits.general || live.predicates >= self.limits.predicates;
         let depth_first = tight && self.limits.depth_first;
         let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
@@ -385,6 +388,9 @@ impl<'a> Scheduler<'a> {
             let pressed = if tight { relief } else { 0 };
             let (stall, free, most) = match depth_first {
                 true => (0, 0, since),
+                false if depth.saturating_sub(first) < left => {
+                    (earliest.saturating_sub(cycle), relief, depth)
+                }
                 false => (earliest.saturating_sub(cycle), relief.min(0), depth),
             };
             let signed = |n: i32| u128::from((n + (1 << 15)) as u16);
@@ -475,6 +481,27 @@ mod tests {
                 }
             "#]],
         );
+    }
+
+    /// The sum takes longer than its parts, but there is more work than it takes, so no part is made before its turn.
+    #[test]
+    fn parts_of_a_long_sum_come_in_turn() {
+        let mut body =
+            String::from("entry \"f\" {\nb0:\n%v0:r = LDS RZ, RZ\n%v1:r = LOP3{lut=0xc0} %v0, 1, RZ\n");
+        let mut sum = 1;
+        for i in 1..=16 {
+            let [bit, part, next] = [3 * i - 1, 3 * i, 3 * i + 1];
+            body += &format!(
+                "%v{bit}:r = SHF.R.U32.HI RZ, {i}, %v0\n%v{part}:r = LOP3{{lut=0xc0}} %v{bit}, 1, RZ\n"
+            );
+            body += &format!("%v{next}:r, _, _ = IADD3 %v{sum}, %v{part}, RZ\n");
+            sum = next;
+        }
+        body += &format!("STS RZ, RZ, %v{sum}\nEXIT\n}}");
+        let mut func = text::parse(&body).unwrap();
+        schedule(&mut func, target(), 255, &|| ());
+        let allocated = allocate(&mut func, target(), 255).unwrap();
+        assert!(allocated.used[0] <= 8, "{:?}", allocated.used);
     }
 
     /// More values are live through the block than there are registers, and each predicate could be read at once.

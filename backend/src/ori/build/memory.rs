@@ -380,7 +380,8 @@ impl<'a> Lowering<'a> {
                 Err(_) => self.unsupported(instr, "an offset outside the constant bank"),
             };
         }
-        if (0..0x8000).contains(&offset) {
+        // The offset is a signed number of 16 bits; a load of four words adds 12.
+        if (0..0x7ff0).contains(&offset) {
             return Ok(Target::Indexed { bank, index, offset: offset as i32 });
         }
         let index = self.add(index, Src::imm(offset as u32));
