@@ -271,8 +271,16 @@ mod tests {
         };
         let variables = vec![
             variable("zeroed", Space::Global, None),
-            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] })),
-            variable("table", Space::Const, Some(Init { bytes: vec![1, 2], relocs: vec![] })),
+            variable(
+                "pointer",
+                Space::Global,
+                Some(Init { bytes: vec![0; 8], relocs: vec![reference], ..Init::default() }),
+            ),
+            variable(
+                "table",
+                Space::Const,
+                Some(Init { bytes: vec![1, 2], relocs: vec![], ..Init::default() }),
+            ),
         ];
         module(sm, variables).unwrap()
     }
@@ -355,7 +363,7 @@ mod tests {
     #[test]
     fn sections_are_aligned_as_their_variables() {
         let initialised = |name: &str, align: u32, size: u64| {
-            let init = Some(Init { bytes: vec![1], relocs: vec![] });
+            let init = Some(Init { bytes: vec![1], relocs: vec![], ..Init::default() });
             Variable { align, size, ..variable(name, Space::Global, init) }
         };
         let bytes = module(90, vec![initialised("a", 1, 3), initialised("b", 64, 3)]).unwrap();
@@ -381,8 +389,11 @@ mod tests {
             size: 8,
             byte: 0,
         };
-        let pointer =
-            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] }));
+        let pointer = variable(
+            "pointer",
+            Space::Global,
+            Some(Init { bytes: vec![0; 8], relocs: vec![reference], ..Init::default() }),
+        );
         let unused = Variable { name: "unused".into(), ..foreign.clone() };
         let shared = variable("words", Space::Shared, None);
         for sm in [75, 80, 90, 100] {

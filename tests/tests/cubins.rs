@@ -120,6 +120,45 @@ fn objects_name_kernels_by_their_descriptors() {
     }
 }
 
+/// The records from which the driver configures samplers: modes that the initializer does not state are 0xff, and the
+/// last statement of a mode counts. Numbers are those of the words, from 1.
+#[test]
+fn samplers_have_the_modes_of_their_initializers() {
+    const TEXT: &str = ".version 8.0\n.target sm_75, texmode_independent\n.address_size 64\n\
+        .global .samplerref plain;\n\
+        .global .samplerref s = { addr_mode_0 = clamp_to_border, addr_mode_1 = wrap, filter_mode = linear,\n\
+        force_unnormalized_coords = 1 };\n\
+        .global .samplerref t = { addr_mode_2 = 2, addr_mode_1 = mirror, addr_mode_1 = clamp_ogl, filter_mode = nearest };\n\
+        .global .samplerref u = { addr_mode_0 = clamp_to_edge, filter_mode = 0, force_unnormalized_coords = -1 };\n\
+        .visible .entry k() { ret; }\n";
+    let records = |bytes: &[u8], name: &str| {
+        let image = object::File::parse(bytes).unwrap_or_else(|error| panic!("{error}"));
+        let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        let info = image.section_by_name(".nv.info").and_then(|info| info.data().ok()).unwrap();
+        assert!(info.windows(4).any(|word| word == [1, 0x4d, 0, 0]), "independent mode");
+        let found = |attribute: u8| {
+            let head = [&[4, attribute, 8, 0][..], &(symbol.index().0 as u32).to_le_bytes()].concat();
+            info.windows(12).find(|words| words[..8] == head).map(|words| words[8..].to_vec())
+        };
+        [found(0x09), found(0x13)]
+    };
+    let linked = |number| {
+        let mut db = Database::default();
+        let file = db.add_frozen_file(TEXT);
+        db.set_target_override(Some(ptx_isa::Sm::new(number)));
+        link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}")).cubin
+    };
+    for file in [linked(75), linked(90), object_of(TEXT, 75), object_of(TEXT, 120)] {
+        let is = |name: &str, modes: [u8; 4], unnormalized: Option<[u8; 4]>| {
+            assert_eq!(records(&file, name), [Some(modes.to_vec()), unnormalized.map(Vec::from)], "{name}");
+        };
+        is("plain", [0xff; 4], None);
+        is("s", [4, 0, 0xff, 1], Some([1, 0, 0, 0]));
+        is("t", [0xff, 2, 1, 0], None);
+        is("u", [3, 0xff, 0xff, 0xff], None);
+    }
+}
+
 /// The object of a module for a target.
 fn object_of(text: &'static str, number: u16) -> Vec<u8> {
     let mut db = Database::default();

@@ -405,20 +405,8 @@ impl Linker<'_> {
             let own = symbol(&name, None, Binding::Global, SymbolKind::Function, other_of_function(entry));
             table.add(own, Some(Key::Named(named)));
         }
-        let mut handles: Vec<u32> = open
-            .iter()
-            .flatten()
-            .filter_map(|reloc| match reloc.named {
-                Named::Variable(i) => Some(i).filter(|&i| self.env.variables[i as usize].is_opaque()),
-                _ => None,
-            })
-            .collect();
-        handles.sort_unstable();
-        handles.dedup();
-        for i in handles {
-            let v = &self.env.variables[i as usize];
-            let own = handle_symbol(v.name.clone(), v.ty, None, Binding::Global);
-            table.add(own, Some(Key::Named(Named::Variable(i))));
+        for (variable, symbol) in self.handle_variables() {
+            table.add(symbol, Some(Key::Named(Named::Variable(variable))));
         }
         for described in self.described() {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
@@ -685,6 +673,7 @@ impl Linker<'_> {
                 records.flag(Attribute::GenErrbarAtExit);
             }
         }
+        self.sampler_records(&mut records, |variable| id(Named::Variable(variable)));
         records.into_bytes()
     }
 

@@ -27,6 +27,7 @@ impl Linker<'_> {
         for (f, symbol) in self.functions.iter().zip(&names.kernels) {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);
         }
+        self.sampler_records(&mut records, |variable| names.variables[variable as usize]);
         records.into_bytes()
     }
 

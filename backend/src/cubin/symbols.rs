@@ -156,7 +156,10 @@ impl Linker<'_> {
                 size: 0,
             });
         }
-        self.handle_symbols(&mut symbols, &mut variables);
+        for (variable, symbol) in self.handle_variables() {
+            variables[variable as usize] = Image::symbol_id(symbols.len());
+            symbols.push(symbol);
+        }
         self.image.set_symbols(symbols);
         Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
