@@ -413,6 +413,28 @@ mod tests {
         }
     }
 
+    /// The linker needs the size and the alignment of a variable that it merges with others of its name.
+    #[test]
+    fn objects_leave_common_variables_to_the_linker() {
+        let common =
+            |name: &str| Variable { linkage: Linkage::Common, ..variable(name, Space::Global, None) };
+        let init = Some(Init { bytes: vec![1], ..Init::default() });
+        let variables = vec![common("merged"), Variable { init, ..common("defined") }];
+        for sm in [75, 90] {
+            let bytes = made(sm, variables.clone(), true).unwrap();
+            let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+            let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap();
+            assert!(symbol("merged").is_common() && symbol("merged").is_global());
+            let alignment = symbol("merged").elf_symbol().st_value.get(Endianness::Little);
+            assert_eq!((alignment, symbol("merged").size()), (8, 8));
+            assert!(symbol("defined").is_definition() && !symbol("defined").is_weak());
+            // In an executable, the variable has memory.
+            let bytes = module(sm, variables.clone()).unwrap();
+            let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+            assert!(file.symbols().any(|s| s.name() == Ok("merged") && s.is_definition()));
+        }
+    }
+
     #[test]
     fn reads_back() {
         for &sm in &Sm::COMPILED {

@@ -354,7 +354,8 @@ impl Linker<'_> {
                 _ if v.managed => (STO_CUDA_GLOBAL | STO_CUDA_MANAGED, self.place_of(key)),
                 _ => (STO_CUDA_GLOBAL, self.place_of(key)),
             };
-            let place = place.filter(|_| !undefined);
+            let merged = self.is_merged(&v).then_some((SectionId::COMMON, u64::from(v.align)));
+            let place = merged.or(place).filter(|_| !undefined);
             let name = match key {
                 Named::Local(f, _) => format!("${}${}", names[f], v.name),
                 _ => v.name.clone(),
@@ -831,8 +832,8 @@ fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> Strin
 fn binding(linkage: Linkage) -> Binding {
     match linkage {
         Linkage::Internal => Binding::Local,
-        Linkage::Weak | Linkage::Common => Binding::Weak,
-        Linkage::Visible | Linkage::Extern => Binding::Global,
+        Linkage::Weak => Binding::Weak,
+        Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
     }
 }
 
