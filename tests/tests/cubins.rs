@@ -142,13 +142,8 @@ fn samplers_have_the_modes_of_their_initializers() {
         };
         [found(0x09), found(0x13)]
     };
-    let linked = |number| {
-        let mut db = Database::default();
-        let file = db.add_frozen_file(TEXT);
-        db.set_target_override(Some(ptx_isa::Sm::new(number)));
-        link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}")).cubin
-    };
-    for file in [linked(75), linked(90), object_of(TEXT, 75), object_of(TEXT, 120)] {
+    for file in [executable_of(TEXT, 75), executable_of(TEXT, 90), object_of(TEXT, 75), object_of(TEXT, 120)]
+    {
         let is = |name: &str, modes: [u8; 4], unnormalized: Option<[u8; 4]>| {
             assert_eq!(records(&file, name), [Some(modes.to_vec()), unnormalized.map(Vec::from)], "{name}");
         };
@@ -157,6 +152,28 @@ fn samplers_have_the_modes_of_their_initializers() {
         is("t", [0xff, 2, 1, 0], None);
         is("u", [3, 0xff, 0xff, 0xff], None);
     }
+}
+
+/// Other files do not see kernels without a linkage directive, so two objects may have kernels of one name.
+#[test]
+fn kernels_have_the_binding_of_their_linkage() {
+    const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
+        .entry own() { ret; }\n.weak .entry weak() { ret; }\n.visible .entry shown() { ret; }\n";
+    for file in [executable_of(TEXT, 75), executable_of(TEXT, 90), object_of(TEXT, 75), object_of(TEXT, 90)] {
+        let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+        let symbol = |name: &str| image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        assert!(symbol("own").is_local());
+        assert!(symbol("weak").is_weak());
+        assert!(symbol("shown").is_global() && !symbol("shown").is_weak());
+    }
+}
+
+/// The executable of a module for a target.
+fn executable_of(text: &'static str, number: u16) -> Vec<u8> {
+    let mut db = Database::default();
+    let file = db.add_frozen_file(text);
+    db.set_target_override(Some(ptx_isa::Sm::new(number)));
+    link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}")).cubin
 }
 
 /// The object of a module for a target.

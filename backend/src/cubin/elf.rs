@@ -3,6 +3,7 @@
 //! Sections are in the same order as in files of ptxas: header, `.shstrtab`, `.strtab`, `.symtab`, the other sections
 //! in index order, section headers, program headers. This module does not know the meaning of the sections.
 
+use crate::input::Linkage;
 use object::Endianness;
 use object::elf;
 use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
@@ -97,6 +98,16 @@ pub(super) enum Binding {
     Local,
     Global,
     Weak,
+}
+
+impl From<Linkage> for Binding {
+    fn from(linkage: Linkage) -> Binding {
+        match linkage {
+            Linkage::Internal => Binding::Local,
+            Linkage::Weak => Binding::Weak,
+            Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -347,7 +347,6 @@ impl Linker<'_> {
             {
                 continue;
             }
-            let binding = binding(v.linkage);
             let (other, place) = match v.space {
                 Space::Shared => (STO_CUDA_SHARED, shared.map(|id| (id, u64::from(v.align)))),
                 Space::Const => (STO_CUDA_CONSTANT, self.place_of(key)),
@@ -363,22 +362,17 @@ impl Linker<'_> {
             let own = Symbol {
                 value: place.map_or(0, |p| p.1),
                 size: v.size,
-                ..symbol(&name, place.map(|p| p.0), binding, SymbolKind::Variable, other)
+                ..symbol(&name, place.map(|p| p.0), v.linkage.into(), SymbolKind::Variable, other)
             };
             table.add(own, Some(Key::Named(key)));
         }
         for (i, f) in self.functions.iter().enumerate() {
-            let binding = if f.input.entry && f.input.linkage == Linkage::Internal {
-                Binding::Global
-            } else {
-                binding(f.input.linkage)
-            };
             let own = Symbol {
                 size: code[i].len() as u64 * WORD,
                 ..symbol(
                     &names[i],
                     Some(text[i]),
-                    binding,
+                    f.input.linkage.into(),
                     SymbolKind::Function,
                     other_of_function(f.input.entry),
                 )
@@ -827,14 +821,6 @@ fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> Strin
         text += &format!("sRx{:032x}{:032x}", half(128, 255), half(0, 128));
     }
     text
-}
-
-fn binding(linkage: Linkage) -> Binding {
-    match linkage {
-        Linkage::Internal => Binding::Local,
-        Linkage::Weak => Binding::Weak,
-        Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
-    }
 }
 
 /// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only

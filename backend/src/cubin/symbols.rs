@@ -4,7 +4,6 @@ use super::Linker;
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
-use crate::input::Linkage;
 use crate::layout::Slot;
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
@@ -91,6 +90,8 @@ impl Linker<'_> {
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
         let mut parts = vec![Vec::new(); self.kernels.len()];
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
+        let mut kernels = vec![SymbolId(0); self.functions.len()];
+        self.kernel_symbols(&mut symbols, loaded, code_bytes, true, &mut kernels);
         let mut variables = self.variable_symbols(&mut symbols);
         for binding in [Binding::Global, Binding::Weak] {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
@@ -125,19 +126,7 @@ impl Linker<'_> {
             entry_sizes.push((table, Image::symbol_id(symbols.len())));
             symbols.push(entry_size(table));
         }
-        let mut kernels = Vec::new();
-        for (i, f) in self.functions.iter().enumerate() {
-            kernels.push(Image::symbol_id(symbols.len()));
-            symbols.push(Symbol {
-                name: f.code.name.clone(),
-                section: Some(loaded.text[i]),
-                binding: if f.input.linkage == Linkage::Weak { Binding::Weak } else { Binding::Global },
-                kind: SymbolKind::Function,
-                other: STO_CUDA_ENTRY,
-                value: 0,
-                size: code_bytes[i],
-            });
-        }
+        self.kernel_symbols(&mut symbols, loaded, code_bytes, false, &mut kernels);
         let mut externs = Vec::new();
         for called in self.called_externs() {
             let name = match called {
@@ -178,6 +167,33 @@ impl Linker<'_> {
         all
     }
 
+    /// Adds the symbols of the kernels that other files do not see, or those of the others.
+    fn kernel_symbols(
+        &self,
+        symbols: &mut Vec<Symbol>,
+        loaded: &Loaded,
+        code_bytes: &[u64],
+        local: bool,
+        ids: &mut [SymbolId],
+    ) {
+        for (i, f) in self.functions.iter().enumerate() {
+            let binding = Binding::from(f.input.linkage);
+            if (binding == Binding::Local) != local {
+                continue;
+            }
+            ids[i] = Image::symbol_id(symbols.len());
+            symbols.push(Symbol {
+                name: f.code.name.clone(),
+                section: Some(loaded.text[i]),
+                binding,
+                kind: SymbolKind::Function,
+                other: STO_CUDA_ENTRY,
+                value: 0,
+                size: code_bytes[i],
+            });
+        }
+    }
+
     /// Adds the symbols of functions in kernels' code that have the given binding.
     fn part_symbols(
         &self,
@@ -190,12 +206,7 @@ impl Linker<'_> {
             let parts = &kernel.joined.parts;
             ids[i].resize(parts.len(), SymbolId(0));
             for (part, id) in parts.iter().zip(&mut ids[i]) {
-                let own = match part.linkage {
-                    Linkage::Internal => Binding::Local,
-                    Linkage::Weak | Linkage::Common => Binding::Weak,
-                    Linkage::Visible | Linkage::Extern => Binding::Global,
-                };
-                if own != binding {
+                if Binding::from(part.linkage) != binding {
                     continue;
                 }
                 *id = Image::symbol_id(symbols.len());
@@ -239,11 +250,7 @@ impl Linker<'_> {
         for local in [true, false] {
             for (i, v) in self.env.variables.iter().enumerate() {
                 let Some((section, value)) = self.places[i] else { continue };
-                let binding = match v.linkage {
-                    Linkage::Internal => Binding::Local,
-                    Linkage::Weak => Binding::Weak,
-                    Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
-                };
+                let binding = Binding::from(v.linkage);
                 if (binding == Binding::Local) != local {
                     continue;
                 }
