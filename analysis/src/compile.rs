@@ -17,6 +17,7 @@ use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
 use ptx_backend::join::{Part, Program};
+use ptx_backend::layout::Slot;
 use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
@@ -807,6 +808,10 @@ fn needed<'db>(
                 indices.extend(code.links.iter().filter_map(|link| match link.to {
                     LinkTo::Function(index) => Some(index),
                     LinkTo::Symbol(Link { symbol: Symbol::Function(index), .. }) => Some(index),
+                    _ => None,
+                }));
+                indices.extend(code.attributes.symbols.iter().filter_map(|slot| match slot {
+                    Slot::Function(index) => Some(*index),
                     _ => None,
                 }));
             }

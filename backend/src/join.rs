@@ -77,7 +77,9 @@ impl<'a> Program<'a> {
         });
         let inits = env.variables.iter().filter_map(|v| v.init.as_ref()).flat_map(|init| &init.relocs);
         let in_data = inits.filter_map(|reloc| match reloc.symbol {
-            Symbol::Function(i) => Some(i),
+            Symbol::Function(i) => {
+                Some(i).filter(|&i| env.functions.get(i as usize).is_some_and(|f| !f.entry))
+            }
             _ => None,
         });
         let mut taken: Vec<u32> = in_code.chain(in_data).collect();

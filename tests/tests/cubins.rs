@@ -80,25 +80,21 @@ fn kernels_say_which_matrix_instructions_they_have() {
     }
 }
 
-/// In objects, the address of a kernel is that of its descriptor, which launches use. From sm_90 on, the address of a
-/// function is unified.
+/// The address of a kernel is that of its descriptor, which launches use. In objects of sm_90 and higher, the address of a
+/// function is unified. In executables it is a number that needs no relocation.
 #[test]
-fn objects_name_kernels_by_their_descriptors() {
+fn kernels_are_named_by_their_descriptors() {
     const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
         .visible .entry child() { ret; }\n.visible .func callee() { ret; }\n\
         .global .u64 table[2] = { child, callee };\n\
         .visible .entry parent(.param .u64 out) {\n.reg .b64 %d<4>;\nld.param.u64 %d1, [out];\n\
         mov.u64 %d2, child;\nst.global.u64 [%d1], %d2;\nmov.u64 %d3, callee;\nst.global.u64 [%d1+8], %d3;\nret;\n}\n";
-    // R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64; R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64;
-    // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED.
-    for (number, callee) in
-        [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
-    {
-        let object = object_of(TEXT, number);
-        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+    let check = |file: Vec<u8>, of_child: &[u32], of_callee: &[u32]| {
+        let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
         let kinds = |name: &str| -> BTreeSet<u32> {
             let sections = image.sections().filter(|section| {
-                section.name().is_ok_and(|name| name == ".text.parent" || name == ".nv.global.init")
+                let code_and_data = [".text.parent", ".nv.global.init", ".nv.constant4"];
+                section.name().is_ok_and(|name| code_and_data.contains(&name))
             });
             let relocations =
                 sections.flat_map(|section| section.relocations().map(|(_, relocation)| relocation));
@@ -115,8 +111,16 @@ fn objects_name_kernels_by_their_descriptors() {
                 })
                 .collect()
         };
-        assert_eq!(kinds("child"), BTreeSet::from([62, 63, 35]), "sm_{number}");
-        assert_eq!(kinds("callee"), BTreeSet::from(callee), "sm_{number}");
+        assert_eq!(kinds("child"), of_child.iter().copied().collect());
+        assert_eq!(kinds("callee"), of_callee.iter().copied().collect());
+    };
+    // R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64; R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64;
+    // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED.
+    for (number, callee) in
+        [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
+    {
+        check(object_of(TEXT, number), &[62, 63, 35], &callee);
+        check(executable_of(TEXT, number), &[35], &[]);
     }
 }
 

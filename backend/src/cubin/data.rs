@@ -99,7 +99,13 @@ impl Linker<'_> {
         v.space == Space::Global && !is_elsewhere && !v.is_opaque()
     }
 
-    /// The relocations of the address of a function in an object.
+    /// The number of a kernel of this file, which is given by its index in [`Env::functions`](crate::input::Env).
+    pub(super) fn kernel(&self, function: u32) -> Option<usize> {
+        let declared = self.env.functions.get(function as usize).filter(|declared| declared.entry)?;
+        self.functions.iter().position(|f| f.input.entry && f.code.name == declared.name)
+    }
+
+    /// The relocations of the address of a function in an object, and of a kernel in any file.
     pub(super) fn function_address(&self, function: u32) -> AddressRelocations {
         match self.env.functions.get(function as usize) {
             Some(signature) if signature.entry => KERNEL_ADDRESS,
@@ -117,7 +123,7 @@ impl Linker<'_> {
         for reloc in &init.relocs {
             let symbol = match reloc.symbol {
                 Name::Global(symbol) => symbol,
-                Name::Function(function) if self.options.relocatable => {
+                Name::Function(function) if self.options.relocatable || self.kernel(function).is_some() => {
                     let kinds = self.function_address(function);
                     let kind = kind_of(v, reloc, [kinds.whole, kinds.lowest_byte])?;
                     let symbol = Referent::Extern(Slot::Function(function));
@@ -125,7 +131,10 @@ impl Linker<'_> {
                     continue;
                 }
                 Name::Function(function) => {
-                    let number = self.program.address(function).unwrap_or(0);
+                    let number = self.program.address(function).ok_or_else(|| {
+                        let what = format!("a function in the initialiser of '{}' has no number", v.name);
+                        CodegenError::internal(SrcId(0), "cubin", what)
+                    })?;
                     let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
                     let start = (at + reloc.at) as usize;
                     let (size, first) = (usize::from(reloc.size), usize::from(reloc.byte));
@@ -168,7 +177,11 @@ impl Linker<'_> {
                 at: SrcId(0),
                 what: "more global variables than constant bank 4 has room for".into(),
             })?;
-            relocs.push(Reloc { at: u64::from(at), symbol: referent, kind: R_CUDA_64, addend: 0 });
+            let kind = match symbol {
+                Slot::Function(i) if self.kernel(i).is_some() => KERNEL_ADDRESS.whole,
+                _ => R_CUDA_64,
+            };
+            relocs.push(Reloc { at: u64::from(at), symbol: referent, kind, addend: 0 });
         }
         let Some(last) = relocs.iter().map(|r| r.at).max() else { return Ok(None) };
         relocs.reverse();

@@ -572,7 +572,7 @@ impl Linker<'_> {
         }
     }
 
-    fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
+    pub(super) fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
         let inits = self.env.variables.iter().filter_map(|v| v.init.as_ref());
         inits.flat_map(|init| &init.relocs).map(|reloc| reloc.symbol)
     }

@@ -4,6 +4,7 @@ use super::Linker;
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
+use crate::input::Symbol as Name;
 use crate::layout::Slot;
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
@@ -17,7 +18,7 @@ pub(super) struct Names {
     pub(super) kernels: Vec<SymbolId>,
     /// Per kernel, the symbols of the functions in its code.
     pub(super) parts: Vec<Vec<SymbolId>>,
-    /// The driver functions that the code calls.
+    /// The driver functions that the code calls, and the kernels whose addresses are taken.
     pub(super) externs: Vec<(Slot, SymbolId)>,
     /// The symbols of handle parameters, by kernel and parameter.
     pub(super) handles: Vec<(usize, u32, SymbolId)>,
@@ -131,8 +132,14 @@ impl Linker<'_> {
         for called in self.called_externs() {
             let name = match called {
                 Slot::Driver(function) => function.name(),
-                Slot::Function(i) => self.env.functions[i as usize].name.clone(),
-                _ => continue,
+                Slot::Function(i) => match self.kernel(i) {
+                    Some(kernel) => {
+                        externs.push((called, kernels[kernel]));
+                        continue;
+                    }
+                    None => self.env.functions[i as usize].name.clone(),
+                },
+                Slot::Global(_) => continue,
             };
             externs.push((called, Image::symbol_id(symbols.len())));
             symbols.push(Symbol {
@@ -153,15 +160,19 @@ impl Linker<'_> {
         Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
 
-    /// The driver functions whose addresses code reads.
+    /// The driver functions whose addresses code reads, and the kernels whose addresses code or data contains.
     pub(super) fn called_externs(&self) -> Vec<Slot> {
-        let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
+        let in_code = self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied());
+        let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
+            Name::Function(i) => self.kernel(i).map(|_| Slot::Function(i)),
+            _ => None,
+        });
         let is_called = |symbol: &Slot| match symbol {
             Slot::Function(i) => (*i as usize) < self.env.functions.len(),
             Slot::Driver(_) => true,
             _ => false,
         };
-        let mut all: Vec<Slot> = symbols.copied().filter(is_called).collect();
+        let mut all: Vec<Slot> = in_code.chain(in_data).filter(is_called).collect();
         all.sort_unstable();
         all.dedup();
         all
