@@ -597,6 +597,49 @@ ptxc info    : Used ";
     assert!(compile(&["--fdevice-time-trace=none.json"]).1.contains("'none.json' could not be opened"));
 }
 
+/// As with ptxas, a function that is only called by name uses the frame of the kernel. One whose address is taken has its
+/// own, and so has one that it calls.
+#[test]
+fn frames_of_functions_are_parts_of_the_kernels_frame() {
+    let function = |name: &str, bytes: u32, more: &str| {
+        format!(
+            ".visible .func {name}(.param .b64 i) {{ .local .align 8 .b8 b[{bytes}]; .reg .b64 %d<4>;
+            ld.param.b64 %d0, [i]; mov.b64 %d1, b; add.s64 %d1, %d1, %d0; st.local.b64 [%d1], %d0;
+            {more} ld.local.b64 %d2, [b]; st.global.b64 [%d0], %d2; ret; }}"
+        )
+    };
+    let call = |name: &str| format!("{{ .param .b64 x; st.param.b64 [x], %d0; call {name}, (x); }}");
+    let kernel = |body: &str| {
+        format!(
+            ".visible .entry k(.param .b64 i) {{ .reg .b64 %d<4>; ld.param.b64 %d0, [i];
+            {body}\nret; }}"
+        )
+    };
+    let by_address = "mov.b64 %d1, f; P: .callprototype _ (.param .b64 _);
+        { .param .b64 x; st.param.b64 [x], %d0; call %d1, (x), P; }";
+    let stacks = |parts: &[String]| -> Vec<(String, u32)> {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let folder = folder(&[("k.ptx", &module(&parts))]);
+        let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_80", "-O0", "-v", "k.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        let named = lines.windows(2).filter_map(|two| {
+            let name = two[0].strip_prefix("ptxc info    : Function properties for ")?;
+            Some((name.to_owned(), two[1].trim().split(' ').next()?.parse().ok()?))
+        });
+        named.collect()
+    };
+    let stack = |stacks: &[(String, u32)], name: &str| {
+        stacks.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name}: {stacks:?}")).1
+    };
+    let (f, g) = (function("f", 64, ""), function("g", 96, &call("f")));
+    let named = stacks(&[f.clone(), g.clone(), kernel(&call("g"))]);
+    assert!(stack(&named, "k") >= 160 && stack(&named, "f") == 0 && stack(&named, "g") == 0, "{named:?}");
+    let taken = stacks(&[f, g, kernel(&format!("{}{by_address}", call("g")))]);
+    assert!((96..160).contains(&stack(&taken, "k")) && stack(&taken, "f") >= 64, "{taken:?}");
+    assert_eq!(stack(&taken, "g"), 0);
+}
+
 /// A program that was started by another name uses that name in its messages.
 #[cfg(unix)]
 #[test]
