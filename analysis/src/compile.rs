@@ -551,7 +551,7 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// The sizes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
-    /// Whether `.loc` directives refer to files that the text does not declare.
+    /// Whether the text has `.loc` directives but no `.file` directive.
     pub lacks_files: bool,
 }
 

@@ -535,7 +535,7 @@ fn objects_say_that_what_they_launch_are_kernels() {
 }
 
 #[test]
-fn objects_name_the_textures_that_they_read() {
+fn objects_name_their_textures() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
         .global .texref seen;\n.global .surfref drawn;\n.global .texref unseen;\n\
         .visible .func f(.param .u64 out)\n{\n.reg .b64 %rd1;\n.reg .b32 %r<5>;\nld.param.u64 %rd1, [out];\n\
@@ -547,7 +547,7 @@ fn objects_name_the_textures_that_they_read() {
         assert_eq!(said, (0, String::new()));
         let object = fs::read(folder.path().join("k.o")).expect("the object");
         let has = |name: &str| object.windows(name.len()).any(|bytes| bytes == name.as_bytes());
-        assert!(has("\0seen\0") && has("\0drawn\0") && !has("\0unseen\0"));
+        assert!(has("\0seen\0") && has("\0drawn\0") && has("\0unseen\0"));
     }
 }
 
@@ -638,6 +638,36 @@ fn frames_of_functions_are_parts_of_the_kernels_frame() {
     let taken = stacks(&[f, g, kernel(&format!("{}{by_address}", call("g")))]);
     assert!((96..160).contains(&stack(&taken, "k")) && stack(&taken, "f") >= 64, "{taken:?}");
     assert_eq!(stack(&taken, "g"), 0);
+}
+
+/// As with ptxas, a `.loc` that names another file than those of the module is no reason for a warning.
+#[test]
+fn locations_need_some_file() {
+    let said = |file: &str| {
+        let text = module(&[".entry k() { .loc 7 5 3\nret; }", file]);
+        let folder = folder(&[("k.ptx", &text)]);
+        run(COMPILE, folder.path(), &["-arch=sm_80", "k.ptx"])
+    };
+    assert_eq!(said(".file 1 \"a.cu\""), (0, String::new()));
+    let (status, text) = said("");
+    assert!(status == 0 && text.contains(".loc directive without .file directive"), "{text}");
+}
+
+/// A module without `.address_size` has 64-bit addresses, whatever its version.
+#[test]
+fn programs_with_32_bit_addresses_are_refused_as_such() {
+    let said = |size: &str| {
+        let text = format!(
+            ".version 7.0\n.target sm_75\n{size}\n.entry k(.param .u32 p) {{ .reg .b32 a; ld.param.u32 a, [p];\n\
+             st.global.u32 [a], a; ret; }}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        run(COMPILE, folder.path(), &["-arch=sm_80", "k.ptx"]).1
+    };
+    for size in ["", ".address_size 32"] {
+        assert!(said(size).contains("32-bit addresses are no longer supported"), "{}", said(size));
+    }
+    assert!(said(".address_size 64").contains("expected a 64-bit address"));
 }
 
 /// A program that was started by another name uses that name in its messages.
