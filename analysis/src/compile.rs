@@ -17,6 +17,7 @@ use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
 use ptx_backend::join::{Part, Program};
+use ptx_backend::layout::Slot;
 use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
@@ -550,7 +551,7 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// The sizes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
-    /// Whether `.loc` directives refer to files that the text does not declare.
+    /// Whether the text has `.loc` directives but no `.file` directive.
     pub lacks_files: bool,
 }
 
@@ -559,7 +560,7 @@ pub struct LinkedKernel {
     pub name: String,
     /// Whether it is a kernel; otherwise it is a function of an object.
     pub entry: bool,
-    /// The function's own stack frame and spills.
+    /// The stack frame, which contains those of functions in the kernel's frame, and the function's own spills.
     pub frame: Frame,
     /// The resources of the kernel with all functions that it calls; the stack size is the maximum.
     pub resources: Resources,
@@ -571,7 +572,7 @@ pub struct LinkedKernel {
     pub parts: Vec<LinkedPart>,
 }
 
-/// A function in a kernel's code.
+/// A function in a kernel's code. The bytes of its frame are 0 if it is in the kernel's frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkedPart {
     pub name: String,
@@ -729,7 +730,10 @@ pub fn link_watched(
     let reports = joined.iter().map(|(own, joined)| {
         let part = |part: &Part| {
             let code = linked.iter().find(|f| !f.code.entry && f.input.name == part.name).map(|f| f.code);
-            let frame = code.map_or(Frame::default(), |code| Frame::of(&code.resources));
+            let mut frame = code.map_or(Frame::default(), |code| Frame::of(&code.resources));
+            if !part.is_apart {
+                frame.bytes = 0;
+            }
             (part.linkage == Linkage::Weak, LinkedPart { name: part.name.clone(), frame })
         };
         let mut parts: Vec<(bool, LinkedPart)> = joined.parts.iter().map(part).collect();
@@ -737,7 +741,7 @@ pub fn link_watched(
         LinkedKernel {
             name: own.input.name.clone(),
             entry: true,
-            frame: Frame::of(&own.code.resources),
+            frame: Frame { bytes: joined.frame_bytes, ..Frame::of(&own.code.resources) },
             resources: joined.kernel.resources,
             bank_2_bytes: joined.constants.len() as u32,
             handles: joined.kernel.attributes.handles.counts(env, own.input),
@@ -807,6 +811,10 @@ fn needed<'db>(
                 indices.extend(code.links.iter().filter_map(|link| match link.to {
                     LinkTo::Function(index) => Some(index),
                     LinkTo::Symbol(Link { symbol: Symbol::Function(index), .. }) => Some(index),
+                    _ => None,
+                }));
+                indices.extend(code.attributes.symbols.iter().filter_map(|slot| match slot {
+                    Slot::Function(index) => Some(*index),
                     _ => None,
                 }));
             }

@@ -69,6 +69,16 @@ mod tests {
     }
 
     #[test]
+    fn kernels_whose_addresses_are_taken_are_defined() {
+        let taken = |name: &str| {
+            let kernels = ".extern .entry other(); .entry own() { ret; }";
+            found(&format!("{kernels} .entry k() {{ .reg .b64 d; mov.b64 d, {name}; ret; }}"))
+        };
+        assert_eq!((taken("other"), taken("own")), (1, 0));
+        assert_eq!(found(".extern .entry other(); .global .u64 table[1] = { other };"), 1);
+    }
+
+    #[test]
     fn waiting_for_kernels_that_kernels_launch_is_gone() {
         let found = |target: u16| {
             let db = Database::default();

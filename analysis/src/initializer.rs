@@ -1,5 +1,6 @@
 //! Initializers of variables: bytes, and the addresses to write into them.
 
+use ptx_backend::input::Sampling;
 use ptx_isa::{ScalarType, TypeKind};
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::flat::Node;
@@ -45,6 +46,7 @@ pub struct NamedReloc {
 pub struct InitialValue {
     pub bytes: Vec<u8>,
     pub relocs: Vec<NamedReloc>,
+    pub sampling: Sampling,
     /// The number of elements of the outermost dimension times those inside, for arrays of open size.
     pub elements: u64,
     /// The names in it.
@@ -155,7 +157,7 @@ impl Reader<'_> {
         }
         for child in node.children() {
             if child.kind() == SyntaxKind::FIELD_INITIALIZER {
-                opaque::field(child, self.head.ty, self.text, self.out);
+                opaque::field(child, self.head.ty, self.text, &mut self.result.sampling, self.out);
             } else {
                 let message = "expected `field = value` in the initializer of a texture, sampler or surface";
                 self.out.push(Diagnostic::new(&INITIAL_VALUE, child.text_range(), message));

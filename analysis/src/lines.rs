@@ -255,10 +255,9 @@ impl Positions {
         !self.starts.is_empty()
     }
 
-    /// Whether a location refers to a file that the text does not declare.
+    /// Whether the text has locations but declares no file. As ptxas, do not count files of other numbers as missing.
     pub(crate) fn lacks_files(&self) -> bool {
-        let is_named = |file: u32| self.lines.files.iter().any(|known| known.number == file);
-        self.lines.places.iter().any(|place| !is_named(place.file))
+        !self.lines.places.is_empty() && self.lines.files.is_empty()
     }
 
     /// Of the text that was read.

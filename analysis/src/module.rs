@@ -89,7 +89,8 @@ pub struct Header {
     pub version: Option<PtxVersion>,
     pub target: TargetDecl,
     /// 64 or 32. It is 64 if the file does not state it, because assemblers no longer support 32.
-    pub address_size: u8,
+    /// The number that `.address_size` states.
+    pub stated_address_size: Option<u8>,
 }
 
 impl Header {
@@ -97,13 +98,17 @@ impl Header {
     pub fn version_or_newest(&self) -> PtxVersion {
         self.version.unwrap_or(PtxVersion::NEWEST)
     }
+
+    /// The number of bits of an address.
+    pub fn address_size(&self) -> u8 {
+        self.stated_address_size.unwrap_or(64)
+    }
 }
 
 /// If a header directive appears several times, the first one counts.
 #[salsa::tracked]
 pub fn header(db: &dyn Db, file: SourceFile) -> Header {
-    let mut header = Header { version: None, target: TargetDecl::default(), address_size: 64 };
-    let mut address_size = None;
+    let mut header = Header { version: None, target: TargetDecl::default(), stated_address_size: None };
     let mut target = None;
     for part in parts(db, file) {
         // Header directives are at the start of the file. Reading every item of a large file would be slow.
@@ -115,12 +120,13 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
             ItemDecl::Target(found) => {
                 target.get_or_insert_with(|| found.clone());
             }
-            ItemDecl::AddressSize(size) => address_size = address_size.or(*size),
+            ItemDecl::AddressSize(size) => {
+                header.stated_address_size = header.stated_address_size.or(*size);
+            }
             _ => {}
         }
     }
     header.target = target.unwrap_or_default();
-    header.address_size = address_size.unwrap_or(64);
     header
 }
 
@@ -493,7 +499,7 @@ impl Builder {
         let env = Env {
             version: header.version_or_newest(),
             target: header.target.sm.unwrap_or(Sm::new(75)),
-            address_size: header.address_size,
+            address_size: header.address_size(),
             independent_samplers: header.target.has_independent_samplers(),
             variables: self.variables,
             functions: self.functions,

@@ -206,7 +206,7 @@ pub fn variable(
             initializer::read(initializer, head, &declarator.dimensions, text, &mut Findings::default());
         elements = elements.or(Some(value.elements));
         relocs = value.relocs.into();
-        init = Some(Init { bytes: value.bytes, relocs: Vec::new() });
+        init = Some(Init { bytes: value.bytes, relocs: Vec::new(), sampling: value.sampling });
     }
     let variable = Variable {
         name: name.to_owned(),

@@ -271,8 +271,16 @@ mod tests {
         };
         let variables = vec![
             variable("zeroed", Space::Global, None),
-            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] })),
-            variable("table", Space::Const, Some(Init { bytes: vec![1, 2], relocs: vec![] })),
+            variable(
+                "pointer",
+                Space::Global,
+                Some(Init { bytes: vec![0; 8], relocs: vec![reference], ..Init::default() }),
+            ),
+            variable(
+                "table",
+                Space::Const,
+                Some(Init { bytes: vec![1, 2], relocs: vec![], ..Init::default() }),
+            ),
         ];
         module(sm, variables).unwrap()
     }
@@ -355,7 +363,7 @@ mod tests {
     #[test]
     fn sections_are_aligned_as_their_variables() {
         let initialised = |name: &str, align: u32, size: u64| {
-            let init = Some(Init { bytes: vec![1], relocs: vec![] });
+            let init = Some(Init { bytes: vec![1], relocs: vec![], ..Init::default() });
             Variable { align, size, ..variable(name, Space::Global, init) }
         };
         let bytes = module(90, vec![initialised("a", 1, 3), initialised("b", 64, 3)]).unwrap();
@@ -381,8 +389,11 @@ mod tests {
             size: 8,
             byte: 0,
         };
-        let pointer =
-            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] }));
+        let pointer = variable(
+            "pointer",
+            Space::Global,
+            Some(Init { bytes: vec![0; 8], relocs: vec![reference], ..Init::default() }),
+        );
         let unused = Variable { name: "unused".into(), ..foreign.clone() };
         let shared = variable("words", Space::Shared, None);
         for sm in [75, 80, 90, 100] {
@@ -399,6 +410,28 @@ mod tests {
             let initial = file.section_by_name(".rela.nv.global.init").unwrap();
             assert_eq!(initial.size(), 24);
             assert_eq!(file.section_by_name(".nv.callgraph").unwrap().size(), 32);
+        }
+    }
+
+    /// The linker needs the size and the alignment of a variable that it merges with others of its name.
+    #[test]
+    fn objects_leave_common_variables_to_the_linker() {
+        let common =
+            |name: &str| Variable { linkage: Linkage::Common, ..variable(name, Space::Global, None) };
+        let init = Some(Init { bytes: vec![1], ..Init::default() });
+        let variables = vec![common("merged"), Variable { init, ..common("defined") }];
+        for sm in [75, 90] {
+            let bytes = made(sm, variables.clone(), true).unwrap();
+            let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+            let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap();
+            assert!(symbol("merged").is_common() && symbol("merged").is_global());
+            let alignment = symbol("merged").elf_symbol().st_value.get(Endianness::Little);
+            assert_eq!((alignment, symbol("merged").size()), (8, 8));
+            assert!(symbol("defined").is_definition() && !symbol("defined").is_weak());
+            // In an executable, the variable has memory.
+            let bytes = module(sm, variables.clone()).unwrap();
+            let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+            assert!(file.symbols().any(|s| s.name() == Ok("merged") && s.is_definition()));
         }
     }
 

@@ -210,6 +210,17 @@ pub struct Init {
     /// At most `Variable::size` bytes; the rest is zero.
     pub bytes: Vec<u8>,
     pub relocs: Vec<InitReloc>,
+    /// The fields of a sampler, which has no bytes.
+    pub sampling: Sampling,
+}
+
+/// How a sampler reads textures, as far as its initializer states it. The program that launches the kernel can state the
+/// rest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Sampling {
+    /// The driver's numbers for the addressing modes of the three dimensions and for the filter mode.
+    pub modes: [Option<u8>; 4],
+    pub unnormalized: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -36,6 +36,8 @@ pub struct Joined {
     pub constants: Vec<u8>,
     /// Functions of the module, and the numbers that represent their addresses.
     pub addresses: Vec<(u32, u32)>,
+    /// The kernel's frame, which contains those of the functions that are not [`Part::is_apart`].
+    pub frame_bytes: u32,
 }
 
 /// A function in a kernel's code.
@@ -46,6 +48,10 @@ pub struct Part {
     /// The offset in bytes from the start of the code.
     pub start: u64,
     pub bytes: u64,
+    /// Whether the function's frame is its own. As in ptxas, the other functions use the frame of the kernel: those that
+    /// are only called by name, without recursion, by the kernel and such functions.
+    pub is_apart: bool,
+    /// The size of its frame, if it is its own, with the frames of the functions that it calls.
     pub frame_bytes: u32,
 }
 
@@ -77,7 +83,9 @@ impl<'a> Program<'a> {
         });
         let inits = env.variables.iter().filter_map(|v| v.init.as_ref()).flat_map(|init| &init.relocs);
         let in_data = inits.filter_map(|reloc| match reloc.symbol {
-            Symbol::Function(i) => Some(i),
+            Symbol::Function(i) => {
+                Some(i).filter(|&i| env.functions.get(i as usize).is_some_and(|f| !f.entry))
+            }
             _ => None,
         });
         let mut taken: Vec<u32> = in_code.chain(in_data).collect();
@@ -128,7 +136,8 @@ impl<'a> Program<'a> {
         if is_whole(target.generation(), kernel.code) {
             let (parts, constants) = (Vec::new(), Vec::new());
             let kernel = kernel.code.clone();
-            return Ok(Joined { kernel, parts, constants, addresses: self.addresses() });
+            let frame_bytes = kernel.resources.stack_bytes;
+            return Ok(Joined { kernel, parts, constants, addresses: self.addresses(), frame_bytes });
         }
         let sm = target.generation();
         let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: kernel, start: 0, tables: 0 }];
@@ -335,18 +344,48 @@ impl Whole<'_, '_> {
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
         let targets = kernel.tables.iter().flat_map(|table| &table.targets);
         constants.extend(targets.flat_map(|target| (target * WORD as u32).to_le_bytes()));
-        Ok(Joined { kernel, parts: self.parts(), constants, addresses: self.program.addresses() })
+        let apart = self.apart();
+        Ok(Joined {
+            kernel,
+            parts: self.parts(&apart),
+            constants,
+            addresses: self.program.addresses(),
+            frame_bytes: self.stack_bytes(0, &mut apart.iter().map(|&apart| apart.then_some(0)).collect()),
+        })
     }
 
-    fn parts(&self) -> Vec<Part> {
-        let part = |piece: &Piece<'_>| Part {
-            name: piece.function.input.name.clone(),
-            linkage: piece.function.input.linkage,
-            start: piece.start as u64 * WORD,
-            bytes: piece.function.code.code.len() as u64 * WORD,
-            frame_bytes: piece.function.code.resources.stack_bytes,
+    fn parts(&self, apart: &[bool]) -> Vec<Part> {
+        let mut stack = vec![None; self.pieces.len()];
+        let mut part = |(i, piece): (usize, &Piece<'_>)| {
+            let with_calls = self.stack_bytes(i, &mut stack);
+            let own = piece.function.code.resources.stack_bytes;
+            Part {
+                name: piece.function.input.name.clone(),
+                linkage: piece.function.input.linkage,
+                start: piece.start as u64 * WORD,
+                bytes: piece.function.code.code.len() as u64 * WORD,
+                is_apart: apart[i],
+                frame_bytes: if apart[i] { own.max(with_calls) } else { 0 },
+            }
         };
-        self.pieces[1..].iter().map(part).collect()
+        self.pieces.iter().enumerate().skip(1).map(&mut part).collect()
+    }
+
+    /// Whether each piece has a frame of its own: functions whose addresses are taken, recursive functions, and the
+    /// functions that these call.
+    fn apart(&self) -> Vec<bool> {
+        let mut apart = vec![false; self.pieces.len()];
+        let is_root = |&i: &usize| {
+            let is_taken = |index| self.program.taken.binary_search(&index).is_ok();
+            self.pieces[i].index.is_some_and(is_taken) || self.calls_itself(i)
+        };
+        let mut pending: Vec<usize> = (0..self.pieces.len()).filter(is_root).collect();
+        while let Some(i) = pending.pop() {
+            if !std::mem::replace(&mut apart[i], true) {
+                pending.extend(self.callees(i));
+            }
+        }
+        apart
     }
 
     fn start(&self, function: u32) -> Option<u64> {

@@ -535,9 +535,9 @@ fn objects_say_that_what_they_launch_are_kernels() {
 }
 
 #[test]
-fn objects_name_the_textures_that_they_read() {
+fn objects_name_their_textures() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
-        .global .texref seen;\n.global .surfref drawn;\n.global .texref unseen;\n\
+        .global .texref seen;\n.global .surfref drawn;\n.global .texref other;\n\
         .visible .func f(.param .u64 out)\n{\n.reg .b64 %rd1;\n.reg .b32 %r<5>;\nld.param.u64 %rd1, [out];\n\
         tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [seen, {0}];\nst.v4.b32 [%rd1], {%r0, %r1, %r2, %r3};\n\
         sust.b.1d.b32.trap [drawn, {0}], %r1;\nret;\n}\n";
@@ -547,7 +547,7 @@ fn objects_name_the_textures_that_they_read() {
         assert_eq!(said, (0, String::new()));
         let object = fs::read(folder.path().join("k.o")).expect("the object");
         let has = |name: &str| object.windows(name.len()).any(|bytes| bytes == name.as_bytes());
-        assert!(has("\0seen\0") && has("\0drawn\0") && !has("\0unseen\0"));
+        assert!(has("\0seen\0") && has("\0drawn\0") && has("\0other\0"));
     }
 }
 
@@ -595,6 +595,79 @@ ptxc info    : Used ";
     assert!(trace.contains("\"Total PTXAS Time\"") && trace.contains("\"name\":\"d\""), "{trace}");
     assert!(compile(&["--fdevice-time-trace=u.json"]).1.contains("not in expected format"));
     assert!(compile(&["--fdevice-time-trace=none.json"]).1.contains("'none.json' could not be opened"));
+}
+
+/// As with ptxas, a function that is only called by name uses the frame of the kernel. One whose address is taken has its
+/// own, and so has one that it calls.
+#[test]
+fn frames_of_functions_are_parts_of_the_kernels_frame() {
+    let function = |name: &str, bytes: u32, more: &str| {
+        format!(
+            ".visible .func {name}(.param .b64 i) {{ .local .align 8 .b8 b[{bytes}]; .reg .b64 %d<4>;
+            ld.param.b64 %d0, [i]; mov.b64 %d1, b; add.s64 %d1, %d1, %d0; st.local.b64 [%d1], %d0;
+            {more} ld.local.b64 %d2, [b]; st.global.b64 [%d0], %d2; ret; }}"
+        )
+    };
+    let call = |name: &str| format!("{{ .param .b64 x; st.param.b64 [x], %d0; call {name}, (x); }}");
+    let kernel = |body: &str| {
+        format!(
+            ".visible .entry k(.param .b64 i) {{ .reg .b64 %d<4>; ld.param.b64 %d0, [i];
+            {body}\nret; }}"
+        )
+    };
+    let by_address = "mov.b64 %d1, f; P: .callprototype _ (.param .b64 _);
+        { .param .b64 x; st.param.b64 [x], %d0; call %d1, (x), P; }";
+    let stacks = |parts: &[String]| -> Vec<(String, u32)> {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let folder = folder(&[("k.ptx", &module(&parts))]);
+        let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_80", "-O0", "-v", "k.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        let named = lines.windows(2).filter_map(|two| {
+            let name = two[0].strip_prefix("ptxc info    : Function properties for ")?;
+            Some((name.to_owned(), two[1].trim().split(' ').next()?.parse().ok()?))
+        });
+        named.collect()
+    };
+    let stack = |stacks: &[(String, u32)], name: &str| {
+        stacks.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name}: {stacks:?}")).1
+    };
+    let (f, g) = (function("f", 64, ""), function("g", 96, &call("f")));
+    let named = stacks(&[f.clone(), g.clone(), kernel(&call("g"))]);
+    assert!(stack(&named, "k") >= 160 && stack(&named, "f") == 0 && stack(&named, "g") == 0, "{named:?}");
+    let taken = stacks(&[f, g, kernel(&format!("{}{by_address}", call("g")))]);
+    assert!((96..160).contains(&stack(&taken, "k")) && stack(&taken, "f") >= 64, "{taken:?}");
+    assert_eq!(stack(&taken, "g"), 0);
+}
+
+/// As with ptxas, a `.loc` that names another file than those of the module is no reason for a warning.
+#[test]
+fn locations_need_some_file() {
+    let said = |file: &str| {
+        let text = module(&[".entry k() { .loc 7 5 3\nret; }", file]);
+        let folder = folder(&[("k.ptx", &text)]);
+        run(COMPILE, folder.path(), &["-arch=sm_80", "k.ptx"])
+    };
+    assert_eq!(said(".file 1 \"a.cu\""), (0, String::new()));
+    let (status, text) = said("");
+    assert!(status == 0 && text.contains(".loc directive without .file directive"), "{text}");
+}
+
+/// A module without `.address_size` has 64-bit addresses, whatever its version.
+#[test]
+fn programs_with_32_bit_addresses_are_refused_as_such() {
+    let said = |size: &str| {
+        let text = format!(
+            ".version 7.0\n.target sm_75\n{size}\n.entry k(.param .u32 p) {{ .reg .b32 a; ld.param.u32 a, [p];\n\
+             st.global.u32 [a], a; ret; }}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        run(COMPILE, folder.path(), &["-arch=sm_80", "k.ptx"]).1
+    };
+    for size in ["", ".address_size 32"] {
+        assert!(said(size).contains("32-bit addresses are no longer supported"), "{}", said(size));
+    }
+    assert!(said(".address_size 64").contains("expected a 64-bit address"));
 }
 
 /// A program that was started by another name uses that name in its messages.

@@ -21,6 +21,8 @@ PTXAS = os.environ.get("PTXAS", "ptxas")
 BUILT = pathlib.Path(os.environ.get("PTX_BUILT", "target/release"))
 TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_120"
 HEADER = re.compile(r"^\.(version|target|address_size|extern)\b.*$", re.M)
+# A name that both modules declare: nvlink merges the variables, and the kernels are not visible to each other.
+IN_BOTH = re.compile(r"^.*// in both modules$", re.M)
 
 
 def whole():
@@ -28,7 +30,7 @@ def whole():
     caller, callee = ((HERE / name).read_text() for name in ("caller.ptx", "callee.ptx"))
     header = "\n".join(line for line in caller.splitlines() if re.match(r"\.(version|target|address_size)", line))
     before, kernel = re.split(r"(?=^\.visible \.entry)", HEADER.sub("", caller), maxsplit=1, flags=re.M)
-    return "\n".join([header, before, HEADER.sub("", callee), kernel])
+    return "\n".join([header, before, IN_BOTH.sub("", HEADER.sub("", callee)), kernel])
 
 
 def run(*command):

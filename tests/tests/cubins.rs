@@ -80,25 +80,21 @@ fn kernels_say_which_matrix_instructions_they_have() {
     }
 }
 
-/// In objects, the address of a kernel is that of its descriptor, which launches use. From sm_90 on, the address of a
-/// function is unified.
+/// The address of a kernel is that of its descriptor, which launches use. In objects of sm_90 and higher, the address of a
+/// function is unified. In executables it is a number that needs no relocation.
 #[test]
-fn objects_name_kernels_by_their_descriptors() {
+fn kernels_are_named_by_their_descriptors() {
     const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
         .visible .entry child() { ret; }\n.visible .func callee() { ret; }\n\
         .global .u64 table[2] = { child, callee };\n\
         .visible .entry parent(.param .u64 out) {\n.reg .b64 %d<4>;\nld.param.u64 %d1, [out];\n\
         mov.u64 %d2, child;\nst.global.u64 [%d1], %d2;\nmov.u64 %d3, callee;\nst.global.u64 [%d1+8], %d3;\nret;\n}\n";
-    // R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64; R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64;
-    // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED.
-    for (number, callee) in
-        [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
-    {
-        let object = object_of(TEXT, number);
-        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+    let check = |file: Vec<u8>, of_child: &[u32], of_callee: &[u32]| {
+        let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
         let kinds = |name: &str| -> BTreeSet<u32> {
             let sections = image.sections().filter(|section| {
-                section.name().is_ok_and(|name| name == ".text.parent" || name == ".nv.global.init")
+                let code_and_data = [".text.parent", ".nv.global.init", ".nv.constant4"];
+                section.name().is_ok_and(|name| code_and_data.contains(&name))
             });
             let relocations =
                 sections.flat_map(|section| section.relocations().map(|(_, relocation)| relocation));
@@ -115,9 +111,73 @@ fn objects_name_kernels_by_their_descriptors() {
                 })
                 .collect()
         };
-        assert_eq!(kinds("child"), BTreeSet::from([62, 63, 35]), "sm_{number}");
-        assert_eq!(kinds("callee"), BTreeSet::from(callee), "sm_{number}");
+        assert_eq!(kinds("child"), of_child.iter().copied().collect());
+        assert_eq!(kinds("callee"), of_callee.iter().copied().collect());
+    };
+    // R_CUDA_FUNC_DESC32_LO_32, R_CUDA_FUNC_DESC32_HI_32, R_CUDA_FUNC_DESC_64; R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64;
+    // R_CUDA_UNIFIED32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED.
+    for (number, callee) in
+        [(75, [56, 57, 2]), (80, [56, 57, 2]), (90, [112, 113, 102]), (120, [112, 113, 102])]
+    {
+        check(object_of(TEXT, number), &[62, 63, 35], &callee);
+        check(executable_of(TEXT, number), &[35], &[]);
     }
+}
+
+/// The records from which the driver configures samplers: modes that the initializer does not state are 0xff, and the
+/// last statement of a mode counts. Numbers are those of the words, from 1.
+#[test]
+fn samplers_have_the_modes_of_their_initializers() {
+    const TEXT: &str = ".version 8.0\n.target sm_75, texmode_independent\n.address_size 64\n\
+        .global .samplerref plain;\n\
+        .global .samplerref s = { addr_mode_0 = clamp_to_border, addr_mode_1 = wrap, filter_mode = linear,\n\
+        force_unnormalized_coords = 1 };\n\
+        .global .samplerref t = { addr_mode_2 = 2, addr_mode_1 = mirror, addr_mode_1 = clamp_ogl, filter_mode = nearest };\n\
+        .global .samplerref u = { addr_mode_0 = clamp_to_edge, filter_mode = 0, force_unnormalized_coords = -1 };\n\
+        .visible .entry k() { ret; }\n";
+    let records = |bytes: &[u8], name: &str| {
+        let image = object::File::parse(bytes).unwrap_or_else(|error| panic!("{error}"));
+        let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        let info = image.section_by_name(".nv.info").and_then(|info| info.data().ok()).unwrap();
+        assert!(info.windows(4).any(|word| word == [1, 0x4d, 0, 0]), "independent mode");
+        let found = |attribute: u8| {
+            let head = [&[4, attribute, 8, 0][..], &(symbol.index().0 as u32).to_le_bytes()].concat();
+            info.windows(12).find(|words| words[..8] == head).map(|words| words[8..].to_vec())
+        };
+        [found(0x09), found(0x13)]
+    };
+    for file in [executable_of(TEXT, 75), executable_of(TEXT, 90), object_of(TEXT, 75), object_of(TEXT, 120)]
+    {
+        let is = |name: &str, modes: [u8; 4], unnormalized: Option<[u8; 4]>| {
+            assert_eq!(records(&file, name), [Some(modes.to_vec()), unnormalized.map(Vec::from)], "{name}");
+        };
+        is("plain", [0xff; 4], None);
+        is("s", [4, 0, 0xff, 1], Some([1, 0, 0, 0]));
+        is("t", [0xff, 2, 1, 0], None);
+        is("u", [3, 0xff, 0xff, 0xff], None);
+    }
+}
+
+/// Other files do not see kernels without a linkage directive, so two objects may have kernels of one name.
+#[test]
+fn kernels_have_the_binding_of_their_linkage() {
+    const TEXT: &str = ".version 8.0\n.target sm_75\n.address_size 64\n\
+        .entry own() { ret; }\n.weak .entry weak() { ret; }\n.visible .entry shown() { ret; }\n";
+    for file in [executable_of(TEXT, 75), executable_of(TEXT, 90), object_of(TEXT, 75), object_of(TEXT, 90)] {
+        let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+        let symbol = |name: &str| image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        assert!(symbol("own").is_local());
+        assert!(symbol("weak").is_weak());
+        assert!(symbol("shown").is_global() && !symbol("shown").is_weak());
+    }
+}
+
+/// The executable of a module for a target.
+fn executable_of(text: &'static str, number: u16) -> Vec<u8> {
+    let mut db = Database::default();
+    let file = db.add_frozen_file(text);
+    db.set_target_override(Some(ptx_isa::Sm::new(number)));
+    link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}")).cubin
 }
 
 /// The object of a module for a target.

@@ -68,7 +68,7 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
                     .note("the only module-scope pragma is \"nounroll\""),
             );
         } else {
-            let message = format!("unknown pragma `{content}` is ignored");
+            let message = format!("unknown pragma `{content}`");
             out.push(Diagnostic::new(&UNKNOWN_PRAGMA, range, message));
         }
         return;

@@ -37,7 +37,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     let compiled = ctx.gates.is_compiled();
     if statement.form.id == FormId::Cvta
         && statement.opcode.ty(0) == Some(ScalarType::U32)
-        && ctx.header.address_size == 64
+        && ctx.header.address_size() == 64
         && compiled
     {
         let message = "generic addresses are 64 bits wide in this module";
@@ -248,8 +248,14 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 AddressSize::Module => ty.bits() == 32,
                 AddressSize::Exact => ty.bits() == 32 || ty.bits() < 32 && ctx.gates.target.number >= 100,
             };
-            if far && wrong && ctx.header.address_size == 64 && compiled {
+            if far && wrong && ctx.header.address_size() == 64 && compiled {
                 let bits = ty.bits();
+                if ctx.header.stated_address_size.is_none() && bits == 32 {
+                    let message =
+                        format!("`{name}` is 32 bits wide, but 32-bit addresses are no longer supported");
+                    let note = "addresses have 64 bits in a module without `.address_size`";
+                    return bad(message).map(|diagnostic| diagnostic.note(note));
+                }
                 let message = format!("`{name}` is {bits} bits wide, expected a 64-bit address");
                 let note = match target.space {
                     Space::Global => "`.global` addresses have 64 bits in a module with `.address_size 64`",
@@ -377,7 +383,7 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
         return ctx.gates.check_phrase(&INDIRECT, format!("the address of `{name}`"), range);
     }
     let compiled = ctx.gates.is_compiled();
-    let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size == 64;
+    let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size() == 64;
     if place.space == Space::Global && cut && compiled {
         return bad(format!("the address of `{name}` is 64 bits wide"));
     }

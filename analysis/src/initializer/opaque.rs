@@ -1,5 +1,6 @@
 //! Fields of textures, samplers and surfaces: `{ filter_mode = linear }`.
 
+use ptx_backend::input::Sampling;
 use ptx_isa::ScalarType;
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::flat::Node;
@@ -17,9 +18,12 @@ const SURFACE: &[&str] = &["memory_layout"];
 const SAMPLING: &[&str] = &["filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2"];
 const SAMPLER: &[&str] = &["force_unnormalized_coords"];
 
-/// Values that are words. Every field accepts any of them.
+/// The fields of a sampler that are in [`Sampling::modes`], in their order.
+const MODES: [&str; 4] = ["addr_mode_0", "addr_mode_1", "addr_mode_2", "filter_mode"];
+
+/// Values that are words. Every field accepts any of them. ptxas numbers them from 1, and accepts these numbers too.
 const VALUES: &[&str] =
-    &["nearest", "linear", "wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
+    &["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border", "nearest", "linear"];
 
 fn fields(ty: ScalarType) -> [&'static [&'static str]; 3] {
     match ty {
@@ -29,8 +33,8 @@ fn fields(ty: ScalarType) -> [&'static [&'static str]; 3] {
     }
 }
 
-/// Checks a `FIELD_INITIALIZER` of a variable of an opaque type.
-pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, out: &mut Findings) {
+/// Checks a `FIELD_INITIALIZER` of a variable of an opaque type. A field of a sampler is stored in `sampling`.
+pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, sampling: &mut Sampling, out: &mut Findings) {
     if let Some(range) = node.tokens(SyntaxKind::IDENT).next() {
         let known = fields(ty);
         if !known.iter().any(|names| names.contains(&&text[range])) {
@@ -40,20 +44,48 @@ pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, out: &mut Findin
         }
     }
     let Some(value) = node.first_child() else { return };
+    let number = match number(value, text) {
+        Ok(number) => number,
+        Err(finding) => return out.push(finding),
+    };
+    let name = node.tokens(SyntaxKind::IDENT).next().map_or("", |range| &text[range]);
+    if let Some(index) = MODES.iter().position(|mode| *mode == name) {
+        sampling.modes[index] = mode(number);
+    } else if SAMPLER.contains(&name) {
+        sampling.unnormalized = Some(number).filter(|&number| number != UNSTATED);
+    }
+}
+
+/// ptxas treats a field with this value as absent.
+const UNSTATED: i32 = -1;
+
+/// The value of a field. ptxas keeps the lowest 30 bits.
+fn number(value: Node<'_>, text: &str) -> Result<i32, Diagnostic> {
     let range = value.text_range();
+    let expected = |message: &str| Diagnostic::new(&INITIAL_VALUE, range, message.to_owned());
     match value.kind() {
-        SyntaxKind::NAME_REF if VALUES.contains(&&text[range]) => {}
         SyntaxKind::NAME_REF => {
-            let message = format!("`{}` is not a valid field value", &text[range]);
-            out.push(Diagnostic::new(&INITIAL_VALUE, range, message).note(VALUES.join(", ")));
+            let found = VALUES.iter().position(|word| *word == &text[range]);
+            found.map(|index| index as i32 + 1).ok_or_else(|| {
+                expected(&format!("`{}` is not a valid field value", &text[range])).note(VALUES.join(", "))
+            })
         }
-        SyntaxKind::INITIALIZER_LIST => {
-            out.push(Diagnostic::new(&INITIAL_VALUE, range, "expected a single value for a field"));
-        }
+        SyntaxKind::INITIALIZER_LIST => Err(expected("expected a single value for a field")),
         _ => {
-            if let Err(error) = constant::evaluate(value, text) {
-                out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
-            }
+            let value = constant::evaluate(value, text)
+                .map_err(|error| Diagnostic::new(&BAD_CONSTANT, error.range, error.message))?;
+            let value =
+                value.as_int().ok_or_else(|| expected("expected an integer or a word for a field"))?;
+            Ok((value as i32) << 2 >> 2)
         }
+    }
+}
+
+/// The driver's number for a mode: it numbers the addressing modes and the filter modes from 0.
+fn mode(number: i32) -> Option<u8> {
+    match number {
+        1..=5 => Some(number as u8 - 1),
+        6..=7 => Some(number as u8 - 6),
+        _ => None,
     }
 }

@@ -265,6 +265,15 @@ impl<'db> Walker<'db> {
                 None
             }
             Ok(Value::Address { name, addend, .. }) => match self.name(name)? {
+                Operand::Symbol(Symbol::Function(_), _) => {
+                    let message = format!(
+                        "`{}` is a function; an offset cannot be added to its address",
+                        self.slice(name)
+                    );
+                    self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                    self.incomplete = true;
+                    None
+                }
                 Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
                 other => {
                     if self.is_element {
@@ -434,10 +443,9 @@ impl<'db> Walker<'db> {
     }
 }
 
-/// Whether a function is a device function that another module defines.
+/// Whether a function is defined by another module.
 pub(super) fn is_extern(global: Option<&Global>) -> bool {
-    matches!(global, Some(Global::Function { signature, .. })
-        if !signature.entry && signature.linkage == Linkage::Extern)
+    matches!(global, Some(Global::Function { signature, .. }) if signature.linkage == Linkage::Extern)
 }
 
 /// Whether a node is a name plus any constant, such as `name+4`.

@@ -146,7 +146,7 @@ impl Walker<'_> {
                     relocs.push(InitReloc { at, symbol, addend, generic, size, byte });
                 }
             }
-            Init { bytes: value.bytes, relocs }
+            Init { bytes: value.bytes, relocs, sampling: value.sampling }
         });
         Variable {
             name: self.slice(name).to_owned(),

@@ -29,7 +29,7 @@ mod texture;
 mod warpgroup;
 
 use crate::copies::Copies;
-use crate::device::Device;
+use crate::device::{Device, code_address};
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
 use crate::tensor::TensorMemory;
@@ -95,9 +95,10 @@ impl Kernel {
         for &slot in &function.attributes.symbols {
             let address = match slot {
                 Slot::Global(variable) => device.generic(env, variable as usize),
-                Slot::Function(function) => {
-                    env.functions.get(function as usize).and_then(|f| system_address(&f.name))
-                }
+                Slot::Function(function) => match env.functions.get(function as usize) {
+                    Some(kernel) if kernel.entry => Some(code_address(function)),
+                    declared => declared.and_then(|f| system_address(&f.name)),
+                },
                 Slot::Driver(function) => system_address(&function.name()),
             };
             if let Some(at) = layout::address_slot(env, slot) {

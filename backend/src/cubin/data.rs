@@ -8,7 +8,7 @@ use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::layout::{self, Slot};
 use crate::ori::op::Descriptors;
 use crate::target::AddressRelocations;
-use ptx_isa::{Space, TypeKind};
+use ptx_isa::Space;
 use std::cmp::Reverse;
 
 /// The largest alignment. A section starts at a multiple of its alignment in the file, so a larger alignment would make
@@ -61,11 +61,6 @@ pub(super) struct Globals {
     pub(super) zeroed_align: u64,
 }
 
-/// Whether a variable is a global variable that this module defines.
-fn has_place(v: &Variable) -> bool {
-    v.space == Space::Global && v.linkage != Linkage::Extern && v.ty.kind() != TypeKind::Opaque
-}
-
 /// The relocation type for a whole address or for one of its bytes. The types for the bytes are consecutive, lowest
 /// byte first.
 fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
@@ -92,7 +87,25 @@ fn alignment(v: &Variable) -> Result<u64, CodegenError> {
 }
 
 impl Linker<'_> {
-    /// The relocations of the address of a function in an object.
+    /// Whether the linker allocates a variable, and merges those of all objects that have its name. An initialized
+    /// `.common` variable is a definition like any other.
+    pub(super) fn is_merged(&self, v: &Variable) -> bool {
+        self.options.relocatable && v.linkage == Linkage::Common && v.init.is_none()
+    }
+
+    /// Whether a variable is a global variable with memory in this file.
+    fn has_place(&self, v: &Variable) -> bool {
+        let is_elsewhere = v.linkage == Linkage::Extern || self.is_merged(v);
+        v.space == Space::Global && !is_elsewhere && !v.is_opaque()
+    }
+
+    /// The number of a kernel of this file, which is given by its index in [`Env::functions`](crate::input::Env).
+    pub(super) fn kernel(&self, function: u32) -> Option<usize> {
+        let declared = self.env.functions.get(function as usize).filter(|declared| declared.entry)?;
+        self.functions.iter().position(|f| f.input.entry && f.code.name == declared.name)
+    }
+
+    /// The relocations of the address of a function in an object, and of a kernel in any file.
     pub(super) fn function_address(&self, function: u32) -> AddressRelocations {
         match self.env.functions.get(function as usize) {
             Some(signature) if signature.entry => KERNEL_ADDRESS,
@@ -110,7 +123,7 @@ impl Linker<'_> {
         for reloc in &init.relocs {
             let symbol = match reloc.symbol {
                 Name::Global(symbol) => symbol,
-                Name::Function(function) if self.options.relocatable => {
+                Name::Function(function) if self.options.relocatable || self.kernel(function).is_some() => {
                     let kinds = self.function_address(function);
                     let kind = kind_of(v, reloc, [kinds.whole, kinds.lowest_byte])?;
                     let symbol = Referent::Extern(Slot::Function(function));
@@ -118,7 +131,10 @@ impl Linker<'_> {
                     continue;
                 }
                 Name::Function(function) => {
-                    let number = self.program.address(function).unwrap_or(0);
+                    let number = self.program.address(function).ok_or_else(|| {
+                        let what = format!("a function in the initialiser of '{}' has no number", v.name);
+                        CodegenError::internal(SrcId(0), "cubin", what)
+                    })?;
                     let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
                     let start = (at + reloc.at) as usize;
                     let (size, first) = (usize::from(reloc.size), usize::from(reloc.byte));
@@ -146,7 +162,7 @@ impl Linker<'_> {
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
         let mut symbols: Vec<Slot> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
-        let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
+        let globals = (0..).zip(&self.env.variables).filter(|(_, v)| self.has_place(v));
         // A variable that is neither defined nor read needs no slot.
         symbols.extend(globals.map(|(i, _)| Slot::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
@@ -161,7 +177,11 @@ impl Linker<'_> {
                 at: SrcId(0),
                 what: "more global variables than constant bank 4 has room for".into(),
             })?;
-            relocs.push(Reloc { at: u64::from(at), symbol: referent, kind: R_CUDA_64, addend: 0 });
+            let kind = match symbol {
+                Slot::Function(i) if self.kernel(i).is_some() => KERNEL_ADDRESS.whole,
+                _ => R_CUDA_64,
+            };
+            relocs.push(Reloc { at: u64::from(at), symbol: referent, kind, addend: 0 });
         }
         let Some(last) = relocs.iter().map(|r| r.at).max() else { return Ok(None) };
         relocs.reverse();
@@ -199,7 +219,7 @@ impl Linker<'_> {
         let mut data = Data::default();
         let (mut init_align, mut zeroed_bytes, mut zeroed_align) = (1u64, 0u64, 1u64);
         let mut globals: Vec<(usize, &Variable)> =
-            env.variables.iter().enumerate().filter(|(_, v)| has_place(v)).collect();
+            env.variables.iter().enumerate().filter(|(_, v)| self.has_place(v)).collect();
         globals.sort_by_key(|(_, v)| Reverse(v.align));
         for (i, v) in globals {
             let align = alignment(v)?;

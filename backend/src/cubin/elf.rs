@@ -3,6 +3,7 @@
 //! Sections are in the same order as in files of ptxas: header, `.shstrtab`, `.strtab`, `.symtab`, the other sections
 //! in index order, section headers, program headers. This module does not know the meaning of the sections.
 
+use crate::input::Linkage;
 use object::Endianness;
 use object::elf;
 use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
@@ -17,6 +18,11 @@ const STRING: u32 = 0x4000_0000;
 /// The index of a section's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SectionId(pub(super) u32);
+
+impl SectionId {
+    /// The section of a symbol for which the linker allocates memory. It merges such symbols of one name.
+    pub(super) const COMMON: SectionId = SectionId(u32::MAX);
+}
 
 /// The index of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +100,16 @@ pub(super) enum Binding {
     Weak,
 }
 
+impl From<Linkage> for Binding {
+    fn from(linkage: Linkage) -> Binding {
+        match linkage {
+            Linkage::Internal => Binding::Local,
+            Linkage::Weak => Binding::Weak,
+            Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SymbolKind {
     None,
@@ -108,6 +124,15 @@ pub(super) enum SymbolKind {
 }
 
 impl Symbol {
+    fn is_common(&self) -> bool {
+        self.section == Some(SectionId::COMMON)
+    }
+
+    /// The section in this file.
+    fn own_section(&self) -> Option<SectionId> {
+        self.section.filter(|_| !self.is_common())
+    }
+
     fn info(&self) -> elf::SymbolInfo {
         let binding = match self.binding {
             Binding::Local => elf::STB_LOCAL,
@@ -218,7 +243,7 @@ impl Image {
             .collect();
         let texts: Vec<_> = self.strings.iter().map(|text| writer.add_string(text.as_bytes())).collect();
         for symbol in &self.symbols {
-            writer.reserve_symbol_index(symbol.section.map(|s| object::write::elf::SectionIndex(s.0)));
+            writer.reserve_symbol_index(symbol.own_section().map(|s| object::write::elf::SectionIndex(s.0)));
         }
         writer.reserve_shstrtab()?;
         writer.reserve_strtab()?;
@@ -254,11 +279,11 @@ impl Image {
         for (symbol, name) in self.symbols.iter().zip(&strings) {
             let st_name = writer.string_offset(*name);
             writer.write_symbol(&Sym {
-                section: symbol.section.map(|s| s.0),
+                section: symbol.own_section().map(|s| s.0),
                 st_name,
                 st_info: symbol.info(),
                 st_other: elf::SymbolOther(symbol.other),
-                st_shndx: elf::SHN_UNDEF,
+                st_shndx: if symbol.is_common() { elf::SHN_COMMON } else { elf::SHN_UNDEF },
                 st_value: symbol.value,
                 st_size: symbol.size,
             });

@@ -3,6 +3,7 @@
 
 use super::data::{Referent, Reloc};
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
+use super::info::{Attribute, Records};
 use super::numbers::{
     R_CUDA_ABS32_32, R_CUDA_SAMP_HEADER_INDEX, R_CUDA_SAMP_HEADER_INDEX_0, R_CUDA_SURF_HEADER_INDEX,
     R_CUDA_TEX_HEADER_INDEX,
@@ -10,7 +11,7 @@ use super::numbers::{
 use super::relocations::{CODE, PARAMETERS};
 use super::{LinkFunction, Linker};
 use crate::assemble::LinkTo;
-use crate::input::Symbol as Name;
+use crate::input::{Sampling, Symbol as Name};
 use crate::layout;
 use crate::ori::op::Descriptors;
 use ptx_isa::ScalarType;
@@ -110,17 +111,27 @@ impl Linker<'_> {
         all
     }
 
-    /// Adds the symbols of the variables that kernels use, and records their symbol indices.
-    pub(super) fn handle_symbols(&self, symbols: &mut Vec<Symbol>, variables: &mut [SymbolId]) {
-        for (_, named, kind) in self.functions.iter().flat_map(|f| self.handles(f)) {
-            let Name::Global(variable) = named else { continue };
-            let id = &mut variables[variable as usize];
-            if id.0 != 0 {
-                continue;
+    /// The variables that are handles, by their indices. Each has a symbol, by which the program that launches the
+    /// kernels finds it, even if no kernel uses it.
+    pub(super) fn handle_variables(&self) -> impl Iterator<Item = (u32, Symbol)> {
+        let handles = (0..).zip(&self.env.variables).filter(|(_, v)| v.is_opaque());
+        handles.map(|(i, v)| (i, handle_symbol(v.name.clone(), v.ty, None, Binding::Global)))
+    }
+
+    /// Adds the records of the module's texture mode and of its samplers.
+    pub(super) fn sampler_records(&self, records: &mut Records, id: impl Fn(u32) -> SymbolId) {
+        const UNSTATED: u8 = 0xff;
+        for (i, v) in (0..).zip(&self.env.variables).filter(|(_, v)| v.ty == ScalarType::SamplerRef) {
+            let Sampling { modes, unnormalized } =
+                v.init.as_ref().map_or(Sampling::default(), |init| init.sampling);
+            if let Some(value) = unnormalized {
+                records.words(Attribute::SamplerForceUnnormalized, &[id(i).0, value as u32]);
             }
-            *id = Image::symbol_id(symbols.len());
-            let name = self.env.variables[variable as usize].name.clone();
-            symbols.push(handle_symbol(name, kind, None, Binding::Global));
+            let modes = modes.map(|mode| mode.unwrap_or(UNSTATED));
+            records.words(Attribute::SamplerInit, &[id(i).0, u32::from_le_bytes(modes)]);
+        }
+        if self.env.independent_samplers {
+            records.flag(Attribute::TexmodeIndependent);
         }
     }
 

@@ -6,11 +6,13 @@
 pub(super) enum Attribute {
     MaxThreads = 0x05,
     CtaidzUsed = 0x04,
+    SamplerInit = 0x09,
     ParamCbank = 0x0a,
     Externs = 0x0f,
     ReqNtid = 0x10,
     FrameSize = 0x11,
     MinStackSize = 0x12,
+    SamplerForceUnnormalized = 0x13,
     KparamInfo = 0x17,
     CbankParamSize = 0x19,
     MaxregCount = 0x1b,
@@ -33,6 +35,7 @@ pub(super) enum Attribute {
     KparamInfoV2 = 0x45,
     SyscallOffsets = 0x46,
     NumBarriers = 0x4c,
+    TexmodeIndependent = 0x4d,
     /// Numbers of driver code fragments that run before a kernel's own code.
     AtEntryFragments = 0x4f,
     SparseMmaMask = 0x50,

@@ -347,14 +347,14 @@ impl Linker<'_> {
             {
                 continue;
             }
-            let binding = binding(v.linkage);
             let (other, place) = match v.space {
                 Space::Shared => (STO_CUDA_SHARED, shared.map(|id| (id, u64::from(v.align)))),
                 Space::Const => (STO_CUDA_CONSTANT, self.place_of(key)),
                 _ if v.managed => (STO_CUDA_GLOBAL | STO_CUDA_MANAGED, self.place_of(key)),
                 _ => (STO_CUDA_GLOBAL, self.place_of(key)),
             };
-            let place = place.filter(|_| !undefined);
+            let merged = self.is_merged(&v).then_some((SectionId::COMMON, u64::from(v.align)));
+            let place = merged.or(place).filter(|_| !undefined);
             let name = match key {
                 Named::Local(f, _) => format!("${}${}", names[f], v.name),
                 _ => v.name.clone(),
@@ -362,22 +362,17 @@ impl Linker<'_> {
             let own = Symbol {
                 value: place.map_or(0, |p| p.1),
                 size: v.size,
-                ..symbol(&name, place.map(|p| p.0), binding, SymbolKind::Variable, other)
+                ..symbol(&name, place.map(|p| p.0), v.linkage.into(), SymbolKind::Variable, other)
             };
             table.add(own, Some(Key::Named(key)));
         }
         for (i, f) in self.functions.iter().enumerate() {
-            let binding = if f.input.entry && f.input.linkage == Linkage::Internal {
-                Binding::Global
-            } else {
-                binding(f.input.linkage)
-            };
             let own = Symbol {
                 size: code[i].len() as u64 * WORD,
                 ..symbol(
                     &names[i],
                     Some(text[i]),
-                    binding,
+                    f.input.linkage.into(),
                     SymbolKind::Function,
                     other_of_function(f.input.entry),
                 )
@@ -405,20 +400,8 @@ impl Linker<'_> {
             let own = symbol(&name, None, Binding::Global, SymbolKind::Function, other_of_function(entry));
             table.add(own, Some(Key::Named(named)));
         }
-        let mut handles: Vec<u32> = open
-            .iter()
-            .flatten()
-            .filter_map(|reloc| match reloc.named {
-                Named::Variable(i) => Some(i).filter(|&i| self.env.variables[i as usize].is_opaque()),
-                _ => None,
-            })
-            .collect();
-        handles.sort_unstable();
-        handles.dedup();
-        for i in handles {
-            let v = &self.env.variables[i as usize];
-            let own = handle_symbol(v.name.clone(), v.ty, None, Binding::Global);
-            table.add(own, Some(Key::Named(Named::Variable(i))));
+        for (variable, symbol) in self.handle_variables() {
+            table.add(symbol, Some(Key::Named(Named::Variable(variable))));
         }
         for described in self.described() {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
@@ -589,7 +572,7 @@ impl Linker<'_> {
         }
     }
 
-    fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
+    pub(super) fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
         let inits = self.env.variables.iter().filter_map(|v| v.init.as_ref());
         inits.flat_map(|init| &init.relocs).map(|reloc| reloc.symbol)
     }
@@ -685,6 +668,7 @@ impl Linker<'_> {
                 records.flag(Attribute::GenErrbarAtExit);
             }
         }
+        self.sampler_records(&mut records, |variable| id(Named::Variable(variable)));
         records.into_bytes()
     }
 
@@ -837,14 +821,6 @@ fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> Strin
         text += &format!("sRx{:032x}{:032x}", half(128, 255), half(0, 128));
     }
     text
-}
-
-fn binding(linkage: Linkage) -> Binding {
-    match linkage {
-        Linkage::Internal => Binding::Local,
-        Linkage::Weak | Linkage::Common => Binding::Weak,
-        Linkage::Visible | Linkage::Extern => Binding::Global,
-    }
 }
 
 /// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only

@@ -27,10 +27,11 @@ impl Linker<'_> {
         for (f, symbol) in self.functions.iter().zip(&names.kernels) {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);
         }
+        self.sampler_records(&mut records, |variable| names.variables[variable as usize]);
         records.into_bytes()
     }
 
-    /// The driver functions that a kernel calls.
+    /// The driver functions that a kernel calls, and the kernels whose addresses it takes.
     fn externs<'n>(
         &self,
         f: &LinkFunction<'_>,
@@ -40,15 +41,23 @@ impl Linker<'_> {
         names.externs.iter().filter(move |(name, _)| called.contains(name)).map(|(_, id)| *id)
     }
 
-    /// The call graph of the file: pairs of a kernel and a driver function. As in files of ptxas, calls inside a
-    /// kernel's code are not listed; four markers are in every file.
+    /// The call graph of the file. The first of four lists contains pairs of a kernel and a driver function, the second
+    /// kernels whose addresses are taken, the last pairs of a kernel and a kernel whose address it takes. As in files of
+    /// ptxas, calls inside a kernel's code are not listed.
     pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
-        let mut pairs = vec![[0, u32::MAX]];
-        for (f, kernel) in self.functions.iter().zip(&names.kernels) {
-            pairs.extend(self.externs(f, names).map(|callee| [kernel.0, callee.0]));
-        }
-        pairs.extend((2..=4).map(|i: u32| [0, i.wrapping_neg()]));
-        pairs.into_iter().flatten().flat_map(u32::to_le_bytes).collect()
+        let is_kernel = |id: &SymbolId| names.kernels.contains(id);
+        let pairs = |kernels: bool| {
+            let own = self.functions.iter().zip(&names.kernels);
+            own.flat_map(move |(f, caller)| {
+                let used = self.externs(f, names).filter(move |id| is_kernel(id) == kernels);
+                used.map(|used| [caller.0, used.0])
+            })
+        };
+        let taken = names.externs.iter().map(|(_, id)| id).filter(|id| is_kernel(id));
+        let marker = |list: u32| std::iter::once([0, list.wrapping_neg()]);
+        let words = marker(1).chain(pairs(false)).chain(marker(2)).chain(taken.map(|id| [id.0, 0]));
+        let words = words.chain(marker(3)).chain(marker(4)).chain(pairs(true));
+        words.flatten().flat_map(u32::to_le_bytes).collect()
     }
 
     pub(super) fn kernel_records(

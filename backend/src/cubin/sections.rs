@@ -105,7 +105,9 @@ impl Linker<'_> {
             let functions = |slot: &&Slot| !matches!(slot, Slot::Global(_));
             f.code.attributes.symbols.iter().filter(functions).count()
         };
-        let pairs = 4 + self.functions.iter().map(calls).sum::<usize>();
+        let taken = self.called_externs().into_iter();
+        let taken = taken.filter(|slot| matches!(slot, Slot::Function(i) if self.kernel(*i).is_some()));
+        let pairs = 4 + self.functions.iter().map(calls).sum::<usize>() + taken.count();
         let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, vec![0; 8 * pairs]);
         callgraph.entry_size = 8;
         let callgraph = self.linked(callgraph);

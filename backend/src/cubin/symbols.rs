@@ -4,7 +4,7 @@ use super::Linker;
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
 use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
-use crate::input::Linkage;
+use crate::input::Symbol as Name;
 use crate::layout::Slot;
 use crate::ori::op::Descriptors;
 use ptx_isa::Space;
@@ -18,7 +18,7 @@ pub(super) struct Names {
     pub(super) kernels: Vec<SymbolId>,
     /// Per kernel, the symbols of the functions in its code.
     pub(super) parts: Vec<Vec<SymbolId>>,
-    /// The driver functions that the code calls.
+    /// The driver functions that the code calls, and the kernels whose addresses are taken.
     pub(super) externs: Vec<(Slot, SymbolId)>,
     /// The symbols of handle parameters, by kernel and parameter.
     pub(super) handles: Vec<(usize, u32, SymbolId)>,
@@ -91,6 +91,8 @@ impl Linker<'_> {
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
         let mut parts = vec![Vec::new(); self.kernels.len()];
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
+        let mut kernels = vec![SymbolId(0); self.functions.len()];
+        self.kernel_symbols(&mut symbols, loaded, code_bytes, true, &mut kernels);
         let mut variables = self.variable_symbols(&mut symbols);
         for binding in [Binding::Global, Binding::Weak] {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
@@ -125,25 +127,19 @@ impl Linker<'_> {
             entry_sizes.push((table, Image::symbol_id(symbols.len())));
             symbols.push(entry_size(table));
         }
-        let mut kernels = Vec::new();
-        for (i, f) in self.functions.iter().enumerate() {
-            kernels.push(Image::symbol_id(symbols.len()));
-            symbols.push(Symbol {
-                name: f.code.name.clone(),
-                section: Some(loaded.text[i]),
-                binding: if f.input.linkage == Linkage::Weak { Binding::Weak } else { Binding::Global },
-                kind: SymbolKind::Function,
-                other: STO_CUDA_ENTRY,
-                value: 0,
-                size: code_bytes[i],
-            });
-        }
+        self.kernel_symbols(&mut symbols, loaded, code_bytes, false, &mut kernels);
         let mut externs = Vec::new();
         for called in self.called_externs() {
             let name = match called {
                 Slot::Driver(function) => function.name(),
-                Slot::Function(i) => self.env.functions[i as usize].name.clone(),
-                _ => continue,
+                Slot::Function(i) => match self.kernel(i) {
+                    Some(kernel) => {
+                        externs.push((called, kernels[kernel]));
+                        continue;
+                    }
+                    None => self.env.functions[i as usize].name.clone(),
+                },
+                Slot::Global(_) => continue,
             };
             externs.push((called, Image::symbol_id(symbols.len())));
             symbols.push(Symbol {
@@ -156,23 +152,57 @@ impl Linker<'_> {
                 size: 0,
             });
         }
-        self.handle_symbols(&mut symbols, &mut variables);
+        for (variable, symbol) in self.handle_variables() {
+            variables[variable as usize] = Image::symbol_id(symbols.len());
+            symbols.push(symbol);
+        }
         self.image.set_symbols(symbols);
         Names { parameters, variables, kernels, parts, externs, handles, entry_sizes }
     }
 
-    /// The driver functions whose addresses code reads.
+    /// The driver functions whose addresses code reads, and the kernels whose addresses code or data contains.
     pub(super) fn called_externs(&self) -> Vec<Slot> {
-        let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
+        let in_code = self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied());
+        let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
+            Name::Function(i) => self.kernel(i).map(|_| Slot::Function(i)),
+            _ => None,
+        });
         let is_called = |symbol: &Slot| match symbol {
             Slot::Function(i) => (*i as usize) < self.env.functions.len(),
             Slot::Driver(_) => true,
             _ => false,
         };
-        let mut all: Vec<Slot> = symbols.copied().filter(is_called).collect();
+        let mut all: Vec<Slot> = in_code.chain(in_data).filter(is_called).collect();
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    /// Adds the symbols of the kernels that other files do not see, or those of the others.
+    fn kernel_symbols(
+        &self,
+        symbols: &mut Vec<Symbol>,
+        loaded: &Loaded,
+        code_bytes: &[u64],
+        local: bool,
+        ids: &mut [SymbolId],
+    ) {
+        for (i, f) in self.functions.iter().enumerate() {
+            let binding = Binding::from(f.input.linkage);
+            if (binding == Binding::Local) != local {
+                continue;
+            }
+            ids[i] = Image::symbol_id(symbols.len());
+            symbols.push(Symbol {
+                name: f.code.name.clone(),
+                section: Some(loaded.text[i]),
+                binding,
+                kind: SymbolKind::Function,
+                other: STO_CUDA_ENTRY,
+                value: 0,
+                size: code_bytes[i],
+            });
+        }
     }
 
     /// Adds the symbols of functions in kernels' code that have the given binding.
@@ -187,12 +217,7 @@ impl Linker<'_> {
             let parts = &kernel.joined.parts;
             ids[i].resize(parts.len(), SymbolId(0));
             for (part, id) in parts.iter().zip(&mut ids[i]) {
-                let own = match part.linkage {
-                    Linkage::Internal => Binding::Local,
-                    Linkage::Weak | Linkage::Common => Binding::Weak,
-                    Linkage::Visible | Linkage::Extern => Binding::Global,
-                };
-                if own != binding {
+                if Binding::from(part.linkage) != binding {
                     continue;
                 }
                 *id = Image::symbol_id(symbols.len());
@@ -236,11 +261,7 @@ impl Linker<'_> {
         for local in [true, false] {
             for (i, v) in self.env.variables.iter().enumerate() {
                 let Some((section, value)) = self.places[i] else { continue };
-                let binding = match v.linkage {
-                    Linkage::Internal => Binding::Local,
-                    Linkage::Weak => Binding::Weak,
-                    Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
-                };
+                let binding = Binding::from(v.linkage);
                 if (binding == Binding::Local) != local {
                     continue;
                 }

@@ -405,7 +405,7 @@ impl Reader {
         };
         Ok(if limit < 0 || limit > *REGISTERS.end() {
             self.warn(format!("Too big maxrregcount value specified {limit}, will be ignored"));
-            (limit > 0).then_some(*REGISTERS.end() as u32)
+            Some(*REGISTERS.end() as u32)
         } else {
             let least = *REGISTERS.start();
             if limit < least {
@@ -816,7 +816,7 @@ mod tests {
         let limit = |text: &str| parsed(&format!("-maxrregcount {text} a")).unwrap().max_registers;
         assert_eq!(
             ["32", "0x20", "040", "5", "archmax", "archmin", "300", "-1", "+32", "4294967295"].map(limit),
-            [Some(32), Some(32), Some(32), Some(24), Some(255), Some(32), Some(255), None, Some(32), None]
+            [32, 32, 32, 24, 255, 32, 255, 255, 32, 255].map(Some)
         );
         assert_eq!(
             told("-maxrregcount 5 a"),

@@ -42,7 +42,7 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
         let text = ".address_size 64";
         let edits = vec![TextEdit::new(diagnostic.range, text)];
         // A program with 32-bit addresses becomes another program with 64-bit addresses.
-        let applicability = match header(db, file).address_size {
+        let applicability = match header(db, file).address_size() {
             32 => Applicability::MaybeIncorrect,
             _ => Applicability::MachineApplicable,
         };

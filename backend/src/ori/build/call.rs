@@ -212,13 +212,7 @@ impl<'a> Lowering<'a> {
 
     /// Loads the address of a driver function.
     fn function_slot(&mut self, slot: Slot) -> Result<Src> {
-        let Some(offset) = layout::address_slot(self.env, slot) else {
-            let what = "more addresses than constant bank 4 has room for".into();
-            return Err(CodegenError::Limit { at: self.src, what });
-        };
-        if !self.out.facts.symbols.contains(&slot) {
-            self.out.facts.symbols.push(slot);
-        }
+        let offset = self.address_slot(slot)?;
         let bank = layout::ADDRESS_BANK;
         Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: offset.into() }, &[Src::ZERO]))
     }

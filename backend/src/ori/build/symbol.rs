@@ -36,7 +36,7 @@ pub(super) enum SymbolPlace {
     Constant { bank: u8, offset: u32 },
     /// An offset in the arguments that the caller passes on the stack.
     Incoming(u32),
-    /// Global memory: the offset of the bank 4 slot that contains the address.
+    /// Global memory, or a kernel: the offset of the bank 4 slot that contains the address.
     Slot(u16),
     /// A function or a shared variable whose address is known when the kernel is linked.
     Linked(Symbol),
@@ -65,8 +65,12 @@ impl<'a> Lowering<'a> {
             let offset = u32::from(self.params.first) + self.params.offsets[i as usize];
             return Ok(SymbolPlace::Constant { bank: 0, offset });
         }
-        if let Symbol::Function(_) = symbol {
-            return Ok(SymbolPlace::Linked(symbol));
+        if let Symbol::Function(i) = symbol {
+            let is_kernel = self.env.functions.get(i as usize).is_some_and(|f| f.entry);
+            return match is_kernel && !self.relocatable {
+                true => Ok(SymbolPlace::Slot(self.address_slot(Slot::Function(i))?)),
+                false => Ok(SymbolPlace::Linked(symbol)),
+            };
         }
         let Some(variable) = layout::variable(self.env, self.func, symbol) else {
             return self.malformed(format!("{symbol:?} is not a variable"));
@@ -91,15 +95,22 @@ impl<'a> Lowering<'a> {
             },
             (Space::Global, _) => {
                 let Symbol::Global(variable) = symbol else { return Err(missing(self.src)) };
-                let slot = Slot::Global(variable);
-                let offset = layout::address_slot(self.env, slot).ok_or_else(|| missing(self.src))?;
-                if self.slots.insert(slot) {
-                    self.out.facts.symbols.push(slot);
-                }
-                Ok(SymbolPlace::Slot(offset))
+                Ok(SymbolPlace::Slot(self.address_slot(Slot::Global(variable))?))
             }
             (space, _) => self.refuse(&format!("the address of a `.{}` variable", space.text())),
         }
+    }
+
+    /// The offset in bank 4 of the slot with an address, which the driver fills in.
+    pub(super) fn address_slot(&mut self, slot: Slot) -> Result<u16> {
+        let offset = layout::address_slot(self.env, slot).ok_or_else(|| CodegenError::Limit {
+            at: self.src,
+            what: "more addresses than constant bank 4 has room for".into(),
+        })?;
+        if self.slots.insert(slot) {
+            self.out.facts.symbols.push(slot);
+        }
+        Ok(offset)
     }
 
     /// The address of a shared variable in the block's shared memory, relative to the uniform base.
