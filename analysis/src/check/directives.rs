@@ -12,6 +12,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
+use crate::text::with_line;
 
 declare_lint! {
     /// A directive is ignored because another one is missing or conflicts with it.
@@ -57,11 +58,9 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         if of_kernels != is_entry {
             let owner = if of_kernels { "kernels" } else { "device functions" };
             let message = format!("`{}` applies only to {owner}", found.word);
-            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(
-                "remove it",
-                found.range,
-                "",
-            ));
+            let title = format!("remove `{}`", found.word);
+            let place = with_line(text, found.whole);
+            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(title, place, ""));
             continue;
         }
         if let Some(directive) = Directive::parse(&found.word[1..]) {

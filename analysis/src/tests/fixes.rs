@@ -415,6 +415,28 @@ fn what_nothing_uses() {
 }
 
 #[test]
+fn directives_are_removed_with_their_arguments() {
+    check(
+        "E0101",
+        ".version 8.0\n.target sm_80\n.func f() .maxntid 128, 1, 1 { ret; }\n",
+        expect![[r#"
+        remove `.maxntid`
+          + .func f() { ret; }
+          - .func f() .maxntid 128, 1, 1 { ret; }
+    "#]],
+    );
+    check(
+        "E0101",
+        ".version 8.0\n.target sm_80\n.func f()\n    .maxclusterrank\n    8\n{ ret; }\n",
+        expect![[r#"
+        remove `.maxclusterrank`
+          -     .maxclusterrank
+          -     8
+    "#]],
+    );
+}
+
+#[test]
 fn single_words() {
     check_body(
         "E0005",
