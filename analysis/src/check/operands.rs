@@ -212,7 +212,7 @@ fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
     }
     let described = signature.operands.iter().map(|row| {
         let optional = if row.optional { ", optional" } else { "" };
-        format!("`{}` ({}{optional})", row.name, describe(row.class))
+        format!("`{}` ({}{optional})", row.name, describe(row.documented()))
     });
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
 }
@@ -314,7 +314,7 @@ fn class(
     if fits {
         return;
     }
-    let message = format!("expected {}, found {}", describe(row.class), name(operand));
+    let message = format!("expected {}, found {}", describe(row.documented()), name(operand));
     let instruction = ctx.slice(statement.name);
     let role = match row.role {
         Role::Destination => "is a destination",
@@ -548,7 +548,7 @@ pub fn describe(class: Class) -> String {
         (Class::PAIR, "a pair `d|p`"),
         (Class::PAIR_WITHOUT_FIRST, "a pair `_|p`"),
         (Class::LIST, "a list in parentheses"),
-        (Class::TEXTURE, "a texture or surface in brackets"),
+        (Class::TEXTURE, "a texture, surface or tensor map in brackets"),
         (Class::SPECIAL, "a special register"),
         (Class::SINK, "`_`"),
     ];

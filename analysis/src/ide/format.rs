@@ -89,7 +89,7 @@ pub fn format_on_type(db: &Database, file: SourceFile, offset: TextSize, typed: 
     let blanks = text[line..].len() - text[line..].trim_start_matches([' ', '\t']).len();
     let rest = &text[line + blanks..];
     if !rest.is_empty() && !rest.starts_with(['\n', '\r']) {
-        return format(db, file, Some(range(last, line + blanks)));
+        return format(db, file, Some(range(last, line + blanks + 1)));
     }
     let mut edits = format(db, file, Some(range(last, last)));
     let indent = " ".repeat(INDENT * depth(db, file, TextSize::new(last as u32)));
@@ -562,6 +562,8 @@ mod tests {
         // Enter before existing text, in a function that is not closed yet, and in a parameter list.
         let after = on_type(&format!("{head}add.s32  a,b,c;\n$0{rest}"), '\n');
         assert_eq!(after, format!("{head}    add.s32 a, b, c;\n    ret;\n}}\n"));
+        let after = on_type(&format!("{head}    {{\n$0}}\n{rest}"), '\n');
+        assert_eq!(after, format!("{head}    {{\n    }}\n{rest}"));
         assert_eq!(on_type(&format!("{head}$0\n"), '\n'), format!("{head}    \n"));
         let start = ".version 8.0\n.target sm_80\n.entry k(\n";
         assert_eq!(on_type(&format!("{start}$0\n"), '\n'), format!("{start}    \n"));

@@ -76,7 +76,7 @@ impl OperandPlace {
         };
         let last = rest.rsplit(',').next().unwrap_or_default();
         let is_second = within == Within::Nothing && last.contains('|');
-        let is_address = known.as_ref().is_some_and(|(_, operand)| operand.class == Class::ADDRESS);
+        let is_address = known.as_ref().is_some_and(|(_, operand)| operand.documented() == Class::ADDRESS);
         let lacks_brackets = is_address && within == Within::Nothing;
         let within = if lacks_brackets { Within::Address } else { within };
         Self { known, within, lacks_brackets, is_second, statement: None }
@@ -89,7 +89,8 @@ impl OperandPlace {
 
     fn takes(&self, class: Class) -> bool {
         let Some((_, operand)) = &self.known else { return true };
-        self.within != Within::Nothing || operand.class == Class::NONE || operand.class.intersects(class)
+        let documented = operand.documented();
+        self.within != Within::Nothing || documented == Class::NONE || documented.intersects(class)
     }
 
     /// The state space of an address, if the name states it.
