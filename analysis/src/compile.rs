@@ -516,7 +516,7 @@ fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic
     let message =
         "the compiler waits here for `wgmma` products, because the statement accesses their registers";
     let ranges = added_waits(db, item).into_iter();
-    ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()))
+    ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()).rule())
 }
 
 /// Options of linking.

@@ -177,14 +177,16 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
 /// Checks directives that exclude or require each other.
 fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
-    for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
-        if let (Some(one), Some(other)) = (find(one), find(other)) {
+    for (bound, exact) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
+        if let (Some(one), Some(other)) = (find(bound), find(exact)) {
             let (first, second) =
                 if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
             let message = format!("`{}` and `{}` cannot be combined", first.word, second.word);
-            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
-                .related(first.range, "conflicts with this");
             let is_late = first.word.ends_with("ntid");
+            let of = if is_late { "CTA" } else { "cluster" };
+            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
+                .note(format!("`{exact}` gives the exact size of a {of}, `{bound}` an upper bound"))
+                .related(first.range, "conflicts with this");
             out.push(if is_late { diagnostic.reported_at(end) } else { diagnostic });
         }
     }

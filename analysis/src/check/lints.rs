@@ -218,7 +218,8 @@ pub fn undefined(
         Expected::Symbol => "name",
     };
     let diagnostic =
-        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
+        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"))
+            .rule();
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,

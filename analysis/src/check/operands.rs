@@ -21,6 +21,8 @@ declare_lint! {
     pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
+const NO_VALUE: &str = "`_` discards a result and has no value";
+
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else {
         out.push(count(ctx, statement));
@@ -323,14 +325,15 @@ fn class(
     };
     let note = format!("operand `{}` of `{instruction}` {role}", row.name);
     let diagnostic = Diagnostic::new(&OPERAND_CLASS, range, message).note(note);
+    let is_read = row.role == Role::Source;
     out.push(match (operand, row.class) {
-        (input::Operand::Symbol(..), class) if class.intersects(Class::REGISTER) => {
+        (input::Operand::Symbol(..), class) if is_read && class.intersects(Class::REGISTER) => {
             diagnostic.note("use `mov` to load the address of a variable into a register")
         }
         (input::Operand::Address(_), class) if class.intersects(Class::REGISTER) => {
             diagnostic.note("use `ld` and `st` to access memory; other instructions work on registers")
         }
-        (input::Operand::Special(_), class) if class.intersects(Class::REGISTER) => {
+        (input::Operand::Special(_), class) if is_read && class.intersects(Class::REGISTER) => {
             diagnostic.note("use `mov` to copy a special register to a register")
         }
         (input::Operand::Reg(_) | input::Operand::Symbol(..), class) if class == Class::ADDRESS => {
@@ -349,7 +352,7 @@ fn class(
                 .fix(title, range, text)
         }
         (input::Operand::Sink, _) => {
-            diagnostic.note("`_` can only discard a result, and only where the instruction allows it")
+            diagnostic.note(if is_read { NO_VALUE } else { "this destination cannot be discarded" })
         }
         _ => diagnostic,
     });
@@ -504,8 +507,8 @@ fn sink(
         let note = "every element of this destination must be a register";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` is not allowed in this destination").note(note));
     } else if row.role != Role::Destination && !packs && !stores && elements.iter().any(is_sink) {
-        let note = "`_` discards a result and has no value";
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be used as a source").note(note));
+        let message = "`_` cannot be used as a source";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(NO_VALUE));
     } else if elements.iter().all(is_sink) {
         let message = "a vector cannot consist of `_` only";
         let note = "at least one element must be a register, which determines the type";

@@ -420,5 +420,5 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         expected => format!("`.{}`", expected.text()),
     };
     let message = format!("`{name}` is in `.{}`, but the instruction accesses {accessed}", found.text());
-    Some(Diagnostic::new(&STATE_SPACE, range, message))
+    Some(Diagnostic::new(&STATE_SPACE, range, message).rule())
 }

@@ -183,7 +183,7 @@ impl<'db> Walker<'db> {
             let (first, second) =
                 if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
             self.report(
-                Diagnostic::new(&REDEFINITION, second, message).related(first, "first declared here"),
+                Diagnostic::new(&REDEFINITION, second, message).rule().related(first, "first declared here"),
             );
         }
         id
@@ -389,7 +389,9 @@ impl<'db> Walker<'db> {
                 continue;
             }
             let message = format!("label `{label}` is not declared in this scope");
-            self.report(Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message));
+            self.report(
+                Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message).rule(),
+            );
             self.incomplete = true;
             break;
         }

@@ -215,7 +215,9 @@ impl<'db> Walker<'db> {
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
                 let too_old = self.gates.check(&gate, key, name, "");
-                self.report(too_old.unwrap_or_else(|| Diagnostic::new(&lints::NOT_CHECKED, name, message)));
+                self.report(
+                    too_old.unwrap_or_else(|| Diagnostic::new(&lints::NOT_CHECKED, name, message).rule()),
+                );
                 Resolution::NoRow
             }
             Err(_) if self.is_broken(name) => Resolution::Wrong,

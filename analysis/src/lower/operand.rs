@@ -238,11 +238,22 @@ impl<'db> Walker<'db> {
                 Some(Operand::NotPred(register))
             }
             _ => {
-                let message = match operator {
-                    Some(SyntaxKind::BANG) => "only predicates can be negated",
-                    _ => "an operator can be applied only to constants, and `!` to predicates",
+                let (message, note) = match operator {
+                    Some(SyntaxKind::BANG) => (
+                        "`!` can be applied only to predicates",
+                        "use `not` to invert the bits of a register",
+                    ),
+                    Some(SyntaxKind::TILDE) => {
+                        ("`~` can be applied only to constants", "use `not` to invert the bits of a register")
+                    }
+                    Some(SyntaxKind::MINUS) => (
+                        "`-` can be applied only to constants",
+                        "use `neg` to negate a register, or `sub` in place of `add`",
+                    ),
+                    _ => ("`+` can be applied only to constants", "remove the `+`"),
                 };
-                self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
+                let diagnostic = Diagnostic::new(&lints::PREDICATE, node.text_range(), message);
+                self.report(diagnostic.note(note));
                 None
             }
         }
@@ -339,7 +350,7 @@ impl<'db> Walker<'db> {
                 Operand::Int(value) => Some((AddressBase::Absolute, value)),
                 _ => {
                     let message = "expected a register, a variable or a constant as the address";
-                    self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                    self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                     None
                 }
             },
@@ -377,7 +388,7 @@ impl<'db> Walker<'db> {
             SyntaxKind::VECTOR | SyntaxKind::ERROR | SyntaxKind::SINK | SyntaxKind::PAIR => {
                 self.incomplete = true;
                 let message = "expected a register, a variable or a constant as the address";
-                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                 None
             }
             _ => self.absolute(node),
@@ -391,7 +402,7 @@ impl<'db> Walker<'db> {
             Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
             _ => {
                 let message = "expected a register, a variable or a constant as the address";
-                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                 None
             }
         }

@@ -470,6 +470,35 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
 
 /// A million equal errors do not give a million findings.
 #[test]
+fn notes_belong_to_their_messages() {
+    let notes = |text: &str, code: &str| {
+        let db = Database::default();
+        let file = db.add_file(text);
+        let found = ide::diagnostics(&db, file);
+        found
+            .iter()
+            .find(|d| d.lint.code == code)
+            .unwrap_or_else(|| panic!("no {code}: {found:?}"))
+            .notes
+            .clone()
+    };
+    let head = ".version 8.0\n.target sm_80\n";
+    let debug = ".version 8.0\n.target sm_80, debug\n.entry k() { ret; }\n";
+    assert!(notes(debug, "E0108").is_empty());
+    let both = format!("{head}.entry k() .maxntid 32 .reqntid 32 {{ ret; }}\n");
+    assert_eq!(
+        notes(&both, "E0108"),
+        ["`.reqntid` gives the exact size of a CTA, `.maxntid` an upper bound"]
+    );
+    assert!(notes(&format!("{head}.func f() .maxntid 128 {{ ret; }}\n"), "E0101").is_empty());
+    let body = |body: &str| format!("{head}.entry k() {{ .reg .f32 %f<4>; .reg .b32 %r<4>; {body} ret; }}\n");
+    let negated = notes(&body("add.f32 %f1, %f2, -%f3;"), "E0305");
+    assert_eq!(negated, ["use `neg` to negate a register, or `sub` in place of `add`"]);
+    let written = notes(&body("mov.u32 %tid.x, %r1;"), "E0302");
+    assert_eq!(written, ["operand `d` of `mov.u32` is a destination"]);
+}
+
+#[test]
 fn findings_are_bounded() {
     use crate::diagnostic::Findings;
     let db = Database::default();
@@ -478,7 +507,8 @@ fn findings_are_bounded() {
     let found = ide::diagnostics(&db, file);
     let again = |d: &&crate::diagnostic::Diagnostic| d.lint.code == "E0201";
     assert_eq!(found.iter().filter(again).count(), Findings::LIMIT);
-    assert_eq!(found.iter().rfind(again).unwrap().notes, ["further findings of this kind are not shown"]);
+    let last = found.iter().rfind(again).unwrap();
+    assert_eq!(last.notes.last().unwrap(), "further findings of this kind are not shown");
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 
