@@ -280,3 +280,15 @@ fn assembly_of_programs_in_strings() {
     none(Language::Python, &format!("kernel = '''{code}'''.format(1)\n"));
     none(Language::Python, "text = '__global__ fantasm'\n");
 }
+
+/// A module in adjacent literals, of which the first ones do not tell that it is one.
+#[test]
+fn modules_in_adjacent_literals() {
+    let c = "const char *ptx =\n  \"// saxpy\\n\"\n  \".version 8.0\\n\"\n  \".target sm_80\\n.entry k() { ret; }\\n\";\n";
+    let snippet = one(Language::Cpp, c);
+    assert!(snippet.document.is_module);
+    assert_eq!(back(c, &snippet, ".entry k"), ".entry k");
+    let python = "ptx = ('.version 8.0\\n'\n       '.target sm_80\\n')\n";
+    assert!(one(Language::Python, python).document.is_module);
+    none(Language::Cpp, "print(\".version 8.0\\n\" \"and more\");\n");
+}
