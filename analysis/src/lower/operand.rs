@@ -163,8 +163,7 @@ impl<'db> Walker<'db> {
         }
         let expected = match name.as_bytes() {
             [b'%', ..] => Expected::Register,
-            _ if self.is_branch => Expected::Label,
-            _ => Expected::Symbol,
+            _ => self.expected,
         };
         self.undefined(range, expected);
         None

@@ -323,11 +323,21 @@ fn declarations_that_are_missing() {
               - .reg .b32 %r<2>;
         "#]],
     );
+    // One change for all uses of the name.
+    check_body("E0202", ".reg .b32 %index;\nmov.u32 %indes, 1;\nadd.u32 %index, %indes, 1;", expect![[r#"
+        change to `%index`
+          + mov.u32 %index, 1;
+          + add.u32 %index, %index, 1;
+          - mov.u32 %indes, 1;
+          - add.u32 %index, %indes, 1;
+        insert the declaration `.reg .b32 %indes;`
+          + .reg .b32 %indes;
+    "#]]);
     check_body(
-        "E0204",
+        "E0202",
         "mov.f32 x, 0f00000000;",
         expect![[r#"
-            insert the declaration `.reg .f32 x;`
+            !insert the declaration `.reg .f32 x;`
               + .reg .f32 x;
         "#]],
     );
