@@ -21,7 +21,7 @@ use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
-use ptx_isa::{Facts, FormId, Mod, ScalarType};
+use ptx_isa::{Facts, FormId, Mod, ScalarType, Sm};
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,9 +39,10 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
+use crate::locate::trimmed;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
-use crate::lower::{function, lower};
+use crate::lower::{function, has_body, lower};
 use crate::module::{architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
@@ -390,6 +391,15 @@ fn compile(
 /// The compiler's diagnostics. Compiles all functions that have not been compiled yet.
 pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = Vec::new();
+    if let Some(reason) = unsupported_target(db, file) {
+        // One finding at the directive, not one for each function.
+        let target = items(db, file).iter().find(|item| item.kind(db) == ItemKind::Target);
+        let place = target.map_or_else(TextRange::default, |&target| trimmed(db, target));
+        let note =
+            "code for older targets also runs on later ones: set `target` to compile it for one of them";
+        all.push(Diagnostic::new(&lints::NOT_COMPILED, place, reason).note(note));
+        return findings::finish(db, file, all, &Suppressions::of(db, file));
+    }
     for &item in items(db, file) {
         let found = compile_diagnostic(db, item).into_iter().chain(product_waits(db, item));
         all.extend(found.map(|d| d.shifted(item.offset(db))));
@@ -425,6 +435,18 @@ pub fn check_all(db: &Database, file: SourceFile) {
 /// Whether `.loc` may be a word of the text. Most texts without it contain `.local`.
 fn has_locations(text: &str) -> bool {
     text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
+}
+
+/// Why no function of a file can be compiled for its architecture.
+fn unsupported_target(db: &dyn Db, file: SourceFile) -> Option<String> {
+    let sm = architecture(db, file).filter(|&sm| Target::of(sm).is_none())?;
+    let supported = Sm::KNOWN.into_iter().filter(|&sm| Target::of(sm).is_some());
+    let oldest = supported.min_by_key(|sm| sm.number)?;
+    Some(if sm.number < oldest.number {
+        format!("the compiler supports {oldest} and later")
+    } else {
+        format!("the compiler does not support {sm} yet")
+    })
 }
 
 /// The diagnostic for a construct that the compiler does not support. `what` is a noun phrase. If the reason is an
@@ -476,6 +498,11 @@ fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
 
 /// The compiler's diagnostic for an item, relative to the item.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
+    if let Some(reason) = unsupported_target(db, item.file(db)).filter(|_| has_body(db, item)) {
+        let name = lower(db, item).map.name_range().unwrap_or_default();
+        let message = format!("`{}` is not compiled: {reason}", item.name(db));
+        return Some(Diagnostic::new(&lints::NOT_COMPILED, name, message));
+    }
     let Some(compiled) = compile_function(db, item).as_ref() else { return not_lowered(db, item) };
     let error = compiled.as_ref().as_ref().err()?;
     let map = &lower(db, item).map;

@@ -269,7 +269,7 @@ mod tests {
         assert!(all[0].starts_with("E0303 `{x}` ") && !all[0].contains('$'), "{all:?}");
         let python = r#"tl.inline_asm_elementwise("add.u32 $0, $1, $5;", "=r,r", [x])"#;
         assert!(
-            found(Language::Python, python, false)[0].starts_with("E0204 `$5` `$5` does not exist"),
+            found(Language::Python, python, false)[0].starts_with("E0202 `$5` `$5` does not exist"),
             "{python}"
         );
         let python = r#"tl.inline_asm_elementwise("add.u32 $0, $1;", "=r,r", [x])"#;

@@ -324,7 +324,10 @@ fn declarations_that_are_missing() {
         "#]],
     );
     // One change for all uses of the name.
-    check_body("E0202", ".reg .b32 %index;\nmov.u32 %indes, 1;\nadd.u32 %index, %indes, 1;", expect![[r#"
+    check_body(
+        "E0202",
+        ".reg .b32 %index;\nmov.u32 %indes, 1;\nadd.u32 %index, %indes, 1;",
+        expect![[r#"
         change to `%index`
           + mov.u32 %index, 1;
           + add.u32 %index, %index, 1;
@@ -332,7 +335,8 @@ fn declarations_that_are_missing() {
           - add.u32 %index, %indes, 1;
         insert the declaration `.reg .b32 %indes;`
           + .reg .b32 %indes;
-    "#]]);
+    "#]],
+    );
     check_body(
         "E0202",
         "mov.f32 x, 0f00000000;",
