@@ -20,6 +20,7 @@ mod reference;
 mod resources;
 mod sass;
 mod selection;
+mod setting;
 mod signature_help;
 mod source;
 mod symbols;

@@ -7,21 +7,19 @@ mod snippets;
 
 pub(super) use self::call::argument;
 
-use ptx_isa::{
-    Directive, DirectiveKind, Gate, PRAGMAS, Pragma, PtxVersion, ScalarType, Site, Sm, SpecialReg,
-};
+use ptx_isa::{Directive, DirectiveKind, PRAGMAS, Pragma, PtxVersion, ScalarType, Site, Sm, SpecialReg};
 use text_size::{TextRange, TextSize};
 
 use self::operands::OperandPlace;
-use crate::db::{Database, Db, SourceFile};
+use crate::db::{Database, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::reference::needs;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::{statement_before, word_before};
 use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
 use crate::locate::spot;
 use crate::lower::lower;
-use crate::module::{effective_target, header};
 
 /// The completions at an offset in the order in which they are offered; clients filter by prefix.
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
@@ -38,9 +36,9 @@ pub fn completion_documentation(kind: CompletionKind, label: &str) -> Option<Str
     let dotted = || format!(".{}", label.trim_start_matches('.'));
     match kind {
         CompletionKind::Mnemonic => ptx_isa::doc(label).map(str::to_owned),
-        CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None),
-        CompletionKind::Directive => words::directive(&dotted()),
-        CompletionKind::SpecialRegister => words::special(label),
+        CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None, &Setting::UNKNOWN),
+        CompletionKind::Directive => words::directive(&dotted(), &Setting::UNKNOWN),
+        CompletionKind::SpecialRegister => words::special(label, &Setting::UNKNOWN),
         CompletionKind::Target => words::target(label),
         CompletionKind::Snippet => snippets::documentation(label),
         _ => None,
@@ -353,22 +351,6 @@ fn directives_where(
         };
         let rank = Rank::legal(is_legal, 2, i as u32);
         out.add_dotted(rank, directive.name, dotted, CompletionKind::Directive, detail);
-    }
-}
-
-/// The version and the target, which determine what is available.
-struct Setting {
-    version: PtxVersion,
-    target: Option<Sm>,
-}
-
-impl Setting {
-    fn of(db: &dyn Db, file: SourceFile) -> Self {
-        Self { version: header(db, file).version_or_newest(), target: effective_target(db, file) }
-    }
-
-    fn has(&self, gate: &Gate) -> bool {
-        self.target.is_none_or(|target| gate.check(self.version, target).is_ok())
     }
 }
 

@@ -6,6 +6,7 @@ use ptx_isa::{Directive, Form, Gate, Group, Mod, Rule, SpecialReg, Then, TypeSet
 
 use crate::check::LINTS;
 use crate::ide::operands;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
 
 /// A page of the reference: its path in the folder, and its text in Markdown.
@@ -162,8 +163,9 @@ pub fn instruction_page(mnemonic: &str) -> Option<String> {
     Some(format!("{}\n\n{operands}## Forms\n\n{forms}", page.trim_end()))
 }
 
-/// The forms of a mnemonic as a list for hovers, with the current one marked, and their requirements.
-pub(super) fn marked_forms(current: &'static Form) -> String {
+/// The forms of a mnemonic as a list for hovers, with the current one marked, and the requirements
+/// that the file does not meet.
+pub(super) fn marked_forms(current: &'static Form, setting: &Setting) -> String {
     /// The number of forms shown besides the current one; more would be too long for a hover.
     const SHOWN: usize = 7;
     let forms: Vec<&Form> = forms_of(current.mnemonic()).iter().map(|&id| form(id)).collect();
@@ -171,11 +173,12 @@ pub(super) fn marked_forms(current: &'static Form) -> String {
     let first = at.saturating_sub(SHOWN / 2).min(forms.len().saturating_sub(SHOWN + 1));
     let mut out = String::new();
     for form in forms.iter().skip(first).take(SHOWN + 1) {
-        let (line, needs) = (syntax(form), needs(&form.gate));
+        let line = syntax(form);
+        let lacks = setting.lacks(&form.gate).map_or(String::new(), |lacks| format!(": {lacks}"));
         let _ = if form.id == current.id {
-            writeln!(out, "- **`{line}`** ◂ this form: {needs}")
+            writeln!(out, "- **`{line}`** ◂ this form{lacks}")
         } else {
-            writeln!(out, "- `{line}`: {needs}")
+            writeln!(out, "- `{line}`{lacks}")
         };
     }
     if forms.len() > SHOWN + 1 {

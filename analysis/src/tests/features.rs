@@ -51,25 +51,27 @@ fn hover_on_register() {
 fn hover_on_instruction() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\na$0dd.s32 %r2, %r1, 1;\nret;");
     let hover = ide::hover(&db, file, offset, Code::Awaited).unwrap();
-    let head: Vec<&str> = hover.markdown.lines().take(4).collect();
+    let head: Vec<&str> = hover.markdown.lines().take(6).collect();
     expect![[r#"
         ```ptx
         add.s32 d, a, b
         ```
-        all versions and targets"#]]
+        Adds two values.
+
+        no machine code: the result is never read"#]]
     .assert_eq(&head.join("\n"));
     let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
     expect![[r#"
         - `d`: written; a register; `.s32`
         - `a`: read; a register or a constant; `.s32`
         - `b`: read; a register or a constant; `.s32`
-        - **`add{.sat}.type d, a, b`** ◂ this form: all versions and targets
-        - `add.cc.type d, a, b`: PTX ISA 1.2
-        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: all versions and targets
-        - `add{.rn|rz|rm|rp}.f64 d, a, b`: all versions and targets
-        - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: PTX ISA 8.6, sm_100 or higher
-        - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: PTX ISA 8.6, sm_100 or higher
-        - `add{.rn}{.ftz}{.sat}.type d, a, b`: PTX ISA 4.2, sm_53 or higher"#]]
+        - **`add{.sat}.type d, a, b`** ◂ this form
+        - `add.cc.type d, a, b`
+        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`
+        - `add{.rn|rz|rm|rp}.f64 d, a, b`
+        - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: requires PTX ISA 8.6, sm_100 or higher
+        - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: requires PTX ISA 8.6, sm_100 or higher
+        - `add{.rn}{.ftz}{.sat}.type d, a, b`"#]]
     .assert_eq(&forms.join("\n"));
 }
 
@@ -99,17 +101,23 @@ fn hover_on_parts_of_statements() {
         first(".local .align 4 .b8 sta$0ck[16];\nno.such;"),
         first(".pragma \"noun$0roll\";"),
         first("mov.u32 %r1, %cluster$0id.x;"),
+        first("add.s32 %r1, %r2, -$01;"),
+        first(
+            ".reg .f32 %f<4>; .reg .b64 %rd1;\nmov.u64 %rd1, 0x40000040000$010000;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd1, %rd1, 1,1,1,0,0;",
+        ),
         first("add.b$0ogus %r1, %r2, 3;"),
     ];
     expect![[r#"
         `.ftz`: flushes subnormal `.f32` inputs and results to zero, keeping the sign  ```ptx fma.rn.ftz.f32 d, a, b, c
         `1.0` as `.f32`, bits `0f3F800000`
-        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
+        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy`  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
         `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
         `202` = `0xca`
         ```ptx .local .align 4 .b8 stack[16] ``` 
-        `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
+        `nounroll`: do not unroll this loop, or any loop of the function or module
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
+        `-1` = `0xffffffff` as `.b32`
+        `4611686293305360384` = `0x4000004000010000` = `2.000122070341604` as `.f64`  in `wgmma` on line 9: 
         `add.bogus`  not compiled: `.bogus` is not a modifier or type of any instruction (line 7) 
     "#]].assert_eq(&hovers.concat());
 }

@@ -4,9 +4,10 @@ use ptx_isa::{
     Form, Gate, Group, Mod, Opcode, Place, Rule, ScalarType, Space, Suffix, Then, forms_of, gates,
 };
 
-use super::{Collector, Rank, Setting};
+use super::{Collector, Rank};
 use crate::ide::CompletionKind;
 use crate::ide::reference::needs;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
 
 /// All mnemonics; those without a form for the target come last.

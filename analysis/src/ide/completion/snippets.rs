@@ -2,8 +2,9 @@
 
 use ptx_isa::Gate;
 
-use super::{Collector, Rank, Setting};
+use super::{Collector, Rank};
 use crate::ide::CompletionKind;
+use crate::ide::setting::Setting;
 
 /// A snippet in the syntax of the protocol. Each declares the registers that it uses in its own block.
 pub(super) struct Snippet {
