@@ -163,7 +163,9 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let most = limits.blocks.min(limits.warps / warps.max(1));
     if gates.is_compiled() && blocks > most {
         let message = format!(
-            "`.minnctapersm {blocks}` is ignored: at most {most} CTAs of this size fit on a multiprocessor of {}",
+            "`.minnctapersm {blocks}` is ignored: at most {most} {} of this size fit{} on a multiprocessor of {}",
+            if most == 1 { "CTA" } else { "CTAs" },
+            if most == 1 { "s" } else { "" },
             gates.target
         );
         let note = format!(

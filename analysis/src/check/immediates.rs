@@ -92,7 +92,7 @@ fn beside_registers(
         } else {
             "the elements must be registers"
         };
-        let note = format!("this is operand `{}` of `{}`; {what}", row.name, title(ctx, statement));
+        let note = format!("operand `{}` of `{}`: {what}", row.name, title(ctx, statement));
         let message = "expected a register, found a constant";
         return Some(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
     }
@@ -223,13 +223,14 @@ fn value(
         Values::Of([]) => "expected a register, found a constant".to_owned(),
         values => format!("{found} is out of range for `{}`: expected {values}", row.name),
     };
-    let note = match row.values {
-        Values::Of([]) => format!("operand `{}` of `{}` must be a register", row.name, title(ctx, statement)),
-        _ => format!("this is operand `{}` of `{}`", row.name, title(ctx, statement)),
-    };
-    let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message).note(note);
+    let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message);
     Some(match row.values {
-        Values::Of([only]) => diagnostic.fix(format!("write `{only}`"), range, only.to_string()),
+        Values::Of([]) => diagnostic.note(format!(
+            "operand `{}` of `{}` must be a register",
+            row.name,
+            title(ctx, statement)
+        )),
+        Values::Of([only]) => diagnostic.fix(format!("change to `{only}`"), range, only.to_string()),
         _ => diagnostic,
     })
 }

@@ -234,7 +234,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
         }
         let names: Vec<String> = missing.iter().map(|row| format!("`{}`", row.name)).collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
-        let diagnostic = diagnostic.note(format!("{} {verb} missing", names.join(" and ")));
+        let diagnostic = diagnostic.note(format!("{} {verb} missing", listed(&names, "and")));
         let (title, text) = match (statement.form.mnemonic(), missing) {
             (_, [only]) if only.name == "membermask" => ("add the mask of a full warp", "0xffffffff"),
             ("bar" | "barrier", [only]) if only.name == "a" => ("add barrier 0", "0"),
@@ -557,9 +557,15 @@ pub fn describe(class: Class) -> String {
     ];
     let names: Vec<&str> =
         names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();
-    match names.as_slice() {
-        [] => "nothing".to_owned(),
+    if names.is_empty() { "nothing".to_owned() } else { listed(&names, "or") }
+}
+
+/// `a, b and c`
+pub(crate) fn listed<T: AsRef<str>>(parts: &[T], conjunction: &str) -> String {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [] => String::new(),
         [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
     }
 }

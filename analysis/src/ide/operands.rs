@@ -7,7 +7,7 @@ use ptx_isa::{
     Presence, Role, ScalarType, Then, Values, Window, form, forms_of,
 };
 
-use crate::check::describe_class;
+use crate::check::{describe_class, listed};
 
 /// Whether the operand is read or written; empty for an address, because this depends on the instruction.
 fn access(role: Role, class: Class) -> &'static str {
@@ -20,7 +20,7 @@ fn access(role: Role, class: Class) -> &'static str {
 }
 
 fn mods(mods: &[Mod]) -> String {
-    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+    listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
 /// The type of an operand in a row, in words; empty if it has none.
@@ -57,7 +57,7 @@ fn type_words(form: &Form, ty: OperandType) -> String {
 fn lanes_words(lanes: Lanes) -> String {
     let counts = |counts: &[u8]| {
         let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-        format!("{} elements", counts.join(" or "))
+        format!("{} elements", listed(&counts, "or"))
     };
     match lanes {
         Lanes::Any | Lanes::Bf16Pair | Lanes::Of(&[1]) | Lanes::OrBare(&[]) => String::new(),
@@ -200,7 +200,7 @@ pub(super) fn list(opcode: &Opcode, operands: &[Expected]) -> String {
                 ExpectedLanes::Exactly(count) if count > 1 => parts.push(format!("{count} elements")),
                 ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) if counts.len() > 1 => {
                     let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-                    parts.push(format!("{} elements", counts.join(" or ")));
+                    parts.push(format!("{} elements", listed(&counts, "or")));
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ptx_isa::{Directive, Form, Gate, Group, Mod, Rule, SpecialReg, Then, TypeSet, When, form, forms_of};
 
-use crate::check::LINTS;
+use crate::check::{LINTS, listed};
 use crate::ide::operands;
 use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
@@ -126,7 +126,7 @@ fn rules(form: &Form) -> String {
 }
 
 fn names(mods: &[Mod]) -> String {
-    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+    listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
 /// The form's requirements, and the additional requirements of its parts.
@@ -280,7 +280,7 @@ mod tests {
         expect![[r#"
             | no. | form | modifiers | types | rules | requires |
             |---|---|---|---|---|---|
-            | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
+            | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and`, `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
         "#]].assert_eq(&forms_table("redux"));
     }
 

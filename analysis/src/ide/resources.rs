@@ -35,7 +35,7 @@ impl FunctionResources {
 /// The text for a function whose code is not available yet.
 pub(super) const BEING_COMPILED: &str = "being compiled";
 
-/// The number of threads per block for a kernel that does not state it.
+/// The number of threads per CTA for a kernel that does not state it.
 const DEFAULT_THREADS: u32 = 256;
 
 /// Lenses compile every function of the file. In larger files (in bytes), they only offer to do so.
@@ -52,7 +52,7 @@ pub struct FunctionResources {
     pub resources: Result<Resources, String>,
     /// Only for kernels.
     pub occupancy: Option<Occupancy>,
-    /// The number of threads per block for which the occupancy is computed.
+    /// The number of threads per CTA for which the occupancy is computed.
     pub threads: u32,
     /// The change that would raise the occupancy, if registers or shared memory limit it.
     pub next_step: Option<String>,

@@ -205,7 +205,14 @@ impl<'db> Walker<'db> {
                     self.diagnostics.extend(diagnostic);
                     Some(Operand::Int(0))
                 }
-                _ => {
+                Some(_) => {
+                    let message = format!("`{}` has no component `{suffix}`", self.slice(name));
+                    let note = "the components are `.x`, `.y` and `.z`";
+                    let diagnostic = Diagnostic::new(&lints::BAD_MODIFIER, node.text_range(), message);
+                    self.report(diagnostic.note(note));
+                    None
+                }
+                None => {
                     self.undefined(name, Expected::Register);
                     None
                 }

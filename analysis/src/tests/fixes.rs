@@ -85,6 +85,16 @@ fn a_higher_version_and_target() {
     );
 }
 
+/// The nearest target that the version of the module has.
+#[test]
+fn unknown_targets() {
+    check("E0403", ".version 8.7\n.target sm_200\n", expect![[r#"
+        change to sm_120
+          + .target sm_120
+          - .target sm_200
+    "#]]);
+}
+
 #[test]
 fn names_of_targets_that_mean_another() {
     check(

@@ -160,10 +160,14 @@ $2:
         gate: Gate::since(7, 8, 90),
         text: "\
 {
-    .reg .pred %done;
+    .reg .pred %first, %done;
+    .reg .b32 %thread;
     .reg .b64 %phase;
     .shared .align 8 .b64 ${1:barrier};
-    mbarrier.init.shared.b64 [$1], ${2:128};
+    // One thread initializes the object for all threads of the CTA.
+    mov.u32 %thread, %tid.x;
+    setp.eq.u32 %first, %thread, 0;
+    @%first mbarrier.init.shared.b64 [$1], ${2:128};
     bar.sync 0;
     mbarrier.arrive.shared.b64 %phase, [$1];
     $0
