@@ -58,6 +58,13 @@ impl fmt::Debug for Text {
     }
 }
 
+/// The blanks at the start of the line at an offset.
+pub(crate) fn indentation(text: &str, at: TextSize) -> &str {
+    let before = &text[..at.into()];
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
 /// A range to remove with the blanks after it, and with its line if the line has no other content.
 pub(crate) fn with_line(text: &str, range: TextRange) -> TextRange {
     let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);

@@ -5,6 +5,7 @@ use text_size::TextRange;
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::text::indentation;
 
 declare_lint! {
     /// An asynchronous copy is never waited for, or a wait has nothing to wait for.
@@ -57,7 +58,7 @@ fn empty_wait(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         out.push(Diagnostic::new(&UNAWAITED_COPY, place, message).rule().fix(
             "insert `cp.async.commit_group;`",
             TextRange::empty(statement.start()),
-            "cp.async.commit_group;\n",
+            format!("cp.async.commit_group;\n{}", indentation(inventory.body.text, statement.start())),
         ));
     }
 }

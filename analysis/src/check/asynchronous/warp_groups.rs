@@ -9,6 +9,7 @@ use text_size::TextRange;
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::text::indentation;
 
 declare_lint! {
     /// A `wgmma.mma_async` lacks a fence or wait, or its registers are accessed before the wait.
@@ -36,7 +37,7 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).rule().fix(
             "insert `wgmma.fence.sync.aligned;`",
             TextRange::empty(statement.start()),
-            "wgmma.fence.sync.aligned;\n",
+            format!("wgmma.fence.sync.aligned;\n{}", indentation(inventory.body.text, statement.start())),
         ));
     }
     let order = inventory.order(&[Kind::ProductCommit]);
