@@ -299,15 +299,7 @@ impl<'db> Walker<'db> {
             self.incomplete |= has_names;
             return;
         };
-        let context = (self.header, &self.gates);
-        declarations::check(
-            Site::Body,
-            &declaration.head,
-            &declaration.declarators,
-            context,
-            self.text,
-            &mut self.diagnostics,
-        );
+        self.check_declaration(Site::Body, &declaration, node.text_range());
         let head = declaration.head;
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };

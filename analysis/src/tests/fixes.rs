@@ -85,14 +85,36 @@ fn a_higher_version_and_target() {
     );
 }
 
+#[test]
+fn declarations_with_syntax_errors_are_not_checked() {
+    assert_eq!(codes(".reg .b32 x[;"), ["E0004"]);
+    assert_eq!(codes(".reg .b32 %r1;\nmov.u32 %r1, %cluster_ctaid.q;"), ["E0211"]);
+}
+
+#[test]
+fn inserted_statements_are_indented() {
+    check_body(
+        "W0515",
+        "    .shared .align 16 .b8 s[256];\n    .reg .b64 %a;\n    mov.b64 %a, 0;\n    st.shared.b32 [s], 1;\n    cp.async.bulk.global.shared::cta.bulk_group [%a], [s], 64;\n    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\n    ret;",
+        expect![[r#"
+            insert `fence.proxy.async.shared::cta;`
+              +     fence.proxy.async.shared::cta;
+        "#]],
+    );
+}
+
 /// The nearest target that the version of the module has.
 #[test]
 fn unknown_targets() {
-    check("E0403", ".version 8.7\n.target sm_200\n", expect![[r#"
+    check(
+        "E0403",
+        ".version 8.7\n.target sm_200\n",
+        expect![[r#"
         change to sm_120
           + .target sm_120
           - .target sm_200
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
