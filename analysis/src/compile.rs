@@ -391,13 +391,15 @@ fn compile(
 /// The compiler's diagnostics. Compiles all functions that have not been compiled yet.
 pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = Vec::new();
-    if let Some(reason) = unsupported_target(db, file) {
-        // One finding at the directive, not one for each function.
-        let target = items(db, file).iter().find(|item| item.kind(db) == ItemKind::Target);
-        let place = target.map_or_else(TextRange::default, |&target| trimmed(db, target));
-        let note =
-            "code for older targets also runs on later ones: set `target` to compile it for one of them";
-        all.push(Diagnostic::new(&lints::NOT_COMPILED, place, reason).note(note));
+    if let Some((directive, reason)) = unsupported_header(db, file) {
+        // One finding at the directive, not one for each function. 32-bit addresses are an error of the module.
+        if directive == ItemKind::Target {
+            let target = items(db, file).iter().find(|item| item.kind(db) == directive);
+            let place = target.map_or_else(TextRange::default, |&target| trimmed(db, target));
+            let note =
+                "code for older targets also runs on later ones: set `target` to compile it for one of them";
+            all.push(Diagnostic::new(&lints::NOT_COMPILED, place, reason).note(note));
+        }
         return findings::finish(db, file, all, &Suppressions::of(db, file));
     }
     for &item in items(db, file) {
@@ -437,16 +439,20 @@ fn has_locations(text: &str) -> bool {
     text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
 }
 
-/// Why no function of a file can be compiled for its architecture.
-fn unsupported_target(db: &dyn Db, file: SourceFile) -> Option<String> {
+/// Why no function of a file can be compiled, and the header directive that is the cause.
+fn unsupported_header(db: &dyn Db, file: SourceFile) -> Option<(ItemKind, String)> {
+    if header(db, file).address_size != 64 {
+        return Some((ItemKind::AddressSize, "32-bit addresses are not supported".to_owned()));
+    }
     let sm = architecture(db, file).filter(|&sm| Target::of(sm).is_none())?;
     let supported = Sm::KNOWN.into_iter().filter(|&sm| Target::of(sm).is_some());
     let oldest = supported.min_by_key(|sm| sm.number)?;
-    Some(if sm.number < oldest.number {
+    let reason = if sm.number < oldest.number {
         format!("the compiler supports {oldest} and later")
     } else {
         format!("the compiler does not support {sm} yet")
-    })
+    };
+    Some((ItemKind::Target, reason))
 }
 
 /// The diagnostic for a construct that the compiler does not support. `what` is a noun phrase. If the reason is an
@@ -498,7 +504,7 @@ fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
 
 /// The compiler's diagnostic for an item, relative to the item.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
-    if let Some(reason) = unsupported_target(db, item.file(db)).filter(|_| has_body(db, item)) {
+    if let Some((_, reason)) = unsupported_header(db, item.file(db)).filter(|_| has_body(db, item)) {
         let name = lower(db, item).map.name_range().unwrap_or_default();
         let message = format!("`{}` is not compiled: {reason}", item.name(db));
         return Some(Diagnostic::new(&lints::NOT_COMPILED, name, message));

@@ -497,7 +497,7 @@ fn single_words() {
         "E0304",
         ".reg .f32 %f1;\nadd.f32 %f1, %f1, -2;",
         expect![[r#"
-            !write `-2.0`
+            !change to `-2.0`
               + add.f32 %f1, %f1, -2.0;
               - add.f32 %f1, %f1, -2;
         "#]],
@@ -670,7 +670,7 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0304",
         "mov.f32 %f1, 0x3f800000;",
         expect![[r#"
-            write `0f3f800000`
+            change to `0f3f800000`
               + mov.f32 %f1, 0f3f800000;
               - mov.f32 %f1, 0x3f800000;
         "#]],
