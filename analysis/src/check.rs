@@ -35,6 +35,7 @@ mod warp_sync;
 pub use crate::externals::{IGNORED_EXTERN, SEPARATE_COMPILATION};
 pub use gates::Gates;
 pub use lints::{LINTS, lint, setting};
+pub(crate) use operands::listed;
 pub use operands::{bind, describe as describe_class};
 
 use ptx_backend::input::{Function, Operand, RegId, Symbol};

@@ -22,7 +22,7 @@ use ptx_backend::ori::op::Link;
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
-use ptx_isa::{Facts, FormId, Mod, ScalarType};
+use ptx_isa::{Facts, FormId, Mod, ScalarType, Sm};
 use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -40,9 +40,10 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
+use crate::locate::trimmed;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
-use crate::lower::{function, lower};
+use crate::lower::{function, has_body, lower};
 use crate::module::{architecture, header, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
@@ -391,6 +392,17 @@ fn compile(
 /// The compiler's diagnostics. Compiles all functions that have not been compiled yet.
 pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = Vec::new();
+    if let Some((directive, reason)) = unsupported_header(db, file) {
+        // One finding at the directive, not one for each function. 32-bit addresses are an error of the module.
+        if directive == ItemKind::Target {
+            let target = items(db, file).iter().find(|item| item.kind(db) == directive);
+            let place = target.map_or_else(TextRange::default, |&target| trimmed(db, target));
+            let note =
+                "code for older targets also runs on later ones: set `target` to compile it for one of them";
+            all.push(Diagnostic::new(&lints::NOT_COMPILED, place, reason).note(note));
+        }
+        return findings::finish(db, file, all, &Suppressions::of(db, file));
+    }
     for &item in items(db, file) {
         let found = compile_diagnostic(db, item).into_iter().chain(product_waits(db, item));
         all.extend(found.map(|d| d.shifted(item.offset(db))));
@@ -426,6 +438,22 @@ pub fn check_all(db: &Database, file: SourceFile) {
 /// Whether `.loc` may be a word of the text. Most texts without it contain `.local`.
 fn has_locations(text: &str) -> bool {
     text.match_indices(".loc").any(|(at, word)| !text[at + word.len()..].starts_with("al"))
+}
+
+/// Why no function of a file can be compiled, and the header directive that is the cause.
+fn unsupported_header(db: &dyn Db, file: SourceFile) -> Option<(ItemKind, String)> {
+    if header(db, file).address_size != 64 {
+        return Some((ItemKind::AddressSize, "32-bit addresses are not supported".to_owned()));
+    }
+    let sm = architecture(db, file).filter(|&sm| Target::of(sm).is_none())?;
+    let supported = Sm::KNOWN.into_iter().filter(|&sm| Target::of(sm).is_some());
+    let oldest = supported.min_by_key(|sm| sm.number)?;
+    let reason = if sm.number < oldest.number {
+        format!("the compiler supports {oldest} and later")
+    } else {
+        format!("the compiler does not support {sm} yet")
+    };
+    Some((ItemKind::Target, reason))
 }
 
 /// The diagnostic for a construct that the compiler does not support. `what` is a noun phrase. If the reason is an
@@ -477,6 +505,11 @@ fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
 
 /// The compiler's diagnostic for an item, relative to the item.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
+    if let Some((_, reason)) = unsupported_header(db, item.file(db)).filter(|_| has_body(db, item)) {
+        let name = lower(db, item).map.name_range().unwrap_or_default();
+        let message = format!("`{}` is not compiled: {reason}", item.name(db));
+        return Some(Diagnostic::new(&lints::NOT_COMPILED, name, message));
+    }
     let Some(compiled) = compile_function(db, item).as_ref() else { return not_lowered(db, item) };
     let error = compiled.as_ref().as_ref().err()?;
     let map = &lower(db, item).map;
@@ -517,7 +550,7 @@ fn product_waits(db: &dyn Db, item: Item<'_>) -> impl Iterator<Item = Diagnostic
     let message =
         "the compiler waits here for `wgmma` products, because the statement accesses their registers";
     let ranges = added_waits(db, item).into_iter();
-    ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()))
+    ranges.map(|range| Diagnostic::new(&lints::PRODUCT_WAIT, range, message.to_owned()).rule())
 }
 
 /// Options of linking.

@@ -299,7 +299,7 @@ impl<'t> HeadReader<'t> {
             }
             Word::Unknown => {
                 let message = format!("`{text}` is not a state space or type");
-                let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
+                let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message).rule();
                 out.push(match ptx_syntax::type_of_c(&text[1..]) {
                     Some(ty) => diagnostic.sure_fix(format!("change to `{ty}`"), range, ty),
                     None => diagnostic,
@@ -412,7 +412,7 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
             if !declarators.is_empty() {
                 let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
                 let message = format!("declaration has no {missing}");
-                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message).rule());
             }
             None
         }

@@ -65,8 +65,7 @@ impl Lint {
         self.default == Severity::Error
     }
 
-    /// The rule that the page states after its first example, in a few sentences. A finding without a note of its own
-    /// shows it.
+    /// The rule that the page states after its first example, in a few sentences.
     pub fn rule(&self) -> String {
         /// The maximum number of characters of the sentences after the first.
         const LONG: usize = 130;
@@ -286,6 +285,17 @@ impl Diagnostic {
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
+    }
+
+    /// Adds the rule of the lint's page as a note. Many lints have several messages; only those that the rule explains
+    /// show it.
+    pub fn rule(self) -> Self {
+        let rule = self.lint.rule();
+        let mut letters = rule.chars();
+        let is_word = matches!((letters.next(), letters.next()),
+            (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase());
+        // Notes begin in lower case, as messages do.
+        self.note(if is_word { rule[..1].to_ascii_lowercase() + &rule[1..] } else { rule })
     }
 
     pub fn related(mut self, range: TextRange, message: impl Into<String>) -> Self {

@@ -52,7 +52,10 @@ pub(crate) struct Parameter<'t> {
 #[derive(Debug)]
 pub(crate) struct FunctionDirective<'t> {
     pub(crate) word: &'t str,
+    /// The range of the word.
     pub(crate) range: TextRange,
+    /// The range of the word and the arguments.
+    pub(crate) whole: TextRange,
     /// `None` for an argument that is not an integer, which is an error.
     pub(crate) arguments: SmallVec<[(TextRange, Option<i64>); 3]>,
 }
@@ -172,7 +175,8 @@ impl<'t> FunctionDirective<'t> {
             (range, value)
         });
         let arguments = arguments.collect();
-        Self { word, range: TextRange::at(range.start(), TextSize::of(word)), arguments }
+        let range = TextRange::at(range.start(), TextSize::of(word));
+        Self { word, range, whole: node.text_range(), arguments }
     }
 
     /// An argument that is an integer of 32 bits.

@@ -20,6 +20,7 @@ mod reference;
 mod resources;
 mod sass;
 mod selection;
+mod setting;
 mod signature_help;
 mod source;
 mod symbols;
@@ -44,8 +45,8 @@ pub use navigation::{
 pub use portrait::{Fragments, Instruction, MachineBlock, Portrait, portrait, portraits};
 pub use reference::{Page, instruction_page, pages};
 pub use resources::{
-    FunctionResources, code_lenses, function_resources, inlay_hints, live_register_hints, resources_of,
-    targets,
+    FunctionResources, LiveRegisters, code_lenses, function_resources, inlay_hints, live_registers,
+    resources_of, targets,
 };
 pub use sass::{sass_view, sass_view_at};
 pub use selection::selection_ranges;

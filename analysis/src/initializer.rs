@@ -118,7 +118,7 @@ impl Reader<'_> {
         for (index, child) in node.children().enumerate() {
             if count.is_some_and(|count| index as u64 >= count) {
                 let message = "too many values: the array has fewer elements";
-                self.out.push(Diagnostic::new(&TOO_MANY_VALUES, child.text_range(), message));
+                self.out.push(Diagnostic::new(&TOO_MANY_VALUES, child.text_range(), message).rule());
                 break;
             }
             self.value(child, inner, next);
@@ -229,11 +229,10 @@ impl Reader<'_> {
 
     fn mismatch(&mut self, node: Node<'_>, what: &str) {
         let ty = self.head.ty.text();
-        self.out.push(Diagnostic::new(
-            &INITIAL_VALUE,
-            node.text_range(),
-            format!("{what} cannot initialize a `.{ty}`"),
-        ));
+        self.out.push(
+            Diagnostic::new(&INITIAL_VALUE, node.text_range(), format!("{what} cannot initialize a `.{ty}`"))
+                .rule(),
+        );
     }
 
     fn store(&mut self, offset: u64, bytes: &[u8]) {

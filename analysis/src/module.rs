@@ -302,6 +302,7 @@ impl Builder {
     fn redefinition(&mut self, at: DeclaredName, earlier: DeclaredName, name: &str) {
         let finding = self.find(&REDEFINITION, Some(at), format!("`{name}` is defined more than once"));
         finding.related = Some((earlier, "first defined here"));
+        finding.note = Some("`.extern` declarations and prototypes are not definitions".to_owned());
     }
 
     fn mismatch(&mut self, at: DeclaredName, earlier: DeclaredName, message: String) {

@@ -98,7 +98,11 @@ fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
         }
         None if error.code == ErrorCode::Unbalanced && text[error.range] == *"(" => diagnostic
             .note("an unclosed `(` extends to the end of the declaration; checking resumes at the next one"),
-        None => diagnostic,
+        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => diagnostic.rule(),
+        None => match error.code {
+            ErrorCode::BadCharacter | ErrorCode::Limit => diagnostic.rule(),
+            _ => diagnostic,
+        },
     }
 }
 

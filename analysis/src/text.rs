@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 /// A text that is cheap to clone. It may be a part of a larger text, which it then keeps in memory.
 #[derive(Clone)]
@@ -55,5 +55,27 @@ impl Eq for Text {}
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// The blanks at the start of the line at an offset.
+pub(crate) fn indentation(text: &str, at: TextSize) -> &str {
+    let before = &text[..at.into()];
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// A range to remove with the blanks after it, and with its line if the line has no other content.
+pub(crate) fn with_line(text: &str, range: TextRange) -> TextRange {
+    let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
+    let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
+    let blanks = behind.len() - behind.trim_start_matches([' ', '\t', '\r']).len();
+    let is_line = before[..before.len() - indent].ends_with('\n') && behind[blanks..].starts_with('\n');
+    let size = |count: usize| TextSize::new(count as u32);
+    if is_line {
+        // Removes the line break before it and keeps the one after it.
+        TextRange::new(range.start() - size(indent + 1), range.end() + size(blanks))
+    } else {
+        TextRange::new(range.start(), range.end() + size(blanks))
     }
 }

@@ -5,7 +5,7 @@
 mod clock;
 mod definition;
 mod log;
-mod options;
+pub(crate) mod options;
 mod resources;
 mod source;
 

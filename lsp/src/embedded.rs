@@ -19,6 +19,9 @@ const GATES: [&str; 6] = ["E0112", "E0401", "E0402", "E0405", "E0603", "W0521"];
 const WARNINGS: [&str; 11] =
     ["W0501", "W0502", "W0503", "W0504", "W0506", "W0507", "W0509", "W0510", "W0521", "W0522", "W0524"];
 
+/// Errors about undeclared registers and names, as which a placeholder without an operand is reported.
+const UNDECLARED: [&str; 2] = ["E0202", "E0204"];
+
 /// Errors about names that another snippet of the same function may declare.
 const DECLARED: [&str; 2] = ["E0202", "E0203"];
 
@@ -37,6 +40,9 @@ fn is_meant(d: &Diagnostic, document: &Document, has_target: bool) -> bool {
         return true;
     }
     let code = d.code();
+    if document.lacks_operand(&document.text()[d.range]) {
+        return UNDECLARED.contains(&code);
+    }
     let is_certain = !OUTSIDE.contains(&code) && (!code.starts_with('W') || WARNINGS.contains(&code));
     let is_gate = d.gate.is_some() || GATES.contains(&code);
     // A file often has functions for 32-bit hosts next to those for 64-bit hosts.
@@ -52,6 +58,14 @@ fn in_host(mut d: Diagnostic, document: &Document) -> Option<Diagnostic> {
         && ends_at(d.range, document)
     {
         d.message = format!("{expected}, found the end of the assembly");
+    }
+    let name = &document.text()[d.range];
+    if document.lacks_operand(name) {
+        let count = document.operand_count();
+        let operands = if count == 1 { "operand" } else { "operands" };
+        d.message = format!("`{name}` does not exist: the assembly has {count} {operands}");
+        d.notes = vec!["operands are numbered from 0, outputs first".to_owned()];
+        d.fixes.clear();
     }
     d.range = document.to_host(d.range)?;
     d.reported = None;
@@ -239,10 +253,25 @@ mod tests {
         one(r#"asm("add.u32 %0, %1, 1;" : "=r"(x) : "f"(y));"#, "E0303 `%1` ");
         one(r#"asm("mvo.u32\t%0, 1;" : "=r"(x));"#, "E0210 `mvo` ");
         one(r#"asm("add.u32 %0, %1, %%r7;" : "=r"(x) : "r"(y));"#, "E0202 `%%r7` ");
+        one(
+            r#"asm("add.s32 %0, %1, %5;" : "=r"(b) : "r"(b));"#,
+            "E0202 `%5` `%5` does not exist: the assembly has 2 operands",
+        );
+        one(r#"asm("ld.global.u32 %0, [%2];" : "=r"(b) : "l"(p));"#, "E0202 `%2` `%2` does not exist");
+        one(
+            r#"asm("{ .reg .pred p; setp.eq.u32 p, %0, 0; @q add.u32 %0, %0, 1; }" : "+r"(b));"#,
+            "E0202 `q` ",
+        );
+        one(r#"asm("add.u32 %0, %0, q;" : "+r"(b));"#, "E0202 `q` ");
         one("asm(\"add.u32 %0, \"\n \"%0, 1\" : \"+r\"(x));", "E0005 ");
         let rust = r#"asm!("add.u64 {x}, {x}, 1;", x = inout(reg32) x)"#;
         let all = found(Language::Rust, rust, false);
         assert!(all[0].starts_with("E0303 `{x}` ") && !all[0].contains('$'), "{all:?}");
+        let python = r#"tl.inline_asm_elementwise("add.u32 $0, $1, $5;", "=r,r", [x])"#;
+        assert!(
+            found(Language::Python, python, false)[0].starts_with("E0202 `$5` `$5` does not exist"),
+            "{python}"
+        );
         let python = r#"tl.inline_asm_elementwise("add.u32 $0, $1;", "=r,r", [x])"#;
         assert!(found(Language::Python, python, false)[0].starts_with("E0301 "), "{python}");
     }

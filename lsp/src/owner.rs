@@ -22,7 +22,7 @@ use crate::reference::{self, Stop};
 use crate::report::report;
 use crate::transport::Load;
 use ptx_analysis::check::SEPARATE_COMPILATION;
-use ptx_analysis::ide;
+use ptx_analysis::ide::{self, LiveRegisters};
 use ptx_analysis::module::effective_target;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use ptx_embed::Language;
@@ -158,8 +158,9 @@ pub struct Snapshot {
     /// The findings of the last compilation, if it compiled exactly this version.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
     pub sent_tokens: Arc<semantic_tokens::Sent>,
-    pub last_hints: Arc<LastGood>,
-    pub last_lenses: Arc<LastGood>,
+    pub last_hints: Arc<LastGood<String>>,
+    pub last_lenses: Arc<LastGood<String>>,
+    pub last_live: Arc<LastGood<LiveRegisters>>,
     /// The results of the reference compiler for a version.
     pub reference: Option<Referred>,
     /// For requests that need machine code.
@@ -197,8 +198,9 @@ struct Open {
     /// The version is in the queue of checks.
     check_queued: bool,
     sent_tokens: Arc<semantic_tokens::Sent>,
-    last_hints: Arc<LastGood>,
-    last_lenses: Arc<LastGood>,
+    last_hints: Arc<LastGood<String>>,
+    last_lenses: Arc<LastGood<String>>,
+    last_live: Arc<LastGood<LiveRegisters>>,
     /// See [`Patience::workers`].
     workers: Arc<()>,
     /// Set if the document is of another language. Its own file then stays empty.
@@ -401,6 +403,7 @@ impl Owner {
             sent_tokens: Arc::default(),
             last_hints: Arc::default(),
             last_lenses: Arc::default(),
+            last_live: Arc::default(),
             workers: Arc::default(),
             host,
             reference: None,
@@ -544,6 +547,7 @@ impl Owner {
             sent_tokens: open.sent_tokens.clone(),
             last_hints: open.last_hints.clone(),
             last_lenses: open.last_lenses.clone(),
+            last_live: open.last_live.clone(),
             reference: open.reference.clone(),
             patience: Patience {
                 uri: uri.clone(),

@@ -79,8 +79,10 @@ impl Project {
     fn parse(text: &str) -> Result<Project, String> {
         let at =
             |offset: usize, message: &str| format!("{}: {message}", text[..offset].matches('\n').count() + 1);
-        let written: Written = toml::from_str(text)
-            .map_err(|error| at(error.span().map_or(0, |span| span.start), error.message()))?;
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            at(start, &reason(text, start, error.message()))
+        })?;
         let start = |value: &Spanned<String>| value.span().start;
         let target = |value: Option<Spanned<String>>| {
             let read = |value: Spanned<String>| {
@@ -107,6 +109,25 @@ impl Project {
     }
 }
 
+/// Why a settings file cannot be read: what is wrong at an offset, with the message of the parser.
+fn reason(text: &str, start: usize, message: &str) -> String {
+    if text.parse::<toml::Table>().is_err() {
+        return "invalid TOML; expected `name = value`, with strings in quotes".to_owned();
+    }
+    // The parser names the known fields.
+    if message.starts_with("unknown field") {
+        return message.to_owned();
+    }
+    let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let name = text[line..].split(['=', '\n']).next().unwrap_or_default().trim().trim_matches(['[', ']']);
+    let expected = match name {
+        "compile-only" => "true or false",
+        "lints" => "a table of lints and levels",
+        _ => "a string",
+    };
+    format!("`{name}` must be {expected}")
+}
+
 /// A settings file that the editor can change for the user.
 #[derive(Clone, Debug)]
 pub struct ProjectFile {
@@ -130,8 +151,9 @@ impl ProjectFile {
     /// The edit that sets the level of a lint to `allow`. `None` if the file has a form that the edit does not handle.
     pub fn allowing(&self, lint: &'static Lint) -> Option<WorkspaceEdit> {
         let uri = Url::from_file_path(&self.path).ok()?;
-        let (position, new) = allowing(self.text.as_deref().unwrap_or_default(), lint)?;
-        let edit = TextEdit::new(Range::new(position, position), new);
+        let text = self.text.as_deref().unwrap_or_default();
+        let (place, new) = allowing(text, lint)?;
+        let edit = TextEdit::new(Range::new(position(text, place.start), position(text, place.end)), new);
         if self.text.is_some() {
             return Some(WorkspaceEdit::new(HashMap::from([(uri, vec![edit])])));
         }
@@ -147,28 +169,47 @@ impl ProjectFile {
     }
 }
 
-/// The position and the text of an insertion. The result is parsed again: it must set the level and have no errors.
-fn allowing(text: &str, lint: &'static Lint) -> Option<(Position, String)> {
-    let line = format!("{} = \"allow\"\n", lint.name);
-    let header = text.split_inclusive('\n').position(|line| line.trim() == "[lints]");
-    let (at, position, new) = match header {
-        Some(header) if text.split_inclusive('\n').nth(header)?.ends_with('\n') => {
-            let at = text.split_inclusive('\n').take(header + 1).map(str::len).sum();
-            (at, Position::new(header as u32 + 1, 0), line)
-        }
-        _ => {
-            let last = text.rsplit('\n').next().unwrap_or_default();
-            let row = text.matches('\n').count() as u32;
-            let position = Position::new(row, last.encode_utf16().count() as u32);
-            let end = if last.is_empty() { "" } else { "\n" };
-            let section = if header.is_some() { "" } else { "[lints]\n" };
-            (text.len(), position, format!("{end}{section}{line}"))
-        }
+/// The part of a settings file to replace, and the new text. The result is parsed again: it must set the level and have
+/// no errors.
+fn allowing(text: &str, lint: &'static Lint) -> Option<(std::ops::Range<usize>, String)> {
+    let written: Written = toml::from_str(text).ok()?;
+    let is_this = |name: &str| ptx_analysis::check::lint(name) == Some(lint);
+    // The last level counts.
+    let level = written.lints.iter().rfind(|(name, _)| is_this(name.get_ref()));
+    let (place, new) = match level {
+        Some((_, level)) => (level.span(), "\"allow\"".to_owned()),
+        None => insertion(text, lint),
     };
     let mut changed = text.to_owned();
-    changed.insert_str(at, &new);
+    changed.replace_range(place.clone(), &new);
     let project = Project::parse(&changed).ok()?;
-    project.levels.contains(&(lint, Severity::Allow)).then_some((position, new))
+    let last = project.levels.iter().rfind(|(other, _)| *other == lint)?;
+    (last.1 == Severity::Allow).then_some((place, new))
+}
+
+/// A new line in the section of the lints.
+fn insertion(text: &str, lint: &Lint) -> (std::ops::Range<usize>, String) {
+    let line = format!("{} = \"allow\"\n", lint.name);
+    let header = text.split_inclusive('\n').position(|line| line.trim() == "[lints]");
+    let lines = |count| text.split_inclusive('\n').take(count).map(str::len).sum();
+    match header {
+        Some(header) if text[..lines(header + 1)].ends_with('\n') => {
+            let at = lines(header + 1);
+            (at..at, line)
+        }
+        _ => {
+            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            let section = if header.is_some() { "" } else { "[lints]\n" };
+            (text.len()..text.len(), format!("{end}{section}{line}"))
+        }
+    }
+}
+
+/// An offset of a text as a line and a column in UTF-16.
+fn position(text: &str, offset: usize) -> Position {
+    let before = &text[..offset];
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    Position::new(before.matches('\n').count() as u32, last.encode_utf16().count() as u32)
 }
 
 #[cfg(test)]
@@ -190,7 +231,8 @@ mod tests {
     fn a_lint_is_switched_off() {
         let lint = ptx_analysis::check::lint("W0507").unwrap();
         let changed = |text: &str| {
-            let (position, new) = allowing(text, lint)?;
+            let (place, new) = allowing(text, lint)?;
+            let position = position(text, place.start);
             Some(format!("{}:{} {new:?}", position.line, position.character))
         };
         let line = "unassigned-read = \\\"allow\\\"\\n\"";
@@ -199,8 +241,11 @@ mod tests {
         assert_eq!(changed("compile-only = true"), Some(format!("0:19 \"\\n{section}")));
         assert_eq!(changed("[lints]"), Some(format!("0:7 \"\\n{line}")));
         assert_eq!(changed("\n[lints]\nW0511 = \"allow\"\n"), Some(format!("2:0 \"{line}")));
-        // The lint has a level already, the table has another syntax, or the file has errors.
-        assert_eq!(changed("[lints]\nunassigned-read = \"info\"\n"), None);
+        // The lint has a level already, by name or by code.
+        let level = "\"\\\"allow\\\"\"";
+        assert_eq!(changed("[lints]\nunassigned-read = \"info\"\n"), Some(format!("1:18 {level}")));
+        assert_eq!(changed("[lints]\nW0507=\"info\" # x\n"), Some(format!("1:6 {level}")));
+        // The table has another syntax, or the file has errors.
         assert_eq!(changed("lints = {}\n"), None);
         assert_eq!(changed("x = 1\n"), None);
     }
@@ -227,6 +272,8 @@ mod tests {
             unknown.starts_with("1: unknown field `colour`") && unknown.contains("`compile-only`"),
             "{unknown}"
         );
-        assert!(error("target =").starts_with("1: "));
+        assert_eq!(error("target ="), "1: invalid TOML; expected `name = value`, with strings in quotes");
+        assert_eq!(error("\ntarget = 90"), "2: `target` must be a string");
+        assert_eq!(error("compile-only = \"yes\""), "1: `compile-only` must be true or false");
     }
 }

@@ -43,6 +43,10 @@ pub struct Backend {
     settings: Arc<Settings>,
     /// The client can be asked to report changed files.
     tells_about_files: AtomicBool,
+    /// The client answers requests for its settings.
+    gives_settings: AtomicBool,
+    /// The client can be asked to report changes of its settings.
+    tells_about_settings: AtomicBool,
     creates_files: AtomicBool,
     takes_snippets: AtomicBool,
     last_answer: LastAnswer,
@@ -62,6 +66,8 @@ pub async fn serve(
     let (service, socket) = LspService::build(|client| Backend {
         settings: Arc::new(Settings::new(client.clone(), events.clone())),
         tells_about_files: AtomicBool::new(false),
+        gives_settings: AtomicBool::new(false),
+        tells_about_settings: AtomicBool::new(false),
         creates_files: AtomicBool::new(false),
         takes_snippets: AtomicBool::new(false),
         last_answer: LastAnswer::default(),
@@ -332,6 +338,15 @@ fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
     files.is_some_and(|files| files.dynamic_registration == Some(true))
 }
 
+fn gives_settings(capabilities: &ClientCapabilities) -> bool {
+    capabilities.workspace.as_ref().is_some_and(|workspace| workspace.configuration == Some(true))
+}
+
+fn tells_about_settings(capabilities: &ClientCapabilities) -> bool {
+    let settings = capabilities.workspace.as_ref().and_then(|w| w.did_change_configuration);
+    settings.is_some_and(|settings| settings.dynamic_registration == Some(true))
+}
+
 /// Whether the server's edits may create files.
 fn creates_files(capabilities: &ClientCapabilities) -> bool {
     let edits = capabilities.workspace.as_ref().and_then(|w| w.workspace_edit.as_ref());
@@ -360,6 +375,8 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = abilities(&params.capabilities);
         self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
+        self.gives_settings.store(gives_settings(&params.capabilities), Ordering::Relaxed);
+        self.tells_about_settings.store(tells_about_settings(&params.capabilities), Ordering::Relaxed);
         self.creates_files.store(creates_files(&params.capabilities), Ordering::Relaxed);
         let _ = self.encoding.set(client.encoding);
         self.takes_snippets.store(takes_snippets(&params.capabilities), Ordering::Relaxed);
@@ -390,6 +407,10 @@ impl LanguageServer for Backend {
     async fn initialized(&self, _: InitializedParams) {
         let tells = self.tells_about_files.load(Ordering::Relaxed);
         tokio::spawn(self.settings.clone().follow(tells));
+        if self.gives_settings.load(Ordering::Relaxed) {
+            let tells = self.tells_about_settings.load(Ordering::Relaxed);
+            tokio::spawn(self.settings.clone().ask_at_start(tells));
+        }
     }
 
     async fn shutdown(&self) -> Result<()> {
@@ -397,7 +418,11 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        self.settings.change(params.settings).await;
+        if params.settings.is_null() && self.gives_settings.load(Ordering::Relaxed) {
+            tokio::spawn(self.settings.clone().ask());
+        } else {
+            self.settings.change(params.settings).await;
+        }
     }
 
     async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {

@@ -10,10 +10,13 @@ use crate::owner::Event;
 use crate::project::{self, Project, ProjectFile};
 use serde_json::{Value, json};
 use tower_lsp::Client;
-use tower_lsp::lsp_types::{MessageType, Registration};
+use tower_lsp::lsp_types::{ConfigurationItem, MessageType, Registration};
 
 /// How often the project's file is checked for changes if the client does not report them.
 const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The section of the client's settings.
+const SECTION: &str = "ptx";
 
 pub struct Settings {
     client: Client,
@@ -51,6 +54,32 @@ impl Settings {
     pub async fn change(&self, given: Value) {
         self.give(given);
         self.renew().await;
+    }
+
+    /// Asks the client for its settings, if it gave none at its start. A client that `tells` about changes is asked to
+    /// do so. The requests to the client need replies, so no handler may wait for this function.
+    pub async fn ask_at_start(self: Arc<Self>, tells: bool) {
+        if !self.given.lock().unwrap_or_else(PoisonError::into_inner).is_null() {
+            return;
+        }
+        if tells {
+            let registration = Registration {
+                id: "settings".to_owned(),
+                method: "workspace/didChangeConfiguration".to_owned(),
+                register_options: Some(json!({ "section": SECTION })),
+            };
+            let _ = self.client.register_capability(vec![registration]).await;
+        }
+        self.ask().await;
+    }
+
+    /// Asks the client for its settings, as above.
+    pub async fn ask(self: Arc<Self>) {
+        let item = ConfigurationItem { scope_uri: None, section: Some(SECTION.to_owned()) };
+        let settings = self.client.configuration(vec![item]).await.unwrap_or_default().into_iter().next();
+        if let Some(settings) = settings.filter(Value::is_object) {
+            self.change(settings).await;
+        }
     }
 
     /// Reads the project's file again.

@@ -18,6 +18,7 @@ use crate::externals;
 use crate::heading::Parameter;
 use crate::initializer::INITIAL_VALUE;
 use crate::module::Header;
+use crate::text::with_line;
 
 declare_lint! {
     /// A variable or parameter is declared in a place or state space that does not allow it.
@@ -114,7 +115,7 @@ pub(crate) fn check(
     {
         return;
     }
-    words(site, head, gates, out);
+    words(site, head, gates, text, out);
     // Vectors of these types, and arrays of 128 bits, are accepted everywhere.
     let is_scalar = declarators.iter().any(|d| d.dimensions.is_empty());
     if head.lanes == 1 && (is_scalar || head.ty == ScalarType::F16x2) {
@@ -144,7 +145,7 @@ pub(crate) fn check(
 }
 
 /// Checks the words of the head, independently of the declared names.
-fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
+fn words(site: Site, head: &Head, gates: &Gates, text: &str, out: &mut Findings) {
     let words = &head.words;
     let mut gate = |gate: Gate, word: &str, range: Option<TextRange>| {
         out.extend(range.and_then(|range| gates.check(&gate, word, range, "")));
@@ -175,7 +176,11 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
         && matches!(site, Site::Function | Site::Result)
     {
         let message = "`.ptr` applies only to kernel parameters";
-        out.push(Diagnostic::new(&MISPLACED, range, message).fix("remove it", range, ""));
+        out.push(Diagnostic::new(&MISPLACED, range, message).fix(
+            "remove `.ptr`",
+            with_line(text, range),
+            "",
+        ));
     }
     if let Some(range) = words.bank
         && gates.version >= PtxVersion::new(2, 2)

@@ -12,6 +12,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
+use crate::text::with_line;
 
 declare_lint! {
     /// A directive is ignored because another one is missing or conflicts with it.
@@ -57,11 +58,9 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         if of_kernels != is_entry {
             let owner = if of_kernels { "kernels" } else { "device functions" };
             let message = format!("`{}` applies only to {owner}", found.word);
-            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(
-                "remove it",
-                found.range,
-                "",
-            ));
+            let title = format!("remove `{}`", found.word);
+            let place = with_line(text, found.whole);
+            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(title, place, ""));
             continue;
         }
         if let Some(directive) = Directive::parse(&found.word[1..]) {
@@ -164,7 +163,9 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let most = limits.blocks.min(limits.warps / warps.max(1));
     if gates.is_compiled() && blocks > most {
         let message = format!(
-            "`.minnctapersm {blocks}` is ignored: at most {most} CTAs of this size fit on a multiprocessor of {}",
+            "`.minnctapersm {blocks}` is ignored: at most {most} {} of this size fit{} on a multiprocessor of {}",
+            if most == 1 { "CTA" } else { "CTAs" },
+            if most == 1 { "s" } else { "" },
             gates.target
         );
         let note = format!(
@@ -178,14 +179,16 @@ fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
 /// Checks directives that exclude or require each other.
 fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
-    for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
-        if let (Some(one), Some(other)) = (find(one), find(other)) {
+    for (bound, exact) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
+        if let (Some(one), Some(other)) = (find(bound), find(exact)) {
             let (first, second) =
                 if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
             let message = format!("`{}` and `{}` cannot be combined", first.word, second.word);
-            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
-                .related(first.range, "conflicts with this");
             let is_late = first.word.ends_with("ntid");
+            let of = if is_late { "CTA" } else { "cluster" };
+            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
+                .note(format!("`{exact}` gives the exact size of a {of}, `{bound}` an upper bound"))
+                .related(first.range, "conflicts with this");
             out.push(if is_late { diagnostic.reported_at(end) } else { diagnostic });
         }
     }

@@ -87,14 +87,14 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
             let message = format!(
                 "`{name}` may be executed by only part of a warp: it follows a branch that may diverge"
             );
-            out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
+            out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message).rule()));
         }
         return;
     }
     let message = format!("`{name}` is executed by only part of a warp, but requires all of its threads");
     let diagnostic = Diagnostic::new(&PARTIAL_WARP, place, message);
     out.push(match split {
-        Some(split) if !is_guarded => parted(body, flow, split.branch, diagnostic),
+        Some(split) if !is_guarded => parted(body, flow, split.branch, diagnostic.rule()),
         _ => diagnostic.note("the guard predicate is true in only some of the lanes"),
     });
 }
@@ -156,7 +156,7 @@ fn report_mask(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, found: Masked
     if found.mask == 0 {
         let name = instr.opcode.form.mnemonic();
         let message = format!("`membermask` of `{name}` is 0; it must include the executing lane");
-        out.push(Diagnostic::new(&MEMBER_MASK, range, message));
+        out.push(Diagnostic::new(&MEMBER_MASK, range, message).rule());
         return;
     }
     if found.absent == 0 {
@@ -166,7 +166,7 @@ fn report_mask(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, found: Masked
         format!("`membermask` includes {}, which cannot execute this instruction", lanes(found.absent));
     let diagnostic = Diagnostic::new(&MEMBER_MASK, range, message);
     out.push(match found.split {
-        Some(split) if !found.is_guarded => parted(body, flow, split.branch, diagnostic),
+        Some(split) if !found.is_guarded => parted(body, flow, split.branch, diagnostic.rule()),
         _ => diagnostic.note("the guard predicate is false in those lanes"),
     });
 }

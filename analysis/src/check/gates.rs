@@ -139,7 +139,7 @@ impl Gates {
                     }
                     Some(sm) => diagnostic
                         .note(format!("the module targets {}; `.target {sm}` supports it", self.target)),
-                    None => diagnostic,
+                    None => diagnostic.rule(),
                 }
             }
             GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message).note(format!(

@@ -21,7 +21,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         };
         if is_ignored {
             let message = format!("`{word}` has no effect on `{}`", statement.form.mnemonic());
-            let diagnostic = Diagnostic::new(&IGNORED_MODIFIER, suffix, message);
+            let diagnostic = Diagnostic::new(&IGNORED_MODIFIER, suffix, message).rule();
             out.push(diagnostic.fix(format!("remove `{word}`"), suffix, ""));
         }
     }

@@ -92,7 +92,7 @@ fn beside_registers(
         } else {
             "the elements must be registers"
         };
-        let note = format!("this is operand `{}` of `{}`; {what}", row.name, title(ctx, statement));
+        let note = format!("operand `{}` of `{}`: {what}", row.name, title(ctx, statement));
         let message = "expected a register, found a constant";
         return Some(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
     }
@@ -160,7 +160,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
                 let message = format!("expected {ty}, found an integer constant");
                 let note = "write the bits of a float as `0f` and 8 hexadecimal digits, or `0d` and 16";
                 let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
-                return Some(diagnostic.fix(format!("write `{spelled}`"), range, spelled));
+                return Some(diagnostic.fix(format!("change to `{spelled}`"), range, spelled));
             }
             let note =
                 format!("integer constants are not converted; write `{value}.0` or the bits of the float");
@@ -170,7 +170,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             let is_decimal =
                 digits == "0" || !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
             if is_float && is_decimal && !written.is_empty() {
-                diagnostic.sure_fix(format!("write `{written}.0`"), TextRange::empty(range.end()), ".0")
+                diagnostic.sure_fix(format!("change to `{written}.0`"), TextRange::empty(range.end()), ".0")
             } else {
                 diagnostic
             }
@@ -180,7 +180,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             let note = "floating-point constants are not converted; write an integer or the bits of the float in hexadecimal";
             let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
             match written.strip_suffix(".0") {
-                Some(whole) => diagnostic.fix(format!("write `{whole}`"), range, whole),
+                Some(whole) => diagnostic.fix(format!("change to `{whole}`"), range, whole),
                 None => diagnostic,
             }
         }
@@ -223,13 +223,14 @@ fn value(
         Values::Of([]) => "expected a register, found a constant".to_owned(),
         values => format!("{found} is out of range for `{}`: expected {values}", row.name),
     };
-    let note = match row.values {
-        Values::Of([]) => format!("operand `{}` of `{}` must be a register", row.name, title(ctx, statement)),
-        _ => format!("this is operand `{}` of `{}`", row.name, title(ctx, statement)),
-    };
-    let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message).note(note);
+    let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message);
     Some(match row.values {
-        Values::Of([only]) => diagnostic.fix(format!("write `{only}`"), range, only.to_string()),
+        Values::Of([]) => diagnostic.note(format!(
+            "operand `{}` of `{}` must be a register",
+            row.name,
+            title(ctx, statement)
+        )),
+        Values::Of([only]) => diagnostic.fix(format!("change to `{only}`"), range, only.to_string()),
         _ => diagnostic,
     })
 }

@@ -218,7 +218,8 @@ pub fn undefined(
         Expected::Symbol => "name",
     };
     let diagnostic =
-        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
+        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"))
+            .rule();
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,
@@ -226,9 +227,10 @@ pub fn undefined(
 }
 
 /// The name most similar to `name`: of the same or almost the same length, with at most one in four characters
-/// different.
+/// different. The `%` of a register does not count.
 fn nearest(name: &str, candidates: impl Iterator<Item = String>) -> Option<String> {
-    let limit = (1 + name.len() / 5).min(name.len().saturating_sub(1));
+    let length = name.trim_start_matches('%').len();
+    let limit = (1 + length / 5).min(length.saturating_sub(1));
     candidates
         .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit && candidate != name)
         .map(|candidate| (difference(name, &candidate), candidate))

@@ -65,7 +65,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
                         let name = names.of(symbol);
                         let message =
                             format!("`{name}` is indexed by this register, so it stays in local memory");
-                        out.push(Diagnostic::new(&INDEXED_LOCAL, range, message));
+                        out.push(Diagnostic::new(&INDEXED_LOCAL, range, message).rule());
                     }
                 }
                 None => {}
@@ -160,7 +160,7 @@ impl MemoryAccess<'_> {
                     "{bytes}-byte access at offset {offset} is out of bounds: the size of `{name}` is {size} bytes"
                 ),
             };
-            out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
+            out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message).rule());
         }
     }
 }

@@ -21,6 +21,8 @@ declare_lint! {
     pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
+const NO_VALUE: &str = "`_` discards a result and has no value";
+
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else {
         out.push(count(ctx, statement));
@@ -212,7 +214,7 @@ fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
     }
     let described = signature.operands.iter().map(|row| {
         let optional = if row.optional { ", optional" } else { "" };
-        format!("`{}` ({}{optional})", row.name, describe(row.class))
+        format!("`{}` ({}{optional})", row.name, describe(row.documented()))
     });
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
 }
@@ -232,7 +234,7 @@ fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnosti
         }
         let names: Vec<String> = missing.iter().map(|row| format!("`{}`", row.name)).collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
-        let diagnostic = diagnostic.note(format!("{} {verb} missing", names.join(" and ")));
+        let diagnostic = diagnostic.note(format!("{} {verb} missing", listed(&names, "and")));
         let (title, text) = match (statement.form.mnemonic(), missing) {
             (_, [only]) if only.name == "membermask" => ("add the mask of a full warp", "0xffffffff"),
             ("bar" | "barrier", [only]) if only.name == "a" => ("add barrier 0", "0"),
@@ -314,7 +316,7 @@ fn class(
     if fits {
         return;
     }
-    let message = format!("expected {}, found {}", describe(row.class), name(operand));
+    let message = format!("expected {}, found {}", describe(row.documented()), name(operand));
     let instruction = ctx.slice(statement.name);
     let role = match row.role {
         Role::Destination => "is a destination",
@@ -323,14 +325,15 @@ fn class(
     };
     let note = format!("operand `{}` of `{instruction}` {role}", row.name);
     let diagnostic = Diagnostic::new(&OPERAND_CLASS, range, message).note(note);
+    let is_read = row.role == Role::Source;
     out.push(match (operand, row.class) {
-        (input::Operand::Symbol(..), class) if class.intersects(Class::REGISTER) => {
+        (input::Operand::Symbol(..), class) if is_read && class.intersects(Class::REGISTER) => {
             diagnostic.note("use `mov` to load the address of a variable into a register")
         }
         (input::Operand::Address(_), class) if class.intersects(Class::REGISTER) => {
             diagnostic.note("use `ld` and `st` to access memory; other instructions work on registers")
         }
-        (input::Operand::Special(_), class) if class.intersects(Class::REGISTER) => {
+        (input::Operand::Special(_), class) if is_read && class.intersects(Class::REGISTER) => {
             diagnostic.note("use `mov` to copy a special register to a register")
         }
         (input::Operand::Reg(_) | input::Operand::Symbol(..), class) if class == Class::ADDRESS => {
@@ -349,7 +352,7 @@ fn class(
                 .fix(title, range, text)
         }
         (input::Operand::Sink, _) => {
-            diagnostic.note("`_` can only discard a result, and only where the instruction allows it")
+            diagnostic.note(if is_read { NO_VALUE } else { "this destination cannot be discarded" })
         }
         _ => diagnostic,
     });
@@ -504,8 +507,8 @@ fn sink(
         let note = "every element of this destination must be a register";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` is not allowed in this destination").note(note));
     } else if row.role != Role::Destination && !packs && !stores && elements.iter().any(is_sink) {
-        let note = "`_` discards a result and has no value";
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be used as a source").note(note));
+        let message = "`_` cannot be used as a source";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(NO_VALUE));
     } else if elements.iter().all(is_sink) {
         let message = "a vector cannot consist of `_` only";
         let note = "at least one element must be a register, which determines the type";
@@ -548,15 +551,21 @@ pub fn describe(class: Class) -> String {
         (Class::PAIR, "a pair `d|p`"),
         (Class::PAIR_WITHOUT_FIRST, "a pair `_|p`"),
         (Class::LIST, "a list in parentheses"),
-        (Class::TEXTURE, "a texture or surface in brackets"),
+        (Class::TEXTURE, "a texture, surface or tensor map in brackets"),
         (Class::SPECIAL, "a special register"),
         (Class::SINK, "`_`"),
     ];
     let names: Vec<&str> =
         names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();
-    match names.as_slice() {
-        [] => "nothing".to_owned(),
+    if names.is_empty() { "nothing".to_owned() } else { listed(&names, "or") }
+}
+
+/// `a, b and c`
+pub(crate) fn listed<T: AsRef<str>>(parts: &[T], conjunction: &str) -> String {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [] => String::new(),
         [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
     }
 }

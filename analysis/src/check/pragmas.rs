@@ -73,27 +73,27 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
         }
         return;
     };
-    out.extend(gates.check(&pragma.gate, name, range, ""));
-    let mut report = |message: String| out.push(Diagnostic::new(&BAD_PRAGMA, range, message));
-    if pragma.of_statements && !site.is_body() {
-        report(format!(
+    let wrong = match pragma.argument {
+        _ if pragma.of_statements && !site.is_body() => Some(format!(
             "pragma `{name}` must be inside a function body, before the statement that it applies to"
-        ));
-        return;
-    }
-    match pragma.argument {
-        Argument::None => {}
+        )),
+        Argument::None => None,
         Argument::Ignored if site == Site::FunctionBody => {
-            report(format!("pragma `{name}` applies only to kernels, not to device functions"));
+            Some(format!("pragma `{name}` applies only to kernels, not to device functions"))
         }
-        Argument::Ignored => {}
-        Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => {}
-        Argument::Count => report(format!("pragma `{name}` takes a positive integer{}", found(argument))),
+        Argument::Ignored => None,
+        Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => None,
+        Argument::Count => Some(format!("pragma `{name}` takes a positive integer{}", found(argument))),
         // ptxas does not check the statements of a device function that is not compiled separately.
-        Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
-        Argument::Mask if digits(argument).is_some() => {}
-        Argument::Mask => report(format!("pragma `{name}` takes a byte mask{}", found(argument))),
-    }
+        Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => None,
+        Argument::Mask if digits(argument).is_some() => None,
+        Argument::Mask => Some(format!("pragma `{name}` takes a byte mask{}", found(argument))),
+    };
+    // Another version or target would not help in the wrong place.
+    out.extend(match wrong {
+        Some(message) => Some(Diagnostic::new(&BAD_PRAGMA, range, message)),
+        None => gates.check(&pragma.gate, name, range, ""),
+    });
 }
 
 /// `, found …`; empty without an argument.

@@ -385,7 +385,9 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
     let compiled = ctx.gates.is_compiled();
     let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size() == 64;
     if place.space == Space::Global && cut && compiled {
-        return bad(format!("the address of `{name}` is 64 bits wide"));
+        let message = format!("the address of `{name}` has 64 bits and does not fit in `.{}`", ty.text());
+        let note = "move it to a 64-bit register with `mov.u64`";
+        return Some(Diagnostic::new(&lints::ADDRESS, range, message).note(note));
     }
     None
 }
@@ -426,5 +428,5 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         expected => format!("`.{}`", expected.text()),
     };
     let message = format!("`{name}` is in `.{}`, but the instruction accesses {accessed}", found.text());
-    Some(Diagnostic::new(&STATE_SPACE, range, message))
+    Some(Diagnostic::new(&STATE_SPACE, range, message).rule())
 }

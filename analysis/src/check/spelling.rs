@@ -271,13 +271,16 @@ pub(crate) fn unresolved(
             }
             let near = ptx_isa::suggestions(&word, ptx_isa::mnemonics().iter().copied());
             let words = name.words();
-            suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
+            suggest(diagnostic.rule(), mnemonic, "", near, Spelling::Misspelt, |near| {
+                name.judge(near, &words)
+            })
         }
         ResolveError::NoRow { .. } => Diagnostic::new(
             &NOT_CHECKED,
             range,
             format!("`{word}` is not checked: the instruction table does not describe this form"),
-        ),
+        )
+        .rule(),
         ResolveError::UnknownSuffix { index } => {
             let message = format!("`{}` is not a modifier or type of any instruction", name.spelled(*index));
             let note =

@@ -88,7 +88,7 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
         }
         ([_, _], [_]) => {
             let message = "missing sampler: independent texture mode requires `[texture, sampler, …]`";
-            out.push(Diagnostic::new(&TEXTURE_MODE, range, message));
+            out.push(Diagnostic::new(&TEXTURE_MODE, range, message).rule());
         }
         _ => {
             let both = wanted.iter().zip(handles);

@@ -43,6 +43,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         }
         let name = jump.opcode.form.mnemonic();
         let mut diagnostic = Diagnostic::new(&UNREACHABLE_CODE, start.cover(*end), "unreachable code")
+            .rule()
             .related(place, format!("execution never continues past this `{name}`"))
             .unnecessary();
         if places.len() <= MOST_EDITS {

@@ -42,10 +42,11 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         let name = &body.text[declaration.range];
         let diagnostic = match declaration.kind {
             DeclKind::Label(_) => {
-                Diagnostic::new(&UNUSED_LABEL, declaration.range, format!("unused label `{name}`"))
+                Diagnostic::new(&UNUSED_LABEL, declaration.range, format!("unused label `{name}`")).rule()
             }
             DeclKind::Register { .. } => {
                 Diagnostic::new(&UNUSED_REGISTER, declaration.range, format!("unused register `{name}`"))
+                    .rule()
             }
             _ => continue,
         };
@@ -88,7 +89,7 @@ fn unread(body: &Body<'_>, out: &mut Findings) {
             && is_needless(body, range)
         {
             let message = format!("register `{}` is written but never read", &body.text[range]);
-            out.push(Diagnostic::new(&UNREAD_REGISTER, range, message));
+            out.push(Diagnostic::new(&UNREAD_REGISTER, range, message).rule());
         }
     }
 }

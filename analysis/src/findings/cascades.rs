@@ -252,8 +252,16 @@ fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
             Entry::Occupied(known) => {
                 let count = counts.entry(*known.get()).or_default();
                 *count += 1;
+                let known = &mut merged[*known.get()];
+                // The fix changes all uses of a name.
+                for fix in &mut known.fixes {
+                    let same = finding.fixes.iter().find(|other| other.title == fix.title);
+                    let edits = same.into_iter().flat_map(|same| &same.edits);
+                    let new: Vec<_> = edits.filter(|edit| !fix.edits.contains(edit)).cloned().collect();
+                    fix.edits.extend(new);
+                }
                 if *count <= MARKED {
-                    merged[*known.get()].relate(finding.range, label);
+                    known.relate(finding.range, label);
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Completes findings with information beyond their statement: the declaration that disagrees, the reason, and fixes
-//! that change other parts of the file.
+//! Completes findings with information beyond their statement: the declaration that disagrees, and fixes that
+//! change other parts of the file.
 //!
 //! Checks examine one item, so that their findings stay valid when other items change. This module examines the whole
 //! file, and its results are not stored. Ranges are file offsets.
@@ -40,10 +40,6 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         registers.complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         closed_too_early(db, file, diagnostic);
-        // The fix of a syntax error says what is missing or superfluous.
-        if diagnostic.notes.is_empty() && (diagnostic.lint != &UNEXPECTED || diagnostic.fixes.is_empty()) {
-            diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
-        }
     }
 }
 
@@ -67,17 +63,6 @@ fn closed_too_early(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) 
         diagnostic.relate(brace, "the function ends at this `}`");
         let edits = vec![TextEdit::new(brace, "")];
         diagnostic.offer("remove the `}` that ends the function", edits, Applicability::MaybeIncorrect);
-    }
-}
-
-/// Notes begin in lower case, as messages do.
-fn lower_case(text: String) -> String {
-    let mut letters = text.chars();
-    match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
-            first.to_lowercase().chain([second]).chain(letters).collect()
-        }
-        _ => text,
     }
 }
 

@@ -7,19 +7,19 @@ mod snippets;
 
 pub(super) use self::call::argument;
 
-use ptx_isa::{Directive, DirectiveKind, Gate, PtxVersion, ScalarType, Site, Sm, SpecialReg};
+use ptx_isa::{Directive, DirectiveKind, PRAGMAS, Pragma, PtxVersion, ScalarType, Site, Sm, SpecialReg};
 use text_size::{TextRange, TextSize};
 
 use self::operands::OperandPlace;
-use crate::db::{Database, Db, SourceFile};
+use crate::db::{Database, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::reference::needs;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::{statement_before, word_before};
 use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
 use crate::locate::spot;
 use crate::lower::lower;
-use crate::module::{effective_target, header};
 
 /// The completions at an offset in the order in which they are offered; clients filter by prefix.
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
@@ -36,9 +36,9 @@ pub fn completion_documentation(kind: CompletionKind, label: &str) -> Option<Str
     let dotted = || format!(".{}", label.trim_start_matches('.'));
     match kind {
         CompletionKind::Mnemonic => ptx_isa::doc(label).map(str::to_owned),
-        CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None),
-        CompletionKind::Directive => words::directive(&dotted()),
-        CompletionKind::SpecialRegister => words::special(label),
+        CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None, &Setting::UNKNOWN),
+        CompletionKind::Directive => words::directive(&dotted(), &Setting::UNKNOWN),
+        CompletionKind::SpecialRegister => words::special(label, &Setting::UNKNOWN),
         CompletionKind::Target => words::target(label),
         CompletionKind::Snippet => snippets::documentation(label),
         _ => None,
@@ -73,7 +73,7 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
         lower(db, item).has_body && is_in_body(of_item, is_at_end)
     });
     let Some(item) = body else {
-        return outside(out, &setting, before, dotted);
+        return outside(out, db, file, &setting, before, dotted);
     };
     let statement = statement_before(before);
     if is_guard(before) {
@@ -92,7 +92,14 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
             }
             directives(out, &setting, Site::BODY, dotted);
         }
-        Some((name, _)) if name.starts_with('.') => declaration(out, &setting, name, dotted),
+        Some((".branchtargets", _)) => {
+            operands::names(out, db, file, item, offset, &OperandPlace::of("bra", ""));
+        }
+        Some((".calltargets", _)) => call::functions(out, db, file, |_| true),
+        Some((".pragma", rest)) => pragmas(out, &setting, rest, |_| true),
+        Some((name, _)) if name.starts_with('.') => {
+            declaration(out, db, file, &setting, statement, dotted, Site::DECLARATION);
+        }
         Some((name, rest)) => {
             if let Some(start) = special_before(before, out.edit) {
                 out.edit = TextRange::new(start, offset);
@@ -108,7 +115,14 @@ fn collect(out: &mut Collector, db: &Database, file: SourceFile, offset: TextSiz
 }
 
 /// Completions outside of bodies: directives where they are allowed.
-fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
+fn outside(
+    out: &mut Collector,
+    db: &Database,
+    file: SourceFile,
+    setting: &Setting,
+    before: &str,
+    dotted: bool,
+) {
     // The declaration begins after the end of the previous one, or after the line of a header directive.
     let start = before.rfind([';', '}']).map_or(0, |at| at + 1);
     let is_header = |line: &str| {
@@ -128,33 +142,35 @@ fn outside(out: &mut Collector, setting: &Setting, before: &str, dotted: bool) {
     let is_function = declaration.contains(".entry") || declaration.contains(".func");
     if opened > closed {
         let parameter = declaration.rsplit(['(', ',']).next().unwrap_or_default();
-        self::parameter(out, setting, parameter, declaration.contains(".entry"), dotted);
+        self::parameter(out, db, file, setting, parameter, declaration.contains(".entry"), dotted);
     } else if is_function && closed > 0 {
-        directives(out, setting, Site::FUNCTION, dotted);
+        let tuning = declaration.rsplit(')').next().unwrap_or_default();
+        self::tuning(out, setting, tuning, dotted);
     } else if is_first_word {
         if before.trim().is_empty() {
             snippets::offer(out, setting, snippets::FILES);
         }
-        let is_missing = |directive: &Directive| !before.contains(&format!(".{}", directive.name));
-        directives_where(out, setting, Site::HEADER, dotted, is_missing);
-        if before.contains(".version") {
+        // The header has a fixed order.
+        let missing = |name: &str| !before.contains(&format!(".{name}"));
+        let next = ["version", "target", "address_size"].into_iter().find(|name| missing(name));
+        directives_where(out, setting, Site::HEADER, dotted, |directive| Some(directive.name) == next);
+        if !missing("version") && !missing("target") {
             directives(out, setting, Site::MODULE, dotted);
             if !declaration.starts_with('.') {
                 snippets::offer(out, setting, snippets::ITEMS);
             }
         }
+    } else if let Some(rest) = declaration.strip_prefix(".pragma") {
+        pragmas(out, setting, rest, |pragma| !pragma.of_statements);
     } else if !is_function {
         let words: Vec<&str> = declaration.split_whitespace().collect();
-        let space = words.iter().find(|word| is_of_kind(word, DirectiveKind::Space));
-        match space {
-            Some(space) => self::declaration(out, setting, space, dotted),
-            None if words.iter().any(|word| is_of_kind(word, DirectiveKind::Linkage)) => {
-                let has_linkage = |directive: &Directive| {
-                    matches!(directive.name, "entry" | "func" | "global" | "const" | "shared")
-                };
-                directives_where(out, setting, Site::MODULE, dotted, has_linkage);
-            }
-            None => {}
+        if words.iter().any(|word| is_of_kind(word, DirectiveKind::Space)) {
+            self::declaration(out, db, file, setting, declaration, dotted, Site::DECLARATION);
+        } else if words.iter().any(|word| is_of_kind(word, DirectiveKind::Linkage)) {
+            let has_linkage = |directive: &Directive| {
+                matches!(directive.name, "entry" | "func" | "global" | "const" | "shared")
+            };
+            directives_where(out, setting, Site::MODULE, dotted, has_linkage);
         }
     }
 }
@@ -164,22 +180,81 @@ fn is_of_kind(word: &str, kind: DirectiveKind) -> bool {
     directive.is_some_and(|directive| directive.kind == kind)
 }
 
-/// Completions after the state space of a declaration.
-fn declaration(out: &mut Collector, setting: &Setting, space: &str, dotted: bool) {
-    if is_of_kind(space, DirectiveKind::Space) {
+/// The complete words of a text before the one that is being typed, without dots.
+fn complete_words<'t>(out: &Collector, text: &'t str, dotted: bool) -> Vec<&'t str> {
+    let typed = usize::from(out.edit.len()) + usize::from(dotted);
+    let before = &text[..text.len().saturating_sub(typed)];
+    before.split(|c: char| c.is_whitespace() || c == '.').filter(|word| !word.is_empty()).collect()
+}
+
+/// Completions after the parameters of a function: directives, or the strings of a pragma.
+fn tuning(out: &mut Collector, setting: &Setting, text: &str, dotted: bool) {
+    if let Some((_, string)) = text.rsplit_once(".pragma").filter(|(_, string)| !string.contains(';')) {
+        return pragmas(out, setting, string, |pragma| !pragma.of_statements);
+    }
+    // Arguments are numbers.
+    let last = complete_words(out, text, dotted).last().copied().unwrap_or_default();
+    if !last.ends_with(',') && !Directive::parse(last).is_some_and(Directive::takes_arguments) {
+        directives(out, setting, Site::FUNCTION, dotted);
+    }
+}
+
+/// The strings of a pragma; `rest` is the text after the directive, perhaps with the opening quote.
+fn pragmas(out: &mut Collector, setting: &Setting, rest: &str, is_wanted: impl Fn(&Pragma) -> bool) {
+    let is_quoted = rest.matches('"').count() % 2 == 1;
+    for (i, pragma) in PRAGMAS.iter().enumerate().filter(|(_, pragma)| is_wanted(pragma)) {
+        let label = if is_quoted { pragma.name.to_owned() } else { format!("\"{}\"", pragma.name) };
+        let rank = Rank::legal(setting.has(&pragma.gate), 0, i as u32);
+        out.add(rank, &label, CompletionKind::Target, pragma.about.to_owned());
+    }
+}
+
+/// Completions in a declaration, which begins with its state space: its type, then the rest of its directives, and names
+/// in its initializer.
+fn declaration(
+    out: &mut Collector,
+    db: &Database,
+    file: SourceFile,
+    setting: &Setting,
+    text: &str,
+    dotted: bool,
+    site: Site,
+) {
+    let words = complete_words(out, text, dotted);
+    let is_space = |word: &&str| Directive::parse(word).is_some_and(|d| d.kind == DirectiveKind::Space);
+    let Some(space) = words.iter().copied().find(is_space) else { return };
+    if text.contains('=') {
+        return operands::module_names(out, db, file, &OperandPlace::of("mov.u64", "%rd0, "));
+    }
+    // The alignment is a number.
+    if words.last() == Some(&"align") {
+        return;
+    }
+    let has_type = words.iter().any(|word| ScalarType::parse(word).is_some());
+    if !has_type {
         types(out, dotted);
-        if space != ".reg" {
-            directives(out, setting, Site::DECLARATION, dotted);
-        }
+    }
+    // A parameter is a pointer after its type; the type of a variable is last.
+    if space != "reg" && (!has_type || site == Site::PARAMETER) {
+        let is_new = |directive: &Directive| {
+            directive.kind != DirectiveKind::Space && !words.contains(&directive.name)
+        };
+        directives_where(out, setting, site, dotted, is_new);
     }
 }
 
 /// Completions in the declaration of a parameter, beginning with its state space.
-fn parameter(out: &mut Collector, setting: &Setting, text: &str, is_kernel: bool, dotted: bool) {
+fn parameter(
+    out: &mut Collector,
+    db: &Database,
+    file: SourceFile,
+    setting: &Setting,
+    text: &str,
+    is_kernel: bool,
+    dotted: bool,
+) {
     if text.split_whitespace().any(|word| is_of_kind(word, DirectiveKind::Space)) {
-        types(out, dotted);
-        let is_space = |directive: &Directive| directive.kind == DirectiveKind::Space;
-        return directives_where(out, setting, Site::PARAMETER, dotted, |directive| !is_space(directive));
+        return declaration(out, db, file, setting, text, dotted, Site::PARAMETER);
     }
     let name = if is_kernel { &["param"][..] } else { &["param", "reg"] };
     for (i, directive) in name.iter().filter_map(|name| Directive::parse(name)).enumerate() {
@@ -276,22 +351,6 @@ fn directives_where(
         };
         let rank = Rank::legal(is_legal, 2, i as u32);
         out.add_dotted(rank, directive.name, dotted, CompletionKind::Directive, detail);
-    }
-}
-
-/// The version and the target, which determine what is available.
-struct Setting {
-    version: PtxVersion,
-    target: Option<Sm>,
-}
-
-impl Setting {
-    fn of(db: &dyn Db, file: SourceFile) -> Self {
-        Self { version: header(db, file).version_or_newest(), target: effective_target(db, file) }
-    }
-
-    fn has(&self, gate: &Gate) -> bool {
-        self.target.is_none_or(|target| gate.check(self.version, target).is_ok())
     }
 }
 

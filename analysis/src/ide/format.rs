@@ -16,10 +16,11 @@ use crate::locate::{items_in, spot};
 /// The number of columns per level.
 const INDENT: usize = 4;
 
-/// The edits that format a file, or the part of it in `range`, in text order.
+/// The edits that format a file, or the lines of it that `range` touches, in text order.
 pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<TextEdit> {
     let text = file.text(db);
-    let all: Vec<Item<'_>> = items_in(db, file, range).collect();
+    let lines = range.map(|range| lines_of(text, range));
+    let all: Vec<Item<'_>> = items_in(db, file, lines).collect();
     let from = all.first().map_or(TextSize::new(0), |item| item.offset(db));
     let mut formatter = Formatter::new(text);
     if from > TextSize::new(0) {
@@ -38,12 +39,39 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
         }
         Some(_) => formatter.previous.map_or(from, |previous| previous.end),
     };
-    let mut edits = formatter.edits;
+    let edits = formatter.edits;
     if !keeps_tokens(text, TextRange::new(from, to), &edits) {
         return Vec::new();
     }
-    edits.retain(|edit| range.is_none_or(|range| range.contains_range(edit.range)));
-    edits
+    match lines {
+        None => edits,
+        Some(lines) => edits.into_iter().filter_map(|edit| within(text, lines, edit)).collect(),
+    }
+}
+
+/// The lines that a range touches, without the line break after them. A line of which only the start is the end of the
+/// range is not one of them: editors select whole lines in this way.
+fn lines_of(text: &str, range: TextRange) -> TextRange {
+    let inside = |offset: TextSize| text.floor_char_boundary(offset.into());
+    let (from, to) = (inside(range.start()), inside(range.end()));
+    let start = text[..from].rfind('\n').map_or(0, |at| at + 1);
+    let last = if to > from && text[..to].ends_with('\n') { to - 1 } else { to };
+    let end = text[last..].find('\n').map_or(text.len(), |at| last + at);
+    TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
+}
+
+/// The part of an edit of blanks that is in some lines: the blanks before a token belong to the line of the token.
+fn within(text: &str, lines: TextRange, edit: TextEdit) -> Option<TextEdit> {
+    if !lines.contains_inclusive(edit.range.end()) {
+        return None;
+    }
+    if lines.start() <= edit.range.start() {
+        return Some(edit);
+    }
+    // The indentation of the first line. An edit that would join it with the line before it is left out.
+    let (_, indent) = edit.text.rsplit_once('\n')?;
+    let range = TextRange::new(lines.start(), edit.range.end());
+    (&text[range] != indent).then(|| TextEdit::new(range, indent))
 }
 
 /// The edits after `typed` was typed before an offset. The end of a statement formats its line; a line break formats
@@ -51,44 +79,39 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
 pub fn format_on_type(db: &Database, file: SourceFile, offset: TextSize, typed: char) -> Vec<TextEdit> {
     let text = file.text(db);
     let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
-    let line = before.rfind('\n').map_or(0, |at| at + 1);
-    if typed != '\n' {
-        // Including the blanks that indent the line.
-        let start = before[..line].trim_end().len();
-        return format(db, file, Some(TextRange::new(TextSize::new(start as u32), offset)));
-    }
-    let last = before[..line].trim_end().len();
-    let start = before[..last].rfind('\n').map_or(0, |at| before[..at].trim_end().len());
     let range =
         |start: usize, end: usize| TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
-    let mut edits = format(db, file, Some(range(start, last)));
+    if typed != '\n' {
+        return format(db, file, Some(TextRange::empty(offset)));
+    }
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let last = before[..line].trim_end().len();
     let blanks = text[line..].len() - text[line..].trim_start_matches([' ', '\t']).len();
     let rest = &text[line + blanks..];
-    if rest.is_empty() || rest.starts_with(['\n', '\r']) {
-        let indent = " ".repeat(INDENT * depth(db, file, offset));
-        if text[line..line + blanks] != indent {
-            edits.push(TextEdit { range: range(line, line + blanks), text: indent });
-        }
+    if !rest.is_empty() && !rest.starts_with(['\n', '\r']) {
+        return format(db, file, Some(range(last, line + blanks + 1)));
+    }
+    let mut edits = format(db, file, Some(range(last, last)));
+    let indent = " ".repeat(INDENT * depth(db, file, TextSize::new(last as u32)));
+    if text[line..line + blanks] != indent {
+        edits.push(TextEdit { range: range(line, line + blanks), text: indent });
     }
     edits
 }
 
-/// The number of blocks around an offset.
+/// The number of brackets that are open at an offset. Text that is being typed has no tree.
 fn depth(db: &Database, file: SourceFile, offset: TextSize) -> usize {
-    let Some(spot) = spot(db, file, offset) else { return 0 };
-    let root = parse(db, spot.item).syntax();
-    let Some(token) = root.token_at_offset(spot.offset).left_biased() else { return 0 };
-    let is_closed = |node: &SyntaxNode| {
-        let last = node.last_token();
-        last.is_some_and(|token| {
-            token.kind() == SyntaxKind::R_BRACE && token.text_range().end() <= spot.offset
-        })
-    };
-    let is_around = |node: &SyntaxNode| {
-        let range = node.text_range();
-        node.kind() == SyntaxKind::BLOCK && range.start() < spot.offset && !is_closed(node)
-    };
-    token.parent_ancestors().filter(is_around).count()
+    use SyntaxKind as K;
+    // The token before the offset decides which item it is.
+    let Some(before) = offset.checked_sub(TextSize::new(1)) else { return 0 };
+    let Some(spot) = spot(db, file, before) else { return 0 };
+    let end = offset - spot.item.offset(db);
+    let Some(text) = spot.item.text(db).get(..usize::from(end)) else { return 0 };
+    tokens(text).fold(0, |open: usize, (kind, _)| match kind {
+        K::L_BRACE | K::L_PAREN | K::L_BRACK => open + 1,
+        K::R_BRACE | K::R_PAREN | K::R_BRACK => open.saturating_sub(1),
+        _ => open,
+    })
 }
 
 /// The tokens of a text, without blanks.
@@ -377,7 +400,9 @@ fn has_space(previous: Previous, kind: SyntaxKind, parent: SyntaxKind, context: 
         (K::COMMA, _) => true,
         (K::BLOCK_COMMENT, _) => true,
         (K::L_PAREN | K::L_BRACK | K::L_BRACE, _) | (_, K::R_PAREN | K::R_BRACK | K::R_BRACE) => false,
+        (K::QUESTION, _) | (_, K::QUESTION) => true,
         (_, K::COLON) => parent == K::CONDITIONAL_EXPR,
+        (K::COLON, _) if previous.parent == K::CONDITIONAL_EXPR => true,
         (_, _) if matches!(previous.parent, K::PREFIX_EXPR) && !is_word(previous.kind) => false,
         (K::AT | K::BANG, _) if previous.parent == K::GUARD => false,
         (_, K::BANG) if parent == K::GUARD => false,
@@ -534,5 +559,30 @@ mod tests {
         assert_eq!(after, format!("{head}    add.s32 a, b, c;\n    \n{rest}"));
         let after = on_type(&format!("{head}add.s32  a,b,c;$0\n{rest}"), ';');
         assert_eq!(after, format!("{head}    add.s32 a, b, c;\n{rest}"));
+        // Enter before existing text, in a function that is not closed yet, and in a parameter list.
+        let after = on_type(&format!("{head}add.s32  a,b,c;\n$0{rest}"), '\n');
+        assert_eq!(after, format!("{head}    add.s32 a, b, c;\n    ret;\n}}\n"));
+        let after = on_type(&format!("{head}    {{\n$0}}\n{rest}"), '\n');
+        assert_eq!(after, format!("{head}    {{\n    }}\n{rest}"));
+        assert_eq!(on_type(&format!("{head}$0\n"), '\n'), format!("{head}    \n"));
+        let start = ".version 8.0\n.target sm_80\n.entry k(\n";
+        assert_eq!(on_type(&format!("{start}$0\n"), '\n'), format!("{start}    \n"));
+    }
+
+    #[test]
+    fn a_range_is_whole_lines() {
+        let text = ".version 8.0\n.target sm_80\n.entry k()\n{\nmov.u32 %r1,1;\nmov.u32 %r2,1;\n{\nmov.u32 %r3,1;\n}\nret;\n}\n";
+        let db = Database::default();
+        let file = db.add_file(text);
+        let lines = |first: &str, behind: &str| {
+            let at = |part| TextSize::new(text.find(part).expect("the text has it") as u32);
+            let edits = format(&db, file, Some(TextRange::new(at(first), at(behind))));
+            let new = applied(text, TextRange::up_to(TextSize::of(text)), &edits);
+            let changed = new.lines().zip(text.lines()).filter(|(new, old)| new != old);
+            changed.map(|(new, _)| format!("{new}\n")).collect::<String>()
+        };
+        assert_eq!(lines("mov.u32 %r1", "mov.u32 %r2"), "    mov.u32 %r1, 1;\n");
+        assert_eq!(lines("1,1", ",1;"), "    mov.u32 %r1, 1;\n");
+        assert_eq!(lines("{\nmov.u32 %r3", "ret"), "    {\n        mov.u32 %r3, 1;\n    }\n");
     }
 }

@@ -12,9 +12,10 @@ use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::fate::Fates;
-use crate::ide::reference::{marked_forms, needs};
+use crate::ide::reference::marked_forms;
 use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
+use crate::ide::setting::Setting;
 use crate::ide::words::{self, code, kind_name};
 use crate::ide::{descriptors, layout, operands};
 use crate::items::{Item, items, line_number, parse};
@@ -50,6 +51,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
         }
     };
     let parent = token.parent()?;
+    let setting = &Setting::of(db, file);
     let (range, markdown) = match (token.kind(), parent.kind()) {
         (SyntaxKind::IDENT | SyntaxKind::DOT_WORD, SyntaxKind::INSTRUCTION) => {
             let src = lower(db, spot.item).map.statement_at(spot.offset)?;
@@ -61,14 +63,19 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
             } else {
                 parent.parent().filter(|p| p.kind() == SyntaxKind::COMPONENT).unwrap_or(parent)
             };
-            (node.text_range(), words::special(&spot.item.text(db)[node.text_range()])?)
+            (node.text_range(), words::special(&spot.item.text(db)[node.text_range()], setting)?)
         }
         (SyntaxKind::INT, _) => {
-            (token.text_range(), words::special(token.text()).or_else(|| words::integer(token.text()))?)
+            let number = with_minus(&parent).map_or(token.text_range(), |negative| negative.text_range());
+            let text = &spot.item.text(db)[number];
+            let words = words::special(text, setting).or_else(|| words::integer(text))?;
+            (number, words + &used_as_descriptor(db, file, spot))
         }
         (SyntaxKind::FLOAT, SyntaxKind::VERSION_DIRECTIVE) => return None,
         (SyntaxKind::FLOAT, _) => (token.text_range(), words::float(token.text())?),
-        (SyntaxKind::STRING, _) => (token.text_range(), words::pragma(&literal::string(token.text()))?),
+        (SyntaxKind::STRING, _) => {
+            (token.text_range(), words::pragma(&literal::string(token.text()), setting)?)
+        }
         (SyntaxKind::DOT_WORD, _) if is_after_ptr(&token) => {
             let space = Space::parse(token.text().strip_prefix('.')?)?;
             (
@@ -76,7 +83,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
                 format!("`.{0}`: the parameter is a pointer to `.{0}` memory\n", space.text()),
             )
         }
-        (SyntaxKind::DOT_WORD, _) => (token.text_range(), words::directive(token.text())?),
+        (SyntaxKind::DOT_WORD, _) => (token.text_range(), words::directive(token.text(), setting)?),
         (SyntaxKind::IDENT, _) => (token.text_range(), words::target(token.text())?),
         _ => return None,
     };
@@ -305,30 +312,27 @@ fn instruction(
     compiled: Code<'_>,
 ) -> Option<String> {
     let text = item.text(db);
-    let tokens = node.children_with_tokens().filter_map(ptx_syntax::NodeOrToken::into_token);
-    let words: Vec<&str> = tokens
-        .filter(|t| matches!(t.kind(), SyntaxKind::IDENT | SyntaxKind::DOT_WORD))
-        .map(|t| &text[t.text_range()])
-        .collect();
-    let (mnemonic, suffixes) = words.split_first()?;
-    let names: Vec<&str> = suffixes.iter().map(|suffix| suffix.trim_start_matches('.')).collect();
-    let mut out = String::new();
-    let mut opcode = None;
-    match ptx_isa::resolve(mnemonic, &names) {
-        Ok(resolved) => {
-            out.push_str(&code(&syntax_line(&words.concat(), &ptx_isa::signature(&resolved).operands)));
-            let gate = ptx_isa::gates(&resolved);
-            let _ = writeln!(out, "{}", needs(&gate));
-            opcode = Some(resolved);
-        }
-        Err(_) => {
-            let _ = writeln!(out, "`{}`", words.concat());
-        }
-    }
+    let (mnemonic, words) = name_of(node, text)?;
+    let name = |words: &[&str]| [&[mnemonic], words].concat().join(".");
+    let page = ptx_isa::doc(mnemonic).map(page_parts);
+    let setting = &Setting::of(db, file);
+    let opcode = ptx_isa::resolve(mnemonic, &words).ok();
     let form = opcode.map(|opcode| ptx_isa::form(opcode.form));
-    if let Some(about) = words::suffix(token.text(), form) {
-        // The description of the word under the cursor comes first.
-        out.insert_str(0, &format!("{about}\n"));
+    // The description of the word under the cursor comes first.
+    let mut out = words::suffix(token.text(), form, setting).map_or(String::new(), |about| about + "\n");
+    match opcode {
+        Some(opcode) => {
+            out += &code(&syntax_line(&name(&words), &ptx_isa::signature(&opcode).operands));
+            if let Some((about, _)) = &page {
+                let _ = writeln!(out, "{}", prose(about));
+            }
+            if let Some(lacks) = setting.lacks(&ptx_isa::gates(&opcode)) {
+                let _ = writeln!(out, "\n{lacks}");
+            }
+        }
+        None => {
+            let _ = writeln!(out, "`{}`", name(&words));
+        }
     }
     let is_ready = compiled.is_ready(db, file, item);
     let line_of = |range: TextRange| line_number(db, file, range.start() + item.offset(db));
@@ -360,21 +364,90 @@ fn instruction(
     if let Some(opcode) = opcode {
         let expected = ptx_isa::signature(&opcode).operands;
         let _ = write!(out, "\n{}", operands::list(&opcode, &expected));
-        let operands = node.children().filter(|child| child.kind() != SyntaxKind::GUARD);
-        let operands = operands.map(|operand| text[operand.text_range()].trim().to_owned());
-        let written: layout::Written = expected.iter().map(|operand| operand.name).zip(operands).collect();
+        let written = written(node, text, &expected);
         out += &layout::tables(&opcode, &written);
         out += &descriptors::about(&opcode, &written, |operand| constant(db, item, src, operand));
     }
-    if let Some(page) = ptx_isa::doc(mnemonic) {
-        // The title is the mnemonic, which has already been shown.
-        let body = page.split_once('\n').map_or(page, |(_, body)| body);
-        let _ = write!(out, "\n---\n{}", prose(body));
+    if let Some((_, rest)) = page {
+        let _ = write!(out, "\n---\n{}", prose(&rest));
     }
     if let Some(form) = form {
-        let _ = write!(out, "\n---\n{}", marked_forms(form));
+        let _ = write!(out, "\n---\n{}", marked_forms(form, setting));
     }
     Some(out)
+}
+
+/// The words of an instruction's name, without dots.
+fn name_of<'t>(node: &SyntaxNode, text: &'t str) -> Option<(&'t str, Vec<&'t str>)> {
+    let tokens = node.children_with_tokens().filter_map(ptx_syntax::NodeOrToken::into_token);
+    let mut words = tokens
+        .filter(|t| matches!(t.kind(), SyntaxKind::IDENT | SyntaxKind::DOT_WORD))
+        .map(|t| text[t.text_range()].trim_start_matches('.'));
+    Some((words.next()?, words.collect()))
+}
+
+/// The operands of an instruction as written, by the names of the manual.
+fn written(node: &SyntaxNode, text: &str, expected: &[Expected]) -> layout::Written {
+    let operands = node.children().filter(|child| child.kind() != SyntaxKind::GUARD);
+    let operands = operands.map(|operand| text[operand.text_range()].trim().to_owned());
+    expected.iter().map(|operand| operand.name).zip(operands).collect()
+}
+
+/// The description of what an instruction does, and the rest of its page. The title is the mnemonic, which is shown
+/// anyway.
+fn page_parts(page: &str) -> (String, String) {
+    let body = page.split_once('\n').map_or(page, |(_, body)| body);
+    let mut about = String::new();
+    let rest = body.split("\n\n").filter(|paragraph| {
+        let is_about = about.is_empty() && paragraph.starts_with(char::is_uppercase);
+        if is_about {
+            about = (*paragraph).to_owned();
+        }
+        !is_about
+    });
+    let rest = rest.collect::<Vec<_>>().join("\n\n");
+    (about, rest)
+}
+
+/// The expression with the minus before a literal.
+fn with_minus(literal: &SyntaxNode) -> Option<SyntaxNode> {
+    let minus = literal.parent().filter(|parent| parent.kind() == SyntaxKind::PREFIX_EXPR)?;
+    minus.first_token().is_some_and(|token| token.kind() == SyntaxKind::MINUS).then_some(minus)
+}
+
+/// The number of uses of a constant that are examined.
+const DESCRIBED: usize = 4;
+
+/// The descriptors and policies that a `mov` of a constant makes.
+fn used_as_descriptor(db: &dyn Db, file: SourceFile, Spot { item, offset }: Spot<'_>) -> String {
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let statement = map.statement_at(offset).and_then(|src| map.statement(src));
+    let Some(statement) = statement.filter(|&statement| text[statement].starts_with("mov.")) else {
+        return String::new();
+    };
+    let is_written = |o: &&Occurrence| statement.contains_range(o.range) && o.access == Usage::Write;
+    let Some(register) = map.occurrences.iter().find(is_written) else { return String::new() };
+    let is_use = |o: &&Occurrence| o.entity == register.entity && o.access == Usage::Read;
+    let mut out = String::new();
+    for used in map.occurrences.iter().filter(is_use).take(DESCRIBED) {
+        let Some(src) = map.statement_at(used.range.start()) else { continue };
+        let Some(range) = map.statement(src) else { continue };
+        let root = StatementParser::default().parse(&text[range], range.start()).syntax();
+        let Some(node) = root.descendants().find(|node| node.kind() == SyntaxKind::INSTRUCTION) else {
+            continue;
+        };
+        let Some((mnemonic, words)) = name_of(&node, text) else { continue };
+        let Ok(opcode) = ptx_isa::resolve(mnemonic, &words) else { continue };
+        let written = written(&node, text, &ptx_isa::signature(&opcode).operands);
+        let is_this = |operand: &str| operand == &text[used.range];
+        let value = |operand: &str| is_this(operand).then(|| constant(db, item, src, operand)).flatten();
+        let words = descriptors::about(&opcode, &written, value);
+        if !words.is_empty() && !out.contains(words.trim()) {
+            let line = line_number(db, file, range.start() + item.offset(db));
+            let _ = write!(out, "\nin `{mnemonic}` on line {line}:\n{words}");
+        }
+    }
+    out
 }
 
 /// What became of the statements of a compiled function without machine code.

@@ -229,42 +229,87 @@ fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str)
     if SpecialReg::parse(new_name).is_some() || SpecialReg::parse(&format!("{new_name}.x")).is_some() {
         return Some(format!("`{new_name}` is a special register"));
     }
-    if crate::module::module(db, file).names.contains_key(new_name) {
-        return Some(format!("`{new_name}` is already declared in the module"));
-    }
-    let Some(item) = subject.item() else {
-        // A local name would hide the new one.
-        let hides = |item: &&Item<'_>| {
-            let (map, text) = (&lower(db, **item).map, item.text(db));
-            map.declarations.iter().any(|declaration| &text[declaration.range] == new_name)
-        };
-        let item = items(db, file).iter().find(hides)?;
-        return Some(format!("`{new_name}` is already declared in `{}`", item.name(db)));
+    let declared_in = |item: Item<'_>, new: Names<'_>| {
+        let (map, text) = (&lower(db, item).map, item.text(db));
+        map.declarations.iter().find_map(|declaration| {
+            new.clash(Names { name: &text[declaration.range], count: range_count(&declaration.kind) })
+        })
     };
-    let (map, text) = (&lower(db, item).map, item.text(db));
-    // Renaming the range declares `new_name0` to `new_name9`.
+    let Some(item) = subject.item() else {
+        let new = Names { name: new_name, count: None };
+        // A local name would hide the new one.
+        let in_item =
+            |&item: &Item<'_>| Some(declared_in(item, new)?.text(&format!(" in `{}`", item.name(db))));
+        return in_module(db, file, new).or_else(|| items(db, file).iter().find_map(in_item));
+    };
     let count = match subject {
-        Subject::Declared(_, id) => range_count(&map.declarations[id.0 as usize].kind),
+        Subject::Declared(_, id) => range_count(&lower(db, item).map.declarations[id.0 as usize].kind),
         _ => None,
     };
-    map.declarations.iter().find_map(|declaration| {
-        let name = &text[declaration.range];
-        if name == new_name {
-            return Some(format!("`{new_name}` is already declared"));
+    let new = Names { name: new_name, count };
+    in_module(db, file, new).or_else(|| Some(declared_in(item, new)?.text("")))
+}
+
+/// Why names cannot be used beside the names of the module.
+fn in_module(db: &dyn Db, file: SourceFile, new: Names<'_>) -> Option<String> {
+    let names = crate::module::module(db, file).names.keys();
+    let all = names.filter_map(|name| new.clash(Names { name, count: None }));
+    // The first one in alphabetic order, so that the answer is always the same.
+    let found = all.min_by(|one, other| one.name.cmp(&other.name));
+    Some(found?.text(" in the module"))
+}
+
+/// The names of a declaration: one name, or `name0` to `name9` of `name<10>`.
+#[derive(Clone, Copy)]
+struct Names<'t> {
+    name: &'t str,
+    count: Option<u32>,
+}
+
+/// Why two declarations exclude each other.
+struct Clash {
+    name: String,
+    /// The range to which the name belongs: ``by `%r<4>` ``.
+    by: String,
+    /// The range that would declare the name again.
+    again: String,
+}
+
+impl Clash {
+    fn text(self, place: &str) -> String {
+        let Self { name, by, again } = self;
+        format!("`{name}` is already declared{by}{place}{again}")
+    }
+}
+
+impl<'t> Names<'t> {
+    /// The name that these new names share with those of another declaration.
+    fn clash(self, old: Names<'_>) -> Option<Clash> {
+        let clash = |name: &str, by, again| Some(Clash { name: name.to_owned(), by, again });
+        if self.name == old.name {
+            return clash(self.name, String::new(), String::new());
         }
-        // A number may have leading zeros.
-        let is_member = |range: &str, count: u32, name: &str| {
-            let number = name.strip_prefix(range).and_then(|number| number.parse::<u32>().ok());
-            number.is_some_and(|number| number < count)
-        };
-        if let Some(count) = range_count(&declaration.kind)
-            && is_member(name, count, new_name)
-        {
-            return Some(format!("`{new_name}` is already declared by `{name}<{count}>`"));
+        if old.has(self.name) {
+            return clash(self.name, format!(" by {old}"), String::new());
         }
-        let count = count.filter(|&count| is_member(new_name, count, name))?;
-        Some(format!("`{name}` is already declared, and `{new_name}<{count}>` would declare it again"))
-    })
+        let again = || format!(", and {self} would declare it again");
+        self.has(old.name).then(|| clash(old.name, String::new(), again()))?
+    }
+
+    /// Whether a name is one of a range. Its number may have leading zeros.
+    fn has(self, name: &str) -> bool {
+        let number = name.strip_prefix(self.name).and_then(|number| number.parse::<u32>().ok());
+        self.count.zip(number).is_some_and(|(count, number)| number < count)
+    }
+}
+
+impl std::fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.count {
+            Some(count) => write!(f, "`{}<{count}>`", self.name),
+            None => write!(f, "`{}`", self.name),
+        }
+    }
 }
 
 fn range_count(kind: &DeclKind) -> Option<u32> {

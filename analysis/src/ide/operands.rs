@@ -7,10 +7,12 @@ use ptx_isa::{
     Presence, Role, ScalarType, Then, Values, Window, form, forms_of,
 };
 
-use crate::check::describe_class;
+use crate::check::{describe_class, listed};
 
-const fn role(role: Role) -> &'static str {
+/// Whether the operand is read or written; empty for an address, because this depends on the instruction.
+fn access(role: Role, class: Class) -> &'static str {
     match role {
+        _ if class == Class::ADDRESS => "",
         Role::Destination => "written",
         Role::Source => "read",
         Role::Both => "read and written",
@@ -18,7 +20,7 @@ const fn role(role: Role) -> &'static str {
 }
 
 fn mods(mods: &[Mod]) -> String {
-    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+    listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
 /// The type of an operand in a row, in words; empty if it has none.
@@ -39,7 +41,7 @@ fn type_words(form: &Form, ty: OperandType) -> String {
         OperandType::IntegerLike(i) => format!("integer as wide as {}", suffix(i)),
         OperandType::Pointer => "32-bit or 64-bit integer".to_owned(),
         OperandType::Length => "`.u32`, `.s32` or 64-bit integer".to_owned(),
-        OperandType::Word => "32 bits, or a predicate".to_owned(),
+        OperandType::Word => "`.b32`".to_owned(),
         OperandType::Fragment(_) => "matrix fragment".to_owned(),
         OperandType::FragmentOrDescriptor(_) => "matrix fragment, or 64-bit matrix descriptor".to_owned(),
         OperandType::Coordinates(i) => format!("coordinates of {}", suffix(i)),
@@ -55,7 +57,7 @@ fn type_words(form: &Form, ty: OperandType) -> String {
 fn lanes_words(lanes: Lanes) -> String {
     let counts = |counts: &[u8]| {
         let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-        format!("{} elements", counts.join(" or "))
+        format!("{} elements", listed(&counts, "or"))
     };
     match lanes {
         Lanes::Any | Lanes::Bf16Pair | Lanes::Of(&[1]) | Lanes::OrBare(&[]) => String::new(),
@@ -83,14 +85,15 @@ fn presence_words(presence: Presence) -> Option<String> {
 
 /// A row of the table of operands: role, kinds, type and limits.
 fn cells(form: &Form, operand: &Operand) -> String {
-    let what = if operand.class == Class::NONE { String::new() } else { describe_class(operand.class) };
+    let class = operand.class.and_not(operand.beyond);
+    let what = if class == Class::NONE { String::new() } else { describe_class(class) };
     let mut types = vec![type_words(form, operand.ty)];
-    if operand.class.intersects(Class::VECTOR) {
+    if class.intersects(Class::VECTOR) {
         types.push(lanes_words(operand.lanes));
     }
     types.retain(|part| !part.is_empty());
     let mut limits: Vec<String> = presence_words(operand.presence).into_iter().collect();
-    if operand.values != Values::Any && operand.class.intersects(Class::IMMEDIATE) {
+    if operand.values != Values::Any && class.intersects(Class::IMMEDIATE) {
         limits.push(format!("constants: {}", operand.values));
     }
     for rule in form.rules {
@@ -107,7 +110,7 @@ fn cells(form: &Form, operand: &Operand) -> String {
     if is_varied {
         limits.push("depends on modifiers and types".to_owned());
     }
-    format!("{} | {what} | {} | {}", role(operand.role), types.join("; "), limits.join("; "))
+    format!("{} | {what} | {} | {}", access(operand.role, class), types.join("; "), limits.join("; "))
 }
 
 /// The operands of all forms of a mnemonic as a table, with equal ones in one row. Empty if no form has operands.
@@ -153,7 +156,7 @@ fn expected_type(opcode: &Opcode, ty: ExpectedType) -> String {
         ExpectedType::Integer(bits) => format!("{bits}-bit integer"),
         ExpectedType::Pointer => "32-bit or 64-bit integer".to_owned(),
         ExpectedType::Length => "`.u32`, `.s32` or 64-bit integer".to_owned(),
-        ExpectedType::Word => "32 bits, or a predicate".to_owned(),
+        ExpectedType::Word => "`.b32`".to_owned(),
         ExpectedType::AddressOf(ty, _) => format!("`.{}`, or the address of a variable", ty.text()),
         ExpectedType::OrDescriptor(ty) => format!("`.{}`, or 64-bit matrix descriptor", ty.text()),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
@@ -169,7 +172,7 @@ fn expected_type(opcode: &Opcode, ty: ExpectedType) -> String {
 
 /// An operand in a syntax line: `d`, `[a]`, `c?`.
 pub(super) fn spelled(operand: &Expected) -> String {
-    let is_address = operand.class == Class::ADDRESS;
+    let is_address = operand.documented() == Class::ADDRESS;
     let name = if is_address { format!("[{}]", operand.name) } else { operand.name.to_owned() };
     if operand.optional { format!("{name}?") } else { name }
 }
@@ -178,25 +181,31 @@ pub(super) fn spelled(operand: &Expected) -> String {
 pub(super) fn list(opcode: &Opcode, operands: &[Expected]) -> String {
     let mut out = String::new();
     for operand in operands {
-        let mut parts = vec![role(operand.role).to_owned()];
+        let class = operand.documented();
+        let mut parts = vec![access(operand.role, class).to_owned()];
         if operand.optional {
             parts.push("optional".to_owned());
         }
-        if operand.class != Class::NONE {
-            parts.push(describe_class(operand.class));
+        if class != Class::NONE {
+            parts.push(describe_class(class));
         }
-        parts.push(expected_type(opcode, operand.ty));
-        if operand.class.intersects(Class::VECTOR) {
+        parts.push(match operand.ty {
+            ExpectedType::Integer(bits) if class == Class::TEXTURE && operand.head.is_empty() => {
+                format!("coordinates: {bits}-bit integers")
+            }
+            ty => expected_type(opcode, ty),
+        });
+        if class.intersects(Class::VECTOR) {
             match operand.lanes {
                 ExpectedLanes::Exactly(count) if count > 1 => parts.push(format!("{count} elements")),
                 ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) if counts.len() > 1 => {
                     let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-                    parts.push(format!("{} elements", counts.join(" or ")));
+                    parts.push(format!("{} elements", listed(&counts, "or")));
                 }
                 _ => {}
             }
         }
-        if operand.values != Values::Any && operand.class.intersects(Class::IMMEDIATE) {
+        if operand.values != Values::Any && class.intersects(Class::IMMEDIATE) {
             parts.push(format!("constants: {}", operand.values));
         }
         parts.retain(|part| !part.is_empty());
@@ -245,11 +254,30 @@ mod tests {
     }
 
     #[test]
+    fn only_what_the_manual_mentions_is_described() {
+        let words: Vec<&str> =
+            "async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes".split('.').collect();
+        let opcode = ptx_isa::resolve("cp", &words).unwrap();
+        expect![[r#"
+            - `dstMem`: an address in brackets; in `.shared`
+            - `tensorMap`: read; a texture, surface or tensor map in brackets; coordinates: 32-bit integers
+            - `mbar`: an address in brackets; in `.shared`
+        "#]]
+        .assert_eq(&list(&opcode, &ptx_isa::signature(&opcode).operands));
+        let opcode = ptx_isa::resolve("movmatrix", &["sync", "aligned", "m8n8", "trans", "b16"]).unwrap();
+        expect![[r#"
+            - `d`: written; a register; `.b32`
+            - `a`: read; a register; `.b32`
+        "#]]
+        .assert_eq(&list(&opcode, &ptx_isa::signature(&opcode).operands));
+    }
+
+    #[test]
     fn operands_of_an_instruction() {
         let opcode = ptx_isa::resolve("ld", &["global", "v4", "f32"]).unwrap();
         expect![[r#"
             - `d`: written; a register or a vector in braces; `.f32`; 4 elements
-            - `a`: read; an address in brackets; in `.global`
+            - `a`: an address in brackets; in `.global`
         "#]]
         .assert_eq(&list(&opcode, &ptx_isa::signature(&opcode).operands));
         let words = ["sync", "aligned", "m16n8k8", "row", "col", "f32", "tf32", "tf32", "f32"];

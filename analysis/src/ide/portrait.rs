@@ -29,7 +29,7 @@ pub struct Portrait {
     pub resources: Resources,
     /// Of kernels.
     pub occupancy: Option<Occupancy>,
-    /// The number of threads per block for which the occupancy is computed.
+    /// The number of threads per CTA for which the occupancy is computed.
     pub threads: u32,
     /// The instructions without padding.
     pub instructions: Vec<Instruction>,

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use ptx_isa::{Directive, Form, Gate, Group, Mod, Rule, SpecialReg, Then, TypeSet, When, form, forms_of};
 
-use crate::check::LINTS;
+use crate::check::{LINTS, listed};
 use crate::ide::operands;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
 
 /// A page of the reference: its path in the folder, and its text in Markdown.
@@ -125,7 +126,7 @@ fn rules(form: &Form) -> String {
 }
 
 fn names(mods: &[Mod]) -> String {
-    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+    listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
 /// The form's requirements, and the additional requirements of its parts.
@@ -162,8 +163,9 @@ pub fn instruction_page(mnemonic: &str) -> Option<String> {
     Some(format!("{}\n\n{operands}## Forms\n\n{forms}", page.trim_end()))
 }
 
-/// The forms of a mnemonic as a list for hovers, with the current one marked, and their requirements.
-pub(super) fn marked_forms(current: &'static Form) -> String {
+/// The forms of a mnemonic as a list for hovers, with the current one marked, and the requirements
+/// that the file does not meet.
+pub(super) fn marked_forms(current: &'static Form, setting: &Setting) -> String {
     /// The number of forms shown besides the current one; more would be too long for a hover.
     const SHOWN: usize = 7;
     let forms: Vec<&Form> = forms_of(current.mnemonic()).iter().map(|&id| form(id)).collect();
@@ -171,11 +173,12 @@ pub(super) fn marked_forms(current: &'static Form) -> String {
     let first = at.saturating_sub(SHOWN / 2).min(forms.len().saturating_sub(SHOWN + 1));
     let mut out = String::new();
     for form in forms.iter().skip(first).take(SHOWN + 1) {
-        let (line, needs) = (syntax(form), needs(&form.gate));
+        let line = syntax(form);
+        let lacks = setting.lacks(&form.gate).map_or(String::new(), |lacks| format!(": {lacks}"));
         let _ = if form.id == current.id {
-            writeln!(out, "- **`{line}`** ◂ this form: {needs}")
+            writeln!(out, "- **`{line}`** ◂ this form{lacks}")
         } else {
-            writeln!(out, "- `{line}`: {needs}")
+            writeln!(out, "- `{line}`{lacks}")
         };
     }
     if forms.len() > SHOWN + 1 {
@@ -277,7 +280,7 @@ mod tests {
         expect![[r#"
             | no. | form | modifiers | types | rules | requires |
             |---|---|---|---|---|---|
-            | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
+            | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and`, `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
         "#]].assert_eq(&forms_table("redux"));
     }
 

@@ -1,11 +1,13 @@
 //! Registers, memory and occupancy of functions, as hints and lenses.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
 use ptx_backend::Resources;
 use ptx_backend::input::SrcId;
 use ptx_backend::target::Target;
 use ptx_isa::Sm;
+use rustc_hash::FxBuildHasher;
 use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
@@ -33,7 +35,7 @@ impl FunctionResources {
 /// The text for a function whose code is not available yet.
 pub(super) const BEING_COMPILED: &str = "being compiled";
 
-/// The number of threads per block for a kernel that does not state it.
+/// The number of threads per CTA for a kernel that does not state it.
 const DEFAULT_THREADS: u32 = 256;
 
 /// Lenses compile every function of the file. In larger files (in bytes), they only offer to do so.
@@ -50,7 +52,7 @@ pub struct FunctionResources {
     pub resources: Result<Resources, String>,
     /// Only for kernels.
     pub occupancy: Option<Occupancy>,
-    /// The number of threads per block for which the occupancy is computed.
+    /// The number of threads per CTA for which the occupancy is computed.
     pub threads: u32,
     /// The change that would raise the occupancy, if registers or shared memory limit it.
     pub next_step: Option<String>,
@@ -177,44 +179,98 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange, code: Code
         .collect()
 }
 
-/// The maximum number of live registers in each statement of the functions in a range, shown at the ends of lines. The
-/// peak of each function is marked. Statements without machine code have no hint.
-pub fn live_register_hints(
+/// The live registers of a function, statement by statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveRegisters {
+    pub function: String,
+    pub standing: Standing,
+    /// Whether the numbers are those of an older text.
+    is_old: bool,
+    statements: Vec<LiveStatement>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct LiveStatement {
+    /// The hash of its text.
+    text: u64,
+    range: TextRange,
+    /// The maximum number of live registers; `None` without machine code.
+    count: Option<u16>,
+}
+
+/// The live registers of the functions in a range.
+pub fn live_registers(
     db: &Database,
     file: SourceFile,
     range: TextRange,
     code: Code<'_>,
-) -> Vec<InlayHint> {
-    let mut hints = Vec::new();
+) -> Vec<LiveRegisters> {
     let shown: Vec<Item<'_>> = functions_in(db, file, range).collect();
     let ready = code.ready(db, file, &shown);
-    for (item, _) in shown.into_iter().zip(ready).filter(|&(_, is_ready)| is_ready) {
-        let Some(Ok(compiled)) = compile_function(db, item).as_deref() else { continue };
-        let (map, offset) = (&lower(db, item).map, item.offset(db));
-        let mut live: BTreeMap<SrcId, u16> = BTreeMap::new();
-        for (src, &count) in compiled.lines.iter().zip(&compiled.live_registers) {
-            if let Some(src) = src {
-                let most = live.entry(*src).or_default();
-                *most = count.max(*most);
+    shown
+        .into_iter()
+        .zip(ready)
+        .filter_map(|(item, is_ready)| {
+            let (map, offset, text) = (&lower(db, item).map, item.offset(db), item.text(db));
+            let compiled = if is_ready { compile_function(db, item).as_deref() } else { None };
+            let mut live: BTreeMap<SrcId, u16> = BTreeMap::new();
+            if let Some(Ok(compiled)) = compiled {
+                for (src, &count) in compiled.lines.iter().zip(&compiled.live_registers) {
+                    if let Some(src) = src {
+                        let most = live.entry(*src).or_default();
+                        *most = count.max(*most);
+                    }
+                }
             }
-        }
-        let peak = live.values().copied().max().unwrap_or(0);
-        for (src, count) in live {
-            let Some(place) = map.statement(src).map(|statement| statement + offset) else { continue };
-            if range.intersect(place).is_none() {
-                continue;
-            }
-            let mark = if count == peak { " (peak)" } else { "" };
-            hints.push(InlayHint {
-                function: item.name(db).to_string(),
-                standing: Standing::Compiled,
-                offset: place.end(),
-                label: format!("{count} live{mark}"),
-                tooltip: format!("{count} live registers; the peak of the function is {peak}"),
+            let statements = map.statements.iter().zip(0..).map(|(&range, src)| LiveStatement {
+                text: FxBuildHasher.hash_one(&text[range]),
+                range: range + offset,
+                count: live.get(&SrcId(src)).copied(),
             });
+            let standing =
+                if is_ready { standing(db, item, &of_item(db, file, item, true)?) } else { Standing::Later };
+            let function = item.name(db).to_string();
+            Some(LiveRegisters { function, standing, is_old: false, statements: statements.collect() })
+        })
+        .collect()
+}
+
+impl LiveRegisters {
+    /// The numbers of an older text of the function at the statements that are the same: those before the first and
+    /// after the last difference.
+    pub fn with_old(mut self, old: &Self) -> Self {
+        let (new, old) = (&mut self.statements, &old.statements);
+        let is_same = |(new, old): &(&mut LiveStatement, &LiveStatement)| new.text == old.text;
+        let mut same = 0;
+        for (new, old) in new.iter_mut().zip(old).take_while(is_same) {
+            new.count = old.count;
+            same += 1;
         }
+        for (new, old) in new[same..].iter_mut().rev().zip(old[same..].iter().rev()).take_while(is_same) {
+            new.count = old.count;
+        }
+        self.is_old = true;
+        self
     }
-    hints
+
+    /// The numbers in a range, shown at the ends of lines. The peak is marked. Statements without machine code have no
+    /// hint.
+    pub fn hints(&self, range: TextRange) -> impl Iterator<Item = InlayHint> + '_ {
+        let peak = self.statements.iter().filter_map(|statement| statement.count).max().unwrap_or(0);
+        let shown = self.statements.iter().filter(move |found| range.intersect(found.range).is_some());
+        shown.filter_map(move |statement| {
+            let count = statement.count?;
+            let was = if self.is_old { "was: " } else { "" };
+            let mark = if count == peak { " (peak)" } else { "" };
+            Some(InlayHint {
+                function: self.function.clone(),
+                standing: self.standing,
+                offset: statement.range.end(),
+                label: format!("{was}{count} live{mark}"),
+                tooltip: format!("{count} live registers; the peak of the function is {peak}"),
+            })
+        })
+    }
 }
 
 /// The change that raises the occupancy: fewer registers, or less shared memory.

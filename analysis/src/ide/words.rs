@@ -3,7 +3,8 @@
 use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, Sm, SpecialReg, TypeKind};
 use ptx_syntax::ast::literal;
 
-use crate::ide::reference::{modifier_needs, needs};
+use crate::ide::reference::modifier_needs;
+use crate::ide::setting::Setting;
 
 pub(super) fn code(text: &str) -> String {
     format!("```ptx\n{text}\n```\n")
@@ -48,31 +49,37 @@ pub(super) fn target(name: &str) -> Option<String> {
 }
 
 /// The description of a modifier or type in an instruction's name, with its dot.
-pub(super) fn suffix(word: &str, form: Option<&Form>) -> Option<String> {
+pub(super) fn suffix(word: &str, form: Option<&Form>, setting: &Setting) -> Option<String> {
     let name = word.strip_prefix('.')?;
     if let Some(ty) = ScalarType::parse(name) {
         return Some(format!("`{word}`: {}\n", type_words(ty)));
     }
     let m = Mod::parse(name)?;
     let gate = form.and_then(|form| modifier_needs(form, m));
-    let gate = gate.map_or(String::new(), |gate| format!(" ({})", needs(&gate)));
+    let gate =
+        gate.and_then(|gate| setting.lacks(&gate)).map_or(String::new(), |lacks| format!(" ({lacks})"));
     Some(format!("`{word}`: {}{gate}\n", m.about()))
 }
 
-pub(super) fn special(text: &str) -> Option<String> {
+fn paragraph(text: Option<String>) -> String {
+    text.map_or(String::new(), |text| format!("\n{text}\n"))
+}
+
+pub(super) fn special(text: &str, setting: &Setting) -> Option<String> {
     let name: String = text.split_whitespace().collect();
     if let Some(register) = SpecialReg::parse(&name) {
         let head = code(&format!(".sreg .{} {name}", register.ty().text()));
-        return Some(format!("{head}{}\n\n{}\n", register.about(), needs(&register.gate())));
+        return Some(format!("{head}{}\n{}", register.about(), paragraph(setting.lacks(&register.gate()))));
     }
     SpecialReg::parse(&format!("{name}.x")).map(|register| {
         let head = code(&format!(".sreg .v4 .{} {name}", register.ty().text()));
-        format!("{head}a vector; `.x`: {}\n\n{}\n", register.about(), needs(&register.gate()))
+        let lacks = paragraph(setting.lacks(&register.gate()));
+        format!("{head}a vector; `.x`: {}\n{lacks}", register.about())
     })
 }
 
 /// The purpose of a directive, in one line; also of types and modifiers of declarations.
-pub(super) fn directive(word: &str) -> Option<String> {
+pub(super) fn directive(word: &str, setting: &Setting) -> Option<String> {
     let name = word.strip_prefix('.')?;
     if let Some(ty) = ScalarType::parse(name) {
         return Some(format!("`{word}`: {}\n", type_words(ty)));
@@ -80,22 +87,32 @@ pub(super) fn directive(word: &str) -> Option<String> {
     match Directive::parse(name) {
         Some(directive) => {
             let head = code(directive.syntax);
-            Some(format!("{head}{}\n\n{}\n", directive.about, needs(&directive.gate)))
+            Some(format!("{head}{}\n{}", directive.about, paragraph(setting.lacks(&directive.gate))))
         }
-        None => suffix(word, None),
+        None => suffix(word, None, setting),
     }
 }
 
 /// The string of a `.pragma`.
-pub(super) fn pragma(string: &str) -> Option<String> {
+pub(super) fn pragma(string: &str, setting: &Setting) -> Option<String> {
     let name = string.split([' ', '=', ':']).next()?;
     let pragma = PRAGMAS.iter().find(|pragma| pragma.name == name)?;
-    Some(format!("`{name}`: {}\n\n{}\n", pragma.about, needs(&pragma.gate)))
+    Some(format!("`{name}`: {}\n{}", pragma.about, paragraph(setting.lacks(&pragma.gate))))
 }
 
-/// An integer in the other bases; also as a negative number if its top bit is set.
+/// An integer, perhaps after a minus, in the other bases; also as a negative number if its top bit is set.
 pub(super) fn integer(text: &str) -> Option<String> {
-    let value = literal::integer(text).ok()?.value;
+    let (value, is_negative) = match text.strip_prefix('-') {
+        Some(digits) => (literal::integer(digits.trim_start()).ok()?.value.wrapping_neg(), true),
+        None => (literal::integer(text).ok()?.value, false),
+    };
+    if is_negative {
+        let bits = match i32::try_from(value as i64) {
+            Ok(word) => format!("`{:#x}` as `.b32`", word as u32),
+            Err(_) => format!("`{value:#x}` as `.b64`"),
+        };
+        return Some(format!("`{}` = {bits}\n", value as i64));
+    }
     let mut parts = vec![format!("`{value}`"), format!("`0x{value:x}`")];
     match (u32::try_from(value), value) {
         (Ok(word), _) if (word as i32) < 0 => parts.push(format!("`{}` as `.s32`", word as i32)),
@@ -153,6 +170,7 @@ mod tests {
             float("1.5"),
             integer("0xffffffff"),
             integer("64"),
+            integer("-1"),
             integer("0xbf000000"),
             integer("0x3ff8000000000000"),
             integer("WARP_SZ"),
@@ -165,6 +183,7 @@ mod tests {
             `1.5` as `.f64`, bits `0d3FF8000000000000`; as `.f32` `0f3FC00000`
             `4294967295` = `0xffffffff` = `-1` as `.s32`
             `64` = `0x40` = 2^6
+            `-1` = `0xffffffff` as `.b32`
             `3204448256` = `0xbf000000` = `-1090519040` as `.s32` = `-0.5` as `.f32`
             `4609434218613702656` = `0x3ff8000000000000` = `1.5` as `.f64`
             `32` = `0x20` = 2^5
@@ -176,11 +195,11 @@ mod tests {
     #[test]
     fn words_of_names_and_declarations() {
         let words = [
-            suffix(".kind::mxf8f6f4", None),
-            suffix(".e4m3", None),
-            directive(".pred"),
-            pragma("nounroll"),
-            special("%clusterid.x"),
+            suffix(".kind::mxf8f6f4", None, &Setting::UNKNOWN),
+            suffix(".e4m3", None, &Setting::UNKNOWN),
+            directive(".pred", &Setting::UNKNOWN),
+            pragma("nounroll", &Setting::UNKNOWN),
+            special("%clusterid.x", &Setting::UNKNOWN),
         ];
         let lines: String = words.map(Option::unwrap).concat();
         expect![[r#"
@@ -189,13 +208,13 @@ mod tests {
             `.pred`: predicate, 1 bit; true or false; allowed only in `.reg`
             `nounroll`: do not unroll this loop, or any loop of the function or module
 
-            PTX ISA 2.0, sm_20 or higher
+            requires PTX ISA 2.0, sm_20 or higher
             ```ptx
             .sreg .u32 %clusterid.x
             ```
             index of the cluster in the grid
 
-            PTX ISA 7.8, sm_90 or higher
+            requires PTX ISA 7.8, sm_90 or higher
         "#]]
         .assert_eq(&lines);
     }

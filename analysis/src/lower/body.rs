@@ -183,7 +183,7 @@ impl<'db> Walker<'db> {
             let (first, second) =
                 if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
             self.report(
-                Diagnostic::new(&REDEFINITION, second, message).related(first, "first declared here"),
+                Diagnostic::new(&REDEFINITION, second, message).rule().related(first, "first declared here"),
             );
         }
         id
@@ -299,15 +299,7 @@ impl<'db> Walker<'db> {
             self.incomplete |= has_names;
             return;
         };
-        let context = (self.header, &self.gates);
-        declarations::check(
-            Site::Body,
-            &declaration.head,
-            &declaration.declarators,
-            context,
-            self.text,
-            &mut self.diagnostics,
-        );
+        self.check_declaration(Site::Body, &declaration, node.text_range());
         let head = declaration.head;
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
@@ -389,7 +381,9 @@ impl<'db> Walker<'db> {
                 continue;
             }
             let message = format!("label `{label}` is not declared in this scope");
-            self.report(Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message));
+            self.report(
+                Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message).rule(),
+            );
             self.incomplete = true;
             break;
         }

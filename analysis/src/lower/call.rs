@@ -64,7 +64,7 @@ impl Walker<'_> {
         let Some(parts) = Parts::of(operands) else {
             let message =
                 "expected `call (results), target, (arguments), prototype` with a name as the target";
-            self.report(Diagnostic::new(&CALL_TARGET, range, message));
+            self.report(Diagnostic::new(&CALL_TARGET, range, message).rule());
             return;
         };
         let target = parts.target.text_range();
@@ -87,7 +87,7 @@ impl Walker<'_> {
             Some(_) => {
                 let message =
                     format!("cannot call `{}`: it is not a function or register", self.slice(target));
-                self.report(Diagnostic::new(&CALL_TARGET, target, message));
+                self.report(Diagnostic::new(&CALL_TARGET, target, message).rule());
                 None
             }
             // Reported when the operands were read.
@@ -144,7 +144,7 @@ impl Walker<'_> {
         if shapes.is_none() {
             let message =
                 format!("`{name}` is not a `.callprototype`, a `.calltargets` list or an array of functions");
-            self.report(Diagnostic::new(&CALL_TARGET, range, message));
+            self.report(Diagnostic::new(&CALL_TARGET, range, message).rule());
         }
         shapes
     }
@@ -296,7 +296,7 @@ impl Walker<'_> {
                     };
                 if !fits {
                     let message = format!("this constant does not match parameter type `{formal}`");
-                    self.report(Diagnostic::new(&CONSTANT_TYPE, range, message));
+                    self.report(Diagnostic::new(&CONSTANT_TYPE, range, message).rule());
                 }
                 return;
             }

@@ -1,7 +1,7 @@
 //! Instructions: name, guard, operands, and the checks of each.
 
 use ptx_backend::input::{Guard, Operand, SrcId};
-use ptx_isa::{Opcode, ResolveError, Role, ScalarType, TypeKind};
+use ptx_isa::{Class, Opcode, ResolveError, Role, ScalarType, TypeKind};
 use ptx_syntax::flat::Node;
 use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use text_size::TextRange;
 
 use super::operand::first_component;
 use super::walker::{Resolution, Walker};
+use crate::check::lints::Expected;
 use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
@@ -39,7 +40,8 @@ impl<'db> Walker<'db> {
     pub(super) fn instruction(&mut self, node: Node<'_>) {
         let mut is_call = false;
         // The guard comes before the name, so flags of the previous instruction must not affect it.
-        (self.is_branch, self.is_video) = (false, false);
+        (self.expected, self.is_video) = (Expected::Symbol, false);
+        let first = self.diagnostics.len();
         let src = SrcId(self.map.statements.len() as u32);
         let range = node.text_range();
         let names = self.map.occurrences.len();
@@ -57,7 +59,7 @@ impl<'db> Walker<'db> {
                     mnemonic = Some(token.range);
                     let name = self.slice(token.range);
                     is_call = name == "call";
-                    self.is_branch = name == "bra";
+                    self.expected = if name == "bra" { Expected::Label } else { Expected::Symbol };
                     self.is_video = name.starts_with('v') && name != "vote";
                 }
                 NodeOrToken::Token(token) if token.kind == SyntaxKind::DOT_WORD => suffixes.push(token.range),
@@ -100,6 +102,7 @@ impl<'db> Walker<'db> {
             self.call(range, &nodes);
         }
         if !is_broken {
+            self.undeclared_registers(first, resolved, &lowered);
             self.check(range, name, &suffixes, resolved, &lowered);
         }
         if self.is_video {
@@ -173,6 +176,7 @@ impl<'db> Walker<'db> {
     fn guard(&mut self, node: Node<'_>) -> Option<Guard> {
         let name = node.first_child()?;
         let negated = node.tokens(SyntaxKind::BANG).next().is_some();
+        self.expected = Expected::Register;
         match self.operand(name)? {
             Operand::Reg(reg) if self.names.registers[reg.0 as usize].ty == ScalarType::Pred => {
                 Some(Guard { reg, negated })
@@ -215,7 +219,9 @@ impl<'db> Walker<'db> {
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
                 let too_old = self.gates.check(&gate, key, name, "");
-                self.report(too_old.unwrap_or_else(|| Diagnostic::new(&lints::NOT_CHECKED, name, message)));
+                self.report(
+                    too_old.unwrap_or_else(|| Diagnostic::new(&lints::NOT_CHECKED, name, message).rule()),
+                );
                 Resolution::NoRow
             }
             Err(_) if self.is_broken(name) => Resolution::Wrong,
@@ -245,6 +251,36 @@ impl<'db> Walker<'db> {
         let available = self.gates.is_open(&ptx_isa::gates(&opcode));
         self.known.resolutions.insert(name.into(), Resolution::Opcode(opcode, available, signature));
         Resolved { opcode, available, signature }
+    }
+
+    /// Reports undeclared names as registers where the instruction takes no other name. Names are read before the
+    /// instruction is known. The findings of the statement begin at number `first`.
+    fn undeclared_registers(&mut self, first: usize, resolved: Resolved, lowered: &Lowered) {
+        if lowered.operands.iter().all(Option::is_some) {
+            return;
+        }
+        let names = Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST);
+        let names = names.or(Class::LABEL).or(Class::BRANCH_TARGETS).or(Class::PROTOTYPE);
+        let signature = &self.known.signatures[resolved.signature as usize];
+        let Some(rows) = check::bind(signature, &lowered.operands, &self.names.registers) else { return };
+        let places: SmallVec<[TextRange; 6]> = rows
+            .iter()
+            .zip(&lowered.ranges)
+            .filter(|(row, _)| !row.documented().intersects(names))
+            .map(|(_, &range)| range)
+            .collect();
+        let text = self.text;
+        self.diagnostics.rework(first, |last| {
+            let is_register = |d: &&mut Diagnostic| {
+                d.lint == &lints::UNDEFINED_SYMBOL && places.iter().any(|place| place.contains_range(d.range))
+            };
+            for diagnostic in last.iter_mut().filter(is_register) {
+                let range = diagnostic.range;
+                let register = lints::undefined(&text[range], range, Expected::Register, std::iter::empty());
+                let fixes = std::mem::take(&mut diagnostic.fixes);
+                *diagnostic = Diagnostic { fixes, ..register };
+            }
+        });
     }
 
     fn check(

@@ -163,8 +163,7 @@ impl<'db> Walker<'db> {
         }
         let expected = match name.as_bytes() {
             [b'%', ..] => Expected::Register,
-            _ if self.is_branch => Expected::Label,
-            _ => Expected::Symbol,
+            _ => self.expected,
         };
         self.undefined(range, expected);
         None
@@ -206,7 +205,14 @@ impl<'db> Walker<'db> {
                     self.diagnostics.extend(diagnostic);
                     Some(Operand::Int(0))
                 }
-                _ => {
+                Some(_) => {
+                    let message = format!("`{}` has no component `{suffix}`", self.slice(name));
+                    let note = "the components are `.x`, `.y` and `.z`";
+                    let diagnostic = Diagnostic::new(&lints::BAD_MODIFIER, node.text_range(), message);
+                    self.report(diagnostic.note(note));
+                    None
+                }
+                None => {
                     self.undefined(name, Expected::Register);
                     None
                 }
@@ -238,11 +244,22 @@ impl<'db> Walker<'db> {
                 Some(Operand::NotPred(register))
             }
             _ => {
-                let message = match operator {
-                    Some(SyntaxKind::BANG) => "only predicates can be negated",
-                    _ => "an operator can be applied only to constants, and `!` to predicates",
+                let (message, note) = match operator {
+                    Some(SyntaxKind::BANG) => (
+                        "`!` can be applied only to predicates",
+                        "use `not` to invert the bits of a register",
+                    ),
+                    Some(SyntaxKind::TILDE) => {
+                        ("`~` can be applied only to constants", "use `not` to invert the bits of a register")
+                    }
+                    Some(SyntaxKind::MINUS) => (
+                        "`-` can be applied only to constants",
+                        "use `neg` to negate a register, or `sub` in place of `add`",
+                    ),
+                    _ => ("`+` can be applied only to constants", "remove the `+`"),
                 };
-                self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
+                let diagnostic = Diagnostic::new(&lints::PREDICATE, node.text_range(), message);
+                self.report(diagnostic.note(note));
                 None
             }
         }
@@ -348,7 +365,7 @@ impl<'db> Walker<'db> {
                 Operand::Int(value) => Some((AddressBase::Absolute, value)),
                 _ => {
                     let message = "expected a register, a variable or a constant as the address";
-                    self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                    self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                     None
                 }
             },
@@ -386,7 +403,7 @@ impl<'db> Walker<'db> {
             SyntaxKind::VECTOR | SyntaxKind::ERROR | SyntaxKind::SINK | SyntaxKind::PAIR => {
                 self.incomplete = true;
                 let message = "expected a register, a variable or a constant as the address";
-                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                 None
             }
             _ => self.absolute(node),
@@ -400,7 +417,7 @@ impl<'db> Walker<'db> {
             Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
             _ => {
                 let message = "expected a register, a variable or a constant as the address";
-                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message).rule());
                 None
             }
         }

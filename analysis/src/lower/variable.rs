@@ -4,7 +4,7 @@ use ptx_backend::input::{Init, InitReloc, Symbol, Variable};
 use ptx_isa::{Gate, Space};
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::flat::Node;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use super::body::first_word;
 use super::operand::is_extern;
@@ -22,15 +22,7 @@ use crate::source_map::Usage;
 impl Walker<'_> {
     /// Checks a declaration at module scope. Errors of its parts are reported here; the module interprets it.
     pub(super) fn module_variable(&mut self, declaration: Declaration<'_>) {
-        let context = (self.header, &self.gates);
-        declarations::check(
-            Site::Module,
-            &declaration.head,
-            &declaration.declarators,
-            context,
-            self.text,
-            &mut self.diagnostics,
-        );
+        self.check_declaration(Site::Module, &declaration, TextRange::up_to(TextSize::of(self.text)));
         self.names.open();
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
@@ -40,6 +32,15 @@ impl Walker<'_> {
             self.initial_value(&declaration.head, &declarator);
         }
         self.names.close();
+    }
+
+    /// Checks a declaration, unless it has syntax errors: missing parts are not reported twice.
+    pub(super) fn check_declaration(&mut self, site: Site, declaration: &Declaration<'_>, range: TextRange) {
+        if !self.is_broken(range) {
+            let Declaration { head, declarators } = declaration;
+            let context = (self.header, &self.gates);
+            declarations::check(site, head, declarators, context, self.text, &mut self.diagnostics);
+        }
     }
 
     /// Resolves an `.alias`. The module checks its names.

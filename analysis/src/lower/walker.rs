@@ -15,6 +15,7 @@ use text_size::TextRange;
 
 use super::passed::Passed;
 use super::{ItemFindings, Lowered};
+use crate::check::lints::Expected;
 use crate::check::{self, Gates, VariableFacts, debug, limits};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
@@ -101,8 +102,8 @@ pub(super) struct Walker<'db> {
     pub(super) variables: FxHashMap<Symbol, VariableFacts>,
     /// Whether the instruction is a video instruction, whose operands have signs and selectors.
     pub(super) is_video: bool,
-    /// Whether the current instruction branches to a label.
-    pub(super) is_branch: bool,
+    /// What a name without `%` is in the current operand.
+    pub(super) expected: Expected,
     /// Whether the current operand is an element of a vector.
     pub(super) is_element: bool,
     /// Operands that are a register plus a constant, with the constant.
@@ -160,7 +161,7 @@ impl<'db> Walker<'db> {
             text: "",
             variables: FxHashMap::default(),
             is_video: false,
-            is_branch: false,
+            expected: Expected::Symbol,
             is_element: false,
             sums: SmallVec::new(),
             names: Names::default(),
@@ -200,7 +201,7 @@ impl<'db> Walker<'db> {
         self.text = part.text(self.db);
         clear(&mut self.variables);
         self.is_video = false;
-        self.is_branch = false;
+        self.expected = Expected::Symbol;
         self.is_element = false;
         self.sums.clear();
         self.names.clear();

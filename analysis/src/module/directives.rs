@@ -67,7 +67,7 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
             missing_version(out, at);
         }
         State::Target => {
-            find(out, &MISSING_TARGET, at, "missing `.target`".to_owned());
+            find(out, &MISSING_TARGET, at, "missing `.target`".to_owned()).note = Some(START.to_owned());
         }
         State::AddressSize | State::Rest => {}
     }
@@ -83,10 +83,12 @@ enum State {
     Rest,
 }
 
+const START: &str = "a module starts with `.version` and `.target`";
+
 fn missing_version(out: &mut Vec<Finding>, at: Option<DeclaredName>) -> &mut Finding {
     let finding =
         find(out, &MISSING_VERSION, at, "expected `.version` at the start of the module".to_owned());
-    finding.note = Some("a module starts with `.version` and `.target`".to_owned());
+    finding.note = Some(START.to_owned());
     finding
 }
 

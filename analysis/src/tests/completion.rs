@@ -42,13 +42,16 @@ fn completions_of_names_begin_with_what_is_missing() {
         at("sm_90", "mbarrier."),
         at("sm_90", "st."),
         at("sm_90", "bar."),
+        at("sm_90", "barrier."),
+        at("sm_90", "cvta."),
+        at("sm_90", "red."),
     ];
     expect![[r#"
         global shared param const local param::entry param::func shared::cta
         b32 u32 s32 f32 b64 u64 s64 f64
         b32 u32 s32 f32 b64 u64 s64 f64
         u32 s32 f32 u64 s64 f64 u16 s16
-        hi lo wide u32 s32 f32 u64 s64
+        hi lo wide f32 f64 f16 f16x2 rn
         u32 s32 u64 s64 u16 s16
         eq ne lt le gt ge lo ls
         rn rna rz rm rp u32 s32 f32
@@ -57,11 +60,14 @@ fn completions_of_names_begin_with_what_is_missing() {
         m8n8k4 m16n8k8 m16n8k16 m8n8k16 m16n8k32 m8n8k32 m16n8k4 m16n8k64
         add min max and or xor exch cas
         ca commit_group wait_group wait_all mbarrier bulk cg shared
-        shared::cta shared::cluster global b32 u32 s32 f32 b64
-        wait::ld fence::before_thread_sync wait::st fence::after_thread_sync cta_group::1 cta_group::2 shared::cta shared::cluster
+        shared::cta shared::cluster global b128 prefetch commit_group wait_group tensor
+        alloc dealloc relinquish_alloc_permit ld st wait::ld cp shift
         init inval expect_tx complete_tx arrive arrive_drop test_wait try_wait
         global shared param local param::func shared::cta shared::cluster b32
-        sync arrive red u32 pred cta warp popc
+        sync warp arrive red cta popc and or
+        sync cta arrive red u32 pred cluster wait
+        global shared param const local param::entry shared::cta shared::cluster
+        add min max and or xor inc dec
     "#]]
     .assert_eq(&lists.concat());
 }
@@ -182,7 +188,7 @@ fn operands_begin_with_the_right_type_and_the_nearest() {
         %r1 %r3 %u1 %r2 tile %r4
         input %rd1 %rd2 %rd3 %rd0 %r1
         NEXT START
-        %rd1 %rd2 %rd3 %rd0 %gridid %clock64
+        %rd1 %rd2 %rd3 %rd0 tile table
         %f4 %f1 %f2 %f3 %f5 %f6
     "#]]
     .assert_eq(&lists.concat());
@@ -215,7 +221,7 @@ fn directives_and_snippets_where_they_can_occur() {
         at(&format!("{header}.entry k()\n{{\n// $0\n}}"), &all),
     ];
     expect![[r#"
-        .version .target
+        .version
         .entry .visible .reg kernel
         .entry
         .u32
@@ -224,6 +230,36 @@ fn directives_and_snippets_where_they_can_occur() {
         .reg .param .loc loop add
         .u32
 
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
+#[test]
+fn declarations_are_completed_in_order() {
+    let module = "\n.global .u32 other;\n.func f() { ret; }\n";
+    let lists = [
+        ".global .align $0",
+        ".global .align 4 .$0",
+        ".global .align 4 .f32 t[2] = {$0};",
+        ".const .u64 a = $0;",
+        ".entry k(.param .u64 .$0",
+        ".entry k() .maxntid $0",
+        ".entry k() .maxntid 32, 1, 1 .$0",
+        ".entry k()\n.pragma \"$0\";\n{ ret; }",
+    ];
+    let at = |text: &str| format!(".version 9.0\n.target sm_90\n.address_size 64\n{text}{module}");
+    let lists = lists.map(|text| format!("{text} → {}\n", first_completions(&at(text), 3)));
+    expect![[r#"
+        .global .align $0 → 
+        .global .align 4 .$0 → b32 u32 s32
+        .global .align 4 .f32 t[2] = {$0}; → t other f
+        .const .u64 a = $0; → a other f
+        .entry k(.param .u64 .$0 → align ptr
+        .entry k() .maxntid $0 → 
+        .entry k() .maxntid 32, 1, 1 .$0 → maxnreg maxntid reqntid
+        .entry k()
+        .pragma "$0";
+        { ret; } → nounroll
     "#]]
     .assert_eq(&lists.concat());
 }
@@ -246,7 +282,7 @@ fn a_new_file_is_completed_step_by_step() {
     ];
     let lists = lists.map(|text| first_completions(text, 4) + "\n");
     expect![[r#"
-        module .version .target .address_size
+        module .version
         9.5 9.4 9.3 9.2
         9.5 9.4 9.3 9.2
         sm_90a sm_90 sm_89 sm_88
@@ -340,6 +376,12 @@ fn positions_offer_what_is_legal_there() {
         ".reg .$0",
         ".shared .$0",
         ".pragma $0",
+        ".pragma \"$0",
+        ".reg .b32 .$0",
+        ".shared .align $0",
+        "ts: .branchtargets $0",
+        "ts: .calltargets $0",
+        "ld.global.u32 %r1, [%rd1+$0",
         "X: $0",
         "@%p1 $0",
         "{ add.u32 %r1, %r1, 1; } $0",
@@ -385,7 +427,7 @@ fn positions_offer_what_is_legal_there() {
         selp.b32 %r1, %r1, %r1, $0 → %p1 %p2 %p0
         cvt.rn.f32.u32 %f1, $0 → %r1 %r2 %r0 %rd1 %rd2 %rd0
         cvt.rn.f32.u32 $0 → %f2 %f1 %f0 %r2 %r1 %r0 %rd2
-        mov.u64 %rd1, $0 → %rd1 %rd2 %rd0 %gridid %clock64 %pm0_64 %pm1_64
+        mov.u64 %rd1, $0 → %rd1 %rd2 %rd0 out slot ptr counter
         mov.u32 %r1, $0 → %r1 %r2 %r0 %tid.x %tid.y %tid.z %ntid.x
         cvta.to.global.u64 %rd1, $0 → %rd1 %rd2 %rd0
         atom.global.add.u32 %r1, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
@@ -399,7 +441,13 @@ fn positions_offer_what_is_legal_there() {
         brx.idx $0 → %r1 %r2 %r0
         .reg .$0 → b32 u32 s32 f32 b64 u64 s64
         .shared .$0 → b32 u32 s32 f32 b64 u64 s64
-        .pragma $0 → 
+        .pragma $0 → "nounroll" "used_bytes_mask" "enable_smem_spilling" "frequency"
+        .pragma "$0 → nounroll used_bytes_mask enable_smem_spilling frequency
+        .reg .b32 .$0 → 
+        .shared .align $0 → 
+        ts: .branchtargets $0 → END LOOP
+        ts: .calltargets $0 → square log
+        ld.global.u32 %r1, [%rd1+$0 → 
         X: $0 → abs activemask add addc alloca and applypriority
         @%p1 $0 → abs activemask add addc alloca and applypriority
         { add.u32 %r1, %r1, 1; } $0 → abs activemask add addc alloca and applypriority

@@ -199,7 +199,7 @@ fn names_of_ranges() {
     check(
         &[".entry k() { .reg .b32 x<4>; x3: mov.b32 x1, 1; ret; }"],
         &[
-            (".entry k() { .reg .b32 x1<4>; mov.b32 x13, 1; ret; }", 1, "E0204"),
+            (".entry k() { .reg .b32 x1<4>; mov.b32 x13, 1; ret; }", 1, "E0202"),
             (".entry k() { .reg .b32 x<4>; .reg .b32 x3; ret; }", 1, "E0201"),
         ],
     );

@@ -51,25 +51,27 @@ fn hover_on_register() {
 fn hover_on_instruction() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\na$0dd.s32 %r2, %r1, 1;\nret;");
     let hover = ide::hover(&db, file, offset, Code::Awaited).unwrap();
-    let head: Vec<&str> = hover.markdown.lines().take(4).collect();
+    let head: Vec<&str> = hover.markdown.lines().take(6).collect();
     expect![[r#"
         ```ptx
         add.s32 d, a, b
         ```
-        all versions and targets"#]]
+        Adds two values.
+
+        no machine code: the result is never read"#]]
     .assert_eq(&head.join("\n"));
     let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
     expect![[r#"
         - `d`: written; a register; `.s32`
         - `a`: read; a register or a constant; `.s32`
         - `b`: read; a register or a constant; `.s32`
-        - **`add{.sat}.type d, a, b`** ◂ this form: all versions and targets
-        - `add.cc.type d, a, b`: PTX ISA 1.2
-        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: all versions and targets
-        - `add{.rn|rz|rm|rp}.f64 d, a, b`: all versions and targets
-        - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: PTX ISA 8.6, sm_100 or higher
-        - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: PTX ISA 8.6, sm_100 or higher
-        - `add{.rn}{.ftz}{.sat}.type d, a, b`: PTX ISA 4.2, sm_53 or higher"#]]
+        - **`add{.sat}.type d, a, b`** ◂ this form
+        - `add.cc.type d, a, b`
+        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`
+        - `add{.rn|rz|rm|rp}.f64 d, a, b`
+        - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: requires PTX ISA 8.6, sm_100 or higher
+        - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: requires PTX ISA 8.6, sm_100 or higher
+        - `add{.rn}{.ftz}{.sat}.type d, a, b`"#]]
     .assert_eq(&forms.join("\n"));
 }
 
@@ -99,17 +101,23 @@ fn hover_on_parts_of_statements() {
         first(".local .align 4 .b8 sta$0ck[16];\nno.such;"),
         first(".pragma \"noun$0roll\";"),
         first("mov.u32 %r1, %cluster$0id.x;"),
+        first("add.s32 %r1, %r2, -$01;"),
+        first(
+            ".reg .f32 %f<4>; .reg .b64 %rd1;\nmov.u64 %rd1, 0x40000040000$010000;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd1, %rd1, 1,1,1,0,0;",
+        ),
         first("add.b$0ogus %r1, %r2, 3;"),
     ];
     expect![[r#"
         `.ftz`: flushes subnormal `.f32` inputs and results to zero, keeping the sign  ```ptx fma.rn.ftz.f32 d, a, b, c
         `1.0` as `.f32`, bits `0f3F800000`
-        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
+        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy`  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
         `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
         `202` = `0xca`
         ```ptx .local .align 4 .b8 stack[16] ``` 
-        `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
+        `nounroll`: do not unroll this loop, or any loop of the function or module
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
+        `-1` = `0xffffffff` as `.b32`
+        `4611686293305360384` = `0x4000004000010000` = `2.000122070341604` as `.f64`  in `wgmma` on line 9: 
         `add.bogus`  not compiled: `.bogus` is not a modifier or type of any instruction (line 7) 
     "#]].assert_eq(&hovers.concat());
 }
@@ -470,6 +478,35 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
 
 /// A million equal errors do not give a million findings.
 #[test]
+fn notes_belong_to_their_messages() {
+    let notes = |text: &str, code: &str| {
+        let db = Database::default();
+        let file = db.add_file(text);
+        let found = ide::diagnostics(&db, file);
+        found
+            .iter()
+            .find(|d| d.lint.code == code)
+            .unwrap_or_else(|| panic!("no {code}: {found:?}"))
+            .notes
+            .clone()
+    };
+    let head = ".version 8.0\n.target sm_80\n";
+    let debug = ".version 8.0\n.target sm_80, debug\n.entry k() { ret; }\n";
+    assert!(notes(debug, "E0108").is_empty());
+    let both = format!("{head}.entry k() .maxntid 32 .reqntid 32 {{ ret; }}\n");
+    assert_eq!(
+        notes(&both, "E0108"),
+        ["`.reqntid` gives the exact size of a CTA, `.maxntid` an upper bound"]
+    );
+    assert!(notes(&format!("{head}.func f() .maxntid 128 {{ ret; }}\n"), "E0101").is_empty());
+    let body = |body: &str| format!("{head}.entry k() {{ .reg .f32 %f<4>; .reg .b32 %r<4>; {body} ret; }}\n");
+    let negated = notes(&body("add.f32 %f1, %f2, -%f3;"), "E0305");
+    assert_eq!(negated, ["use `neg` to negate a register, or `sub` in place of `add`"]);
+    let written = notes(&body("mov.u32 %tid.x, %r1;"), "E0302");
+    assert_eq!(written, ["operand `d` of `mov.u32` is a destination"]);
+}
+
+#[test]
 fn findings_are_bounded() {
     use crate::diagnostic::Findings;
     let db = Database::default();
@@ -478,7 +515,8 @@ fn findings_are_bounded() {
     let found = ide::diagnostics(&db, file);
     let again = |d: &&crate::diagnostic::Diagnostic| d.lint.code == "E0201";
     assert_eq!(found.iter().filter(again).count(), Findings::LIMIT);
-    assert_eq!(found.iter().rfind(again).unwrap().notes, ["further findings of this kind are not shown"]);
+    let last = found.iter().rfind(again).unwrap();
+    assert_eq!(last.notes.last().unwrap(), "further findings of this kind are not shown");
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 

@@ -86,6 +86,38 @@ fn a_higher_version_and_target() {
 }
 
 #[test]
+fn declarations_with_syntax_errors_are_not_checked() {
+    assert_eq!(codes(".reg .b32 x[;"), ["E0004"]);
+    assert_eq!(codes(".reg .b32 %r1;\nmov.u32 %r1, %cluster_ctaid.q;"), ["E0211"]);
+}
+
+#[test]
+fn inserted_statements_are_indented() {
+    check_body(
+        "W0515",
+        "    .shared .align 16 .b8 s[256];\n    .reg .b64 %a;\n    mov.b64 %a, 0;\n    st.shared.b32 [s], 1;\n    cp.async.bulk.global.shared::cta.bulk_group [%a], [s], 64;\n    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\n    ret;",
+        expect![[r#"
+            insert `fence.proxy.async.shared::cta;`
+              +     fence.proxy.async.shared::cta;
+        "#]],
+    );
+}
+
+/// The nearest target that the version of the module has.
+#[test]
+fn unknown_targets() {
+    check(
+        "E0403",
+        ".version 8.7\n.target sm_200\n",
+        expect![[r#"
+        change to sm_120
+          + .target sm_120
+          - .target sm_200
+    "#]],
+    );
+}
+
+#[test]
 fn names_of_targets_that_mean_another() {
     check(
         "W0520",
@@ -323,11 +355,25 @@ fn declarations_that_are_missing() {
               - .reg .b32 %r<2>;
         "#]],
     );
+    // One change for all uses of the name.
     check_body(
-        "E0204",
+        "E0202",
+        ".reg .b32 %index;\nmov.u32 %indes, 1;\nadd.u32 %index, %indes, 1;",
+        expect![[r#"
+        change to `%index`
+          + mov.u32 %index, 1;
+          + add.u32 %index, %index, 1;
+          - mov.u32 %indes, 1;
+          - add.u32 %index, %indes, 1;
+        insert the declaration `.reg .b32 %indes;`
+          + .reg .b32 %indes;
+    "#]],
+    );
+    check_body(
+        "E0202",
         "mov.f32 x, 0f00000000;",
         expect![[r#"
-            insert the declaration `.reg .f32 x;`
+            !insert the declaration `.reg .f32 x;`
               + .reg .f32 x;
         "#]],
     );
@@ -415,6 +461,28 @@ fn what_nothing_uses() {
 }
 
 #[test]
+fn directives_are_removed_with_their_arguments() {
+    check(
+        "E0101",
+        ".version 8.0\n.target sm_80\n.func f() .maxntid 128, 1, 1 { ret; }\n",
+        expect![[r#"
+        remove `.maxntid`
+          + .func f() { ret; }
+          - .func f() .maxntid 128, 1, 1 { ret; }
+    "#]],
+    );
+    check(
+        "E0101",
+        ".version 8.0\n.target sm_80\n.func f()\n    .maxclusterrank\n    8\n{ ret; }\n",
+        expect![[r#"
+        remove `.maxclusterrank`
+          -     .maxclusterrank
+          -     8
+    "#]],
+    );
+}
+
+#[test]
 fn single_words() {
     check_body(
         "E0005",
@@ -429,7 +497,7 @@ fn single_words() {
         "E0304",
         ".reg .f32 %f1;\nadd.f32 %f1, %f1, -2;",
         expect![[r#"
-            !write `-2.0`
+            !change to `-2.0`
               + add.f32 %f1, %f1, -2.0;
               - add.f32 %f1, %f1, -2;
         "#]],
@@ -602,7 +670,7 @@ fn operands_that_are_missing_or_elsewhere() {
         "E0304",
         "mov.f32 %f1, 0x3f800000;",
         expect![[r#"
-            write `0f3f800000`
+            change to `0f3f800000`
               + mov.f32 %f1, 0f3f800000;
               - mov.f32 %f1, 0x3f800000;
         "#]],

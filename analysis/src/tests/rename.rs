@@ -58,6 +58,27 @@ fn rename_one_register_of_a_range() {
 }
 
 #[test]
+fn names_of_ranges_and_of_the_module_are_kept_apart() {
+    let module = |body: &str| {
+        format!(
+            ".version 8.0\n.target sm_80\n.global .u64 a1;\n.entry k()\n{{\n.reg .b64 %r<4>;\n{body}ret;\n}}\n"
+        )
+    };
+    let refused = |text: String, of: &str, new: &str| {
+        let db = crate::db::Database::default();
+        let file = db.add_file(text.as_str());
+        let offset = text.find(of).expect("the text has the name") as u32;
+        ide::rename(&db, file, offset.into(), new).expect_err("the name is taken")
+    };
+    let body = "mov.u64 %r1, a1;\n";
+    assert_eq!(
+        refused(module(body), "%r<", "a"),
+        "`a1` is already declared in the module, and `a<4>` would declare it again"
+    );
+    assert_eq!(refused(module(body), "a1;", "%r2"), "`%r2` is already declared by `%r<4>` in `k`");
+}
+
+#[test]
 fn rename_of_a_range_keeps_names_apart() {
     let body =
         ".reg .b32 %$0r<3>, %v1;\nmov.u32 %r1, 1;\nmov.u32 %v1, %r1;\nst.global.u32 [table], %v1;\nret;";

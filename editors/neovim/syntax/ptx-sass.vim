@@ -33,8 +33,8 @@ highlight default link ptxSassPredicate Conditional
 highlight default link ptxSassSpecial Constant
 highlight default link ptxSassBank Constant
 highlight default link ptxSassLabel Label
-highlight default link ptxSassControl NonText
-highlight default link ptxSassAddress LineNr
+highlight default link ptxSassControl Comment
+highlight default link ptxSassAddress Comment
 highlight default link ptxSassComment Comment
 
 let b:current_syntax = 'ptx-sass'

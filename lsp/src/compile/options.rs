@@ -142,7 +142,7 @@ impl Default for Options {
 const MOST_DEPTH: usize = 16;
 
 /// The smallest and the largest register limit.
-const REGISTERS: std::ops::RangeInclusive<i64> = 24..=255;
+pub(crate) const REGISTERS: std::ops::RangeInclusive<i64> = 24..=255;
 
 /// Parses the arguments after the program name. The error is in ptxas's words.
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {

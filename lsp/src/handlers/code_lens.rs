@@ -2,6 +2,7 @@
 
 use crate::handlers::code_action::protocol_command;
 use crate::handlers::reference;
+use crate::last_good::marked;
 use crate::owner::Snapshot;
 use crate::patience;
 use ptx_analysis::{Code, ide};
@@ -34,7 +35,7 @@ pub fn handle(s: &Snapshot) -> Option<Vec<CodeLens>> {
                 }
                 _ => None,
             };
-            let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing);
+            let title = s.last_lenses.shown(&lens.function, lens.title, lens.standing, marked);
             let command = match &lens.command {
                 Some(command) => protocol_command(&s.uri, title, command),
                 None => Command::new(title, String::new(), None),

@@ -104,7 +104,7 @@ fn markdown(name: &str, own: Option<Sm>, rows: &[Row]) -> String {
     if let Some(found) = threads {
         let _ = write!(
             out,
-            " The occupancy, and what limits it, are those of {} threads per block.",
+            " The occupancy, and what limits it, are those of {} threads per CTA.",
             found.threads
         );
     }

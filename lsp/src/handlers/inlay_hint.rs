@@ -1,5 +1,6 @@
 //! `textDocument/inlayHint`: the resources of each function, at the end of its first line.
 
+use crate::last_good::marked;
 use crate::owner::Snapshot;
 use crate::patience;
 use ptx_analysis::{Code, ide};
@@ -16,10 +17,14 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<Vec<InlayHint>> {
     let mut hints = ide::inlay_hints(&s.db, s.file, range, code);
     for hint in &mut hints {
         let label = std::mem::take(&mut hint.label);
-        hint.label = s.last_hints.shown(&hint.function, label, hint.standing);
+        hint.label = s.last_hints.shown(&hint.function, label, hint.standing, marked);
     }
     if s.config.live_registers {
-        hints.extend(ide::live_register_hints(&s.db, s.file, range, code));
+        for live in ide::live_registers(&s.db, s.file, range, code) {
+            let (function, standing) = (live.function.clone(), live.standing);
+            let live = s.last_live.shown(&function, live, standing, ide::LiveRegisters::with_old);
+            hints.extend(live.hints(range));
+        }
     }
     let hints = hints.into_iter().map(|hint| InlayHint {
         position: lines.position(hint.offset),

@@ -6,6 +6,7 @@
 //! `{ title, text, lines }`. The texts have no addresses and no control words, so a difference view shows only changed
 //! instructions. The answer is null outside of a function.
 
+use crate::compile::options::REGISTERS;
 use crate::document::Document;
 use crate::handlers::sass_view::{Place, object, of_file};
 use crate::input;
@@ -56,6 +57,10 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
         }
         With::OptLevel(level @ 0..=3) => other(s, own, Change::Level(*level), &format!("with -O{level}"))?,
         With::OptLevel(level) => return Err(format!("unknown optimization level {level}, expected 0 to 3")),
+        With::MaxRegisters(most) if !REGISTERS.contains(&i64::from(*most)) => {
+            let (least, largest) = (REGISTERS.start(), REGISTERS.end());
+            return Err(format!("{most} registers are not possible, expected {least} to {largest}"));
+        }
         With::MaxRegisters(most) => {
             other(s, own, Change::Registers(*most), &format!("with at most {most} registers"))?
         }

@@ -42,7 +42,7 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
             label: whole,
         },
         Axis {
-            name: "shared memory per block, KiB",
+            name: "shared memory per CTA, KiB",
             unit: "bytes of shared memory",
             today: today.shared,
             least: 0,
@@ -52,7 +52,7 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
             label: |bytes| format!("{:.0}", bytes / 1024.0),
         },
         Axis {
-            name: "threads per block",
+            name: "threads per CTA",
             unit: "threads",
             today: today.threads,
             least: WARP,
@@ -72,7 +72,7 @@ pub(super) fn draw(portrait: &Portrait) -> Option<Picture> {
         step.sideways(&mut canvas, 5, axis.name, |value| (axis.label)(value * scale));
     }
     let title = format!(
-        "Occupancy: {} of {} warps per multiprocessor, limited by {} ({} threads per block)",
+        "Occupancy: {} of {} warps per multiprocessor, limited by {} ({} threads per CTA)",
         found.warps, found.max_warps, found.limiter, portrait.threads
     );
     let width = 60.0 + 3.0 * CHART + 2.0 * GAP + 30.0;

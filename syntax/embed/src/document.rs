@@ -166,6 +166,23 @@ impl Document {
         !self.is_module && (name == FUNCTION || name.strip_prefix('$').is_some_and(is_parameter))
     }
 
+    /// Whether a name is that of a placeholder without an operand, such as `%5` in assembly with two operands.
+    pub fn lacks_operand(&self, name: &str) -> bool {
+        let mark = match self.style {
+            Style::Gcc => '%',
+            Style::Llvm => '$',
+            Style::Plain | Style::Rust => return false,
+        };
+        let number =
+            name.strip_prefix(mark).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        number.and_then(|number| number.parse().ok()).is_some_and(|index: usize| index >= self.operands)
+    }
+
+    /// The number of operands.
+    pub fn operand_count(&self) -> usize {
+        self.operands
+    }
+
     /// The operand of a placeholder: its name and type, and the operand as written in the host text.
     pub fn operand(&self, name: &str) -> Option<(String, &str)> {
         let register = self.registers.iter().find(|register| register.name == name)?;

@@ -2,16 +2,27 @@
 
 /// Whether a text begins as a module does: with `.version`, after optional blanks and comments.
 pub(crate) fn begins(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    while let Some(comment) = rest.strip_prefix("//") {
-        rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
-    }
-    let Some(after) = rest.strip_prefix(".version") else { return false };
+    let Some(after) = after_comments(text).strip_prefix(".version") else { return false };
     let version = after.trim_start();
     // The version must be in the text, not inserted by a program.
     after.starts_with([' ', '\t'])
         && version.starts_with(|c: char| c.is_ascii_digit())
         && version.contains(".target")
+}
+
+/// Whether a text with more text after it may begin as a module does.
+pub(crate) fn may_begin(text: &str) -> bool {
+    let start = after_comments(text);
+    start.is_empty() || start.starts_with(".version")
+}
+
+/// The text after blanks and comments.
+fn after_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(comment) = rest.strip_prefix("//") {
+        rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
+    }
+    rest
 }
 
 /// Whether a text is CUDA code with inline assembly, for a compiler at run time.

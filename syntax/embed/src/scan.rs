@@ -62,8 +62,8 @@ impl<'a> Sink<'a> {
         let start = *cursor;
         let mut first = Decoded::default();
         let is_known = literal(cursor, &mut first).is_some();
-        let is_module = module::begins(&first.text);
-        if !is_known || !is_module && !module::is_cuda_with_assembly(&first.text) {
+        let is_cuda = module::is_cuda_with_assembly(&first.text);
+        if !is_known || !is_cuda && !module::may_begin(&first.text) {
             return;
         }
         let mut all = start;
@@ -72,9 +72,10 @@ impl<'a> Sink<'a> {
         if let Some((decoded, end)) = decoded
             && module::stands_alone(all.byte())
         {
-            match is_module {
+            match module::begins(&decoded.text) {
                 true => self.snippet(range(start.at, end), Document::module(&decoded)),
-                false => self.cuda(&decoded),
+                false if is_cuda => self.cuda(&decoded),
+                false => return,
             }
             cursor.at = end;
         }

@@ -102,6 +102,8 @@ pub(crate) fn fill(builder: &mut Builder, from: &Decoded, style: Style, operands
         let end = at + length;
         match meaning {
             Meaning::Text(text) => builder.replace(from, at, end, text),
+            // It stays an undeclared name.
+            Meaning::Missing => builder.copy(from, at, end),
             Meaning::Unknown => {
                 is_understood = false;
                 builder.copy(from, at, end);
@@ -133,6 +135,8 @@ pub(crate) fn fill(builder: &mut Builder, from: &Decoded, style: Style, operands
 enum Meaning {
     Text(&'static str),
     Operand(usize),
+    /// The number of an operand that does not exist.
+    Missing,
     Unknown,
 }
 
@@ -141,6 +145,7 @@ fn placeholder(text: &str, style: Style, operands: &[Operand], next: &mut usize)
     let bytes = text.as_bytes();
     let operand = |index: Option<usize>| match index {
         Some(index) if index < operands.len() => Meaning::Operand(index),
+        Some(_) if style != Style::Rust => Meaning::Missing,
         _ => Meaning::Unknown,
     };
     let named = |name: &str| operands.iter().position(|operand| operand.name.as_deref() == Some(name));

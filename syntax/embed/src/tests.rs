@@ -74,13 +74,11 @@ fn what_is_not_understood_is_left_alone() {
     {
         none(Language::Cpp, text);
     }
-    for text in [
-        "asm(\"mul%1.f32 %0, %0, %0;\" : \"+f\"(x) : \"n\"(1));",
-        "asm(\"{ .reg .pred p;\");",
-        "asm(\"mov.u32 %2, 1;\" : \"=r\"(x));",
-    ] {
+    for text in ["asm(\"mul%1.f32 %0, %0, %0;\" : \"+f\"(x) : \"n\"(1));", "asm(\"{ .reg .pred p;\");"] {
         assert!(one(Language::Cuda, text).document.is_opaque, "{text}");
     }
+    let snippet = one(Language::Cuda, "asm(\"mov.u32 %2, 1;\" : \"=r\"(x));");
+    assert!(!snippet.document.is_opaque && snippet.document.lacks_operand("%2"));
 }
 
 #[test]
@@ -279,4 +277,16 @@ fn assembly_of_programs_in_strings() {
     none(Language::Python, &format!("kernel = f'''{code}'''\n"));
     none(Language::Python, &format!("kernel = '''{code}'''.format(1)\n"));
     none(Language::Python, "text = '__global__ fantasm'\n");
+}
+
+/// A module in adjacent literals, of which the first ones do not tell that it is one.
+#[test]
+fn modules_in_adjacent_literals() {
+    let c = "const char *ptx =\n  \"// saxpy\\n\"\n  \".version 8.0\\n\"\n  \".target sm_80\\n.entry k() { ret; }\\n\";\n";
+    let snippet = one(Language::Cpp, c);
+    assert!(snippet.document.is_module);
+    assert_eq!(back(c, &snippet, ".entry k"), ".entry k");
+    let python = "ptx = ('.version 8.0\\n'\n       '.target sm_80\\n')\n";
+    assert!(one(Language::Python, python).document.is_module);
+    none(Language::Cpp, "print(\".version 8.0\\n\" \"and more\");\n");
 }

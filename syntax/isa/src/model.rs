@@ -393,15 +393,25 @@ impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = |f: &mut fmt::Formatter<'_>, from, to| match to {
             i64::MAX => write!(f, "{from} or more"),
+            to if to == from => write!(f, "{from}"),
+            to if from.checked_add(1) == Some(to) => write!(f, "{from} or {to}"),
             to => write!(f, "{from} to {to}"),
         };
         match *self {
             Values::Any => f.write_str("any value"),
             Values::Low(values) => values.fmt(f),
             Values::Range(from, to) => range(f, from, to),
+            Values::Of(values) if values.len() > 1 && values.is_sorted_by(|one, next| one + 1 == *next) => {
+                range(f, values[0], values[values.len() - 1])
+            }
             Values::Of(values) => {
                 for (i, value) in values.iter().enumerate() {
-                    write!(f, "{}{value}", if i == 0 { "" } else { " or " })?;
+                    let before = match i {
+                        0 => "",
+                        _ if i + 1 == values.len() => " or ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}{value}")?;
                 }
                 Ok(())
             }
@@ -460,6 +470,8 @@ pub struct Operand {
     pub name: &'static str,
     pub role: Role,
     pub class: Class,
+    /// The classes that only the assembler accepts; the manual does not mention them.
+    pub beyond: Class,
     pub ty: OperandType,
     /// For operands that may be vectors.
     pub lanes: Lanes,

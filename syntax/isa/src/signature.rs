@@ -25,6 +25,8 @@ pub struct Expected {
     pub name: &'static str,
     pub role: Role,
     pub class: Class,
+    /// The classes that only the assembler accepts.
+    pub beyond: Class,
     pub ty: ExpectedType,
     pub lanes: ExpectedLanes,
     pub values: Values,
@@ -93,6 +95,21 @@ impl ExpectedLanes {
     }
 }
 
+impl Expected {
+    /// The classes that the manual gives for the operand of this type.
+    pub fn documented(&self) -> Class {
+        let class = self.class.and_not(self.beyond);
+        if !class.intersects(Class::REGISTER) || !class.intersects(Class::PREDICATE) {
+            return class;
+        }
+        match self.ty {
+            ExpectedType::Typed(ScalarType::Pred) => class.and_not(Class::REGISTER),
+            ExpectedType::Typed(_) => class.and_not(Class::PREDICATE),
+            _ => class,
+        }
+    }
+}
+
 /// The signature of an instruction.
 pub fn signature(opcode: &Opcode) -> Signature {
     let form = table::form(opcode.form);
@@ -157,6 +174,7 @@ fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
         name: row.name,
         role: row.role,
         class: if scalar { row.class.and_not(Class::VECTOR) } else { row.class },
+        beyond: row.beyond,
         ty: expected_type(opcode, row.ty),
         lanes: expected_lanes(opcode, row.lanes),
         values: row.values,

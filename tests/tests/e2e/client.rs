@@ -22,6 +22,8 @@ pub(crate) struct Client {
     notifications: VecDeque<Value>,
     /// The requests of the server to the client.
     pub(crate) asked: Vec<Value>,
+    /// The answer to requests for the client's settings.
+    pub(crate) settings: Value,
     /// Error replies without a known id.
     pub(crate) refusals: Vec<Value>,
     server: Option<JoinHandle<Ending>>,
@@ -57,6 +59,7 @@ impl Client {
             notifications: VecDeque::new(),
             refusals: Vec::new(),
             asked: Vec::new(),
+            settings: Value::Null,
             server: Some(server),
         }
     }
@@ -149,7 +152,11 @@ impl Client {
                 None => self.refusals.push(message),
             }
         } else if let Some(id) = message.get("id") {
-            self.send(json!({ "jsonrpc": "2.0", "id": id, "result": null })).await;
+            let result = match message["method"] == "workspace/configuration" {
+                true => json!([self.settings]),
+                false => Value::Null,
+            };
+            self.send(json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
             self.asked.push(message);
         } else {
             self.notifications.push_back(message);

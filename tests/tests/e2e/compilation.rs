@@ -165,12 +165,19 @@ async fn live_registers_of_each_line_on_request() {
     client.diagnostics(1).await;
     let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
     let parameters = json!({ "textDocument": { "uri": URI }, "range": range });
-    let hints = client.request("textDocument/inlayHint", parameters).await.unwrap();
+    let hints = client.request("textDocument/inlayHint", parameters.clone()).await.unwrap();
     let label = |hint: &Value| hint["label"].as_str().unwrap().to_owned();
     let hints = hints.as_array().unwrap();
     let store =
         hints.iter().find(|hint| hint["position"]["line"] == place(KERNEL, "st.global").0).expect("a hint");
     assert!(label(store).ends_with(" live"), "{store}");
     assert!(hints.iter().any(|hint| label(hint).ends_with(" live (peak)")), "{hints:?}");
+    // They stay while the function has an error, also at lines that have moved.
+    let line = place(KERNEL, "fma.rn").0;
+    client.edit(URI, 2, line, 4, 7, "nop;\n    fm").await;
+    let old = client.request("textDocument/inlayHint", parameters).await.unwrap();
+    let old: Vec<&Value> = old.as_array().unwrap().iter().collect();
+    let moved = old.iter().find(|hint| hint["position"]["line"] == place(KERNEL, "st.global").0 + 1);
+    assert_eq!(label(moved.expect("a hint")), format!("was: {}", label(store)));
     client.stop().await;
 }

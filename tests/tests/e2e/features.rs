@@ -63,7 +63,7 @@ async fn documents_are_formatted() {
     let range = json!({ "start": { "line": 4, "character": 3 }, "end": { "line": 6, "character": 0 } });
     let part = json!({ "textDocument": { "uri": URI }, "range": range, "options": options });
     let edits = client.request("textDocument/rangeFormatting", part).await.unwrap();
-    assert_eq!(edits.as_array().unwrap().len(), 2, "{edits}");
+    assert_eq!(edits.as_array().unwrap().len(), 3, "{edits}");
     let typed = json!({ "textDocument": { "uri": URI }, "position": { "line": 4, "character": 5 }, "ch": ";", "options": options });
     let edits = client.request("textDocument/onTypeFormatting", typed).await.unwrap();
     assert_eq!(edits.as_array().unwrap().len(), 2, "{edits}");

@@ -135,6 +135,24 @@ async fn clients_that_watch_files_are_asked_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn clients_are_asked_for_their_settings() {
+    let folder = Folder::new("asked", "");
+    let gives = json!({ "workspace": { "configuration": true } });
+    let mut client = Client::connect();
+    client.settings = json!({ "lints": { "unused-label": "warning" } });
+    let root = format!("file://{}", folder.0.display());
+    let parameters = json!({ "processId": null, "rootUri": root, "capabilities": gives });
+    client.request("initialize", parameters).await.expect("initialize succeeds");
+    client.notify("initialized", json!({})).await;
+    client.open(URI, &kernel()).await;
+    tokio::time::timeout(Duration::from_secs(60), severity(&mut client, 2)).await.expect("they are given");
+    client.settings = json!({ "lints": { "unused-label": "error" } });
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": null })).await;
+    tokio::time::timeout(Duration::from_secs(60), severity(&mut client, 1)).await.expect("they are given");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_a_diagnostic_is_a_command() {
     let (mut client, answer) = Client::start(json!({}), json!({})).await;
     assert_eq!(answer["capabilities"]["executeCommandProvider"]["commands"], json!(["ptx.explain"]));

@@ -33,7 +33,7 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 
 fn report(inventory: &Inventory<'_, '_>, site: &Site<'_>, message: impl Into<String>, out: &mut Findings) {
     if let Some(place) = inventory.body.name(site.instr) {
-        out.push(Diagnostic::new(&BARRIER_OBJECT, place, message));
+        out.push(Diagnostic::new(&BARRIER_OBJECT, place, message).rule());
     }
 }
 

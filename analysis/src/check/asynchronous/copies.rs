@@ -5,6 +5,7 @@ use text_size::TextRange;
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::text::indentation;
 
 declare_lint! {
     /// An asynchronous copy is never waited for, or a wait has nothing to wait for.
@@ -40,7 +41,7 @@ fn unawaited(
     let order = inventory.order(ends);
     let Some(site) = inventory.of(copies).find(|site| !order.follows(site)) else { return true };
     if let Some(place) = inventory.body.name(site.instr) {
-        out.push(Diagnostic::new(&UNAWAITED_COPY, place, message));
+        out.push(Diagnostic::new(&UNAWAITED_COPY, place, message).rule());
     }
     false
 }
@@ -54,10 +55,10 @@ fn empty_wait(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let statement = inventory.body.map.statement(site.instr.src);
     if let (Some(place), Some(statement)) = (inventory.body.name(site.instr), statement) {
         let message = "no cp.async group is ever committed, so this wait has no effect";
-        out.push(Diagnostic::new(&UNAWAITED_COPY, place, message).fix(
+        out.push(Diagnostic::new(&UNAWAITED_COPY, place, message).rule().fix(
             "insert `cp.async.commit_group;`",
             TextRange::empty(statement.start()),
-            "cp.async.commit_group;\n",
+            format!("cp.async.commit_group;\n{}", indentation(inventory.body.text, statement.start())),
         ));
     }
 }

@@ -8,6 +8,7 @@ use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Instr, Site};
+use crate::text::indentation;
 
 declare_lint! {
     /// An asynchronous read of shared memory is not ordered after a write by a proxy fence.
@@ -73,11 +74,12 @@ fn report(inventory: &Inventory<'_, '_>, write: Instr<'_>, reader: Instr<'_>, ou
     let (Some(write), Some(reader)) = (body.map.statement(write.src), body.name(reader)) else { return };
     let message =
         "asynchronous read of shared memory is not ordered after the preceding writes: no proxy fence";
+    let fence = format!("\n{}{FENCE}", indentation(body.text, write.start()));
     out.push(
         Diagnostic::new(&PROXY_FENCE, reader, message)
             .related(write, "written here")
             .note("execute `fence.proxy.async` in the writing thread before signaling the reader")
-            .fix(format!("insert `{FENCE}`"), TextRange::empty(write.end()), format!("\n{FENCE}")),
+            .fix(format!("insert `{FENCE}`"), TextRange::empty(write.end()), fence),
     );
 }
 

@@ -9,6 +9,7 @@ use text_size::TextRange;
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::text::indentation;
 
 declare_lint! {
     /// A `wgmma.mma_async` lacks a fence or wait, or its registers are accessed before the wait.
@@ -33,29 +34,29 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
             (name(site.instr), inventory.body.map.statement(site.instr.src))
     {
         let message = "missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written";
-        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).fix(
+        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).rule().fix(
             "insert `wgmma.fence.sync.aligned;`",
             TextRange::empty(statement.start()),
-            "wgmma.fence.sync.aligned;\n",
+            format!("wgmma.fence.sync.aligned;\n{}", indentation(inventory.body.text, statement.start())),
         ));
     }
     let order = inventory.order(&[Kind::ProductCommit]);
     let open = inventory.of(&[Kind::Product]).find(|site| !order.follows(site));
     if let Some(place) = open.and_then(|site| name(site.instr)) {
         let message = "this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it";
-        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
+        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).rule());
     }
     let order = inventory.order(&[Kind::Product]);
     let empty = inventory.of(&[Kind::ProductCommit]).find(|site| !order.precedes(site));
     if let Some(place) = empty.and_then(|site| name(site.instr)) {
         let message = "this commits an empty wgmma-group: no `wgmma.mma_async` precedes it";
-        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
+        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).rule());
     }
     let order = inventory.order(&[Kind::ProductWait]);
     let last = inventory.of(&[Kind::ProductCommit]).find(|site| !order.follows(site));
     if let Some(place) = last.and_then(|site| name(site.instr)) {
         let message = "this wgmma-group is never waited for";
-        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message));
+        out.push(Diagnostic::new(&PRODUCT_ORDER, place, message).rule());
     }
 }
 

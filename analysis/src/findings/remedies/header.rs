@@ -129,8 +129,11 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     }
     if let Some(sm) = header.target.sm
         && !Sm::KNOWN.contains(&sm)
-        && let Some(nearest) =
-            Sm::KNOWN.iter().filter(|known| known.number <= sm.number).max_by_key(|known| {
+        // A target that the version lacks would be the next error.
+        && let Some(nearest) = Sm::KNOWN
+            .iter()
+            .filter(|known| known.number <= sm.number && known.since() <= header.version_or_newest())
+            .max_by_key(|known| {
                 (known.number, known.feature == sm.feature, known.feature == ptx_isa::Feature::None)
             })
     {

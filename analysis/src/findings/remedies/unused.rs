@@ -1,12 +1,13 @@
 //! Fixes that remove unused names.
 
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
 use super::{item_of, node_at};
 use crate::check::unused::{UNUSED_LABEL, UNUSED_REGISTER};
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
+use crate::text::with_line;
 
 pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let kind = match diagnostic.lint {
@@ -47,19 +48,4 @@ fn declarator(node: &SyntaxNode) -> Option<TextRange> {
     }
     let before = node.siblings_with_tokens(ptx_syntax::Direction::Prev).find(is_comma)?;
     Some(TextRange::new(before.text_range().start(), node.text_range().end()))
-}
-
-/// The range with the blanks after it, and with its line if the line has no other content.
-fn with_line(text: &str, range: TextRange) -> TextRange {
-    let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
-    let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
-    let blanks = behind.len() - behind.trim_start_matches([' ', '\t', '\r']).len();
-    let is_line = before[..before.len() - indent].ends_with('\n') && behind[blanks..].starts_with('\n');
-    let size = |count: usize| TextSize::new(count as u32);
-    if is_line {
-        // Removes the line break before it and keeps the one after it.
-        TextRange::new(range.start() - size(indent + 1), range.end() + size(blanks))
-    } else {
-        TextRange::new(range.start(), range.end() + size(blanks))
-    }
 }

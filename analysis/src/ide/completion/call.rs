@@ -74,16 +74,7 @@ pub(super) fn names(
     let functions = &module(db, file).env.functions;
     match part(rest) {
         Part::Callee { has_results } => {
-            for function in functions.iter().filter(|function| !function.entry) {
-                let fits = !has_results || !function.returns.is_empty();
-                let detail = describe(function);
-                out.add(
-                    Rank::legal(true, u32::from(!fits), 0),
-                    &function.name,
-                    CompletionKind::Function,
-                    detail,
-                );
-            }
+            self::functions(out, db, file, |function| !has_results || !function.returns.is_empty());
             // The address of a function.
             let address = OperandPlace::of("mov.b64", "%rd0, ");
             registers(out, &lower(db, item).map, item.text(db), here, &address, 2);
@@ -94,6 +85,19 @@ pub(super) fn names(
             parameters(out, db, item, here, function.and_then(|function| function.params.get(index)));
         }
         Part::Targets => targets(out, db, item, here),
+    }
+}
+
+/// Device functions, those that fit first.
+pub(super) fn functions(
+    out: &mut Collector,
+    db: &dyn Db,
+    file: SourceFile,
+    fits: impl Fn(&Signature) -> bool,
+) {
+    for function in module(db, file).env.functions.iter().filter(|function| !function.entry) {
+        let rank = Rank::legal(true, u32::from(!fits(function)), 0);
+        out.add(rank, &function.name, CompletionKind::Function, describe(function));
     }
 }
 

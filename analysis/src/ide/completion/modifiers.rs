@@ -4,9 +4,10 @@ use ptx_isa::{
     Form, Gate, Group, Mod, Opcode, Place, Rule, ScalarType, Space, Suffix, Then, forms_of, gates,
 };
 
-use super::{Collector, Rank, Setting};
+use super::{Collector, Rank};
 use crate::ide::CompletionKind;
 use crate::ide::reference::needs;
+use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
 
 /// All mnemonics; those without a form for the target come last.
@@ -46,7 +47,9 @@ pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
     let mut found: Vec<Candidate> = Vec::new();
     let all = forms_of(mnemonic).iter().map(|&id| ptx_isa::form(id));
     let forms: Vec<&Form> = all.filter(|form| written.iter().all(|suffix| takes(form, *suffix))).collect();
-    let choice = Choice { forms: &forms, by_first_word: is_told_by_first_word(&forms, &written) };
+    let by_first_word =
+        forms.iter().all(|form| pending(form, &written).is_some()) || is_told_by_first_word(&forms, &written);
+    let choice = Choice { forms: &forms, by_first_word };
     for form in &forms {
         of_form(form, &choice, &written, setting, &mut found);
     }
@@ -103,6 +106,26 @@ fn next_required<'a>(form: &'a Form, written: &[Suffix]) -> Option<&'a Group> {
     form.groups[start..].iter().find(|group| group.required)
 }
 
+/// The position of the missing modifier that selects the instruction, which precedes all others.
+fn pending(form: &Form, written: &[Suffix]) -> Option<usize> {
+    form.groups.iter().position(|group| {
+        let is_taken = group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
+        group.required && group.place == Place::Leading && !is_taken
+    })
+}
+
+/// Whether a rule of the form requires a modifier of the group, because the name has no alternative to it.
+fn is_needed(form: &Form, group: &Group, written: &[Suffix]) -> bool {
+    form.rules.iter().any(|rule| match rule.then {
+        Then::Needs(mods) => {
+            !rule.when.none.is_empty()
+                && opcode(form, written.iter().copied()).is_some_and(|opcode| rule.when.holds(&opcode))
+                && mods.iter().any(|&m| group.contains(m))
+        }
+        _ => false,
+    })
+}
+
 /// Whether each form requires a modifier next, and no group of modifiers belongs to most of the forms.
 fn is_told_by_first_word(forms: &[&Form], written: &[Suffix]) -> bool {
     let next: Option<Vec<&Group>> = forms.iter().map(|form| next_required(form, written)).collect();
@@ -119,31 +142,43 @@ fn kind_of_group(group: &Group, forms: &[&Form], is_past: bool) -> u32 {
     match () {
         () if count == forms.len() => REQUIRED,
         () if group.required && group.names.len() > 1 && tells_instruction => REQUIRED,
-        () if group.names.iter().any(|m| Space::parse(m.text()).is_some()) => SPACE,
+        () if group.place == Place::Leading && !group.required => SELECTING,
+        () if is_space(group) => SPACE,
         () if is_past => PAST,
         () => OPTIONAL,
     }
+}
+
+fn is_space(group: &Group) -> bool {
+    group.names.iter().any(|m| Space::parse(m.text()).is_some())
 }
 
 /// The possible continuations of a name of one form, each with its position in the order.
 fn following(form: &Form, choice: &Choice<'_>, written: &[Suffix]) -> Vec<(Suffix, (u32, u32))> {
     let is_taken = |group: &Group| group.names.iter().any(|&m| written.contains(&Suffix::Mod(m)));
     let last = form.groups.iter().rposition(is_taken);
+    let pending = pending(form, written);
     let mut all = Vec::new();
     for (place, group) in form.groups.iter().enumerate().filter(|(_, group)| !is_taken(group)) {
-        let is_next = || next_required(form, written).is_some_and(|next| std::ptr::eq(next, group));
-        let kind = match choice.by_first_word && is_next() {
-            true => REQUIRED,
-            false => kind_of_group(group, choice.forms, last.is_some_and(|last| place < last)),
+        let is_next = choice.by_first_word
+            && next_required(form, written).is_some_and(|next| std::ptr::eq(next, group));
+        let kind = match () {
+            () if pending.is_some_and(|pending| place > pending) => OPTIONAL,
+            () if is_next || is_needed(form, group, written) => REQUIRED,
+            () => kind_of_group(group, choice.forms, last.is_some_and(|last| place < last)),
         };
+        // The optional modifiers before one that selects the instruction do not delay it.
+        let place = if is_next || pending == Some(place) { 0 } else { place };
         for (i, &m) in group.names.iter().enumerate() {
-            let within = if kind == SPACE { order_of_space(m) } else { (place * 64 + i) as u32 };
+            let order = if is_space(group) { order_of_space(m) as usize } else { i };
+            let within = (place * 64 + order) as u32;
             all.push((Suffix::Mod(m), (kind, within)));
         }
     }
     let types_written = written.iter().filter(|suffix| matches!(suffix, Suffix::Type(_))).count();
     let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter());
-    all.extend(types.map(|ty| (Suffix::Type(ty), (TYPE, order_of_type(ty)))));
+    let kind = if pending.is_some() { PAST } else { TYPE };
+    all.extend(types.map(|ty| (Suffix::Type(ty), (kind, order_of_type(ty)))));
     all
 }
 
@@ -197,10 +232,12 @@ fn least_gate(form: &Form, opcode: &Opcode, setting: &Setting) -> Gate {
 
 /// The kinds of continuations, in the order in which they are offered.
 const REQUIRED: u32 = 0;
-const SPACE: u32 = 1;
-const TYPE: u32 = 2;
-const OPTIONAL: u32 = 3;
-const PAST: u32 = 4;
+/// Selects a variant of the instruction.
+const SELECTING: u32 = 1;
+const SPACE: u32 = 2;
+const TYPE: u32 = 3;
+const OPTIONAL: u32 = 4;
+const PAST: u32 = 5;
 
 fn order_of_space(m: Mod) -> u32 {
     let common = ["global", "shared", "param", "const", "local"];

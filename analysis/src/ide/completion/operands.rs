@@ -25,6 +25,8 @@ pub(super) struct OperandPlace {
     lacks_brackets: bool,
     /// Whether the cursor is after the `|` of a pair, whose second part is a predicate.
     is_second: bool,
+    /// Whether the cursor is after an operator, where only constants are allowed.
+    is_constant: bool,
     /// The start of the statement in the item.
     statement: Option<TextSize>,
 }
@@ -46,7 +48,14 @@ impl OperandPlace {
             // A guard is read.
             Some((opcode, Expected { role: Role::Source, ..operand }))
         });
-        Self { known, within: Within::Nothing, lacks_brackets: false, is_second: false, statement: None }
+        Self {
+            known,
+            within: Within::Nothing,
+            lacks_brackets: false,
+            is_second: false,
+            is_constant: false,
+            statement: None,
+        }
     }
 
     /// The operand at the end of `rest`, the text after a name.
@@ -76,10 +85,12 @@ impl OperandPlace {
         };
         let last = rest.rsplit(',').next().unwrap_or_default();
         let is_second = within == Within::Nothing && last.contains('|');
-        let is_address = known.as_ref().is_some_and(|(_, operand)| operand.class == Class::ADDRESS);
+        let is_address = known.as_ref().is_some_and(|(_, operand)| operand.documented() == Class::ADDRESS);
         let lacks_brackets = is_address && within == Within::Nothing;
         let within = if lacks_brackets { Within::Address } else { within };
-        Self { known, within, lacks_brackets, is_second, statement: None }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+        let is_constant = last.trim_end_matches(is_name).trim_end().ends_with(['+', '-', '*', '/', '~']);
+        Self { known, within, lacks_brackets, is_second, is_constant, statement: None }
     }
 
     /// The same, in a statement that starts at this offset of its item.
@@ -89,7 +100,8 @@ impl OperandPlace {
 
     fn takes(&self, class: Class) -> bool {
         let Some((_, operand)) = &self.known else { return true };
-        self.within != Within::Nothing || operand.class == Class::NONE || operand.class.intersects(class)
+        let documented = operand.documented();
+        self.within != Within::Nothing || documented == Class::NONE || documented.intersects(class)
     }
 
     /// The state space of an address, if the name states it.
@@ -192,6 +204,15 @@ impl OperandPlace {
             && self.takes(Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST))
     }
 
+    /// The group of variables and functions, which stand for their addresses.
+    fn of_address(&self) -> u32 {
+        let is_wide = self.known.as_ref().is_some_and(|(_, operand)| match operand.ty {
+            ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => ty.bits() == 64,
+            _ => false,
+        });
+        if is_wide && self.within == Within::Nothing { ADDRESS } else { OTHER }
+    }
+
     fn takes_specials(&self) -> bool {
         self.within == Within::Nothing && self.takes(Class::SPECIAL)
     }
@@ -199,8 +220,12 @@ impl OperandPlace {
 
 /// The kinds of names, in the order in which they are offered.
 const FITTING: u32 = 0;
+/// Variables and functions where their addresses fit.
+const ADDRESS: u32 = 7;
 const SPECIAL: u32 = 8;
 const OTHER: u32 = 9;
+/// Special registers of another width.
+const OTHER_SPECIAL: u32 = 10;
 
 /// The maximum number of registers of one range that are offered although the function does not mention them.
 const UNUSED: usize = 32;
@@ -216,6 +241,9 @@ pub(super) fn names(
     offset: TextSize,
     place: &OperandPlace,
 ) {
+    if place.is_constant {
+        return;
+    }
     let here = offset - item.offset(db);
     out.in_brackets = place.lacks_brackets;
     registers(out, &lower(db, item).map, item.text(db), here, place, FITTING);
@@ -236,7 +264,7 @@ pub(super) fn special_registers(out: &mut Collector, place: &OperandPlace) {
             ExpectedType::Typed(ty) => ty.bits() == register.ty().bits(),
             _ => true,
         });
-        let rank = Rank::legal(true, SPECIAL, u32::from(!wanted) << 16 | i as u32);
+        let rank = Rank::legal(true, if wanted { SPECIAL } else { OTHER_SPECIAL }, i as u32);
         out.add(rank, register.text(), CompletionKind::SpecialRegister, register.about().to_owned());
     }
 }
@@ -407,11 +435,12 @@ fn of_space(place: &OperandPlace, space: Option<Space>) -> Option<u32> {
         (Some(wanted), Some(space)) => (wanted == space).then_some(FITTING),
         // Generic addresses of these variables are computed by `cvta`.
         (None, Some(Space::Global)) if place.within == Within::Address => Some(FITTING),
-        _ => Some(OTHER),
+        _ => Some(place.of_address()),
     }
 }
 
-fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &OperandPlace) {
+/// Variables and functions of the module.
+pub(super) fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &OperandPlace) {
     let env = &module(db, file).env;
     for variable in &env.variables {
         if let Some(group) = of_space(place, Some(variable.space)) {
@@ -423,7 +452,7 @@ fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, place: &Oper
         return;
     }
     for function in env.functions.iter().filter(|function| !function.entry) {
-        let rank = Rank::legal(true, OTHER, 1 << 17);
+        let rank = Rank::legal(true, place.of_address(), 1 << 17);
         let detail = describe(function);
         out.add(rank, &function.name, CompletionKind::Function, detail);
     }

@@ -2,8 +2,9 @@
 
 use ptx_isa::Gate;
 
-use super::{Collector, Rank, Setting};
+use super::{Collector, Rank};
 use crate::ide::CompletionKind;
+use crate::ide::setting::Setting;
 
 /// A snippet in the syntax of the protocol. Each declares the registers that it uses in its own block.
 pub(super) struct Snippet {
@@ -159,10 +160,14 @@ $2:
         gate: Gate::since(7, 8, 90),
         text: "\
 {
-    .reg .pred %done;
+    .reg .pred %first, %done;
+    .reg .b32 %thread;
     .reg .b64 %phase;
     .shared .align 8 .b64 ${1:barrier};
-    mbarrier.init.shared.b64 [$1], ${2:128};
+    // One thread initializes the object for all threads of the CTA.
+    mov.u32 %thread, %tid.x;
+    setp.eq.u32 %first, %thread, 0;
+    @%first mbarrier.init.shared.b64 [$1], ${2:128};
     bar.sync 0;
     mbarrier.arrive.shared.b64 %phase, [$1];
     $0

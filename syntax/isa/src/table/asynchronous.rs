@@ -80,13 +80,13 @@ pub(super) const STRENGTH_RULES: [Rule; 4] = [
 ];
 /// The barrier object that counts the bytes of a bulk copy. The assembler also accepts a 64-bit address without
 /// brackets.
-const BULK_BARRIER: Operand = addr_at("mbar", Base::of(Window::In(Space::Shared))).or(Class::VALUE);
+const BULK_BARRIER: Operand = addr_at("mbar", Base::of(Window::In(Space::Shared))).also(Class::VALUE);
 /// The address of a barrier object: a variable of shared memory, whatever the address window is.
 pub(super) const BARRIER_ADDRESS: Operand =
     addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
 /// The shared memory operand of a tensor copy. Without brackets, the assembler accepts anything but integers.
 const TENSOR_SHARED: Operand = addr_at("dstMem", Base::of(Window::In(Space::Shared)))
-    .class(Class::ADDRESS.or(Class::REGISTER).or(Class::PREDICATE).or(Class::IMMEDIATE).or(Class::SYMBOL))
+    .also(Class::VALUE.or(Class::PREDICATE).or(Class::SYMBOL))
     .values(Values::Of(&[]));
 
 const SEMANTICS: &[Mod] = &[Acquire, Release, Relaxed];

@@ -20,7 +20,7 @@ const TO_SEVERAL: Group = opt(&[Multimem]);
 const WHOLE: TypeSet = t![B128];
 const SIZE: Operand = src("size", I32);
 /// The assembler also accepts the address without brackets.
-const BARRIER: Operand = addr("mbar").or(Class::VALUE);
+const BARRIER: Operand = addr("mbar").also(Class::VALUE);
 const OPERATIONS: Group = req(&[Add, Min, Max, And, Or, Xor]);
 const ACCUMULATE: &[Mod] = &[AccF16, AccF32];
 const NARROW: TypeSet = t![E4m3 E5m2];

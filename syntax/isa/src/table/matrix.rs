@@ -149,7 +149,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Stmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[X1, X2, X4, X8]), opt(&[Trans]), OWN_SHARED]).ty(&[t![B16]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).since(7, 8, 90).rules(&[has(&[X8]).lanes("r", Lanes::Of(&[1, 2, 4]))]),
     form(F::StmatrixBytes).name(&[SYNC, ALIGNED, req(&[M16n8]), COUNT, req(&[Trans]), OWN_SHARED]).ty(&[t![B8]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).gate(BLOCK),
-    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE), Operand { name: "a", ..METADATA }.class(Class::VALUE.or(Class::PREDICATE)).lanes(Lanes::Named(1))]).facts(WARP).since(7, 8, 75),
+    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", OperandType::Word).also(Class::PREDICATE), Operand { name: "a", ..METADATA }.class(Class::VALUE.or(Class::PREDICATE)).lanes(Lanes::Named(1))]).facts(WARP).since(7, 8, 75),
     form(F::MmaF16M8).name(&[SYNC, ALIGNED, req(&[M8n8k4]), LAYOUT, LAYOUT]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 4, 70).rules(&[on(t![F16]).types_at(3, t![F16])]),
     form(F::MmaF16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 5, 75).rules(&[lacks(&[]).same(0, 3), has(&[M16n8k16]).since(7, 0, 80)]),
     form(F::MmaBf16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[F32, t![Bf16], t![Bf16], F32]).ops(ABC).facts(WARP).since(7, 0, 80),

@@ -216,7 +216,7 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Satfinite, ScaledN2Ue8m0]).types(t![Bf16x2]), on_second(FIXED_X2).types(t![Bf16x2]), on_second(FIXED_X2).gate(FIXED), on_second(UFLOAT_X2).gate(FROM_107), on(t![Bf16x2]).second(FP8X2.union(FP6X2).union(FP4X2)).gate(TO_BF16),
     ]),
     form(F::CvtToScale).name(&[req(&[Rz, Rp]), opt(&[Satfinite])]).ty(&[t![Ue8m0x2], t![F32 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1)]).gate(BLOCK_FORMATS).rules(&[on_second(t![Bf16x2]).operand("b", Column::Presence(Presence::Never)), on_second(t![Bf16x2]).operand("a", Column::Class(METADATA.class)), on_second(t![Bf16x2]).operand("a", Column::Type(METADATA.ty)), on_second(t![Bf16x2]).operand("a", Column::Lanes(METADATA.lanes)), on_second(t![Bf16x2]).values("a", METADATA.values)]),
-    form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any), src("a", T1)]).gate(BLOCK_FORMATS),
+    form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", OperandType::Word).also(Class::PREDICATE.or(Class::VECTOR)).lanes(Lanes::Any), src("a", T1)]).gate(BLOCK_FORMATS),
     form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", is(ScalarType::U32)), src("a", T1), src("b", T1)]).since(6, 5, 72),
     form(F::CvtPackInto).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U8 S8 U4 S4 U2 S2], t![S32], B32]).ops(&[dst("d", is(ScalarType::U32)), src("a", T1), src("b", T1), src("c", TB32)]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
     form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).exact())]).since(2, 0, 20).facts(Fact::EFFECT),

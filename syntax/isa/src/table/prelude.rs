@@ -93,7 +93,8 @@ pub(super) const SCALAR: TypeSet = t![B8 B16 B32 B64 U8 U16 U32 U64 S8 S16 S32 S
 
 const fn operand(name: &'static str, role: Role, class: Class, ty: OperandType) -> Operand {
     let (lanes, values) = (Lanes::Named(1), Values::Any);
-    Operand { name, role, class, ty, lanes, values, head: &[], presence: Presence::Always, gate: Gate::BASE }
+    let (beyond, presence, gate) = (Class::NONE, Presence::Always, Gate::BASE);
+    Operand { name, role, class, beyond, ty, lanes, values, head: &[], presence, gate }
 }
 
 pub(super) const T0: OperandType = OperandType::Suffix(0);
@@ -160,8 +161,7 @@ pub(super) const fn fragment(name: &'static str, matrix: Matrix) -> Operand {
 /// The positions of the nonzero elements in a sparse matrix. The assembler accepts any 32-bit registers, and the bits
 /// of a floating-point constant.
 pub(super) const METADATA: Operand = src("e", OperandType::Word)
-    .or(Class::PREDICATE)
-    .or(Class::VECTOR)
+    .also(Class::IMMEDIATE.or(Class::PREDICATE).or(Class::VECTOR))
     .lanes(Lanes::Any)
     .values(Values::Of(&[]));
 
@@ -254,6 +254,11 @@ impl Operand {
     pub(super) const fn or(mut self, class: Class) -> Self {
         self.class = self.class.or(class);
         self
+    }
+    /// The assembler also accepts an operand of another class, which the manual does not mention.
+    pub(super) const fn also(mut self, class: Class) -> Self {
+        self.beyond = self.beyond.or(class);
+        self.or(class)
     }
 }
 
