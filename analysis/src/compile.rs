@@ -442,7 +442,7 @@ fn has_locations(text: &str) -> bool {
 
 /// Why no function of a file can be compiled, and the header directive that is the cause.
 fn unsupported_header(db: &dyn Db, file: SourceFile) -> Option<(ItemKind, String)> {
-    if header(db, file).address_size != 64 {
+    if header(db, file).address_size() != 64 {
         return Some((ItemKind::AddressSize, "32-bit addresses are not supported".to_owned()));
     }
     let sm = architecture(db, file).filter(|&sm| Target::of(sm).is_none())?;
