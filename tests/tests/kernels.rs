@@ -201,7 +201,8 @@ fn registers_that_functions_share_are_refused_where_they_cannot_be_inlined() {
         .entry alone() { mov.u32 %shared, 1; call next; ret; }\n\
         .entry without() { ret; }\n";
     let refused = |text: &str| {
-        let db = ptx_analysis::Database::default();
+        let mut db = ptx_analysis::Database::default();
+        db.set_target_override(Some(ptx_isa::Sm::new(75)));
         let file = db.add_frozen_file(text);
         let found = ptx_analysis::ide::compile_diagnostics(&db, file);
         let found = found.iter().filter(|d| d.message.contains("module-scope registers"));

@@ -102,7 +102,11 @@ impl Combiner<'_> {
             Op::Pack if inst.srcs.len() == 2 => self.pair(b, i),
             Op::Prmt => self.packed_halves(b, i),
             Op::Iadd3 { x: false } => self.sum(b, i),
-            Op::Iadd3 { x: true } => self.carried_product(b, i),
+            Op::Iadd3 { x: true } => {
+                if !self.carried_product(b, i) {
+                    self.sum_of_three(b, i);
+                }
+            }
             Op::Lop3 { .. } | Op::Lop3P { .. } => self.logic(b, i),
             Op::Plop3 { .. } => self.predicate_logic(b, i),
             Op::Isetp { .. } => self.test(b, i),

@@ -10,6 +10,7 @@
 use crate::CodegenError;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::divergence::Common;
 use crate::ori::dominators::{Tree, post_dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value, ValueData};
 use crate::ori::loops::Loops;
@@ -90,6 +91,8 @@ struct Sinking<'a> {
     dom: &'a Tree,
     post: &'a Tree,
     loops: &'a Loops,
+    /// Other uniform values belong to the threads that computed them together.
+    common: Common,
     /// Indexed by value: the block that defines it.
     home: Vec<BlockId>,
     /// Indexed by value.
@@ -107,6 +110,7 @@ impl<'a> Sinking<'a> {
             dom,
             post,
             loops,
+            common: Common::new(func, cfg),
             home: vec![BlockId(0); func.values.len()],
             uses: vec![Uses::default(); func.values.len()],
             crossed: func.blocks.iter().map(|_| Crossed::default()).collect(),
@@ -161,7 +165,14 @@ impl<'a> Sinking<'a> {
 
     /// The block to which an operation of `b` should move.
     fn target(&self, func: &Function, b: BlockId, inst: &Inst, below: &Crossed) -> Option<BlockId> {
-        if self.loops.is_irreducible(b) || !is_movable(func, inst) {
+        let is_kept = |v: Value| {
+            let in_general = matches!(func.value(v).file, File::R | File::P | File::B);
+            in_general || self.common.is(v)
+        };
+        if self.loops.is_irreducible(b)
+            || !is_movable(func, inst)
+            || !inst.uses().filter_map(Src::value).all(is_kept)
+        {
             return None;
         }
         let blocks = || inst.defs().filter_map(|v| self.uses[v.index()].block);
@@ -347,6 +358,15 @@ mod tests {
         let blocks = "%v3:r = POPC %v0\nBRA %v2, b1, b2\nb1:\nSTS %v0, RZ, %v1\nJUMP b2
             b2:\n%v4:r = phi b0 RZ, b1 %v3\nSTS %v0, RZ, %v4\nEXIT";
         assert_eq!(blocks_of("POPC", blocks), ["b1"]);
+    }
+
+    /// Other threads of the warp may overwrite the register, so it is read where it is written.
+    #[test]
+    fn copies_of_what_threads_share_stay() {
+        let moved = "%v3:ur = R2UR %v0\n%v4:r = MOV %v3";
+        assert_eq!(blocks_of("MOV", &side(moved, "STS %v0, RZ, %v4", "STS %v0, RZ, %v1")), ["b0"]);
+        let constant = "%v3:ur = ULDC c[0x0][0x160]\n%v4:r = MOV %v3";
+        assert_eq!(blocks_of("MOV", &side(constant, "STS %v0, RZ, %v4", "STS %v0, RZ, %v1")), ["b1"]);
     }
 
     #[test]

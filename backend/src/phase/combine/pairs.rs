@@ -4,9 +4,11 @@
 //! pair, it replaces the `PACK`, and the halves are read as parts of the pair.
 
 use super::{Combiner, single_result};
+use crate::emit::encodes;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::{Op, ShfType, Sign};
 use crate::phase::edit::known;
+use smallvec::SmallVec;
 
 /// Two halves, low first.
 type Pair = [Src; 2];
@@ -192,8 +194,8 @@ impl Combiner<'_> {
 
     /// Both halves of one product are each added to a word, and the second sum takes the carry of the first. An
     /// `IMAD.WIDE` with a carry in and out replaces the second sum.
-    pub(super) fn carried_product(&mut self, b: BlockId, i: usize) {
-        let Some(new) = self.carried(b, i) else { return };
+    pub(super) fn carried_product(&mut self, b: BlockId, i: usize) -> bool {
+        let Some(new) = self.carried(b, i) else { return false };
         let Carried { low, sums, factors, addend, carry, carry_out } = new;
         let src = self.inst(b, i).src;
         // The product reads the carry in place of the first sum.
@@ -231,6 +233,79 @@ impl Combiner<'_> {
             let nop = Inst::new(Op::Nop, &[], &[], self.inst(b, low).src);
             self.rewrite(b, low, nop);
         }
+        true
+    }
+
+    /// A sum of two pairs that only another sum reads: one `IADD3` with two carries adds three low words, and one
+    /// `IADD3.X` the high words.
+    pub(super) fn sum_of_three(&mut self, b: BlockId, i: usize) {
+        let Some((low, terms)) = self.three_terms(b, i) else { return };
+        let second = self.new_value(File::P, 1);
+        let (first, last) = (self.inst(b, low).clone(), self.inst(b, i).clone());
+        let [lows, highs] = [0, 1].map(|half| terms.map(|term| term[half]));
+        let dsts = [first.dsts[0], first.dsts[1], Dst::Value(second)];
+        self.rewrite(b, low, Inst::new(first.op, &dsts, &lows, first.src));
+        let [x, y, z] = highs;
+        let srcs = [x, y, z, last.srcs[3], second.into()];
+        self.rewrite(b, i, Inst::new(last.op, &last.dsts, &srcs, last.src));
+    }
+
+    /// The index of the sum of the low words, and the three pairs.
+    fn three_terms(&self, b: BlockId, i: usize) -> Option<(usize, [Pair; 3])> {
+        // One operation adds two pairs on targets that have it.
+        if encodes(self.sm, &Op::Iadd64) {
+            return None;
+        }
+        let (low, outer) = self.sum_with_high(b, i)?;
+        let (inner, other) =
+            [(outer[0], outer[1]), (outer[1], outer[0])].into_iter().find_map(|(x, other)| {
+                let (inner_low, inner) = self.sum_with_high(b, self.place_in(b, &x[1])?)?;
+                let lone = x.iter().all(|half| half.value().is_some_and(|v| self.uses(v) == 1));
+                (lone && self.place_in(b, &x[0]) == Some(inner_low)).then_some((inner, other))
+            })?;
+        let terms = [inner[0], inner[1], other];
+        // One operand need not be in a register.
+        let is_register =
+            |src: &Src| matches!(src.kind, SrcKind::Value(_) | SrcKind::Part(..) | SrcKind::Zero);
+        let fits = (0..2).all(|half| terms.iter().filter(|term| !is_register(&term[half])).count() <= 1);
+        // `IMAD.WIDE` can add such a term to the pair.
+        let Dst::Value(sum) = self.inst(b, low).dsts[0] else { return None };
+        let is_packed = self.packs.get(sum.index()).copied().flatten().is_some();
+        let is_product = is_packed && terms.iter().any(|term| self.scaled_extension(*term).is_some());
+        (fits && !is_product).then_some((low, terms))
+    }
+
+    /// The index in `b` of the unguarded instruction that defines the whole operand.
+    fn place_in(&self, b: BlockId, src: &Src) -> Option<usize> {
+        self.defs.of_src(self.func, src)?;
+        self.defs.site(src.value()?).filter(|(at, _)| *at == b).map(|(_, index)| index)
+    }
+
+    /// If instruction `high` of `b` adds the high words of two pairs and the carry of their low words: the index of the
+    /// instruction that adds the low words, and the pairs.
+    fn sum_with_high(&self, b: BlockId, high: usize) -> Option<(usize, [Pair; 2])> {
+        let high_inst = self.inst(b, high);
+        let (Op::Iadd3 { x: true }, &[h0, h1, h2, carry, Src::FALSE]) = (high_inst.op, &high_inst.srcs[..])
+        else {
+            return None;
+        };
+        let low = self.place_in(b, &carry).filter(|low| *low < high)?;
+        let low_inst = self.inst(b, low);
+        let (Op::Iadd3 { x: false }, &[Dst::Value(_), Dst::Value(out), Dst::Sink]) =
+            (low_inst.op, &low_inst.dsts[..])
+        else {
+            return None;
+        };
+        let terms: SmallVec<[Pair; 3]> =
+            low_inst.srcs.iter().copied().zip([h0, h1, h2]).map(|(low, high)| [low, high]).collect();
+        let zero = terms.iter().position(|term| *term == [Src::ZERO; 2])?;
+        let plain = terms.iter().flatten().all(|src| src.mods == SrcMods::NONE);
+        let others: SmallVec<[Pair; 3]> = (0..3).filter(|k| *k != zero).map(|k| terms[k]).collect();
+        let whole = single_result(high_inst)
+            && high_inst.guard.is_true()
+            && self.uses(out) == 1
+            && carry == Src::from(out);
+        (plain && whole).then_some((low, [others[0], others[1]]))
     }
 
     fn carried(&self, b: BlockId, i: usize) -> Option<Carried> {
