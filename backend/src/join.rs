@@ -252,8 +252,13 @@ impl Shared {
                 _ => None,
             }));
         }
-        // The variables of functions come first.
-        keys.sort_unstable_by_key(|&(at, i)| (at.unwrap_or(usize::MAX), i));
+        // As in ptxas, those of the kernel come first, then those of the module, then those of the functions.
+        let place = |piece: Option<usize>| match piece {
+            Some(0) => 0,
+            None => 1,
+            Some(piece) => piece + 1,
+        };
+        keys.sort_unstable_by_key(|&(piece, i)| (place(piece), i));
         keys.dedup();
         let variable = |&(at, i): &(Option<usize>, u32)| -> Option<&Variable> {
             match at {
