@@ -53,9 +53,14 @@ impl Cfg {
 
     /// For each block, whether control may lead from it to the end of the thread.
     pub fn reach_an_end(&self, func: &Function) -> Vec<bool> {
+        self.reach(func, |term| term.successors().is_empty())
+    }
+
+    /// For each block, whether control may lead from it to such a terminator.
+    pub fn reach(&self, func: &Function, is_end: impl Fn(&Term) -> bool) -> Vec<bool> {
         let mut reaches = vec![false; func.blocks.len()];
         let mut work: Vec<BlockId> =
-            self.order.iter().copied().filter(|b| func.block(*b).term.successors().is_empty()).collect();
+            self.order.iter().copied().filter(|b| is_end(&func.block(*b).term)).collect();
         work.iter().for_each(|b| reaches[b.index()] = true);
         while let Some(b) = work.pop() {
             for &from in self.preds(b) {
@@ -118,16 +123,7 @@ pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
 
 /// For each block, whether control can lead from it to a return of the function.
 pub fn returning_blocks(func: &Function) -> Vec<bool> {
-    let cfg = Cfg::new(func);
-    let mut returning = vec![false; func.blocks.len()];
-    let mut pending: Vec<BlockId> =
-        cfg.order.iter().copied().filter(|&b| matches!(func.block(b).term, Term::Ret)).collect();
-    while let Some(block) = pending.pop() {
-        if !std::mem::replace(&mut returning[block.index()], true) {
-            pending.extend(cfg.preds(block));
-        }
-    }
-    returning
+    Cfg::new(func).reach(func, |term| *term == Term::Ret)
 }
 
 #[cfg(test)]

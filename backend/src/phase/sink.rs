@@ -9,10 +9,10 @@
 
 use crate::CodegenError;
 use crate::ori::alias;
-use crate::ori::cfg::Cfg;
+use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Common;
 use crate::ori::dominators::{Tree, post_dominators};
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value, ValueData};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value, ValueData};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
 use crate::ori::signature::facts;
@@ -93,6 +93,8 @@ struct Sinking<'a> {
     loops: &'a Loops,
     /// Other uniform values belong to the threads that computed them together.
     common: Common,
+    /// Indexed by block: whether control may lead from it to an `EXIT` or a `RET`.
+    returns: Vec<bool>,
     /// Indexed by value: the block that defines it.
     home: Vec<BlockId>,
     /// Indexed by value.
@@ -111,6 +113,7 @@ impl<'a> Sinking<'a> {
             post,
             loops,
             common: Common::new(func, cfg),
+            returns: cfg.reach(func, |term| matches!(term, Term::Exit | Term::Ret)),
             home: vec![BlockId(0); func.values.len()],
             uses: vec![Uses::default(); func.values.len()],
             crossed: func.blocks.iter().map(|_| Crossed::default()).collect(),
@@ -181,9 +184,27 @@ impl<'a> Sinking<'a> {
         while self.loops.innermost(to) != self.loops.innermost(b) || self.loops.is_irreducible(to) {
             to = self.dom.parent(to)?;
         }
-        let is_on_one_side = to != b && self.dom.dominates(b, to) && !self.post.dominates(to, b);
+        let is_on_one_side = self.dom.dominates(b, to) && self.runs_less_often(func, b, to);
         (is_on_one_side && self.frees_registers(func, b, inst) && self.may_cross(inst, b, to, below))
             .then_some(to)
+    }
+
+    /// Whether threads that execute `b` may return without executing `to`.
+    fn runs_less_often(&self, func: &Function, b: BlockId, to: BlockId) -> bool {
+        let mut at = b;
+        while at != to {
+            if self.post.dominates(to, at) {
+                return false;
+            }
+            // A check has only one side that returns.
+            let mut returning = Vec::new();
+            for_each_successor(func, at, |next| returning.extend(self.returns[next.index()].then_some(next)));
+            match returning[..] {
+                [next] if self.cfg.preds(next).len() == 1 => at = next,
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Whether the results occupy at least as many registers as the operands that nothing else reads later.
@@ -367,6 +388,18 @@ mod tests {
         assert_eq!(blocks_of("MOV", &side(moved, "STS %v0, RZ, %v4", "STS %v0, RZ, %v1")), ["b0"]);
         let constant = "%v3:ur = ULDC c[0x0][0x160]\n%v4:r = MOV %v3";
         assert_eq!(blocks_of("MOV", &side(constant, "STS %v0, RZ, %v4", "STS %v0, RZ, %v1")), ["b1"]);
+    }
+
+    /// The side of a check that fails does not return.
+    #[test]
+    fn what_follows_a_check_does_not_sink_below_it() {
+        let blocks = |end: &str| {
+            format!(
+                "%v3:r = POPC %v0\nBRA %v2, b1, b2\nb1:\nSTS %v1, RZ, %v1\n{end}\nb2:\nSTS %v0, RZ, %v3\nEXIT"
+            )
+        };
+        assert_eq!(blocks_of("POPC", &blocks("UNREACHABLE")), ["b0"]);
+        assert_eq!(blocks_of("POPC", &blocks("EXIT")), ["b2"]);
     }
 
     #[test]
