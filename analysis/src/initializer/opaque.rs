@@ -44,10 +44,7 @@ pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, sampling: &mut S
         }
     }
     let Some(value) = node.first_child() else { return };
-    let number = match number(value, text) {
-        Ok(number) => number,
-        Err(finding) => return out.push(finding),
-    };
+    let Some(number) = number(value, text, out) else { return };
     let name = node.tokens(SyntaxKind::IDENT).next().map_or("", |range| &text[range]);
     if let Some(index) = MODES.iter().position(|mode| *mode == name) {
         sampling.modes[index] = mode(number);
@@ -60,24 +57,29 @@ pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, sampling: &mut S
 const UNSTATED: i32 = -1;
 
 /// The value of a field. ptxas keeps the lowest 30 bits.
-fn number(value: Node<'_>, text: &str) -> Result<i32, Diagnostic> {
+fn number(value: Node<'_>, text: &str, out: &mut Findings) -> Option<i32> {
     let range = value.text_range();
+    let mut refuse = |finding: Diagnostic| {
+        out.push(finding);
+        None
+    };
     let expected = |message: &str| Diagnostic::new(&INITIAL_VALUE, range, message.to_owned());
     match value.kind() {
-        SyntaxKind::NAME_REF => {
-            let found = VALUES.iter().position(|word| *word == &text[range]);
-            found.map(|index| index as i32 + 1).ok_or_else(|| {
-                expected(&format!("`{}` is not a valid field value", &text[range])).note(VALUES.join(", "))
-            })
-        }
-        SyntaxKind::INITIALIZER_LIST => Err(expected("expected a single value for a field")),
-        _ => {
-            let value = constant::evaluate(value, text)
-                .map_err(|error| Diagnostic::new(&BAD_CONSTANT, error.range, error.message))?;
-            let value =
-                value.as_int().ok_or_else(|| expected("expected an integer or a word for a field"))?;
-            Ok((value as i32) << 2 >> 2)
-        }
+        SyntaxKind::NAME_REF => match VALUES.iter().position(|word| *word == &text[range]) {
+            Some(index) => Some(index as i32 + 1),
+            None => {
+                let message = format!("`{}` is not a valid field value", &text[range]);
+                refuse(expected(&message).note(VALUES.join(", ")))
+            }
+        },
+        SyntaxKind::INITIALIZER_LIST => refuse(expected("expected a single value for a field")),
+        _ => match constant::evaluate(value, text) {
+            Err(error) => refuse(Diagnostic::new(&BAD_CONSTANT, error.range, error.message)),
+            Ok(value) => match value.as_int() {
+                Some(value) => Some((value as i32) << 2 >> 2),
+                None => refuse(expected("expected an integer or a word for a field")),
+            },
+        },
     }
 }
 
