@@ -255,7 +255,7 @@ impl Positions {
         !self.starts.is_empty()
     }
 
-    /// Whether the text has locations but declares no file. As ptxas, do not count files of other numbers as missing.
+    /// Whether the text has locations but declares no file. Like ptxas, this ignores the numbers of the files.
     pub(crate) fn lacks_files(&self) -> bool {
         !self.lines.places.is_empty() && self.lines.files.is_empty()
     }

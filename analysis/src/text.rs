@@ -67,10 +67,10 @@ pub(crate) fn indentation(text: &str, at: TextSize) -> &str {
 
 /// A range to remove with the blanks after it, and with its line if the line has no other content.
 pub(crate) fn with_line(text: &str, range: TextRange) -> TextRange {
-    let (before, behind) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
+    let (before, after) = (&text[..usize::from(range.start())], &text[usize::from(range.end())..]);
     let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
-    let blanks = behind.len() - behind.trim_start_matches([' ', '\t', '\r']).len();
-    let is_line = before[..before.len() - indent].ends_with('\n') && behind[blanks..].starts_with('\n');
+    let blanks = after.len() - after.trim_start_matches([' ', '\t', '\r']).len();
+    let is_line = before[..before.len() - indent].ends_with('\n') && after[blanks..].starts_with('\n');
     let size = |count: usize| TextSize::new(count as u32);
     if is_line {
         // Removes the line break before it and keeps the one after it.

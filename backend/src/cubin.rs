@@ -276,11 +276,7 @@ mod tests {
                 Space::Global,
                 Some(Init { bytes: vec![0; 8], relocs: vec![reference], ..Init::default() }),
             ),
-            variable(
-                "table",
-                Space::Const,
-                Some(Init { bytes: vec![1, 2], relocs: vec![], ..Init::default() }),
-            ),
+            variable("table", Space::Const, Some(Init { bytes: vec![1, 2], ..Init::default() })),
         ];
         module(sm, variables).unwrap()
     }
@@ -363,7 +359,7 @@ mod tests {
     #[test]
     fn sections_are_aligned_as_their_variables() {
         let initialised = |name: &str, align: u32, size: u64| {
-            let init = Some(Init { bytes: vec![1], relocs: vec![], ..Init::default() });
+            let init = Some(Init { bytes: vec![1], ..Init::default() });
             Variable { align, size, ..variable(name, Space::Global, init) }
         };
         let bytes = module(90, vec![initialised("a", 1, 3), initialised("b", 64, 3)]).unwrap();

@@ -192,10 +192,10 @@ impl<'a> Checker<'a> {
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // The fences of the statement alone do not implement it.
-                What::Beside | What::Product | What::Make if !events.iter().any(|e| e.part.does()) => {
+                What::Beside | What::Make if !events.iter().any(|e| e.part.does()) => {
                     Err("its operation is missing")
                 }
-                What::Beside | What::Product | What::Make => Ok(()),
+                What::Beside | What::Make => Ok(()),
                 What::Sync if of(events, Part::Barrier).next().is_none() => Err("its barrier is missing"),
                 What::SyncWarp if events.is_empty() => Err("its barrier is missing"),
                 What::Sync | What::SyncWarp => Ok(()),
@@ -411,8 +411,8 @@ impl<'a> Checker<'a> {
     /// in branches, or on some paths nothing reads what it loads, checks only that `second` does not come first.
     fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
-        let called = of(earlier, Part::Call).next().is_some() && self.statement(first).what != What::Call;
         let statement = self.statement(first);
+        let called = of(earlier, Part::Call).next().is_some() && statement.what != What::Call;
         let is_optional = statement.what == What::Load && !statement.must_stay();
         let is_partial = called || statement.in_branches || is_optional;
         let reached = |event: &Event| match is_partial {

@@ -8,7 +8,7 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::phase::dead_code;
-use crate::phase::edit::{Defs, for_each_use};
+use crate::phase::edit::{Defs, for_each_use, may_run_elsewhere};
 use crate::regalloc::live::{Liveness, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -103,11 +103,7 @@ impl Cookbook<'_> {
     fn find(&mut self, v: Value) -> Option<Recipe> {
         let inst = self.defs.inst(self.func, v)?;
         let facts = facts(&inst.op);
-        let is_cheap = facts.is_pure()
-            && !(facts.convergent || facts.pinned || facts.waits)
-            && inst.guard.is_true()
-            && inst.defs().all(|v| self.func.value(v).pin.is_none())
-            && inst.uses().all(|src| !matches!(src.kind, SrcKind::Reg(_)));
+        let is_cheap = facts.is_pure() && !facts.waits && may_run_elsewhere(self.func, inst);
         if !is_cheap {
             return None;
         }

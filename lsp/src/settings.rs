@@ -73,7 +73,7 @@ impl Settings {
         self.ask().await;
     }
 
-    /// Asks the client for its settings, as above.
+    /// Asks the client for its settings. No handler may wait for this function.
     pub async fn ask(self: Arc<Self>) {
         let item = ConfigurationItem { scope_uri: None, section: Some(SECTION.to_owned()) };
         let settings = self.client.configuration(vec![item]).await.unwrap_or_default().into_iter().next();

@@ -640,7 +640,7 @@ fn frames_of_functions_are_parts_of_the_kernels_frame() {
     assert_eq!(stack(&taken, "g"), 0);
 }
 
-/// As with ptxas, a `.loc` that names another file than those of the module is no reason for a warning.
+/// Like ptxas, `ptxc` does not warn about a `.loc` that names a file which the module does not declare.
 #[test]
 fn locations_need_some_file() {
     let said = |file: &str| {

@@ -1,8 +1,8 @@
 //! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink | --print]`. It uses all
 //! seeds from FIRST on, each for one target.
 //!
-//! Prints the number of agreements by target and level, and each failure; `--shrink` shrinks the first failure of a seed. `--print`
-//! prints the first program and runs nothing.
+//! Prints the number of agreements by target and level, and each failure; `--shrink` shrinks the first failure of a
+//! seed. `--print` prints the first program and runs nothing.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 

@@ -574,9 +574,9 @@ mod tests {
         let text = ".version 8.0\n.target sm_80\n.entry k()\n{\nmov.u32 %r1,1;\nmov.u32 %r2,1;\n{\nmov.u32 %r3,1;\n}\nret;\n}\n";
         let db = Database::default();
         let file = db.add_file(text);
-        let lines = |first: &str, behind: &str| {
+        let lines = |first: &str, next: &str| {
             let at = |part| TextSize::new(text.find(part).expect("the text has it") as u32);
-            let edits = format(&db, file, Some(TextRange::new(at(first), at(behind))));
+            let edits = format(&db, file, Some(TextRange::new(at(first), at(next))));
             let new = applied(text, TextRange::up_to(TextSize::of(text)), &edits);
             let changed = new.lines().zip(text.lines()).filter(|(new, old)| new != old);
             changed.map(|(new, _)| format!("{new}\n")).collect::<String>()

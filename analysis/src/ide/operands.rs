@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use ptx_isa::{
-    Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Mod, Opcode, Operand, OperandType,
+    Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Opcode, Operand, OperandType,
     Presence, Role, ScalarType, Then, Values, Window, form, forms_of,
 };
 
 use crate::check::{describe_class, listed};
+use crate::ide::reference::any_of;
 
 /// Whether the operand is read or written; empty for an address, because this depends on the instruction.
 fn access(role: Role, class: Class) -> &'static str {
@@ -17,10 +18,6 @@ fn access(role: Role, class: Class) -> &'static str {
         Role::Source => "read",
         Role::Both => "read and written",
     }
-}
-
-fn mods(mods: &[Mod]) -> String {
-    listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
 /// The type of an operand in a row, in words; empty if it has none.
@@ -77,15 +74,15 @@ fn presence_words(presence: Presence) -> Option<String> {
         Presence::Always => return None,
         Presence::Optional => "optional".to_owned(),
         Presence::Never => "only with certain modifiers".to_owned(),
-        Presence::With(with) => format!("only with {}", mods(with)),
-        Presence::Without(without) => format!("not with {}", mods(without)),
-        Presence::OptionalWith(with) => format!("optional with {}", mods(with)),
+        Presence::With(with) => format!("only with {}", any_of(with)),
+        Presence::Without(without) => format!("not with {}", any_of(without)),
+        Presence::OptionalWith(with) => format!("optional with {}", any_of(with)),
     })
 }
 
 /// A row of the table of operands: role, kinds, type and limits.
 fn cells(form: &Form, operand: &Operand) -> String {
-    let class = operand.class.and_not(operand.beyond);
+    let class = operand.documented();
     let what = if class == Class::NONE { String::new() } else { describe_class(class) };
     let mut types = vec![type_words(form, operand.ty)];
     if class.intersects(Class::VECTOR) {
@@ -101,7 +98,7 @@ fn cells(form: &Form, operand: &Operand) -> String {
             && name == operand.name
             && !rule.when.any.is_empty()
         {
-            limits.push(format!("with {}: {values}", mods(rule.when.any)));
+            limits.push(format!("with {}: {values}", any_of(rule.when.any)));
         }
     }
     let is_varied = form.rules.iter().any(|rule| {

@@ -115,8 +115,8 @@ fn rules(form: &Form) -> String {
                 format!("type {} is {}", position + 1, type_names(set))
             }
             Then::Types(_, set) => type_names(set),
-            Then::Needs(mods) => format!("requires {}", names(mods)),
-            Then::Excludes(mods) => format!("excludes {}", names(mods)),
+            Then::Needs(mods) => format!("requires {}", any_of(mods)),
+            Then::Excludes(mods) => format!("excludes {}", any_of(mods)),
             Then::SameType(a, b) => format!("types {} and {} must be equal", a + 1, b + 1),
             Then::Gate(_) | Then::Operand(..) => return None,
         };
@@ -125,7 +125,8 @@ fn rules(form: &Form) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-fn names(mods: &[Mod]) -> String {
+/// Modifiers of which one is written.
+pub(super) fn any_of(mods: &[Mod]) -> String {
     listed(&mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>(), "or")
 }
 
@@ -142,12 +143,12 @@ fn form_needs(form: &Form) -> String {
 /// The condition of a rule, in words.
 fn condition(when: &When) -> String {
     let mut parts: Vec<String> =
-        [when.any, when.and].into_iter().filter(|mods| !mods.is_empty()).map(names).collect();
+        [when.any, when.and].into_iter().filter(|mods| !mods.is_empty()).map(any_of).collect();
     let sets = [when.first, when.second, when.third];
     parts.extend(sets.into_iter().filter(|&set| set != TypeSet::ALL).map(type_names));
     let mut text = parts.join(" and ");
     if !when.none.is_empty() {
-        let _ = write!(text, " without {}", names(when.none));
+        let _ = write!(text, " without {}", any_of(when.none));
     }
     if text.is_empty() { "always".to_owned() } else { text.trim_start().to_owned() }
 }

@@ -152,7 +152,7 @@ fn label(name: &str, operands: impl Iterator<Item = String>) -> (String, Vec<std
 }
 
 pub(super) fn spelled(operand: &Operand) -> String {
-    let is_address = operand.class.and_not(operand.beyond) == Class::ADDRESS;
+    let is_address = operand.documented() == Class::ADDRESS;
     let name = if is_address { format!("[{}]", operand.name) } else { operand.name.to_owned() };
     match operand.presence {
         Presence::Always => name,

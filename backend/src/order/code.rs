@@ -140,8 +140,7 @@ impl Code {
             // waits.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store | What::Update);
             let waits = (part == Part::WarpBarrier && exchanges)
-                || (part == Part::Await
-                    && !matches!(statement.what, What::Wait | What::Beside | What::Product | What::Make));
+                || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // Only caller and callee know the parameters and results that a call passes in memory.
             let passes =
                 (statement.may_call || matches!(statement.what, What::Call | What::Return)) && is_local(inst);
@@ -233,7 +232,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::SyncWarp => part == Part::WarpBarrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
         What::Image | What::Other => statement.addressed || !part.is_access(),
-        What::Beside | What::Product | What::Make => match part {
+        What::Beside | What::Make => match part {
             Part::Copy | Part::Close => false,
             Part::Call => statement.may_call,
             _ => true,

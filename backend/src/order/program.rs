@@ -60,9 +60,6 @@ pub(super) enum What {
     Alias,
     /// An operation on an mbarrier object, or an operation that continues asynchronously: ordered with all accesses.
     Beside,
-    /// As [`What::Beside`], a product of a warpgroup. It only changes registers, so it may be missing if nothing reads
-    /// them.
-    Product,
     /// Initializes an mbarrier object: a store, by any instruction.
     Make,
     /// An access of a texture or a surface. It uses another proxy (PTX ISA, "Memory Consistency Model", "Proxies"):
@@ -87,6 +84,8 @@ pub(super) struct Statement {
     /// An access of memory with side effects, which must be executed exactly once.
     pub(super) once: bool,
     pub(super) guarded: bool,
+    /// A product of a warpgroup. It changes only registers, so it may be missing if nothing reads them.
+    pub(super) is_product: bool,
     /// Its instructions are in branches: on how the kernel was launched, or for one thread of the warp.
     pub(super) in_branches: bool,
     /// A driver function may implement it; its arguments are on the stack.
@@ -127,6 +126,7 @@ impl Statement {
             releases: false,
             once: false,
             guarded: instr.guard.is_some(),
+            is_product: false,
             in_branches: matches!(
                 instr.opcode.form,
                 FormId::BarrierCluster
@@ -239,7 +239,7 @@ impl Statement {
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::WgmmaMma | FormId::WgmmaMmaSp | FormId::WgmmaMmaBits => {
-                return Some(Statement { what: What::Product, ..other });
+                return Some(Statement { what: What::Beside, is_product: true, ..other });
             }
             FormId::Suld | FormId::Sust | FormId::SustFormatted | FormId::Sured => {
                 return Some(Statement { what: What::Image, ..other });
@@ -342,9 +342,9 @@ impl Statement {
             | What::Sync
             | What::SyncWarp
             | What::Alias
-            | What::Beside
             | What::Make => true,
-            What::Product | What::Image | What::Other | What::Return => false,
+            What::Beside => !self.is_product,
+            What::Image | What::Other | What::Return => false,
         }
     }
 

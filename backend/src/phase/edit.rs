@@ -71,6 +71,16 @@ pub fn count_uses(func: &Function, cfg: &Cfg) -> Vec<u32> {
     counts
 }
 
+/// Whether an instruction may run elsewhere, as far as its effect and its operands allow: it has no guard and no physical
+/// register, and its result does not depend on the threads that execute it together.
+pub fn may_run_elsewhere(func: &Function, inst: &Inst) -> bool {
+    let facts = signature::facts(&inst.op);
+    let has_register = inst.dsts.iter().any(|dst| matches!(dst, Dst::Reg(_)))
+        || inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(_)))
+        || inst.defs().any(|v| func.value(v).pin.is_some());
+    !facts.convergent && !facts.pinned && inst.guard.is_true() && !has_register
+}
+
 /// Every operand read in `b`: by phis, instructions and the terminator.
 pub fn for_each_use(func: &Function, b: BlockId, mut visit: impl FnMut(&Src)) {
     let block = func.block(b);

@@ -11,10 +11,11 @@ use crate::CodegenError;
 use crate::emit::any_form;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
+use crate::ori::ir::{BlockId, Function, Inst, Src, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
+use crate::phase::edit::may_run_elsewhere;
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sass::{Class, Sm};
@@ -119,12 +120,9 @@ impl Invariants {
                 let is_known =
                     |src: &Src| src.value().is_none_or(|v| !made.contains(&v) || makers.contains_key(&v));
                 let is_movable = facts(&inst.op).is_pure()
-                    && !facts(&inst.op).convergent
-                    && !facts(&inst.op).pinned
-                    && inst.guard.is_true()
+                    && may_run_elsewhere(func, inst)
                     && inst.defs().next().is_some()
-                    && inst.uses().all(|src| is_known(src) && !matches!(src.kind, SrcKind::Reg(_)))
-                    && inst.defs().all(|v| func.value(v).pin.is_none());
+                    && inst.uses().all(is_known);
                 if is_movable {
                     inst.defs().for_each(|v| {
                         makers.insert(v, found.len());

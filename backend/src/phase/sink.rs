@@ -12,10 +12,11 @@ use crate::ori::alias;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Common;
 use crate::ori::dominators::{Tree, post_dominators};
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value, ValueData};
+use crate::ori::ir::{BlockId, File, Function, Inst, Src, Term, Value, ValueData};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
 use crate::ori::signature::facts;
+use crate::phase::edit::may_run_elsewhere;
 use crate::phases::Context;
 use smallvec::SmallVec;
 use std::mem;
@@ -256,24 +257,13 @@ impl<'a> Sinking<'a> {
 /// Whether an operation may run for fewer threads, and later.
 fn is_movable(func: &Function, inst: &Inst) -> bool {
     let facts = facts(&inst.op);
-    let is_fixed = |src: &Src| matches!(src.kind, SrcKind::Reg(_));
-    let is_general = |v: Value| {
-        let data = func.value(v);
-        data.pin.is_none() && matches!(data.file, File::R | File::P)
-    };
+    let is_general = |v: Value| matches!(func.value(v).file, File::R | File::P);
     let has_no_effect = match facts.effect {
         Effect::None => true,
         Effect::Memory(access) => access.is_weak_load(),
         _ => false,
     };
-    has_no_effect
-        && !facts.convergent
-        && !facts.pinned
-        && !facts.uniform
-        && inst.guard.is_true()
-        && inst.dsts.iter().all(|dst| !matches!(dst, Dst::Reg(_)))
-        && inst.defs().all(is_general)
-        && !inst.uses().any(is_fixed)
+    has_no_effect && !facts.uniform && may_run_elsewhere(func, inst) && inst.defs().all(is_general)
 }
 
 fn common_dominator(dom: &Tree, mut a: BlockId, b: BlockId) -> BlockId {

@@ -388,10 +388,11 @@ impl<'a> Scheduler<'a> {
             let pressed = if tight { relief } else { 0 };
             let (stall, free, most) = match depth_first {
                 true => (0, 0, since),
-                false if depth.saturating_sub(first) < left => {
-                    (earliest.saturating_sub(cycle), relief, depth)
+                false => {
+                    let can_wait = depth.saturating_sub(first) < left;
+                    let free = if can_wait { relief } else { relief.min(0) };
+                    (earliest.saturating_sub(cycle), free, depth)
                 }
-                false => (earliest.saturating_sub(cycle), relief.min(0), depth),
             };
             let signed = |n: i32| u128::from((n + (1 << 15)) as u16);
             u128::from(!fences << 1 | u32::from(!fits)) << 96

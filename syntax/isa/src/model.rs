@@ -484,6 +484,13 @@ pub struct Operand {
     pub gate: Gate,
 }
 
+impl Operand {
+    /// The classes that the manual gives.
+    pub const fn documented(&self) -> Class {
+        self.class.and_not(self.beyond)
+    }
+}
+
 /// Facts about a form that lints and lowering need: a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Facts(pub u16);

@@ -2,7 +2,6 @@
 
 use super::ssa::{Shape, Variable};
 use super::{Lowering, Result, Statement, rewrite};
-use crate::CodegenError;
 use crate::input::{Operand, RegId};
 use crate::ori::ir::{Const, Dst, File, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
@@ -97,10 +96,8 @@ impl<'a> Lowering<'a> {
             Operand::Special(special) => self.special_register(special),
             // ptxas reads the first element of a vector as the value.
             Operand::Vector(ref elements) if !elements.is_empty() => self.read(&elements[0], ty),
-            Operand::Symbol(..) if want.file == File::P => {
-                Err(CodegenError::unsupported(self.src, "an address as a predicate"))
-            }
-            Operand::Sink => Err(CodegenError::unsupported(self.src, "`_` in place of a value that is read")),
+            Operand::Sink => self.refuse("`_` in place of a value that is read"),
+            Operand::Symbol(..) if want.file == File::P => self.refuse("an address as a predicate"),
             Operand::Symbol(symbol, offset) => {
                 let address = self.symbol_address(symbol, offset)?;
                 self.fit(address, Shape { file: File::R, width: 2 }, want)
@@ -267,12 +264,12 @@ impl<'a> Lowering<'a> {
         if let Some(v) = src.value() {
             let have = self.out.value(v);
             let width = if matches!(src.kind, SrcKind::Part(..)) { 1 } else { have.width };
-            if have.file == want.file && width != want.width {
-                let what = format!("a result of {} bits in a register of {}", 32 * width, 32 * want.width);
-                return Err(CodegenError::unsupported(self.src, what));
-            }
             if have.file != want.file {
-                return self.malformed(format!("a result of width {width} for register {}", reg.0));
+                return self.malformed(format!("a result in {:?} for register {}", have.file, reg.0));
+            }
+            if width != want.width {
+                let [has, wants] = [width, want.width].map(|words| 32 * u32::from(words));
+                return self.refuse(&format!("a result of {has} bits in a register of {wants}"));
             }
         }
         let src = if self.guard.is_true() { src } else { self.keep(reg, src, want)? };

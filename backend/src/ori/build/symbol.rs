@@ -156,7 +156,7 @@ impl<'a> Lowering<'a> {
         self.pack(&sum)
     }
 
-    fn refuse<T>(&self, what: &str) -> Result<T> {
+    pub(super) fn refuse<T>(&self, what: &str) -> Result<T> {
         Err(CodegenError::unsupported(self.src, what))
     }
 
