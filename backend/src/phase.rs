@@ -12,6 +12,7 @@ pub mod dead_code;
 #[cfg(test)]
 mod differential;
 pub mod edit;
+pub mod extensions;
 pub mod fold;
 pub mod forward;
 pub mod halves;

@@ -263,6 +263,15 @@ pub const PHASES: &[Phase] = &[
         &[("OriDoPredication", "predication adds guards")],
     )
     .keeps_flow(),
+    optional(
+        "LateFuseExtensions",
+        phase::extensions::run,
+        &[
+            ("OriAddressFold", "a sum whose constant becomes an offset adds nothing to the high word"),
+            ("OriPropagateVaryingSecond", "the uniform datapath extends uniform values at no cost"),
+        ],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateLegalization",
         run: crate::legalize::run,

@@ -30,6 +30,10 @@ const I: Facts = Facts::PURE;
 const UNIFORM: Facts = Facts::PURE.uniform();
 const NO_GUARD: Facts = Facts { guardable: false, ..Facts::PURE };
 const NEITHER_GUARDED_NOR_MOVED: Facts = Facts { guardable: false, ..Facts::FENCE.pinned() };
+/// How an addition with or without a carry in reads a negated source.
+const fn negation(carry: bool) -> Interpretation {
+    if carry { Interpretation::Complement } else { Interpretation::Integer }
+}
 const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
@@ -98,7 +102,7 @@ operations! {
     /// Sum of three terms with two carries out; with `x` also two carries in, and a negated source is complemented.
     Iadd3 "IADD3" { x: bool [".X"] = Extend }
         [R, P.optional(), PQ.optional()] <- [r(A).neg_or_not(x), alu(B).neg_or_not(x), r(C).neg_or_not(x), carry(Field::Pp).only(x), carry(Field::Pr).only(x)]
-        Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..I.commutes(0, 1) };
+        Facts { modifiers: negation(x), ..I.commutes(0, 1) };
     /// Low 32 bits of a*b+c.
     Imad "IMAD" { sign: Sign = Signed } [R] <- [r(A), alu(B), alu(C).neg()] I.commutes(0, 1);
     /// a*b+c, 32x32+64, and the carry out if the product is unsigned; `x` takes a carry.
@@ -107,8 +111,10 @@ operations! {
     ImadHi "IMAD.HI" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C).one_or_two()] I.commutes(0, 1);
     /// (a << shift) + b.
     Lea "LEA" { shift: u8 = Imm2 } [R, P.optional()] <- [r(A).neg(), alu(B).neg()] I;
-    /// High part of ((a << shift) + b), a in the first and third source; `x` takes a carry.
-    LeaHi "LEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [R] <- [r(A), alu(B), r(C), carry(Field::Pp).only(x)] I;
+    /// High word of (a << shift), a in the first and third source, plus b; `x` takes a carry.
+    LeaHi "LEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [R] <- [r(A), alu(B).neg_or_not(x), r(C), carry(Field::Pp).only(x)] Facts { modifiers: negation(x), ..I };
+    /// The same for a sign-extended a.
+    LeaHiSx "LEA.HI.SX32" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [R] <- [r(A), alu(B).neg_or_not(x), carry(Field::Pp).only(x)] Facts { modifiers: negation(x), ..I };
     /// Any function of three bits; bit `4a+2b+c` of `lut`.
     Lop3 "LOP3" { lut: u8 = Lut } [R] <- [r(A), alu(B), r(C)] I;
     /// Whether the result of the function is not zero.
@@ -279,12 +285,14 @@ operations! {
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR, UP.optional()] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
-    /// High part of ((a << shift) + b), a in the first and third source; `x` takes a carry.
+    /// High word of (a << shift), a in the first and third source, plus b; `x` takes a carry.
     UleaHi "ULEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C), uniform_carry(Field::Pp).only(x)] UNIFORM;
+    /// The same for a sign-extended a.
+    UleaHiSx "ULEA.HI.SX32" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B), uniform_carry(Field::Pp).only(x)] UNIFORM;
     /// Sum of three with a carry out; with `x` also two carries in, and a negated source is complemented.
     Uiadd3 "UIADD3" { x: bool [".X"] = Extend } [UR, UP.optional()]
         <- [uniform(A).neg_or_not(x), uniform_or_imm(B).neg_or_not(x), uniform(C).neg_or_not(x), uniform_carry(Field::Pp).only(x), uniform_carry(Field::Pr).only(x)]
-        Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..UNIFORM };
+        Facts { modifiers: negation(x), ..UNIFORM };
     /// Low 32 bits of a*b+c.
     Uimad "UIMAD" { sign: Sign = Signed } [UR] <- [uniform(A), uniform_or_imm(B), uniform(C)] UNIFORM;
     /// a*b+c, 32x32+64.

@@ -121,7 +121,7 @@ impl Frame {
         let (base, other) = (bases.next()?, bases.next());
         let sum = match inst.op {
             Op::Mov | Op::Iadd3 { x: false } => true,
-            Op::Lea { .. } => base == 1,
+            Op::Lea { .. } | Op::LeaHi { x: false, .. } | Op::LeaHiSx { x: false, .. } => base == 1,
             Op::Imad { .. } => base == 2,
             _ => false,
         };

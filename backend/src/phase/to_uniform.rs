@@ -515,6 +515,7 @@ fn counterpart(func: &Function, inst: &Inst) -> Option<Inst> {
         }
         Op::Lea { shift } => Op::Ulea { shift },
         Op::LeaHi { x, shift } => Op::UleaHi { x, shift },
+        Op::LeaHiSx { x, shift } => Op::UleaHiSx { x, shift },
         Op::Lop3 { lut } => Op::Ulop3 { lut },
         Op::Shf { right, wrap, ty, hi } => Op::Ushf { right, wrap, ty, hi },
         Op::Prmt => Op::Uprmt,

@@ -9,7 +9,7 @@ use crate::ori::ir::{BlockId, Function};
 use crate::ori::op::Op;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers as ptxas counts registers.
 #[derive(Clone, Debug)]
@@ -29,9 +29,14 @@ impl Counts {
         self.starts[b.index()]
     }
 
-    /// The smallest number in a block.
-    pub(crate) fn fewest_in(&self, func: &Function, b: BlockId) -> u32 {
-        self.in_block(func, b).fold(self.at_start(b), u32::min)
+    /// The number that most instructions of a block are executed with; the smallest of them if several are as common.
+    pub(crate) fn usual_in(&self, func: &Function, b: BlockId) -> u32 {
+        let mut times: BTreeMap<u32, usize> = BTreeMap::new();
+        std::iter::once(self.at_start(b))
+            .chain(self.in_block(func, b))
+            .for_each(|count| *times.entry(count).or_default() += 1);
+        // `max_by_key` returns the last of several maxima.
+        times.into_iter().rev().max_by_key(|(_, times)| *times).map_or(MAX_REGISTERS, |(count, _)| count)
     }
 
     /// The largest number in the function.

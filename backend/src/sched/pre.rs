@@ -76,7 +76,7 @@ impl Plans {
     pub(crate) fn order(&mut self, func: &Function, max_registers: u32, checkpoint: &dyn Fn()) -> Order {
         let Plans { plans, lanes, latencies, free, counts, most } = self;
         let held = |b: BlockId| {
-            counts.as_ref().map(|counts| counts.fewest_in(func, b) * max_registers.min(*most) / *most)
+            counts.as_ref().map(|counts| counts.usual_in(func, b) * max_registers.min(*most) / *most)
         };
         let mut need = 0;
         for plan in &mut *plans {

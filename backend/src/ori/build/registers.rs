@@ -25,8 +25,8 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "a changing number of registers on this target");
         }
         self.branch_around(|this| {
-            this.join_all();
             if gives {
+                this.join_all();
                 this.effect(op, &[]);
             } else {
                 this.take_registers(op, count);
@@ -40,6 +40,7 @@ impl<'a> Lowering<'a> {
         let (again, done) = (self.new_block(2), self.new_block(1));
         self.end(Term::Jump(again));
         self.start(again);
+        self.join_all();
         let taken = self.new_value(File::UP, 1);
         self.push(Inst::new(take, &[Dst::Value(taken)], &[], self.src));
         let taken = self.in_each_thread(taken.into());

@@ -384,6 +384,11 @@ pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec
 fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, EvalError> {
     let r = |i: usize| s[i].0[0];
     let wide_source = |i: usize| if s[i].1.kind == crate::ori::ir::SrcKind::Zero { 0 } else { wide(s[i].0) };
+    // With a carry in, a negated operand is complemented.
+    let addend = |i: usize, x: bool| {
+        let (word, src) = &s[i];
+        if x && (src.mods.neg || src.mods.not) { !word[0] } else { integer_of(&s[i]) }
+    };
     Ok(match inst.op {
         Op::Iadd3 { x } | Op::Uiadd3 { x } => {
             // A negated operand is complemented, and one is added if there is no carry in.
@@ -415,7 +420,11 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
         }
         Op::LeaHi { shift, x } | Op::UleaHi { shift, x } => {
             let high = ((u64::from(r(2)) << 32 | u64::from(r(0))) << shift >> 32) as u32;
-            vec![reg(high.wrapping_add(r(1)).wrapping_add(u32::from(x && truth(&s[3]))))]
+            vec![reg(high.wrapping_add(addend(1, x)).wrapping_add(u32::from(x && truth(&s[3]))))]
+        }
+        Op::LeaHiSx { shift, x } | Op::UleaHiSx { shift, x } => {
+            let high = (i64::from(r(0) as i32) << shift >> 32) as u32;
+            vec![reg(high.wrapping_add(addend(1, x)).wrapping_add(u32::from(x && truth(&s[2]))))]
         }
         Op::Lop3 { lut } => vec![reg(lop3(lut, r(0), r(1), r(2)))],
         Op::Lop3P { lut } => vec![flag(lop3(lut, r(0), r(1), r(2)) != 0)],

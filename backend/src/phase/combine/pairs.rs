@@ -271,7 +271,7 @@ impl Combiner<'_> {
         // `IMAD.WIDE` can add such a term to the pair.
         let Dst::Value(sum) = self.inst(b, low).dsts[0] else { return None };
         let is_packed = self.packs.get(sum.index()).copied().flatten().is_some();
-        let is_product = is_packed && terms.iter().any(|term| self.scaled_extension(*term).is_some());
+        let is_product = is_packed && self.scaled_extension(other).is_some();
         (fits && !is_product).then_some((low, terms))
     }
 

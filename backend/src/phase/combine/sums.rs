@@ -65,7 +65,7 @@ impl Combiner<'_> {
         (total <= 3 && negated <= 2 && (only || offset)).then_some((inner, inner_constant))
     }
 
-    /// `x * y + z` and `(x << k) + z` from a sum of two terms.
+    /// `x * y + z`, `(x << k) + z` and `(x >> k) + z` from a sum of two terms.
     fn product_or_shift(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
         let terms: SmallVec<[Src; 3]> = nonzero(&inst.srcs).collect();
@@ -98,6 +98,30 @@ impl Combiner<'_> {
             };
             self.rewrite(b, i, new);
             return;
+        }
+        for (term, other) in [(first, second), (second, first)] {
+            let inst = self.inst(b, i);
+            if let Some(new) = self.shift_right_add(inst, &term, other) {
+                self.rewrite(b, i, new);
+                return;
+            }
+        }
+    }
+
+    /// `(x >> k) + z`: the high word of a shift to the left, and `z`.
+    fn shift_right_add(&self, sum: &Inst, term: &Src, other: Src) -> Option<Inst> {
+        let shifted = self.def(term, true)?;
+        let Op::Shf { right: true, wrap: false, hi: true, ty } = shifted.op else { return None };
+        let x = shifted.srcs[2];
+        let by @ 1..32 = known(&shifted.srcs[1])? else { return None };
+        let shift = 32 - by as u8;
+        let dst = [sum.dsts[0]];
+        match ty {
+            ShfType::U32 => {
+                Some(Inst::new(Op::LeaHi { shift, x: false }, &dst, &[x, other, Src::ZERO], sum.src))
+            }
+            ShfType::S32 => Some(Inst::new(Op::LeaHiSx { shift, x: false }, &dst, &[x, other], sum.src)),
+            _ => None,
         }
     }
 

@@ -94,10 +94,15 @@ fn asks_threads(op: &Op) -> bool {
         && matches!(facts.effect, Effect::Warp { .. } | Effect::Memory(_))
 }
 
+/// The whole warp changes its number of registers.
+fn changes_registers(op: &Op) -> bool {
+    matches!(op, Op::GiveRegisters { .. } | Op::TakeRegisters { .. })
+}
+
 /// Whether threads that wait for each other at the operation continue together. At `bar.warp.sync` they need not: some
 /// may wait at another `bar.warp.sync`.
 fn unites_threads(op: &Op) -> bool {
-    matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(op)
+    matches!(op, Op::Shfl { .. } | Op::Bar { .. }) || asks_threads(op) || changes_registers(op)
 }
 
 /// Whether all threads of the warp execute an operation of the block together, and nothing in the block separates them
@@ -222,6 +227,11 @@ pub(super) fn settle_waits(
             }
             // Each thread states whose value it reads, and no thread is missing.
             Some(Op::Shfl { .. }) if is_together => true,
+            // This `WARPSYNC` stays, as in ptxas's code.
+            Some(op) if changes_registers(&op) => {
+                is_together = true;
+                false
+            }
             Some(op) if unites_threads(&op) => {
                 let is_needless = is_together && is_full(&inst);
                 // With the full mask, all threads execute the operation here and continue together. Another mask may
