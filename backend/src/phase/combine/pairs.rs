@@ -151,6 +151,11 @@ impl Combiner<'_> {
             .map(|inst| (inst.op, inst.srcs[0], inst.srcs[1]))
             .or_else(|| {
                 let (x, scale, sign) = self.scaled_extension(x)?;
+                // An extension without a factor is added by two sums, which need no aligned pair. On targets that add
+                // whole pairs, the extension would have to be next to its word.
+                if scale == 1 && !encodes(self.sm, &Op::Iadd64) {
+                    return None;
+                }
                 Some((Op::ImadWide { sign, x: false }, x, Src::imm(scale)))
             });
         let Some((Op::ImadWide { sign, .. }, factor, by)) = product else { return false };
