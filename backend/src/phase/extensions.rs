@@ -65,7 +65,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 /// the operation that can replace the instruction.
 fn extensions(func: &Function, defs: &Defs, inst: &Inst) -> SmallVec<[(Value, [Src; 3]); 2]> {
     let mut found = SmallVec::new();
-    let (Op::Iadd3 { x: true }, &[a, b, c, carry, Src::FALSE]) = (inst.op, &inst.srcs[..]) else { return found };
+    let (Op::Iadd3 { x: true }, &[a, b, c, carry, Src::FALSE]) = (inst.op, &inst.srcs[..]) else {
+        return found;
+    };
     let Some(low) = defs.of_src(func, &carry) else { return found };
     if inst.dsts[1..].iter().any(|dst| *dst != Dst::Sink) {
         return found;

@@ -1,6 +1,9 @@
 //! Global value numbering: replaces an operation by the result of an equal operation that dominates it.
 //!
-//! Only operations that may be repeated take part ([`alias::is_repeatable`]).
+//! Only operations that may be repeated take part ([`alias::is_repeatable`]). Phis of one block with the same value
+//! become one ([`phis`]).
+
+mod phis;
 
 use crate::CodegenError;
 use crate::ori::alias;
@@ -8,7 +11,6 @@ use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature::{facts, fold_modifiers};
-use crate::phase::edit::Replacements;
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -16,7 +18,7 @@ use std::hash::{Hash, Hasher};
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = context.analyses.cfg(func);
     let tree = context.analyses.dominators(func);
-    let mut replaced = Replacements::new(func);
+    let mut replaced = phis::equal_phis(func, cfg);
     // The last instruction with each hash; it is valid if its block dominates the current one.
     let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
     for &b in &tree.preorder {
