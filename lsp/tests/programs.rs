@@ -42,6 +42,20 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The kernels of a module for tools that patch programs are errors.
+#[test]
+fn patches_have_no_kernels() {
+    let function = ".visible .func f()\n{\n\tret;\n}\n";
+    let folder = folder(&[("a.ptx", &module(&[function, KERNEL])), ("b.ptx", &module(&[function]))]);
+    let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "a.ptx"]);
+    assert_eq!(status, 255);
+    assert!(text.contains("a.ptx, line 8; error   : Entry function is not allowed"), "{text}");
+    let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "b.ptx"]);
+    assert_eq!(status, 255);
+    assert!(text.contains("not supported yet: programs without kernels"), "{text}");
+    assert_eq!(names(folder.path()), ["a.ptx", "b.ptx"]);
+}
+
 /// A suppression comment cannot remove a kernel from a cubin.
 #[test]
 fn no_output_lacks_a_function() {
