@@ -435,6 +435,33 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
     assert!(status == 0 && without_times.join("\n").starts_with(first), "{text}");
 }
 
+/// A function that a recursive function calls does not count, even if the kernel calls it too.
+#[test]
+fn stacks_below_recursion_are_unknown() {
+    let call = |name: &str| format!("{{ .param .u64 q; st.param.u64 [q], i; call {name}, (q); }}");
+    let (leaf, rec) = (call("leaf"), call("rec"));
+    let texts = [
+        ".func leaf(.param .u64 a) { .local .b64 b[10]; .reg .b64 x, i; ld.param.u64 i, [a]; mov.u64 x, b; \
+            cvta.local.u64 x, x; add.u64 x, x, i; st.volatile.u64 [x], i; ret; }\n",
+        ".func rec(.param .u64 a) { .reg .b64 i; .reg .pred p; ld.param.u64 i, [a]; setp.eq.u64 p, i, 0; \
+            @p ret; add.u64 i, i, -8; ",
+        &leaf,
+        &rec,
+        " ret; }\n.visible .entry both(.param .u64 p) { .reg .b64 i; ld.param.u64 i, [p]; ",
+        &leaf,
+        &rec,
+        " ret; }\n.visible .entry one(.param .u64 p) { .reg .b64 i; ld.param.u64 i, [p]; ",
+        &leaf,
+        " ret; }\n",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_90", "-O0", "-v", "k.ptx"]);
+    let used: Vec<&str> = text.lines().filter(|line| line.contains("Used ")).collect();
+    assert_eq!((status, used.len()), (0, 2), "{text}");
+    assert!(used[0].contains(", 80 bytes cumulative stack size"), "{text}");
+    assert!(!used[1].contains("stack size"), "{text}");
+}
+
 #[test]
 fn ignored_changes_of_registers_have_their_reasons() {
     let module = |bounds: &str, count: u32| {
