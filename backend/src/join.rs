@@ -213,6 +213,11 @@ struct Piece<'a> {
     tables: u32,
 }
 
+/// Stack sizes of pieces: zero for some, unknown for the others.
+fn frames(without: &[bool]) -> Vec<Option<u32>> {
+    without.iter().map(|&without| without.then_some(0)).collect()
+}
+
 /// Whether a symbol is a texture, sampler or surface.
 fn is_handle(env: &Env, piece: &Piece<'_>, symbol: Symbol) -> bool {
     layout::opaque(env, piece.function.input, symbol).is_some()
@@ -335,7 +340,9 @@ impl Whole<'_, '_> {
             kernel.resources.const0_bytes = self.handles.end();
         }
         kernel.attributes.handles = self.handles.clone();
-        kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
+        let apart = self.apart();
+        let own_frame = self.stack_bytes(0, &mut frames(&apart));
+        kernel.resources.stack_bytes = own_frame.saturating_add(self.deepest(&apart));
         // A kernel without calls has already placed its variables.
         let places_nothing = |link: &CodeLink| {
             matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_) | LinkTo::EntrySize(_))
@@ -349,13 +356,12 @@ impl Whole<'_, '_> {
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
         let targets = kernel.tables.iter().flat_map(|table| &table.targets);
         constants.extend(targets.flat_map(|target| (target * WORD as u32).to_le_bytes()));
-        let apart = self.apart();
         Ok(Joined {
             kernel,
             parts: self.parts(&apart),
             constants,
             addresses: self.program.addresses(),
-            frame_bytes: self.stack_bytes(0, &mut apart.iter().map(|&apart| apart.then_some(0)).collect()),
+            frame_bytes: own_frame,
         })
     }
 
@@ -379,18 +385,20 @@ impl Whole<'_, '_> {
     /// Whether each piece has a frame of its own: functions whose addresses are taken, recursive functions, and the
     /// functions that these call.
     fn apart(&self) -> Vec<bool> {
-        let mut apart = vec![false; self.pieces.len()];
-        let is_root = |&i: &usize| {
-            let is_taken = |index| self.program.taken.binary_search(&index).is_ok();
-            self.pieces[i].index.is_some_and(is_taken) || self.calls_itself(i)
-        };
-        let mut pending: Vec<usize> = (0..self.pieces.len()).filter(is_root).collect();
+        let is_taken = |index| self.program.taken.binary_search(&index).is_ok();
+        self.with_callees(|i| self.pieces[i].index.is_some_and(is_taken) || self.calls_itself(i))
+    }
+
+    /// Whether each piece is one of these, or may be called by one of these.
+    fn with_callees(&self, is_root: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut reached = vec![false; self.pieces.len()];
+        let mut pending: Vec<usize> = (0..self.pieces.len()).filter(|&i| is_root(i)).collect();
         while let Some(i) = pending.pop() {
-            if !std::mem::replace(&mut apart[i], true) {
+            if !std::mem::replace(&mut reached[i], true) {
                 pending.extend(self.callees(i));
             }
         }
-        apart
+        reached
     }
 
     fn start(&self, function: u32) -> Option<u64> {
@@ -446,8 +454,17 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// The maximum stack size of a piece with its calls. As with ptxas, recursive functions and the functions that they
-    /// call do not contribute, because the depth of the recursion is unknown.
+    /// The maximum stack size of the functions with frames of their own, with their calls. As with ptxas, recursive
+    /// functions and the functions that they call do not contribute, even if they are also called elsewhere: the depth of
+    /// the recursion is unknown, so the user must set the stack size.
+    fn deepest(&self, apart: &[bool]) -> u32 {
+        let mut known = frames(&self.with_callees(|i| self.calls_itself(i)));
+        let apart = (0..self.pieces.len()).filter(|&i| apart[i]);
+        apart.map(|i| self.stack_bytes(i, &mut known)).max().unwrap_or(0)
+    }
+
+    /// The maximum stack size of a piece with its calls. The sizes of some pieces are already known. Recursive functions
+    /// do not contribute.
     fn stack_bytes(&self, piece: usize, known: &mut Vec<Option<u32>>) -> u32 {
         if let Some(bytes) = known[piece] {
             return bytes;

@@ -27,8 +27,9 @@ use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::convention::{Unconventional, unconventional};
 use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
+use ptx_analysis::lower::lower;
 use ptx_analysis::module::{effective_target, header, module};
-use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
+use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile, compile};
 use ptx_backend::Switches;
 use ptx_isa::{FormId, PtxVersion};
 use source::Text;
@@ -222,6 +223,9 @@ impl Task<'_> {
         if failed {
             return log.aborted();
         }
+        if options.patch {
+            return self.patch(log);
+        }
         if let Some((kind, message)) = self.missing_entry() {
             log.say(kind, message);
             return if kind == Kind::Fatal { FAILED } else { log.aborted() };
@@ -255,6 +259,27 @@ impl Task<'_> {
                 }
                 log.aborted()
             }
+        }
+    }
+
+    /// Reports why code for tools that patch programs is not compiled. Returns the exit status.
+    fn patch(&self, log: &mut Log) -> u8 {
+        let db = self.db;
+        let functions = compile::functions(db, self.file).map(|item| (item, lower(db, item)));
+        let kernels = functions.filter(|(_, lowered)| lowered.function.as_ref().is_some_and(|f| f.entry));
+        let mut allowed = true;
+        for (item, lowered) in kernels {
+            let start =
+                item.offset(db) + lowered.map.name_range().map_or_else(Default::default, |name| name.start());
+            let (name, line) = self.text.place(start.into());
+            log.say_at(name, line, Kind::Error, "Entry function is not allowed when command line option '--compile-as-tools-patch' is specified");
+            allowed = false;
+        }
+        match allowed {
+            true => {
+                log.fatal("Option 'compile-as-tools-patch' is not supported yet: programs without kernels")
+            }
+            false => log.aborted(),
         }
     }
 

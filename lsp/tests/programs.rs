@@ -42,6 +42,20 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The kernels of a module for tools that patch programs are errors.
+#[test]
+fn patches_have_no_kernels() {
+    let function = ".visible .func f()\n{\n\tret;\n}\n";
+    let folder = folder(&[("a.ptx", &module(&[function, KERNEL])), ("b.ptx", &module(&[function]))]);
+    let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "a.ptx"]);
+    assert_eq!(status, 255);
+    assert!(text.contains("a.ptx, line 8; error   : Entry function is not allowed"), "{text}");
+    let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "b.ptx"]);
+    assert_eq!(status, 255);
+    assert!(text.contains("not supported yet: programs without kernels"), "{text}");
+    assert_eq!(names(folder.path()), ["a.ptx", "b.ptx"]);
+}
+
 /// A suppression comment cannot remove a kernel from a cubin.
 #[test]
 fn no_output_lacks_a_function() {
@@ -419,6 +433,33 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
         0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
         ptxc info    : Compiling entry function 'l' for 'sm_80'\n";
     assert!(status == 0 && without_times.join("\n").starts_with(first), "{text}");
+}
+
+/// A function that a recursive function calls does not count, even if the kernel calls it too.
+#[test]
+fn stacks_below_recursion_are_unknown() {
+    let call = |name: &str| format!("{{ .param .u64 q; st.param.u64 [q], i; call {name}, (q); }}");
+    let (leaf, rec) = (call("leaf"), call("rec"));
+    let texts = [
+        ".func leaf(.param .u64 a) { .local .b64 b[10]; .reg .b64 x, i; ld.param.u64 i, [a]; mov.u64 x, b; \
+            cvta.local.u64 x, x; add.u64 x, x, i; st.volatile.u64 [x], i; ret; }\n",
+        ".func rec(.param .u64 a) { .reg .b64 i; .reg .pred p; ld.param.u64 i, [a]; setp.eq.u64 p, i, 0; \
+            @p ret; add.u64 i, i, -8; ",
+        &leaf,
+        &rec,
+        " ret; }\n.visible .entry both(.param .u64 p) { .reg .b64 i; ld.param.u64 i, [p]; ",
+        &leaf,
+        &rec,
+        " ret; }\n.visible .entry one(.param .u64 p) { .reg .b64 i; ld.param.u64 i, [p]; ",
+        &leaf,
+        " ret; }\n",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_90", "-O0", "-v", "k.ptx"]);
+    let used: Vec<&str> = text.lines().filter(|line| line.contains("Used ")).collect();
+    assert_eq!((status, used.len()), (0, 2), "{text}");
+    assert!(used[0].contains(", 80 bytes cumulative stack size"), "{text}");
+    assert!(!used[1].contains("stack size"), "{text}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn about(row: &Row) -> String {
     let effect = match row.effect {
         Effect::Honoured | Effect::Holds => String::new(),
         Effect::Missing(what) => format!("warned of: {what}"),
-        Effect::Refused => "refused: not supported yet".to_owned(),
+        Effect::Refused(what) => format!("refused: {what}"),
     };
     let separator = if short.is_empty() || effect.is_empty() { "" } else { "; " };
     format!("{short}{separator}{effect}")

@@ -38,6 +38,8 @@ pub(super) struct Options {
     pub(super) check_only: bool,
     /// Write an object for a linker instead of an executable file.
     pub(super) relocatable: bool,
+    /// The code is for tools that patch programs.
+    pub(super) patch: bool,
     /// Before they exit, threads wait for the errors of their memory accesses.
     pub(super) errors_at_exit: bool,
     pub(super) opt_level: u8,
@@ -103,6 +105,7 @@ impl Default for Options {
             sm: Sm::new(75),
             check_only: false,
             relocatable: false,
+            patch: false,
             errors_at_exit: false,
             opt_level: 3,
             max_registers: None,
@@ -263,11 +266,22 @@ impl Reader {
 
     /// Derives the settings from all options together.
     fn finish(mut self) -> Result<Options, String> {
-        let mut refused = OPTIONS.iter().filter(|row| row.effect == Effect::Refused);
-        let asks =
-            |row: &&Row| self.has(row.long) || self.value(row.long).is_some_and(|value| value != "false");
-        if let Some(row) = refused.find(asks) {
-            return Err(format!("Option '{}' is not supported yet", row.long));
+        // With `--compile-as-tools-patch`, ptxas ignores `--sanitize`.
+        let patch = self.has("compile-as-tools-patch");
+        if patch && self.value("sanitize").is_some() {
+            self.given.retain(|(long, _)| *long != "sanitize");
+            self.warn("Conflicting options '--sanitize' and '--compile-as-tools-patch' specified, ignoring '--sanitize' option");
+        }
+        for row in OPTIONS {
+            if let Effect::Refused(what) = row.effect
+                && (self.has(row.long) || self.value(row.long).is_some_and(|value| value != "false"))
+            {
+                return Err(format!("Option '{}' is not supported yet: {what}", row.long));
+            }
+        }
+        let object = ["extensible-whole-program", "compile-only"].into_iter().find(|option| self.has(option));
+        if let Some(object) = object.filter(|_| patch) {
+            return Err(format!("Conflicting options '--{object}' and --compile-as-tools-patch specified"));
         }
         // Messages recorded so far are printed in any case.
         let said = self.options.remarks.len();
@@ -277,6 +291,7 @@ impl Reader {
         o.verbose = has("verbose");
         // With `--extensible-whole-program`, a linker adds to the program, so it is an object.
         o.relocatable = has("compile-only") || has("extensible-whole-program");
+        o.patch = patch;
         o.errors_at_exit = has("make-errors-visible-at-exit");
         o.quiet = has("disable-warnings");
         o.warnings_are_errors = has("warning-as-error");
@@ -781,7 +796,10 @@ mod tests {
             ("-g -O2 a", "Optimized debugging not supported"),
             ("-Ofc=max -O1 a", "Conflicting options -opt-level=<1,2,3> and --Ofast-compile=max specified"),
             ("-optf none.txt", "Could not open options file 'none.txt'"),
-            ("-astoolspatch a", "Option 'compile-as-tools-patch' is not supported yet"),
+            (
+                "-astoolspatch -c -sanitize memcheck a",
+                "Conflicting options '--compile-only' and --compile-as-tools-patch specified",
+            ),
         ] {
             assert_eq!(wrong(line), message, "{line}");
         }
@@ -936,7 +954,8 @@ mod tests {
         assert!(told("-device-stack-protector true a")[0].contains("no canaries"));
         assert!(told("-preserve-relocs -arch sm_80 a")[0].contains("not listed"));
         assert!(told("-preserve-relocs -arch sm_90 a")[0].contains("not fully implemented for 'sm_90'"));
-        assert!(wrong("-sanitize memcheck a").contains("not supported yet"));
+        assert!(wrong("-sanitize memcheck a").contains("not supported yet: instrumentation"));
+        assert!(told("-sanitize memcheck -astoolspatch a")[0].contains("ignoring '--sanitize' option"));
     }
 
     /// File names may contain arbitrary bytes.

@@ -27,8 +27,8 @@ pub(in crate::compile) enum Effect {
     Holds,
     /// Accepted with a message: the code is correct, but a part of what the option asks for is missing.
     Missing(&'static str),
-    /// Rejected: the output would not be what the option asks for.
-    Refused,
+    /// Rejected: the output would not be what the option asks for. The text states what the compiler cannot do.
+    Refused(&'static str),
 }
 
 /// An option.
@@ -46,6 +46,9 @@ const fn row(long: &'static str, short: &'static str, value: Value, effect: Effe
     Row { long, short, value, effect }
 }
 
+/// What ptxas adds to code with the option `sanitize`.
+const INSTRUMENTATION: &str = "instrumentation, which is a call of a check before each memory access (memcheck) or a random delay before each store and atomic (threadsteer)";
+
 use Effect::{Holds, Honoured, Missing, Refused};
 use Value::{List, Nothing, Number, Text, Truth, Word};
 
@@ -53,7 +56,8 @@ use Value::{List, Nothing, Number, Text, Truth, Word};
 pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("Ofast-compile", "Ofc", Text, Honoured),
     row("allow-expensive-optimizations", "allow-expensive-optimizations", Truth, Holds),
-    row("compile-as-tools-patch", "astoolspatch", Nothing, Refused),
+    // Refused after the check of the module, which must not have kernels.
+    row("compile-as-tools-patch", "astoolspatch", Nothing, Honoured),
     row("compile-only", "c", Nothing, Honoured),
     row("compiler-annotations", "annotate", Nothing, Missing("no annotations are written")),
     row("def-load-cache", "dlcm", Text, Honoured),
@@ -95,7 +99,7 @@ pub(in crate::compile) const OPTIONS: &[Row] = &[
     row("preserve-relocs", "preserve-relocs", Nothing, Honoured),
     row("register-usage-level", "regUsageLevel", Number, Honoured),
     row("return-at-end", "ret-end", Nothing, Holds),
-    row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused),
+    row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused(INSTRUMENTATION)),
     row("sp-bounds-check", "sp-bounds-check", Nothing, Missing("the stack is not checked")),
     row("split-compile", "split-compile", Number, Honoured),
     row("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", Nothing, Honoured),
