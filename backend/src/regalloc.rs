@@ -119,7 +119,7 @@ pub fn allocate_within(
     let before = func.clone();
     checkpoint();
     let allocation = run(func, target, within, switches, checkpoint)?;
-    check::check(&before, func, target, &allocation, checkpoint)
+    check::check(&before, func, target, &allocation, within.registers, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
     Ok(allocation)
 }
@@ -170,14 +170,15 @@ fn run(
         match placed {
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
-                convention::save(&mut draft, &mut counts, target)?;
+                let saved = convention::save(&mut draft, &mut counts, target, within.registers)?;
                 let back = convention::place_return_address(draft.func, target)?;
                 let (stores, loads) = within.check_traffic(&draft)?;
                 draft.func.frame.spill_stores = stores;
                 draft.func.frame.spill_loads = loads;
                 let called = convention::most_overwritten(draft.func, target)?;
                 let called = called.max(back.map_or(0, |first| u16::from(first) + 2));
-                let general = used[File::R as usize].max(called).max(u16::from(STACK_POINTER.index) + 1);
+                let general =
+                    used[File::R as usize].max(called).max(saved).max(u16::from(STACK_POINTER.index) + 1);
                 let mut registers = u32::from(general) + HIDDEN_REGISTERS;
                 if draft.func.follows_convention() {
                     registers = registers.max(draft.func.facts.preserved.fewest_registers());

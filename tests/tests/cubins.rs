@@ -265,3 +265,58 @@ fn functions_of_objects_call_themselves_on_one_side_of_a_branch() {
         }";
     has_code_of_f(TEXT);
 }
+
+/// A function saves what its callee does not preserve but its callers rely on: every register that a thread may have.
+/// The linker gives a kernel as many registers as its functions count.
+#[test]
+fn functions_count_the_registers_that_they_save_for_a_callee() {
+    const TEXT: &str = ".version 9.0 .target sm_80 .address_size 64
+        .visible .func (.param .b32 r) g(.param .b32 a) .abi_preserve 4 {
+            .reg .b32 %x; ld.param.b32 %x, [a]; st.param.b32 [r], %x; ret;
+        }
+        .visible .func (.param .b32 r) f(.param .b32 a) {
+            .reg .b32 %x;
+            .param .b32 p; .param .b32 q;
+            ld.param.b32 %x, [a]; st.param.b32 [p], %x; call (q), g, (p);
+            ld.param.b32 %x, [q]; st.param.b32 [r], %x; ret;
+        }";
+    for number in [80, 90, 120] {
+        let object = object_of(TEXT, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+        let info = image.section_by_name(".nv.info").and_then(|info| info.data().ok()).unwrap();
+        let f = image.symbols().find(|symbol| symbol.name() == Ok("f")).unwrap();
+        let count = [0x0008_2f04, f.index().0 as u32, 255].map(u32::to_le_bytes).concat();
+        assert!(info.windows(12).any(|words| words == count), "sm_{number}");
+    }
+}
+
+/// The kernel `f` of each program is compiled.
+#[test]
+fn programs_with_undefined_behavior_are_compiled_as_ptxas_compiles_them() {
+    // A mask that is known to name no thread, and one that is never written.
+    const EMPTY_MASK: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .entry f() { .reg .b32 %m; mov.u32 %m, 0; bar.warp.sync %m; ret; }";
+    const UNWRITTEN_MASK: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .entry f(.param .u64 out) {
+            .reg .b32 %m, %x; .reg .pred %p, %q; .reg .b64 %out;
+            ld.param.u64 %out, [out]; mov.u32 %x, %tid.x; setp.eq.u32 %p, %x, 1;
+            vote.sync.any.pred %q, %p, %m; selp.b32 %x, 1, 0, %q; st.global.u32 [%out], %x; ret;
+        }";
+    // A result in a register is not a parameter, so its value is an address.
+    const ADDRESS_OF_RESULT: &str = ".version 8.7 .target sm_75 .address_size 64
+        .func (.reg .b32 %result) g(.param .b32 a) {
+            .reg .b32 %x; ld.param.u32 %x, [a]; st.param.u32 [%result], %x; ret;
+        }
+        .visible .entry f(.param .u64 out) {
+            .reg .b32 %x; .reg .b64 %out; .param .b32 a;
+            ld.param.u64 %out, [out]; st.param.b32 [a], 1; call (%x), g, (a);
+            st.global.u32 [%out], %x; ret;
+        }";
+    for text in [EMPTY_MASK, UNWRITTEN_MASK, ADDRESS_OF_RESULT] {
+        for number in [75, 80, 90, 120] {
+            let cubin = executable_of(text, number);
+            let image = object::File::parse(&cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+            assert!(image.section_by_name(".text.f").is_some(), "sm_{number} has code: {text}");
+        }
+    }
+}

@@ -28,20 +28,23 @@ use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value}
 use crate::ori::op::Op;
 use crate::regalloc::Allocation;
 use crate::regalloc::convention::Lent;
-use crate::regalloc::counts::Counts;
+use crate::regalloc::counts::{self, Counts};
 use crate::target::Target;
 use content::Content;
 use trace::Trace;
 
-/// Verifies that `after` computes the same as `before`. `checkpoint` is called often; it cancels by unwinding.
+/// Verifies that `after` computes the same as `before`, in a program whose threads have `most` registers at most, as
+/// ptxas counts them. `checkpoint` is called often; it cancels by unwinding.
 pub fn check(
     before: &Function,
     after: &Function,
     target: &Target,
     allocation: &Allocation,
+    most: u32,
     checkpoint: &dyn Fn(),
 ) -> Result<(), String> {
-    let checker = Checker::new(before, after, target, allocation);
+    let mut checker = Checker::new(before, after, target, allocation);
+    checker.end = counts::end(most);
     checkpoint();
     checker.structure()?;
     checkpoint();
@@ -59,6 +62,8 @@ struct Checker<'a> {
     lent: Lent,
     /// The number of registers of a thread of the output at each point, if it changes.
     counts: Option<Counts>,
+    /// The end of the general registers that a thread of the program may have.
+    end: u8,
     lane_base: Vec<u32>,
     /// For each lane, what it always holds; packs, copies and constants are resolved.
     canonical: Vec<Content>,
@@ -81,7 +86,8 @@ impl<'a> Checker<'a> {
         let cfg = Cfg::new(before);
         let (origin, lent) = (&allocation.origin, Lent::of(after));
         let counts = Counts::of(after, &Cfg::new(after));
-        let mut checker = Checker { before, after, target, origin, cfg, lent, counts, lane_base, canonical };
+        let mut checker =
+            Checker { before, after, target, origin, cfg, lent, counts, end: u8::MAX, lane_base, canonical };
         checker.see_through();
         checker
     }

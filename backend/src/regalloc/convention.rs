@@ -8,7 +8,7 @@ use crate::ori::cfg::returning_blocks;
 use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::{MemSize, Op};
 use crate::regalloc::STACK_POINTER;
-use crate::regalloc::counts::Counts;
+use crate::regalloc::counts::{self, Counts};
 use crate::regalloc::draft::Draft;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
 use crate::regalloc::occupancy::Registers;
@@ -293,14 +293,14 @@ pub(super) fn place_return_address(func: &mut Function, target: &Target) -> Resu
     Ok(Some(first))
 }
 
-/// The preserved registers that allocated code writes.
-fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
+/// The preserved registers before `end` that allocated code writes.
+fn to_save(func: &Function, target: &Target, end: u8) -> Result<Vec<u8>, CodegenError> {
     let written = written(func, target)?;
     let kept = |index: &u8| {
         let reg = Reg { file: File::R, index: *index };
         reg != STACK_POINTER && must_keep(func, reg) && written[usize::from(*index)]
     };
-    Ok((0..=254).filter(kept).collect())
+    Ok((0..end).filter(kept).collect())
 }
 
 /// Whether a function must preserve the register: it is not private, or the register holds its return address.
@@ -354,19 +354,22 @@ fn width(inst: &Inst) -> u8 {
 }
 
 /// Saves the registers that the caller wants preserved in the frame at the start, and restores them before each return.
+/// A thread has `most` registers at most, as ptxas counts them. Returns the end of the saved registers.
 pub(super) fn save(
     draft: &mut Draft<'_>,
     counts: &mut [Vec<u16>],
     target: &Target,
-) -> Result<(), CodegenError> {
+    most: u32,
+) -> Result<u16, CodegenError> {
     let func = &*draft.func;
     if func.entry || func.routine.is_some() {
-        return Ok(());
+        return Ok(0);
     }
-    let registers = if func.facts.private { Vec::new() } else { to_save(func, target)? };
+    let registers = if func.facts.private { Vec::new() } else { to_save(func, target, counts::end(most))? };
     let barriers = barriers_to_save(func, target)?;
+    let end = registers.last().map_or(0, |last| u16::from(*last) + 1);
     if registers.is_empty() && barriers.is_empty() {
-        return Ok(());
+        return Ok(end);
     }
     let frame = &mut draft.func.frame;
     let start = (frame.local_bytes + frame.spill_bytes).next_multiple_of(4);
@@ -386,7 +389,7 @@ pub(super) fn save(
             insert(draft, counts, b.index(), before, &saved.back());
         }
     }
-    Ok(())
+    Ok(end)
 }
 
 /// The caller's barriers that allocated code or its callees set.

@@ -50,9 +50,10 @@ struct Equality<'f> {
 
 impl<'f> Equality<'f> {
     fn new(func: &'f Function, cfg: &Cfg) -> Self {
-        let phis = cfg.order.iter().flat_map(|&b| {
-            func.block(b).phis.iter().enumerate().map(move |(i, phi)| (phi.dst, (b, i)))
-        });
+        let phis = cfg
+            .order
+            .iter()
+            .flat_map(|&b| func.block(b).phis.iter().enumerate().map(move |(i, phi)| (phi.dst, (b, i))));
         Equality { func, defs: Defs::new(func, cfg), phis: phis.collect(), assumed: Vec::new(), steps: 0 }
     }
 

@@ -394,7 +394,7 @@ impl Checker<'_> {
         if let Some((Some(origin), results)) = results {
             self.read_all(&self.before.block(b).insts[*origin as usize], results, state, trace, reader)?;
         }
-        for index in 0..=254 {
+        for index in 0..self.end {
             let reg = Reg { file: File::R, index };
             let own = self.after.routine.map(runtime::return_address).or(self.after.facts.return_address);
             let is_frame = self.after.facts.private && matches!(index, 1 | abi::FRAME);

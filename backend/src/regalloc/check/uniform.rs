@@ -138,7 +138,7 @@ mod tests {
         let target = Target::of(ptx_isa::Sm::new(100)).expect("a target");
         let mut after = before.clone();
         let allocation = allocate(&mut after, target, 255).expect("allocates");
-        let result = |after: &Function| check::check(&before, after, target, &allocation, &|| ());
+        let result = |after: &Function| check::check(&before, after, target, &allocation, 255, &|| ());
         assert_eq!(result(&after), Ok(()));
         let Dst::Reg(lasting) = after.blocks[0].insts[0].dsts[0] else { panic!("no register") };
         let arm = &mut after.blocks[1].insts;
