@@ -149,6 +149,11 @@ impl Legalizer {
     }
 
     fn inst(&mut self, func: &mut Function, inst: &mut Inst) {
+        if matches!(inst.op, Op::Warpsync { .. }) && inst.srcs[0].kind == SrcKind::Undef {
+            // Any mask is correct, and all threads together need no register.
+            inst.op = Op::Warpsync { exclusive: false };
+            inst.srcs[0] = Src::imm(u32::MAX);
+        }
         if inst.srcs.iter().any(|src| src.kind == SrcKind::Undef) && !matches!(inst.op, Op::Pack | Op::Copy) {
             let sig = signature(&inst.op);
             for (i, src) in inst.srcs.iter_mut().enumerate() {
@@ -183,7 +188,11 @@ impl Legalizer {
             && (exclusive || !self.mask_operands)
             && mask.kind != SrcKind::Imm(u32::MAX)
         {
-            inst.srcs[0] = self.register(func, *mask, 1, inst.src);
+            // A mask in RZ has no encoding.
+            inst.srcs[0] = match *mask {
+                Src::ZERO => self.load_once(func, Src::ZERO, (1, File::R), inst.src),
+                mask => self.register(func, mask, 1, inst.src),
+            };
             return;
         }
         if matches!(inst.op, Op::Bar { .. }) {

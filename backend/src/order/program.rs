@@ -271,7 +271,7 @@ impl Statement {
         let called = !function.entry;
         let place = match () {
             () if matrices => Region::Shared,
-            () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Region::Local,
+            () if called && (has(Mod::Param) || has(Mod::ParamFunc)) => Region::Local,
             () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
                 return None;
             }

@@ -268,11 +268,12 @@ impl<'a> Lowering<'a> {
 
     /// `bar.warp.sync`.
     pub(super) fn warp_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
-        if matches!(instr.operand(0), Some(Operand::Int(0))) {
+        let mask = self.join_warp(instr, 0, false)?;
+        if known(mask) == Some(0) {
             // The mask names no thread.
             self.out.facts.never.push(self.src);
         }
-        self.join_warp(instr, 0, false).map(|_| ())
+        Ok(())
     }
 
     /// `bar` and `barrier`: `sync`, `arrive` and `red`.
