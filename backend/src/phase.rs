@@ -15,6 +15,7 @@ pub mod edit;
 pub mod extensions;
 pub mod fold;
 pub mod forward;
+pub mod guard;
 pub mod halves;
 pub mod hoist;
 pub mod join;

@@ -272,6 +272,15 @@ pub const PHASES: &[Phase] = &[
         ],
     )
     .keeps_flow(),
+    optional(
+        "LateGuardSelections",
+        phase::guard::run,
+        &[
+            ("OriDoPredication", "it leaves selections where it cannot guard an operation"),
+            ("OriPropagateVaryingSecond", "a selection in the uniform datapath needs no guard"),
+        ],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateLegalization",
         run: crate::legalize::run,
