@@ -14,7 +14,7 @@ use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
 use crate::lower::statics::whole_env;
 use crate::lower::{function, functions};
-use crate::module::{header, module, module_registers};
+use crate::module::{is_for_debuggers, module, module_registers};
 use crate::reach::aliasee;
 
 /// A function in which calls have been replaced by bodies; `None` if no call is inlined. Returns an error if a function
@@ -105,9 +105,7 @@ fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
 /// functions as written, nor for linkers, because in objects all calls follow the calling convention.
 fn inlines(db: &dyn Db, file: SourceFile) -> bool {
     let options = Options::get(db);
-    options.opt_level(db) > 0
-        && !options.relocatable(db)
-        && !header(db, file).target.options.iter().any(|o| o == "debug")
+    options.opt_level(db) > 0 && !options.relocatable(db) && !is_for_debuggers(db, file)
 }
 
 /// As [`is_private`]. It is a separate query, because it asks for more facts about the module than code may depend on.

@@ -44,7 +44,7 @@ use crate::locate::trimmed;
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{architecture, header, is_for_debuggers, module};
 use crate::reach::{aliasee, pointed_to_by_variables, uses, wanted};
 
 /// A compiled function, or the reason why it could not be compiled.
@@ -275,7 +275,8 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
     let options = Options::get(db);
     Some(ptx_backend::Options {
         sm: architecture(db, file)?,
-        opt_level: options.opt_level(db),
+        // Debuggers expect the statements as written.
+        opt_level: if is_for_debuggers(db, file) { 0 } else { options.opt_level(db) },
         max_registers: options.max_registers(db),
         relocatable: options.relocatable(db),
         shows_registers: options.shows_registers(db),
@@ -706,8 +707,7 @@ pub fn link_watched(
     let positions = may_have.then(|| Positions::read(text));
     let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
-    let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
-    let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    let has_debug = options.lines != LineTables::Never && (options.debug || is_for_debuggers(db, file));
     let positions = positions.map(|mut positions| {
         positions.has_debug_data = has_debug;
         positions

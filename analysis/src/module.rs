@@ -105,6 +105,11 @@ impl Header {
     }
 }
 
+/// Whether the module is compiled for debuggers, whatever the options are: `.target …, debug`.
+pub fn is_for_debuggers(db: &dyn Db, file: SourceFile) -> bool {
+    header(db, file).target.options.iter().any(|option| option == "debug")
+}
+
 /// If a header directive appears several times, the first one counts.
 #[salsa::tracked]
 pub fn header(db: &dyn Db, file: SourceFile) -> Header {

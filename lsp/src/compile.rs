@@ -22,13 +22,13 @@ use crate::{output, switches, terminal, threads};
 use clock::{Clock, Stage};
 pub use definition::definition;
 use log::{FAILED, Kind, Log};
-use options::{Options, Source};
+use options::{OPTIMIZED_DEBUGGING, Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::convention::{Unconventional, unconventional};
 use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::lower::lower;
-use ptx_analysis::module::{effective_target, header, module};
+use ptx_analysis::module::{effective_target, header, is_for_debuggers, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile, compile};
 use ptx_backend::Switches;
 use ptx_isa::{FormId, PtxVersion};
@@ -216,6 +216,9 @@ impl Task<'_> {
         clock.end(Stage::Parse);
         module(db, file);
         clock.end(Stage::Setup);
+        if options.optimizes_explicitly && is_for_debuggers(db, file) {
+            return log.fatal(OPTIMIZED_DEBUGGING);
+        }
         self.checks_of_tensor_memory(log);
         let found = ide::diagnostics_for(db, file, &options.entries);
         let failed = self.report(&found, log);

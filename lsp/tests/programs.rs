@@ -56,6 +56,20 @@ fn patches_have_no_kernels() {
     assert_eq!(names(folder.path()), ["a.ptx", "b.ptx"]);
 }
 
+/// `.target …, debug` has the effect of `-g` on the optimization level.
+#[test]
+fn modules_for_debuggers_are_not_optimized() {
+    let sections = ".section .debug_abbrev { .b8 0 }\n.section .debug_info { .b32 0 }\n";
+    let text = module(&[KERNEL, sections]).replace("sm_75", "sm_75, debug");
+    let folder = folder(&[("a.ptx", &text)]);
+    for (level, status) in [("-O0", 0), ("-O1", 255), ("-O3", 255)] {
+        let (exit, text) = run(COMPILE, folder.path(), &[level, "a.ptx"]);
+        assert_eq!(exit, status, "{level}: {text}");
+        assert_eq!(text.contains("Optimized debugging not supported"), status != 0, "{level}: {text}");
+    }
+    assert_eq!(run(COMPILE, folder.path(), &["a.ptx"]).0, 0);
+}
+
 /// A suppression comment cannot remove a kernel from a cubin.
 #[test]
 fn no_output_lacks_a_function() {

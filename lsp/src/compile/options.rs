@@ -43,6 +43,8 @@ pub(super) struct Options {
     /// Before they exit, threads wait for the errors of their memory accesses.
     pub(super) errors_at_exit: bool,
     pub(super) opt_level: u8,
+    /// The command line states a level above 0.
+    pub(super) optimizes_explicitly: bool,
     pub(super) max_registers: Option<u32>,
     /// The register limit of functions in objects, whatever limit their kernels have.
     pub(super) max_function_registers: Option<u32>,
@@ -108,6 +110,7 @@ impl Default for Options {
             patch: false,
             errors_at_exit: false,
             opt_level: 3,
+            optimizes_explicitly: false,
             max_registers: None,
             max_function_registers: None,
             max_threads: None,
@@ -143,6 +146,9 @@ impl Default for Options {
 
 /// The largest nesting depth of option files.
 const MOST_DEPTH: usize = 16;
+
+/// ptxas's message about a level above 0 for debuggers.
+pub(super) const OPTIMIZED_DEBUGGING: &str = "Optimized debugging not supported";
 
 /// The smallest and the largest register limit.
 pub(crate) const REGISTERS: std::ops::RangeInclusive<i64> = 24..=255;
@@ -380,7 +386,7 @@ impl Reader {
     fn levels(&mut self, debug: bool) -> Result<(), String> {
         let level = self.number("opt-level").map(|level| if level < 0 { 3 } else { level.min(3) as u8 });
         if debug && level.is_some_and(|level| level > 0) {
-            return Err("Optimized debugging not supported".to_owned());
+            return Err(OPTIMIZED_DEBUGGING.to_owned());
         }
         let fast = self.text("Ofast-compile").unwrap_or("0".to_owned());
         if !matches!(&*fast, "max" | "mid" | "min" | "0") {
@@ -402,6 +408,7 @@ impl Reader {
             _ => 3,
         };
         self.options.opt_level = level.unwrap_or(least);
+        self.options.optimizes_explicitly = level.is_some_and(|level| level > 0);
         Ok(())
     }
 

@@ -41,11 +41,17 @@ impl Block<'_> {
     fn copy(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let Some(Operand::Int(size)) = instr.operands.get(2) else { return unsupported(instr) };
         let size = *size as u32;
-        let counted = instr.operands.len() > 3 + usize::from(instr.opcode.has(Mod::L2CacheHint));
-        let given = match instr.operands.get(3) {
-            Some(operand) if counted => self.gather(w, mask, operand, ScalarType::U32)?,
-            _ => [u64::from(size); WARP],
-        };
+        let end = instr.operands.len() - usize::from(instr.opcode.has(Mod::L2CacheHint));
+        let optional = instr.operands.get(3..end).unwrap_or_default();
+        let mut given = [u64::from(size); WARP];
+        for operand in optional {
+            if self.is_predicate(operand) {
+                let ignored = self.gather(w, mask, operand, ScalarType::Pred)?;
+                given = std::array::from_fn(|lane| if ignored[lane] == 0 { given[lane] } else { 0 });
+            } else {
+                given = self.gather(w, mask, operand, ScalarType::U32)?;
+            }
+        }
         for lane in each(mask) {
             let to = self.address(w, lane, &instr.operands[0])?;
             let from = self.address(w, lane, &instr.operands[1])?;
@@ -62,5 +68,15 @@ impl Block<'_> {
             self.warps[w].copies.begin(lane, to, bytes);
         }
         Ok(())
+    }
+
+    fn is_predicate(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::NotPred(_) => true,
+            Operand::Reg(register) => {
+                self.program.code.registers[register.0 as usize] == ScalarType::Pred
+            }
+            _ => false,
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::float::rounding;
 use super::integer::sign_of;
 use super::operand::{known, registers};
-use super::row::{AB, ABC};
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
@@ -373,6 +372,13 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&op) {
             return self.unsupported(instr, "packed conversions on this target");
         }
-        self.one_of(instr, ScalarType::F32, op, if random { ABC } else { AB })
+        let mut srcs = vec![self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?];
+        if random {
+            srcs.push(self.source(instr, 3, ScalarType::B32)?);
+        }
+        let both = self.reg(op, &srcs);
+        // A 64-bit register gets zero in its high word.
+        let result = self.widen_to(self.operand(instr, 0)?, both, ScalarType::B32)?;
+        self.result(instr, result)
     }
 }
