@@ -78,15 +78,20 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             plan.spins.into_iter().for_each(|spin| let_yield(func, spin));
             continue;
         }
-        let mut barriers = plan.barriers;
-        let mut meetings = plan.meetings;
-        bracket(func, &plan.brackets, &mut barriers);
+        let (mut barriers, mut meetings) = (plan.barriers, plan.meetings);
+        let (mut diverged, mut elsewhere) = (plan.diverged, plan.elsewhere);
+        let parts = bracket(func, &plan.brackets, &mut barriers);
+        diverged.resize(func.blocks.len(), false);
+        for (part, of) in parts {
+            diverged[part.index()] = diverged[of.index()];
+            let ops: Vec<Op> = elsewhere.iter().filter(|(b, _)| *b == of).map(|(_, op)| *op).collect();
+            elsewhere.extend(ops.into_iter().map(|op| (part, op)));
+        }
         meetings.resize(barriers.len(), Meeting::Firm);
         place_barriers(func, &barriers, &meetings)?;
         let mut apart = Vec::new();
         for b in func.layout.clone() {
-            let is_together = !plan.diverged.get(b.index()).copied().unwrap_or(false);
-            let places = groups::settle_waits(func, b, is_together, &plan.elsewhere);
+            let places = groups::settle_waits(func, b, !diverged[b.index()], &elsewhere);
             if !places.is_empty() {
                 apart.push((b, places));
             }
@@ -250,19 +255,27 @@ fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenE
     if barriers.len() <= usize::from(most) {
         return Ok(());
     }
-    let mut set = vec![0; func.blocks.len()];
+    let depths = depths(func, barriers);
+    match func.layout.iter().find(|b| depths[b.index()] >= most) {
+        Some(b) => {
+            let at = func.block(*b).insts.first().map_or(SrcId::default(), |inst| inst.src);
+            let reason = format!("divergent regions nested more than {most} deep here");
+            Err(CodegenError::unsupported(at, reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Indexed by block: the number of barriers whose regions contain it.
+fn depths(func: &Function, barriers: &[Barrier]) -> Vec<u16> {
+    let mut depths = vec![0u16; func.blocks.len()];
     let mut seen = vec![u32::MAX; func.blocks.len()];
     for (i, barrier) in barriers.iter().enumerate() {
         for b in region(func, barrier, &mut seen, i as u32) {
-            set[b.index()] += 1;
-            if set[b.index()] >= most {
-                let at = func.block(b).insts.first().map_or(SrcId::default(), |inst| inst.src);
-                let reason = format!("divergent regions nested more than {most} deep here");
-                return Err(CodegenError::unsupported(at, reason));
-            }
+            depths[b.index()] = depths[b.index()].saturating_add(1);
         }
     }
-    Ok(())
+    depths
 }
 
 /// The blocks of a barrier's region: after the block that sets it, and before its meeting point. `seen` is scratch
@@ -285,8 +298,14 @@ fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Ve
     region
 }
 
-/// Moves each of these operations, together with its `WARPSYNC`, to a block of its own, and adds a barrier around it.
-fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: &mut Vec<Barrier>) {
+/// Moves each of these ranges of instructions to a block of its own, and adds a barrier around it. Returns the new blocks,
+/// each with the block that it was a part of.
+fn bracket(
+    func: &mut Function,
+    brackets: &[(BlockId, Range<usize>)],
+    barriers: &mut Vec<Barrier>,
+) -> Vec<(BlockId, BlockId)> {
+    let mut parts = Vec::new();
     let mut layout = NewLayout::new(func);
     let mut set_in: FxHashMap<BlockId, Vec<usize>> = FxHashMap::default();
     for (i, barrier) in barriers.iter().enumerate() {
@@ -303,9 +322,11 @@ fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: 
             barriers[i].place = after;
         }
         barriers.push(Barrier { place: *b, meet: after });
+        parts.extend([(group, *b), (after, *b)]);
         debug_assert!(func.block(group).phis.is_empty());
     }
     layout.finish(func);
+    parts
 }
 
 /// Lets threads execute operations of the warp together with threads at another place. `apart`: blocks, each with the
@@ -1078,6 +1099,49 @@ mod tests {
         assert!(has_barrier("", true));
         assert!(has_barrier("NANOSLEEP 0x20", false));
         assert!(!has_barrier("NANOSLEEP 0x20", true));
+    }
+
+    /// The threads of a warp call different functions through an address, and the same function through another.
+    #[test]
+    fn threads_meet_after_a_call_of_different_functions() {
+        const TEXT: &str = "entry \"f\" frame(align=16,stack) {
+            b0:
+              %v0:r = S2R{sr=0x21}
+              %v1:r2 = PACK 0x40, RZ
+              JUMP b1
+            b1:
+              %v2:r = phi b0 RZ, b1 %v9
+              %v3:r, _, _ = IADD3 %v0, %v2, RZ
+              %v4:r2 = PACK %v3, RZ
+              %v5:r@4 = FIX %v2
+              %v6:r@4 = CALL.TO.REL %v4, %v5
+              %v7:r = FIX %v6
+              %v8:r@4 = FIX %v7
+              %v10:r@4 = CALL.TO.REL %v1, %v8
+              %v9:r = FIX %v10
+              %v11:p, _ = ISETP.LE.U32.AND %v9, 0x7, PT
+              BRA %v11, b1, b2
+            b2:
+              STG.E RZ, RZ, %v9
+              EXIT
+            }";
+        let calls = |never_watch: bool| {
+            let mut func = text::parse(TEXT).unwrap();
+            func.facts.callees_never_watch = never_watch;
+            run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
+            crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+            let shows = |line: &&str| ["BS", "CALL"].iter().any(|op| line.contains(op));
+            text::print(&func).lines().filter(shows).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        };
+        expect![[r#"
+            %v12:b = BSSY{target=b2}
+            %v13:b = BSSY{target=b3}
+            %v6:r@4 = CALL.TO.REL %v4, %v5
+            BSYNC %v13
+            %v10:r@4 = CALL.TO.REL %v1, %v8
+            BSYNC %v12"#]].assert_eq(&calls(true).join("\n"));
+        // Threads that return may hold what the others wait for.
+        assert!(!calls(false).iter().any(|line| line.contains("BS")));
     }
 
     #[test]

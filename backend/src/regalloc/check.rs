@@ -217,9 +217,9 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
         let mut allocation = allocate(&mut after, target, 255).expect("allocates");
-        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
+        assert_eq!(check(&before, &after, target, &allocation, 255, &|| ()), Ok(()));
         damage(&mut after, &mut allocation);
-        expect.assert_eq(&check(&before, &after, target, &allocation, &|| ()).expect_err("is broken"));
+        expect.assert_eq(&check(&before, &after, target, &allocation, 255, &|| ()).expect_err("is broken"));
     }
 
     fn remove(func: &mut Function, allocation: &mut Allocation, b: usize, i: usize) {
@@ -290,7 +290,7 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
         let allocation = allocate(&mut after, target, 255).expect("allocates");
-        let verdict = |after: &Function| check(&before, after, target, &allocation, &|| ());
+        let verdict = |after: &Function| check(&before, after, target, &allocation, 255, &|| ());
         assert_eq!(verdict(&after), Ok(()));
         let read = find(&after, 0, |op| matches!(op, Op::TexDerive { .. }));
         let Dst::Reg(shared) = after.blocks[0].insts[read].dsts[0] else { panic!("a register") };
@@ -393,9 +393,9 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
         let mut allocation = allocate(&mut after, target, 255).expect("allocates");
-        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
+        assert_eq!(check(&before, &after, target, &allocation, 255, &|| ()), Ok(()));
         damage(&mut after, &mut allocation);
-        check(&before, &after, target, &allocation, &|| ()).expect_err("is broken")
+        check(&before, &after, target, &allocation, 255, &|| ()).expect_err("is broken")
     }
 
     fn general(index: u8) -> SrcKind {
@@ -426,9 +426,9 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
         let allocation = allocate(&mut after, target, 255).expect("allocates");
-        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
+        assert_eq!(check(&before, &after, target, &allocation, 255, &|| ()), Ok(()));
         damage(&mut after);
-        check(&before, &after, target, &allocation, &|| ()).expect_err("is broken")
+        check(&before, &after, target, &allocation, 255, &|| ()).expect_err("is broken")
     }
 
     #[test]

@@ -73,9 +73,7 @@ impl Block<'_> {
     fn is_predicate(&self, operand: &Operand) -> bool {
         match operand {
             Operand::NotPred(_) => true,
-            Operand::Reg(register) => {
-                self.program.code.registers[register.0 as usize] == ScalarType::Pred
-            }
+            Operand::Reg(register) => self.program.code.registers[register.0 as usize] == ScalarType::Pred,
             _ => false,
         }
     }

@@ -1,13 +1,14 @@
 //! Chooses the barriers, and the blocks that must be added before they can be placed.
 
 use super::apart::{Apart, mark_diverged};
+use super::depths;
 use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
 use super::waits::Waits;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
-use crate::ori::ir::{Block, BlockId, Function, Inst, Term};
+use crate::ori::ir::{Block, BlockId, Function, Inst, Src, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,8 +47,8 @@ pub(super) struct Plan {
     pub latches: Vec<(BlockId, Vec<BlockId>)>,
     /// Indexed by block: threads of a warp may be apart here.
     pub diverged: Vec<bool>,
-    /// Operations whose masks separate the warp into groups. A barrier around each of them brings the groups together
-    /// again.
+    /// Operations whose masks separate the warp into groups, and calls whose threads call different functions. A
+    /// barrier around each of them brings the threads together again. In the order of control flow.
     pub brackets: Vec<(BlockId, Range<usize>)>,
     /// Whether each barrier is loose; the indices are those of `barriers`.
     pub meetings: Vec<Meeting>,
@@ -73,6 +74,7 @@ impl Plan {
             plan.diverged = all_after(func, &parting, |_, _| false);
             plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
             plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
+            plan.add_calls(func, &cfg, &divergence);
             return plan;
         }
         let reduced = without_leaving_edges(func, &cfg, &loops);
@@ -124,8 +126,57 @@ impl Plan {
             plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
         }
         plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
+        plan.add_calls(func, &cfg, &divergence);
         plan
     }
+
+    /// Adds the calls whose threads may call different functions to the brackets, with the copies of arguments and
+    /// results. As many barriers as a function may set at the same time must suffice, and threads that wait in a callee
+    /// for threads that have returned must not yield to them in vain.
+    fn add_calls(&mut self, func: &Function, cfg: &Cfg, divergence: &Divergence) {
+        let calls_apart = |inst: &Inst| {
+            let target = inst.srcs.first().and_then(Src::value);
+            matches!(inst.op, Op::CallTo { .. }) && target.is_some_and(|v| divergence.is_divergent(v))
+        };
+        if !cfg.order.iter().any(|b| any_in(func, *b, calls_apart)) || func.may_yield() {
+            return;
+        }
+        let depths = depths(func, &self.barriers);
+        let mut brackets = std::mem::take(&mut self.brackets).into_iter().peekable();
+        for &b in &cfg.order {
+            let mut here: Vec<Range<usize>> = Vec::new();
+            while let Some((_, range)) = brackets.next_if(|(at, _)| *at == b) {
+                here.push(range);
+            }
+            if depths[b.index()] + 1 < func.barriers() {
+                let insts = &func.block(b).insts;
+                let calls = insts.iter().enumerate().filter(|(_, inst)| calls_apart(inst));
+                for range in calls.filter_map(|(i, _)| with_copies(insts, i)).collect::<Vec<_>>() {
+                    if here.iter().all(|other| other.end <= range.start || range.end <= other.start) {
+                        here.push(range);
+                    }
+                }
+                here.sort_by_key(|range| range.start);
+            }
+            self.brackets.extend(here.into_iter().map(|range| (b, range)));
+        }
+    }
+}
+
+/// The call at `i` with the copies of its arguments right before it and those of its results right after it. `None` if
+/// other instructions are between them.
+fn with_copies(insts: &[Inst], i: usize) -> Option<Range<usize>> {
+    let call = &insts[i];
+    let makes = |inst: &&Inst| {
+        inst.op == Op::Fix && inst.defs().all(|v| call.srcs[1..].iter().any(|src| src.value() == Some(v)))
+    };
+    let reads = |inst: &&Inst| {
+        inst.op == Op::Fix && call.defs().any(|v| inst.srcs.iter().any(|src| src.value() == Some(v)))
+    };
+    let before = insts[..i].iter().rev().take_while(makes).count();
+    let after = insts[i + 1..].iter().take_while(reads).count();
+    let all = before == call.srcs.len() - 1 && after == call.defs().count();
+    all.then_some(i - before..i + 1 + after)
 }
 
 /// The choice of a meeting point for each divergent branch, and the analyses it needs.

@@ -301,7 +301,7 @@ fn break_at_random(seed: u64, shape: Shape, limit: u32, mutants: usize) -> usize
         if !mutate(&mut broken, &mut its_allocation, &mut random) {
             continue;
         }
-        if check(&before, &broken, target, &its_allocation, &|| ()).is_err() {
+        if check(&before, &broken, target, &its_allocation, 255, &|| ()).is_err() {
             wrong += 1;
             continue;
         }
@@ -386,9 +386,9 @@ fn no_function_is_too_long_to_be_checked() {
     let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
     let steps = std::cell::Cell::new(0);
     let counted = || steps.set(steps.get() + 1);
-    assert_eq!(check(&before, &after, target, &allocation, &counted), Ok(()));
+    assert_eq!(check(&before, &after, target, &allocation, 255, &counted), Ok(()));
     assert!(steps.get() > 20, "only {} checkpoints", steps.get());
     let last = after.blocks.last_mut().expect("a block");
     last.insts[0].srcs[2].kind = SrcKind::Reg(Reg { file: File::R, index: 3 });
-    assert!(check(&before, &after, target, &allocation, &|| ()).is_err());
+    assert!(check(&before, &after, target, &allocation, 255, &|| ()).is_err());
 }
