@@ -1128,6 +1128,7 @@ mod tests {
         let calls = |never_watch: bool| {
             let mut func = text::parse(TEXT).unwrap();
             func.facts.callees_never_watch = never_watch;
+            func.facts.pointees_never_wait = true;
             run(&mut func, &Context::of(90, &Analyses::default())).unwrap();
             crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
             let shows = |line: &&str| ["BS", "CALL"].iter().any(|op| line.contains(op));
@@ -1139,7 +1140,8 @@ mod tests {
             %v6:r@4 = CALL.TO.REL %v4, %v5
             BSYNC %v13
             %v10:r@4 = CALL.TO.REL %v1, %v8
-            BSYNC %v12"#]].assert_eq(&calls(true).join("\n"));
+            BSYNC %v12"#]]
+        .assert_eq(&calls(true).join("\n"));
         // Threads that return may hold what the others wait for.
         assert!(!calls(false).iter().any(|line| line.contains("BS")));
     }

@@ -131,14 +131,16 @@ impl Plan {
     }
 
     /// Adds the calls whose threads may call different functions to the brackets, with the copies of arguments and
-    /// results. As many barriers as a function may set at the same time must suffice, and threads that wait in a callee
-    /// for threads that have returned must not yield to them in vain.
+    /// results. No callee may wait for threads that have returned and wait at the barrier, and as many barriers as a
+    /// function may set at the same time must suffice.
     fn add_calls(&mut self, func: &Function, cfg: &Cfg, divergence: &Divergence) {
         let calls_apart = |inst: &Inst| {
             let target = inst.srcs.first().and_then(Src::value);
-            matches!(inst.op, Op::CallTo { .. }) && target.is_some_and(|v| divergence.is_divergent(v))
+            matches!(inst.op, Op::CallTo { absolute: false, .. })
+                && target.is_some_and(|v| divergence.is_divergent(v))
         };
-        if !cfg.order.iter().any(|b| any_in(func, *b, calls_apart)) || func.may_yield() {
+        let is_safe = func.facts.pointees_never_wait && !func.may_yield();
+        if !is_safe || !cfg.order.iter().any(|b| any_in(func, *b, calls_apart)) {
             return;
         }
         let depths = depths(func, &self.barriers);
