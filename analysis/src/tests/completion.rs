@@ -458,3 +458,37 @@ fn positions_offer_what_is_legal_there() {
     "#]]
     .assert_eq(&lists);
 }
+
+/// In a new file, the function is often still open.
+#[test]
+fn unclosed_functions_are_scopes() {
+    let header = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .u32 n)\n{\n";
+    let body = "    .reg .b32 %r<4>;\n    .reg .pred %p<3>;\nL1:\n";
+    let at = |statement: &str, after: &str| {
+        first_completions(&format!("{header}{body}    {statement}$0{after}"), 3) + "\n"
+    };
+    let statements = [
+        "ld.param.u32 ",
+        "add.u32 %r1, %r2, ",
+        "@",
+        "@%p1 bra ",
+        "mov.u32 %r1, ",
+        "{ .reg .b32 %x; neg.s32 ",
+    ];
+    let lists = statements.map(|statement| {
+        let closed = at(statement, "\n    ret;\n}\n");
+        for after in ["", "\n", "\n\n"] {
+            assert_eq!(at(statement, after), closed, "`{statement}` before {after:?}");
+        }
+        closed
+    });
+    expect![[r#"
+        %r1 %r2 %r3
+        %r2 %r1 %r3
+        %p1 %p2 %p0
+        L1
+        %r1 %r2 %r3
+        %r1 %x %r2
+    "#]]
+    .assert_eq(&lists.concat());
+}
