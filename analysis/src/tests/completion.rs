@@ -492,3 +492,17 @@ fn unclosed_functions_are_scopes() {
     "#]]
     .assert_eq(&lists.concat());
 }
+
+#[test]
+fn aliases_are_functions() {
+    let at = |text: &str| {
+        let header = ".version 9.0\n.target sm_90\n.address_size 64\n.func f() { ret; }\n.func g();\n";
+        first_completions(&format!("{header}{text}$0\n"), 3) + "\n"
+    };
+    expect![[r#"
+        f g
+        f g
+        f g
+    "#]]
+    .assert_eq(&[at(".alias "), at(".alias g, "), at(".alias g, f")].concat());
+}
