@@ -858,3 +858,45 @@ fn standard_input_is_compiled() {
     assert!(child.wait().expect("it ends").success());
     assert_eq!(names(folder.path()), ["a.cubin"]);
 }
+
+/// A closed standard input is an error, not an empty file.
+#[cfg(unix)]
+#[test]
+fn closed_standard_input() {
+    let folder = folder(&[]);
+    let sass = env!("CARGO_BIN_EXE_sass");
+    for (program, arguments, expected) in [
+        (CHECK, "-", (2, "ptx-check: cannot read standard input: it is closed\n")),
+        (SERVER, "dump --stage items -", (2, "ptx-lsp dump: cannot read standard input: it is closed\n")),
+        (sass, "asm", (1, "cannot read standard input: it is closed\n")),
+        (
+            COMPILE,
+            "-",
+            (
+                255,
+                "ptxc fatal   : Standard input could not be read: it is closed\nptxc fatal   : Ptx assembly aborted due to errors\n",
+            ),
+        ),
+    ] {
+        let closed = format!("exec '{program}' {arguments} <&-");
+        let found = run("sh", folder.path(), &["-c", &closed]);
+        assert_eq!(found, (expected.0, expected.1.to_owned()));
+    }
+}
+
+/// The message about an unreadable folder names it once.
+#[cfg(unix)]
+#[test]
+fn unreadable_folder() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).expect("a folder");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("permissions");
+    // The superuser reads every folder.
+    if fs::read_dir(&closed).is_ok() {
+        return;
+    }
+    let (_, text) = run(CHECK, folder.path(), &["."]);
+    assert!(text.contains("ptx-check: ./closed: Permission denied (os error 13)\n"), "{text}");
+}
