@@ -92,12 +92,9 @@ pub(crate) fn nearest(targets: TargetSet, sm: Sm) -> Option<Sm> {
     targets.iter().find(|&other| other >= sm).or_else(|| targets.iter().next())
 }
 
-/// ptxas generates no code for older targets, so it checks them less strictly.
-const OLDEST_COMPILED: u16 = 75;
-
 impl Gates {
     pub fn is_compiled(&self) -> bool {
-        self.architecture.number >= OLDEST_COMPILED
+        self.architecture.is_compiled()
     }
 
     pub fn is_open(&self, gate: &Gate) -> bool {
@@ -134,7 +131,7 @@ impl Gates {
             GateError::Target(targets) => {
                 let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
                 match nearest(targets, self.target) {
-                    Some(sm) if sm.number < OLDEST_COMPILED && self.is_compiled() => {
+                    Some(sm) if !sm.is_compiled() && self.is_compiled() => {
                         diagnostic.note(format!("the module targets {}, which is newer", self.target))
                     }
                     Some(sm) => diagnostic

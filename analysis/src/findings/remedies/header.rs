@@ -128,7 +128,7 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         offer(Some(place), meant.to_string(), format!("change to `{meant}`"));
     }
     if let Some(sm) = header.target.sm
-        && !Sm::KNOWN.contains(&sm)
+        && !sm.is_known()
         // A target that the version lacks would be the next error.
         && let Some(nearest) = Sm::KNOWN
             .iter()
@@ -146,7 +146,7 @@ fn meant_target(word: &str) -> Option<Sm> {
     let word = word.to_ascii_lowercase();
     let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("compute"))?;
     let sm = Sm::parse(&format!("sm_{}", number.trim_start_matches('_')))?;
-    Sm::KNOWN.contains(&sm).then_some(sm)
+    sm.is_known().then_some(sm)
 }
 
 /// Fixes a target that a module of an older version cannot have.
@@ -157,7 +157,7 @@ fn target_of_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic)
         return;
     }
     if let Some(sm) = header.target.sm
-        && Sm::KNOWN.contains(&sm)
+        && sm.is_known()
         && version < sm.since()
     {
         let needed = sm.since();
