@@ -92,6 +92,26 @@ fn declarations_with_syntax_errors_are_not_checked() {
 }
 
 #[test]
+fn components_of_special_registers() {
+    let moved = |register: &str| format!("    .reg .b32 %r<2>;\n    mov.u32 %r1, {register};\n    ret;");
+    check_body(
+        "E0211",
+        &moved("%laneid.x"),
+        expect![[r#"
+        remove `.x`
+          +     mov.u32 %r1, %laneid;
+          -     mov.u32 %r1, %laneid.x;
+    "#]],
+    );
+    assert_eq!(codes(&moved("%smid.q")), ["E0211"]);
+    assert_eq!(codes(&moved("%cluster_ctarank.x")), ["E0211"]);
+    let db = Database::default();
+    let old = kernel(&moved("%cluster_ctarank.x")).replace("sm_90", "sm_80");
+    let found = ide::diagnostics(&db, db.add_file(old.as_str()));
+    assert_eq!(found.iter().map(|d| d.lint.code).collect::<Vec<_>>(), ["E0211", "E0402"]);
+}
+
+#[test]
 fn inserted_statements_are_indented() {
     check_body(
         "W0515",
