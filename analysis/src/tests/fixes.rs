@@ -111,6 +111,45 @@ fn components_of_special_registers() {
     assert_eq!(found.iter().map(|d| d.lint.code).collect::<Vec<_>>(), ["E0211", "E0402"]);
 }
 
+/// A byte order mark hides no directive.
+#[test]
+fn byte_order_marks() {
+    check(
+        "E0001",
+        &format!("\u{feff}{}", kernel("ret;")),
+        expect![[r#"
+        !remove the byte order mark
+          + .version 9.0
+          - ﻿.version 9.0
+    "#]],
+    );
+    let db = Database::default();
+    let file = db.add_file(format!("\u{feff}{}", kernel("ret;")));
+    assert_eq!(ide::diagnostics(&db, file).len(), 1);
+}
+
+#[test]
+fn versions_without_a_minor_number() {
+    check(
+        "E0104",
+        ".version 9\n.target sm_80\n",
+        expect![[r#"
+        change to `.version 9.0`
+          + .version 9.0
+          - .version 9
+    "#]],
+    );
+    check(
+        "E0104",
+        ".version 42\n.target sm_80\n",
+        expect![[r#"
+        change to `.version 8.0`
+          + .version 8.0
+          - .version 42
+    "#]],
+    );
+}
+
 #[test]
 fn inserted_statements_are_indented() {
     check_body(

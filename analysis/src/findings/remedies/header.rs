@@ -213,6 +213,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
         // The directive exists but cannot be read, or a line marker precedes it.
         if header(db, file).version.is_none() {
+            let version = whole_version(db, first).unwrap_or(version);
             let title = format!("change to `.version {version}`");
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
             diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
@@ -252,6 +253,13 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let title = format!("insert {}", words.join(" and "));
     edits.insert(0, TextEdit::new(TextRange::empty(at), lines));
     diagnostic.offer(title, edits, Applicability::MachineApplicable);
+}
+
+/// The version that a `.version` with a major number alone means.
+fn whole_version(db: &dyn Db, item: Item<'_>) -> Option<PtxVersion> {
+    let place = word(db, item, |kind, _| kind == SyntaxKind::INT)?;
+    let major = item.text(db)[place - item.offset(db)].parse().ok()?;
+    Some(PtxVersion::new(major, 0)).filter(|version| version.is_published())
 }
 
 fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
