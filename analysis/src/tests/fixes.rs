@@ -882,6 +882,10 @@ fn frequent_mistakes_are_one_finding() {
     let registers = ".reg .pred %p<2>; .reg .b32 %r<3>; mov.b32 %r1, 0;";
     let found = |body: &str| codes(&format!("{registers}\n{body}\nret;"));
     assert_eq!(found("shfl.down.b32 %r2, %r1, 1, 31, -1;"), ["E0402"]);
+    assert_eq!(found("call;"), ["E0301"]);
+    assert_eq!(found("L: @ bra L;"), ["E0004"]);
+    assert_eq!(found("mov. %r2, %r1;"), ["E0004"]);
+    assert_eq!(found("mov.b32. %r2, %r1;"), ["E0004"]);
     assert_eq!(found("setp.eq.u32 %p1, %r1, 0; selp.b32 %r2, %p1, %r1, %r1;"), ["E0303"]);
     assert_eq!(found("mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, %r4;"), ["E0202"]);
     assert_eq!(found(".reg .int %x, %y<2>;\nmov.u32 %x, 0; mov.u32 %y1, %x;"), ["E0101"]);
