@@ -4,6 +4,7 @@ use ptx_backend::input::Operand;
 use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetSet};
 use text_size::{TextRange, TextSize};
 
+use super::operands::title;
 use super::{Context, Statement, warp_sync};
 use crate::diagnostic::{Diagnostic, Findings};
 pub(crate) use crate::externals::TARGET_GATE;
@@ -41,7 +42,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && row.gate != Gate::BASE
         {
-            let what = format!("operand `{}` of `{}`", row.name, statement.form.mnemonic());
+            let what = format!("operand `{}` of `{}`", row.name, title(ctx, statement));
             out.extend(ctx.gates.check_phrase(&row.gate, what, range));
         }
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))

@@ -378,11 +378,14 @@ fn relation(row: &Expected, wider: bool) -> String {
                 _ if is_untyped_only(ty) => {
                     "registers cannot have this type; use an untyped register of its size"
                 }
-                TypeKind::Float | TypeKind::Packed if wider => {
-                    "a register of this type, or an untyped register of at least its size, can hold it"
-                }
                 TypeKind::Float | TypeKind::Packed => {
-                    "a register of this type, or an untyped register of its size, can hold it"
+                    let more = if wider { " or more" } else { "" };
+                    return format!(
+                        "operand `{}` accepts `.{}`, or an untyped register of {} bits{more}",
+                        row.name,
+                        ty.text(),
+                        ty.bits()
+                    );
                 }
             };
             (format!("a `.{}`", ty.text()), rule)

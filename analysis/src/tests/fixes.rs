@@ -85,6 +85,27 @@ fn a_higher_version_and_target() {
     );
 }
 
+/// sm_90a is not higher than sm_90.
+#[test]
+fn another_suffix_of_the_target() {
+    check_body(
+        "E0402",
+        "    wgmma.fence.sync.aligned;\n    ret;",
+        expect![[r#"
+            change `.target` to sm_90a
+              + .target sm_90a
+              - .target sm_90
+        "#]],
+    );
+    let body = ".reg .b32 %r<3>; .reg .b64 %d<3>; .reg .pred %p1;\n\
+                tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1, 3;\nret;";
+    let db = Database::default();
+    let text = kernel(body).replace(".target sm_90", ".target sm_110f");
+    let found = ide::diagnostics(&db, db.add_file(text.as_str()));
+    let message = "operand `scale-input-d` of `tcgen05.mma` requires one of";
+    assert!(found.iter().any(|d| d.lint.code == "E0402" && d.message.starts_with(message)), "{found:?}");
+}
+
 #[test]
 fn declarations_with_syntax_errors_are_not_checked() {
     assert_eq!(codes(".reg .b32 x[;"), ["E0004"]);

@@ -79,7 +79,7 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
             if needed < sm && !Sm::COMPILED.contains(&needed.number) {
                 return;
             }
-            let verb = if needed < sm { "change" } else { "raise" };
+            let verb = if needed.number > sm.number { "raise" } else { "change" };
             let mut title = format!("{verb} `.target` to {needed}");
             let mut edits = vec![TextEdit::new(place, needed.to_string())];
             if let (true, Some(place)) = (least > version, version_place) {
