@@ -477,7 +477,10 @@ impl Builder {
                 let message = "is not defined in this module, so its size is unknown";
                 (&SEPARATE_COMPILATION, format!("`.extern` array `{name}` {message}"))
             } else {
-                (&IGNORED_EXTERN, format!("`{name}` is defined here: a whole program has no other modules"))
+                (
+                    &IGNORED_EXTERN,
+                    format!("`.extern` is ignored: in whole-program mode `{name}` is defined in this module"),
+                )
             };
             if !is_open {
                 self.variables[index].linkage = Linkage::Visible;

@@ -91,7 +91,11 @@ fn finding(error: &SyntaxError, text: &str) -> Diagnostic {
             diagnostic.sure_fix(format!("insert `{missing}`"), at, *missing)
         }
         Some(Remedy::Replace(new)) if new.is_empty() => {
-            diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
+            let title = match &text[error.range] {
+                "\u{feff}" => "remove the byte order mark".to_owned(),
+                found => format!("remove `{found}`"),
+            };
+            diagnostic.sure_fix(title, error.range, "")
         }
         Some(Remedy::Replace(new)) => {
             diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())

@@ -60,8 +60,9 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// The share of the warps that are resident, rounded to the nearest percent.
     pub fn percent(&self) -> u32 {
-        (self.warps * 100).div_ceil(self.max_warps)
+        (self.warps * 100 + self.max_warps / 2) / self.max_warps
     }
 }
 
@@ -125,10 +126,17 @@ mod tests {
         assert_eq!(check(120, 128, 40, 0), (12, 100, Limiter::Warps));
     }
 
+    /// 20 of 64 warps are 31.25 %.
+    #[test]
+    fn percentages_are_rounded_to_the_nearest() {
+        let found = Occupancy { blocks: 20, warps: 20, max_warps: 64, limiter: Limiter::Registers };
+        assert_eq!(found.percent(), 31);
+    }
+
     #[test]
     fn small_blocks_meet_the_block_limit() {
         assert_eq!(check(90, 32, 16, 0), (32, 50, Limiter::Blocks));
-        assert_eq!(check(86, 32, 16, 0), (16, 34, Limiter::Blocks));
+        assert_eq!(check(86, 32, 16, 0), (16, 33, Limiter::Blocks));
     }
 
     #[test]
@@ -141,8 +149,8 @@ mod tests {
 
     #[test]
     fn the_system_takes_shared_memory_of_each_block() {
-        assert_eq!(check(90, 128, 32, 227 * KB), (1, 7, Limiter::SharedMemory));
-        assert_eq!(check(80, 128, 32, 16 * KB), (9, 57, Limiter::SharedMemory));
+        assert_eq!(check(90, 128, 32, 227 * KB), (1, 6, Limiter::SharedMemory));
+        assert_eq!(check(80, 128, 32, 16 * KB), (9, 56, Limiter::SharedMemory));
         assert_eq!(check(75, 128, 32, 16 * KB), (4, 50, Limiter::SharedMemory));
         assert_eq!(check(75, 128, 32, 65 * KB).0, 0);
     }

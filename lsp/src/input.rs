@@ -25,7 +25,7 @@ pub struct Input {
 /// The file cannot be read, is too large, or is not text. The message does not name the file.
 pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     if path.as_os_str() == "-" {
-        return text("<stdin>".to_owned(), bounded(io::stdin().lock(), largest)?);
+        return text("<stdin>".to_owned(), bounded(stdin()?, largest)?);
     }
     let file = File::open(path)?;
     let found = file.metadata()?;
@@ -36,6 +36,23 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
         return Err(too_large(largest));
     }
     text(path.display().to_string(), bounded(file, largest)?)
+}
+
+/// Standard input.
+///
+/// # Errors
+/// It is closed. The standard library has opened a closed standard input again: as `/dev/null`, for reading and writing.
+pub fn stdin() -> io::Result<io::StdinLock<'static>> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
+        let (input, null) = (fstat(io::stdin())?, stat("/dev/null")?);
+        let is_null = input.st_rdev == null.st_rdev && input.st_mode == null.st_mode;
+        if is_null && fcntl_getfl(io::stdin())?.contains(OFlags::RDWR) {
+            return Err(io::Error::other("it is closed"));
+        }
+    }
+    Ok(io::stdin().lock())
 }
 
 /// Reads a settings file.

@@ -615,7 +615,7 @@ fn kernels_count_the_textures_that_they_read() {
         sust.b.1d.b32.trap [drawn, {0}], %r1;\nst.global.b32 [sum], %r0;\nret;\n}\n";
     let folder = folder(&[("k.ptx", text)]);
     let (status, said) = run(COMPILE, folder.path(), &["-arch=sm_80", "-v", "k.ptx"]);
-    let warned = "line 4; warning : `sum` is defined here";
+    let warned = "line 4; warning : `.extern` is ignored";
     assert!(status == 0 && said.contains(", 1 textures, 1 surfaces\n") && said.contains(warned), "{said}");
 }
 
@@ -912,4 +912,48 @@ fn standard_input_is_compiled() {
     child.stdin.take().expect("a pipe").write_all(module(&[KERNEL]).as_bytes()).expect("it reads");
     assert!(child.wait().expect("it ends").success());
     assert_eq!(names(folder.path()), ["a.cubin"]);
+}
+
+/// A closed standard input is an error, not an empty file.
+#[cfg(unix)]
+#[test]
+fn closed_standard_input() {
+    let folder = folder(&[]);
+    let sass = env!("CARGO_BIN_EXE_sass");
+    for (program, arguments, expected) in [
+        (CHECK, "-", (2, "ptx-check: cannot read standard input: it is closed\n")),
+        (SERVER, "dump --stage items -", (2, "ptx-lsp dump: cannot read standard input: it is closed\n")),
+        (sass, "asm", (1, "cannot read standard input: it is closed\n")),
+        (
+            COMPILE,
+            "-",
+            (
+                255,
+                "ptxc fatal   : Standard input could not be read: it is closed\nptxc fatal   : Ptx assembly aborted due to errors\n",
+            ),
+        ),
+    ] {
+        let closed = format!("exec '{program}' {arguments} <&-");
+        let found = run("sh", folder.path(), &["-c", &closed]);
+        assert_eq!(found, (expected.0, expected.1.to_owned()));
+    }
+}
+
+/// The message about an unreadable folder names it once.
+#[cfg(unix)]
+#[test]
+fn unreadable_folder() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).expect("a folder");
+    let permit = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).expect("permissions");
+    permit(0o000);
+    // The superuser reads every folder.
+    if fs::read_dir(&closed).is_ok() {
+        return;
+    }
+    let (_, text) = run(CHECK, folder.path(), &["."]);
+    permit(0o700);
+    assert!(text.contains("ptx-check: ./closed: Permission denied (os error 13)\n"), "{text}");
 }

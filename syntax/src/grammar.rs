@@ -16,6 +16,10 @@ use crate::parser::Parser;
 /// Parses one top-level item. Any text after it becomes an error in it.
 pub(crate) fn item(p: &mut Parser<'_>) {
     let marker = p.start();
+    // A byte order mark has an error of its own, and the item follows it.
+    if p.at(BAD_CHAR) && p.current_text() == "\u{feff}" {
+        p.bump_as_error();
+    }
     let kind = match p.current() {
         EOF => TRIVIA,
         AT if p.nth(1) == AT => directive::dwarf_line(p),

@@ -170,6 +170,9 @@ fn is_space(word: &[u8]) -> bool {
     )
 }
 
+/// Editors and shells of Windows write it at the start of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 struct Splitter<'a> {
     bytes: &'a [u8],
     pos: usize,
@@ -480,6 +483,10 @@ impl<'a> Splitter<'a> {
     /// Skips blanks, comments and preprocessor lines. Returns true if they contain a line break.
     fn skip_trivia(&mut self, mut line_start: bool) -> bool {
         let mut broken = false;
+        // A byte order mark is an error of the file, not a part of its first item.
+        if self.pos == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
+            self.pos = BYTE_ORDER_MARK.len();
+        }
         while let Some(&byte) = self.bytes.get(self.pos) {
             match byte {
                 b'\n' => {

@@ -130,7 +130,8 @@ fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
             "\u{2010}" | "\u{2011}" | "\u{2012}" | "\u{2013}" | "\u{2014}" | "\u{2212}" => {
                 Some(Remedy::Replace("-".into()))
             }
-            "\u{a0}" | "\u{202f}" | "\u{feff}" | "\u{200b}" => Some(Remedy::Replace(" ".into())),
+            "\u{a0}" | "\u{202f}" | "\u{200b}" => Some(Remedy::Replace(" ".into())),
+            "\u{feff}" => Some(Remedy::Replace("".into())),
             _ => None,
         },
         _ => None,

@@ -4,6 +4,7 @@ use ptx_backend::input::Operand;
 use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetSet};
 use text_size::{TextRange, TextSize};
 
+use super::operands::title;
 use super::{Context, Statement, warp_sync};
 use crate::diagnostic::{Diagnostic, Findings};
 pub(crate) use crate::externals::TARGET_GATE;
@@ -41,7 +42,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
             && row.gate != Gate::BASE
         {
-            let what = format!("operand `{}` of `{}`", row.name, statement.form.mnemonic());
+            let what = format!("operand `{}` of `{}`", row.name, title(ctx, statement));
             out.extend(ctx.gates.check_phrase(&row.gate, what, range));
         }
         if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
@@ -92,12 +93,9 @@ pub(crate) fn nearest(targets: TargetSet, sm: Sm) -> Option<Sm> {
     targets.iter().find(|&other| other >= sm).or_else(|| targets.iter().next())
 }
 
-/// ptxas generates no code for older targets, so it checks them less strictly.
-const OLDEST_COMPILED: u16 = 75;
-
 impl Gates {
     pub fn is_compiled(&self) -> bool {
-        self.architecture.number >= OLDEST_COMPILED
+        self.architecture.is_compiled()
     }
 
     pub fn is_open(&self, gate: &Gate) -> bool {
@@ -134,7 +132,7 @@ impl Gates {
             GateError::Target(targets) => {
                 let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
                 match nearest(targets, self.target) {
-                    Some(sm) if sm.number < OLDEST_COMPILED && self.is_compiled() => {
+                    Some(sm) if !sm.is_compiled() && self.is_compiled() => {
                         diagnostic.note(format!("the module targets {}, which is newer", self.target))
                     }
                     Some(sm) => diagnostic

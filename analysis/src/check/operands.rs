@@ -1,7 +1,7 @@
 //! The number of operands, and the class of each operand.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Expected, ExpectedType, FormId, Mod, Role, ScalarType, Signature, TypeKind};
+use ptx_isa::{Class, Expected, ExpectedType, FormId, Role, ScalarType, Signature, TypeKind};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -402,25 +402,10 @@ pub(super) fn is_sum(operand: &str) -> bool {
 /// Whether ptxas replaces this instruction by others, in which only plain names can appear.
 pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Expected) -> bool {
     use FormId as F;
-    let (form, opcode) = (statement.form, &statement.opcode);
-    match form.mnemonic() {
-        "div" | "rcp" | "sqrt" if opcode.has(Mod::Rz) || opcode.has(Mod::Rm) || opcode.has(Mod::Rp) => {
-            form.mnemonic() == "div" || opcode.ty(0) == Some(ScalarType::F64)
-        }
-        "div" | "rem" => opcode.ty(0).is_some_and(|ty| takes_integers(ty) && ty.bits() == 64),
-        "bar" => opcode.has(Mod::Warp) && ctx.gates.target.number < 90,
-        "barrier" => !opcode.has(Mod::Aligned) && ctx.gates.target.number < 90,
-        "vote" | "match" | "activemask" | "elect" | "redux" => ctx.gates.target.number < 90,
-        _ => match form.id {
-            F::ShflSync => ctx.gates.target.number < 90,
-            F::MmaSpInt4 => ctx.gates.target.number >= 90,
-            F::MmaSpInt8 => opcode.has(Mod::Sp) && ctx.gates.target.number >= 100,
-            F::StAsyncRelease | F::RedAsyncRelease => opcode.ty(0).is_some_and(|ty| ty.bits() != 16),
-            F::CreatepolicyRange | F::CreatepolicyFractional | F::Stackrestore => true,
-            // This does not apply to the descriptors.
-            F::Tcgen05Mma | F::Tcgen05MmaBlockScale | F::Tcgen05MmaWs => row.ty == ExpectedType::Integer(32),
-            _ => false,
-        },
+    match statement.form.id {
+        // This does not apply to the descriptors.
+        F::Tcgen05Mma | F::Tcgen05MmaBlockScale | F::Tcgen05MmaWs => row.ty == ExpectedType::Integer(32),
+        _ => ptx_isa::expanded_on(&statement.opcode).contains(ctx.gates.target),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         let message = "generic addresses are 64 bits wide in this module";
         out.push(Diagnostic::new(&lints::ADDRESS, statement.name, message));
     }
-    let moved = is_moved(ctx, statement);
+    let moved = ptx_isa::moved_on(&statement.opcode).contains(ctx.gates.target);
     let operands = rows.iter().zip(statement.operands).zip(statement.ranges);
     for (index, ((row, operand), &range)) in operands.enumerate() {
         if moved && let ExpectedType::Address(target) = row.ty {
@@ -246,7 +246,10 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 AddressSize::Any | AddressSize::Copied => false,
                 AddressSize::Moved => ty.bits() < 32,
                 AddressSize::Module => ty.bits() == 32,
-                AddressSize::Exact => ty.bits() == 32 || ty.bits() < 32 && ctx.gates.target.number >= 100,
+                AddressSize::Exact => {
+                    let is_short = ty.bits() < 32;
+                    ty.bits() == 32 || is_short && !ptx_isa::SHORT_ADDRESSES.contains(ctx.gates.target)
+                }
             };
             if far && wrong && ctx.header.address_size() == 64 && compiled {
                 let bits = ty.bits();
@@ -302,18 +305,6 @@ pub(super) fn tensor_map(
         }
         Operand::Symbol(symbol, 0) => named(ctx, GLOBAL, *symbol, range),
         _ => Some(brackets::no_tensor(range)),
-    }
-}
-
-/// Whether ptxas first copies the addresses of an instruction to registers of their size, for example for copies to
-/// clusters on targets without clusters, and always for `multimem.red`.
-fn is_moved(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
-    match statement.form.id {
-        FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad => {
-            statement.opcode.has(Mod::SharedCluster) && ctx.gates.target.number >= 120
-        }
-        FormId::MultimemRed => true,
-        _ => false,
     }
 }
 

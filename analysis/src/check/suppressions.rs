@@ -142,7 +142,7 @@ fn judge(name: &str, range: TextRange) -> Option<Diagnostic> {
             let found = Diagnostic::new(&BAD_SUPPRESSION, range, format!("unknown lint `{name}`"));
             Some(match near(name) {
                 Some(near) => found.fix(format!("change to `{near}`"), range, near),
-                None => found.note("separate a reason from the codes with ` -- `"),
+                None => found.note("if this is a reason, write ` -- ` before it"),
             })
         }
     }

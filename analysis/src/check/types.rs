@@ -378,11 +378,14 @@ fn relation(row: &Expected, wider: bool) -> String {
                 _ if is_untyped_only(ty) => {
                     "registers cannot have this type; use an untyped register of its size"
                 }
-                TypeKind::Float | TypeKind::Packed if wider => {
-                    "a register of this type, or an untyped register of at least its size, can hold it"
-                }
                 TypeKind::Float | TypeKind::Packed => {
-                    "a register of this type, or an untyped register of its size, can hold it"
+                    let more = if wider { " or more" } else { "" };
+                    return format!(
+                        "operand `{}` accepts `.{}`, or an untyped register of {} bits{more}",
+                        row.name,
+                        ty.text(),
+                        ty.bits()
+                    );
                 }
             };
             (format!("a `.{}`", ty.text()), rule)
@@ -537,7 +540,7 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
 }
 
 /// Whether the elements can be the coordinates of a texture or surface. In braces, integers are accepted for floats,
-/// but constants are not.
+/// but constants are not, and packed registers are accepted for integers.
 fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operand]) -> bool {
     let is_integer = |ty: ScalarType| matches!(Nature::of(ty), None | Some(Nature::Integer));
     let is_index = |element: &Operand| match element {
@@ -549,7 +552,7 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
         element => matches!(element, Operand::Int(_)),
     };
     let (elements, ty) = match (expected, elements) {
-        // The first one is the array index, which need not agree with the others.
+        // The first one is the array index.
         (ExpectedType::Coordinates(_, true), [index, ..]) if !is_index(index) => return false,
         (ExpectedType::Coordinates(ty, true), [_, rest @ ..]) => (rest, Some(ty)),
         (ExpectedType::Coordinates(ty, false), all) => (all, Some(ty)),
@@ -557,9 +560,11 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
     };
     let Ok(found) = unify(ctx, elements) else { return false };
     match (found, ty, expected) {
+        // After an index, ptxas compares only the size.
+        (Some(found), _, ExpectedType::Coordinates(_, true)) => found.bits() == 32,
         (Some(found), Some(ty), _) => {
-            found.bits() == 32
-                && (is_integer(found) || found.kind() == TypeKind::Float && ty == ScalarType::F32)
+            let own = if ty == ScalarType::F32 { TypeKind::Float } else { TypeKind::Packed };
+            found.bits() == 32 && (is_integer(found) || found.kind() == own)
         }
         (None, Some(ScalarType::F32), _) => {
             elements.iter().any(|element| !matches!(element, Operand::Int(_)))

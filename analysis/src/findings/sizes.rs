@@ -1,7 +1,7 @@
 //! Memory limits of kernels and modules.
 
 use ptx_backend::input::{Linkage, Variable};
-use ptx_isa::{Feature, Sm, Space};
+use ptx_isa::Space;
 use rustc_hash::FxHashSet;
 use text_size::TextRange;
 
@@ -26,15 +26,6 @@ fn total(mut blocks: Vec<Block>) -> u64 {
     })
 }
 
-/// The maximum size of a CTA's static shared memory in bytes.
-const fn shared_limit(target: Sm) -> u64 {
-    match (target.number, target.feature) {
-        (120.., Feature::Arch) => 99 << 10,
-        (_, Feature::Arch) => 227 << 10,
-        _ => 48 << 10,
-    }
-}
-
 /// Checks the total sizes, for the kernels with these names or for all. Only files without other errors are checked.
 pub(super) fn check<'db>(
     db: &'db dyn Db,
@@ -44,7 +35,7 @@ pub(super) fn check<'db>(
     let mut out = Vec::new();
     let module = module(db, file);
     let Some(target) = architecture(db, file) else { return out };
-    let limit = shared_limit(target);
+    let limit = target.static_shared_limit();
     let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
     let found = all_findings(db, file);

@@ -160,6 +160,9 @@ fn outside(
                 snippets::offer(out, setting, snippets::ITEMS);
             }
         }
+    } else if let Some(rest) = declaration.strip_prefix(".alias") {
+        let first = rest.split_once(',').map(|(first, _)| first.trim());
+        call::functions(out, db, file, |function| first != Some(&*function.name));
     } else if let Some(rest) = declaration.strip_prefix(".pragma") {
         pragmas(out, setting, rest, |pragma| !pragma.of_statements);
     } else if !is_function {

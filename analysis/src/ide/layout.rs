@@ -59,8 +59,9 @@ fn elements(fragment: &Fragment, lanes: usize) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// A formula such as `2t+8` for the row or column in each lane, if it is a sum of multiples of `g` and `t`.
-fn formula(of: impl Fn(usize) -> usize) -> Option<String> {
+/// A formula such as `2t+8` for the row or column in each lane, if it is a sum of multiples of `g` and `t`. It begins
+/// with `first`, the part that is the same in all lanes of a warp.
+fn formula(first: Option<&str>, of: impl Fn(usize) -> usize) -> Option<String> {
     let start = of(0);
     let (g, t) = (of(4).checked_sub(start)?, of(1).checked_sub(start)?);
     let holds = (0..32).all(|lane| of(lane) == start + lane / 4 * g + lane % 4 * t);
@@ -69,7 +70,8 @@ fn formula(of: impl Fn(usize) -> usize) -> Option<String> {
         1 => Some(name.to_owned()),
         _ => Some(format!("{factor}{name}")),
     };
-    let parts = [times(g, "g"), times(t, "t"), (start > 0).then(|| start.to_string())];
+    let parts =
+        [first.map(str::to_owned), times(g, "g"), times(t, "t"), (start > 0).then(|| start.to_string())];
     let sum = parts.into_iter().flatten().collect::<Vec<_>>().join("+");
     holds.then(|| if sum.is_empty() { "0".to_owned() } else { sum })
 }
@@ -89,22 +91,30 @@ fn table(out: &mut String, fragment: &Fragment, names: &impl Fn(usize) -> String
     let registers: Vec<&[Vec<(usize, usize)>]> = elements.chunks(per).collect();
     let is_load = fragment.operand == "r";
     let width = if is_load { 1 } else { fragment.count };
-    let (rows, columns) = (fragment.rows, fragment.columns * width);
+    let (rows, columns) = (fragment.rows * fragment.warps, fragment.columns * width);
+    // Each warp holds as many rows as the fragment has; the example is in the second warp.
+    let of_warp = (fragment.warps > 1).then(|| format!("{}w", fragment.rows));
+    let shift_of_warp = if of_warp.is_some() { fragment.rows } else { 0 };
     let _ = write!(out, "\n**`{}`**: ", fragment.operand);
     if is_load && fragment.count > 1 {
         let _ = write!(out, "{} matrices of ", fragment.count);
     }
-    let _ = writeln!(out, "{rows} × {columns} `.{}`; `g = lane / 4`, `t = lane % 4`\n", fragment.ty.text());
+    let _ = write!(out, "{rows} × {columns} `.{}`; ", fragment.ty.text());
+    if of_warp.is_some() {
+        let _ = write!(out, "`w = warp % {}`, ", fragment.warps);
+    }
+    let _ = writeln!(out, "`g = lane / 4`, `t = lane % 4`\n");
     let extra = if is_load { " rows at the addresses of |" } else { "" };
-    let _ = writeln!(out, "| register |{extra} row | column | lane 5 |");
+    let example = if of_warp.is_some() { "lane 5 of warp 1" } else { "lane 5" };
+    let _ = writeln!(out, "| register |{extra} row | column | {example} |");
     let _ = writeln!(out, "|---|{}---|---|---|", if is_load { "---|" } else { "" });
     for block in 0..fragment.count.min(LISTED) {
         for (i, held) in registers.iter().enumerate() {
             let shift = if is_load { 0 } else { block * fragment.columns };
-            let row = held.iter().filter_map(|element| formula(|lane| element[lane].0));
-            let column = held.iter().filter_map(|element| formula(|lane| element[lane].1 + shift));
+            let row = held.iter().filter_map(|element| formula(of_warp.as_deref(), |lane| element[lane].0));
+            let column = held.iter().filter_map(|element| formula(None, |lane| element[lane].1 + shift));
             let example: Vec<String> =
-                held.iter().map(|e| format!("({}, {})", e[5].0, e[5].1 + shift)).collect();
+                held.iter().map(|e| format!("({}, {})", e[5].0 + shift_of_warp, e[5].1 + shift)).collect();
             let name = names(block * registers.len() + i);
             let extra = match is_load {
                 true => format!(" lanes {} to {} |", 8 * block, 8 * block + 7),
@@ -116,12 +126,7 @@ fn table(out: &mut String, fragment: &Fragment, names: &impl Fn(usize) -> String
     }
     if fragment.count > LISTED {
         let next = names(LISTED * registers.len());
-        let _ = writeln!(
-            out,
-            "\nFrom {next} on, the layout repeats every {} columns. The rows are those of the first warp; \
-             add 16 for each further warp of the warpgroup.",
-            fragment.columns
-        );
+        let _ = writeln!(out, "\nFrom {next} on, the layout repeats every {} columns.", fragment.columns);
     }
 }
 
@@ -208,29 +213,30 @@ mod tests {
         .assert_eq(&of("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", Vec::new()));
         expect![[r#"
 
-            **`d`**: 16 × 64 `.f32`; `g = lane / 4`, `t = lane % 4`
+            **`d`**: 64 × 64 `.f32`; `w = warp % 4`, `g = lane / 4`, `t = lane % 4`
 
-            | register | row | column | lane 5 |
+            | register | row | column | lane 5 of warp 1 |
             |---|---|---|---|
-            | `d0` | g | 2t | (1, 2) |
-            | `d1` | g | 2t+1 | (1, 3) |
-            | `d2` | g+8 | 2t | (9, 2) |
-            | `d3` | g+8 | 2t+1 | (9, 3) |
-            | `d4` | g | 2t+8 | (1, 10) |
-            | `d5` | g | 2t+9 | (1, 11) |
-            | `d6` | g+8 | 2t+8 | (9, 10) |
-            | `d7` | g+8 | 2t+9 | (9, 11) |
-            | `d8` | g | 2t+16 | (1, 18) |
-            | `d9` | g | 2t+17 | (1, 19) |
-            | `d10` | g+8 | 2t+16 | (9, 18) |
-            | `d11` | g+8 | 2t+17 | (9, 19) |
-            | `d12` | g | 2t+24 | (1, 26) |
-            | `d13` | g | 2t+25 | (1, 27) |
-            | `d14` | g+8 | 2t+24 | (9, 26) |
-            | `d15` | g+8 | 2t+25 | (9, 27) |
+            | `d0` | 16w+g | 2t | (17, 2) |
+            | `d1` | 16w+g | 2t+1 | (17, 3) |
+            | `d2` | 16w+g+8 | 2t | (25, 2) |
+            | `d3` | 16w+g+8 | 2t+1 | (25, 3) |
+            | `d4` | 16w+g | 2t+8 | (17, 10) |
+            | `d5` | 16w+g | 2t+9 | (17, 11) |
+            | `d6` | 16w+g+8 | 2t+8 | (25, 10) |
+            | `d7` | 16w+g+8 | 2t+9 | (25, 11) |
+            | `d8` | 16w+g | 2t+16 | (17, 18) |
+            | `d9` | 16w+g | 2t+17 | (17, 19) |
+            | `d10` | 16w+g+8 | 2t+16 | (25, 18) |
+            | `d11` | 16w+g+8 | 2t+17 | (25, 19) |
+            | `d12` | 16w+g | 2t+24 | (17, 26) |
+            | `d13` | 16w+g | 2t+25 | (17, 27) |
+            | `d14` | 16w+g+8 | 2t+24 | (25, 26) |
+            | `d15` | 16w+g+8 | 2t+25 | (25, 27) |
 
-            From `d16` on, the layout repeats every 8 columns. The rows are those of the first warp; add 16 for each further warp of the warpgroup.
-        "#]].assert_eq(&of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", Vec::new()));
+            From `d16` on, the layout repeats every 8 columns.
+        "#]]
+        .assert_eq(&of("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", Vec::new()));
         expect![[r#"
             The layout of `wmma` fragments is unspecified and differs between targets.
         "#]]

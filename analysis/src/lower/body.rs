@@ -84,7 +84,7 @@ impl<'db> Walker<'db> {
         if let Some(body) = heading.body {
             self.has_body = true;
             // In the scope of the parameters.
-            self.statements(body, body.text_range());
+            self.statements(body, self.scope_of(body));
         }
         self.names.close();
         self.names.close();
@@ -191,13 +191,22 @@ impl<'db> Walker<'db> {
 
     fn block(&mut self, block: Node<'_>) {
         self.names.open();
-        self.statements(block, block.text_range());
+        self.statements(block, self.scope_of(block));
         self.names.close();
+    }
+
+    /// The range in which names of a block are visible. An unclosed block ends with the text, including blanks.
+    fn scope_of(&self, block: Node<'_>) -> TextRange {
+        let range = block.text_range();
+        match block.tokens(SyntaxKind::R_BRACE).next() {
+            Some(_) => range,
+            None => TextRange::new(range.start(), TextSize::of(self.text)),
+        }
     }
 
     /// Walks the contents of a block, in the open scope, whose names are visible in `visible`.
     pub(super) fn statements(&mut self, block: Node<'_>, visible: TextRange) {
-        let first_label = self.labels_of(block);
+        let first_label = self.labels_of(block, visible);
         let mut label = first_label;
         for child in block.children() {
             self.step();
@@ -278,9 +287,8 @@ impl<'db> Walker<'db> {
     }
 
     /// Declares the labels of a block, except those of inner blocks; returns the first one.
-    fn labels_of(&mut self, block: Node<'_>) -> LabelId {
+    fn labels_of(&mut self, block: Node<'_>, visible: TextRange) -> LabelId {
         let first = LabelId(self.names.labels.len() as u32);
-        let visible = block.text_range();
         for node in block.children().filter(|child| child.kind() == SyntaxKind::LABEL) {
             let label = LabelId(self.names.labels.len() as u32);
             let name = node.first_child().unwrap_or(node);

@@ -60,8 +60,12 @@ impl<'n> Parts<'n> {
 
 impl Walker<'_> {
     /// Checks a call after its operands have been read.
-    pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>]) {
+    pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>], has_count: bool) {
         let Some(parts) = Parts::of(operands) else {
+            // The wrong number of operands has been reported.
+            if !has_count {
+                return;
+            }
             let message =
                 "expected `call (results), target, (arguments), prototype` with a name as the target";
             self.report(Diagnostic::new(&CALL_TARGET, range, message).rule());

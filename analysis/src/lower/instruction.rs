@@ -99,7 +99,9 @@ impl<'db> Walker<'db> {
             return;
         };
         if is_call && !is_broken {
-            self.call(range, &nodes);
+            let signature = &self.known.signatures[resolved.signature as usize];
+            let has_count = check::bind(signature, &lowered.operands, &self.names.registers).is_some();
+            self.call(range, &nodes, has_count);
         }
         if !is_broken {
             self.undeclared_registers(first, resolved, &lowered);

@@ -198,25 +198,31 @@ impl<'db> Walker<'db> {
         match special(&whole) {
             Some(operand) => Some(operand),
             // The fourth component of every such vector is zero.
-            None => match first_component(self.slice(name)) {
-                Some(register) if matches!(suffix, ".w" | ".a") => {
-                    let gate = register.gate();
-                    let diagnostic = self.gates.check(&gate, &whole, node.text_range(), "");
-                    self.diagnostics.extend(diagnostic);
-                    Some(Operand::Int(0))
-                }
-                Some(_) => {
-                    let message = format!("`{}` has no component `{suffix}`", self.slice(name));
-                    let note = "the components are `.x`, `.y` and `.z`";
-                    let diagnostic = Diagnostic::new(&lints::BAD_MODIFIER, node.text_range(), message);
-                    self.report(diagnostic.note(note));
-                    None
-                }
-                None => {
+            None => {
+                let scalar = SpecialReg::parse(self.slice(name));
+                let Some(register) = scalar.or_else(|| first_component(self.slice(name))) else {
                     self.undefined(name, Expected::Register);
-                    None
+                    return None;
+                };
+                let is_zero = scalar.is_none() && matches!(suffix, ".w" | ".a");
+                let gated = if is_zero { &whole } else { self.slice(name) };
+                let diagnostic = self.gates.check(&register.gate(), gated, node.text_range(), "");
+                self.diagnostics.extend(diagnostic);
+                if is_zero {
+                    return Some(Operand::Int(0));
                 }
-            },
+                let message = format!("`{}` has no component `{suffix}`", self.slice(name));
+                let diagnostic = Diagnostic::new(&lints::BAD_MODIFIER, node.text_range(), message);
+                self.report(match scalar {
+                    Some(_) => {
+                        let excess = TextRange::new(name.end(), node.text_range().end());
+                        let note = format!("`{}` is a single value", self.slice(name));
+                        diagnostic.note(note).fix(format!("remove `{suffix}`"), excess, "")
+                    }
+                    None => diagnostic.note("the components are `.x`, `.y` and `.z`"),
+                });
+                None
+            }
         }
     }
 

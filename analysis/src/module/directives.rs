@@ -179,7 +179,7 @@ fn target(
         None => {
             find(out, &UNKNOWN_TARGET, at, "invalid target".to_owned());
         }
-        Some(sm) if !Sm::KNOWN.contains(&sm) => {
+        Some(sm) if !sm.is_known() => {
             find(out, &UNKNOWN_TARGET, at, format!("unknown target `{sm}`"));
         }
         Some(sm) => {
@@ -219,7 +219,7 @@ fn target(
                     find(out, &CONFLICTING_DIRECTIVES, at, message);
                 }
             }
-            "map_f64_to_f32" if decl.sm.is_some_and(|sm| sm.number < 13) => {}
+            "map_f64_to_f32" if decl.sm.is_some_and(|sm| !sm.has_f64()) => {}
             "map_f64_to_f32" => {
                 let message = "`map_f64_to_f32` is only for targets without `.f64` (before sm_13)".to_owned();
                 find(out, &CONFLICTING_DIRECTIVES, at, message);

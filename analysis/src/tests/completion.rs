@@ -87,7 +87,7 @@ fn statements_begin_after_headings_and_comments() {
         at("    ret;\n/* one; two;\n } */    add."),
     ];
     expect![[r#"
-        abs activemask add
+        mov ld st
         .b32 .u32 .s32
         b32 u32 s32
         %r1 %r2 %r0
@@ -433,7 +433,7 @@ fn positions_offer_what_is_legal_there() {
         atom.global.add.u32 %r1, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
         shfl.sync.down.b32 %r1|$0 → %p2 %p1 %p0
         bar.sync $0 → %r1 %r2 %r0
-        { $0 → abs activemask add addc alloca and applypriority
+        { $0 → mov ld st add mad mul fma
         mul.wide.u32 $0 → %rd2 %rd1 %rd0
         mul.wide.u32 %rd1, $0 → %r1 %r2 %r0
         shl.b64 %rd1, %rd1, $0 → %r1 %r2 %r0
@@ -448,13 +448,68 @@ fn positions_offer_what_is_legal_there() {
         ts: .branchtargets $0 → END LOOP
         ts: .calltargets $0 → square log
         ld.global.u32 %r1, [%rd1+$0 → 
-        X: $0 → abs activemask add addc alloca and applypriority
-        @%p1 $0 → abs activemask add addc alloca and applypriority
-        { add.u32 %r1, %r1, 1; } $0 → abs activemask add addc alloca and applypriority
-        { INNER: } $0 → abs activemask add addc alloca and applypriority
+        X: $0 → mov ld st add mad mul fma
+        @%p1 $0 → mov ld st add mad mul fma
+        { add.u32 %r1, %r1, 1; } $0 → mov ld st add mad mul fma
+        { INNER: } $0 → mov ld st add mad mul fma
         call (res), %rd1, (arg), $0 → proto
         tex.2d.v4.f32.f32 {%f1, %f2, %f1, %f2}, [$0 → %rd1 counter image %rd2 %rd0 %r1 %r2
         mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f1, %f1, %f1}, {$0 → %r1 %r2 %r0
     "#]]
     .assert_eq(&lists);
+}
+
+/// In a new file, the function is often still open.
+#[test]
+fn unclosed_functions_are_scopes() {
+    let header = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .u32 n)\n{\n";
+    let body = "    .reg .b32 %r<4>;\n    .reg .pred %p<3>;\nL1:\n";
+    let at = |statement: &str, after: &str| {
+        first_completions(&format!("{header}{body}    {statement}$0{after}"), 3) + "\n"
+    };
+    let statements = [
+        "ld.param.u32 ",
+        "add.u32 %r1, %r2, ",
+        "@",
+        "@%p1 bra ",
+        "mov.u32 %r1, ",
+        "{ .reg .b32 %x; neg.s32 ",
+    ];
+    let lists = statements.map(|statement| {
+        let closed = at(statement, "\n    ret;\n}\n");
+        for after in ["", "\n", "\n\n"] {
+            assert_eq!(at(statement, after), closed, "`{statement}` before {after:?}");
+        }
+        closed
+    });
+    expect![[r#"
+        %r1 %r2 %r3
+        %r2 %r1 %r3
+        %p1 %p2 %p0
+        L1
+        %r1 %r2 %r3
+        %r1 %x %r2
+    "#]]
+    .assert_eq(&lists.concat());
+}
+
+#[test]
+fn aliases_are_functions() {
+    let at = |text: &str| {
+        let header = ".version 9.0\n.target sm_90\n.address_size 64\n.func f() { ret; }\n.func g();\n";
+        first_completions(&format!("{header}{text}$0\n"), 3) + "\n"
+    };
+    expect![[r#"
+        f g
+        f g
+        f g
+    "#]]
+    .assert_eq(&[at(".alias "), at(".alias g, "), at(".alias g, f")].concat());
+}
+
+/// Frequent instructions come first, and among the others those that the target has.
+#[test]
+fn frequent_instructions_come_first() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n$0\n}\n";
+    expect!["mov ld st add mad mul fma setp bra cvta cvt sub shl shr and or xor selp min max neg ret bar div rem call atom shfl abs activemask addc alloca applypriority barrier bfe bfi bfind bmsk brev brkpt"].assert_eq(&first_completions(text, 40));
 }

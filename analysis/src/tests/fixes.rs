@@ -85,10 +85,90 @@ fn a_higher_version_and_target() {
     );
 }
 
+/// sm_90a is not higher than sm_90.
+#[test]
+fn another_suffix_of_the_target() {
+    check_body(
+        "E0402",
+        "    wgmma.fence.sync.aligned;\n    ret;",
+        expect![[r#"
+            change `.target` to sm_90a
+              + .target sm_90a
+              - .target sm_90
+        "#]],
+    );
+    let body = ".reg .b32 %r<3>; .reg .b64 %d<3>; .reg .pred %p1;\n\
+                tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1, 3;\nret;";
+    let db = Database::default();
+    let text = kernel(body).replace(".target sm_90", ".target sm_110f");
+    let found = ide::diagnostics(&db, db.add_file(text.as_str()));
+    let message = "operand `scale-input-d` of `tcgen05.mma` requires one of";
+    assert!(found.iter().any(|d| d.lint.code == "E0402" && d.message.starts_with(message)), "{found:?}");
+}
+
 #[test]
 fn declarations_with_syntax_errors_are_not_checked() {
     assert_eq!(codes(".reg .b32 x[;"), ["E0004"]);
     assert_eq!(codes(".reg .b32 %r1;\nmov.u32 %r1, %cluster_ctaid.q;"), ["E0211"]);
+}
+
+#[test]
+fn components_of_special_registers() {
+    let moved = |register: &str| format!("    .reg .b32 %r<2>;\n    mov.u32 %r1, {register};\n    ret;");
+    check_body(
+        "E0211",
+        &moved("%laneid.x"),
+        expect![[r#"
+        remove `.x`
+          +     mov.u32 %r1, %laneid;
+          -     mov.u32 %r1, %laneid.x;
+    "#]],
+    );
+    assert_eq!(codes(&moved("%smid.q")), ["E0211"]);
+    assert_eq!(codes(&moved("%cluster_ctarank.x")), ["E0211"]);
+    let db = Database::default();
+    let old = kernel(&moved("%cluster_ctarank.x")).replace("sm_90", "sm_80");
+    let found = ide::diagnostics(&db, db.add_file(old.as_str()));
+    assert_eq!(found.iter().map(|d| d.lint.code).collect::<Vec<_>>(), ["E0211", "E0402"]);
+}
+
+/// A byte order mark hides no directive.
+#[test]
+fn byte_order_marks() {
+    check(
+        "E0001",
+        &format!("\u{feff}{}", kernel("ret;")),
+        expect![[r#"
+        !remove the byte order mark
+          + .version 9.0
+          - ﻿.version 9.0
+    "#]],
+    );
+    let db = Database::default();
+    let file = db.add_file(format!("\u{feff}{}", kernel("ret;")));
+    assert_eq!(ide::diagnostics(&db, file).len(), 1);
+}
+
+#[test]
+fn versions_without_a_minor_number() {
+    check(
+        "E0104",
+        ".version 9\n.target sm_80\n",
+        expect![[r#"
+        change to `.version 9.0`
+          + .version 9.0
+          - .version 9
+    "#]],
+    );
+    check(
+        "E0104",
+        ".version 42\n.target sm_80\n",
+        expect![[r#"
+        change to `.version 8.0`
+          + .version 8.0
+          - .version 42
+    "#]],
+    );
 }
 
 #[test]
@@ -823,6 +903,10 @@ fn frequent_mistakes_are_one_finding() {
     let registers = ".reg .pred %p<2>; .reg .b32 %r<3>; mov.b32 %r1, 0;";
     let found = |body: &str| codes(&format!("{registers}\n{body}\nret;"));
     assert_eq!(found("shfl.down.b32 %r2, %r1, 1, 31, -1;"), ["E0402"]);
+    assert_eq!(found("call;"), ["E0301"]);
+    assert_eq!(found("L: @ bra L;"), ["E0004"]);
+    assert_eq!(found("mov. %r2, %r1;"), ["E0004"]);
+    assert_eq!(found("mov.b32. %r2, %r1;"), ["E0004"]);
     assert_eq!(found("setp.eq.u32 %p1, %r1, 0; selp.b32 %r2, %p1, %r1, %r1;"), ["E0303"]);
     assert_eq!(found("mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, %r4;"), ["E0202"]);
     assert_eq!(found(".reg .int %x, %y<2>;\nmov.u32 %x, 0; mov.u32 %y1, %x;"), ["E0101"]);

@@ -251,6 +251,9 @@ fn an_array_index_has_nothing_in_common_with_the_coordinates() {
             "tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %f6, 1.0}];",
             "tex.a1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, 1}];",
             "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%ur1, %ur2}];",
+            "tex.a2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %f6, %f7}];",
+            "tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%ur1, %fx1}];",
+            "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%fx1, %fx2}];",
         ],
         &[
             ("tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f1, %f5}];", "E0303"),
@@ -260,6 +263,10 @@ fn an_array_index_has_nothing_in_common_with_the_coordinates() {
             ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, %f5}];", "E0303"),
             ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {1, 1}];", "E0303"),
             ("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {1.0, 1.0}];", "E0303"),
+            ("tex.a1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, %h2}];", "E0303"),
+            ("tex.a2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%r1, %f5, %fx1, %f7}];", "E0303"),
+            ("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}];", "E0303"),
+            ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%fx1, %fx2}];", "E0303"),
             ("sust.b.1d.v2.b64.clamp [f, {1.0}], {%d1, %d2};", "E0303"),
         ],
     );
@@ -455,6 +462,7 @@ fn factors_of_matrices() {
         &[
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1, %g2}, {5}, {%g3}, {%g1, %g2};",
             "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%r1, %r2}, {%f1}, {0f3F800000}, {1, 2};",
+            "wmma.mma.sync.aligned.row.col.m32n8k16.s32.s4.s4.s32 {%r1, %r2}, {%r3}, {%r4, %r5}, {%r1, %r2, %r3, %r4};",
             "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};",
         ],
         &[
@@ -463,6 +471,14 @@ fn factors_of_matrices() {
                 "E0304",
             ),
             ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r3}, {5}, {%r1, %r2};", "E0304"),
+            (
+                "wmma.mma.sync.aligned.row.col.m32n8k16.s32.s4.s4.s32 {%r1}, {%r3}, {%r4}, {%r1, %r2};",
+                "E0307",
+            ),
+            (
+                "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r1, %r2}, {%r3, %r4}, {%r4}, {%r1, %r2};",
+                "E0307",
+            ),
             ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%f1}, {%r4}, {%r1, %r2};", "E0303"),
             (
                 "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {0.0, 0.0, 0.0, 0.0};",

@@ -60,8 +60,12 @@ fn walk(folder: &Path, embedded: bool, found: &mut Found) {
             }
             Ok(_) => {}
             Err(error) => {
-                let path = error.path().unwrap_or(folder).to_owned();
-                found.errors.push(named(&error.into(), &path));
+                let path = error.path().unwrap_or(folder);
+                // The text of the whole error repeats the path.
+                found.errors.push(match error.io_error() {
+                    Some(reason) => named(reason, path),
+                    None => io::Error::other(error),
+                });
             }
         }
     }
@@ -76,8 +80,11 @@ fn is_host(path: &Path) -> bool {
 
 /// Adds the path to an error.
 pub fn named(error: &io::Error, path: &Path) -> io::Error {
-    let name = if path.as_os_str() == "-" { "<stdin>".into() } else { path.display().to_string() };
-    io::Error::new(error.kind(), format!("{name}: {error}"))
+    let message = match path.as_os_str() == "-" {
+        true => format!("cannot read standard input: {error}"),
+        false => format!("{}: {error}", path.display()),
+    };
+    io::Error::new(error.kind(), message)
 }
 
 /// Whether a text starts with markup and so is not PTX. PTX starts with blanks, comments or `.version`; PreTeXt

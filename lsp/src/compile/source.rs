@@ -66,6 +66,7 @@ fn unreadable(input: &Path, error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     let name = input.display();
     match error.kind() {
+        _ if input.as_os_str() == "-" => format!("Standard input could not be read: {error}"),
         ErrorKind::NotFound => format!("Input file '{name}' could not be opened"),
         ErrorKind::PermissionDenied => format!("Input file '{name}' could not be opened: {error}"),
         _ => format!("Input file '{name}' could not be read: {error}"),

@@ -25,13 +25,45 @@ pub struct SassDifferenceParams {
 }
 
 /// What the machine code is compared with.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Debug, serde::Deserialize)]
+#[serde(try_from = "Fields")]
 pub enum With {
     Saved(bool),
     Target(String),
     OptLevel(u8),
     MaxRegisters(u32),
+}
+
+/// `With` as clients write it.
+#[derive(Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Fields {
+    saved: Option<bool>,
+    target: Option<String>,
+    opt_level: Option<u8>,
+    max_registers: Option<u32>,
+}
+
+impl TryFrom<Fields> for With {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        match fields {
+            Fields { saved: Some(saved), target: None, opt_level: None, max_registers: None } => {
+                Ok(Self::Saved(saved))
+            }
+            Fields { saved: None, target: Some(target), opt_level: None, max_registers: None } => {
+                Ok(Self::Target(target))
+            }
+            Fields { saved: None, target: None, opt_level: Some(level), max_registers: None } => {
+                Ok(Self::OptLevel(level))
+            }
+            Fields { saved: None, target: None, opt_level: None, max_registers: Some(most) } => {
+                Ok(Self::MaxRegisters(most))
+            }
+            _ => Err("`with` must have exactly one of `saved`, `target`, `optLevel` and `maxRegisters`"),
+        }
+    }
 }
 
 /// The size of the largest saved file that is read, in MiB.
@@ -100,4 +132,21 @@ fn saved(s: &Snapshot) -> Result<String, String> {
     let path = s.uri.to_file_path().map_err(|()| "the document was never saved to a file".to_owned())?;
     let input = input::read(&path, LARGEST).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(input.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_one_difference_is_chosen() {
+        let of = |text: &str| serde_json::from_str::<With>(text).map_err(|error| error.to_string());
+        assert_eq!(of(r#"{ "optLevel": 2 }"#), Ok(With::OptLevel(2)));
+        for wrong in ["{}", r#"{ "saved": true, "optLevel": 2 }"#] {
+            assert_eq!(
+                of(wrong),
+                Err("`with` must have exactly one of `saved`, `target`, `optLevel` and `maxRegisters`".into())
+            );
+        }
+    }
 }

@@ -36,11 +36,14 @@ fn of(fragments: &Fragments) -> Vec<Picture> {
 }
 
 fn title(fragment: &Fragment, name: &str) -> String {
+    let is_parted = fragment.warps > 1;
     let many = match fragment.count {
-        1 => String::new(),
-        count => format!(", {count} times"),
+        count if count > 1 && !is_parted => format!(", {count} times"),
+        _ => String::new(),
     };
-    let (rows, columns, ty) = (fragment.rows, fragment.columns, fragment.ty.text());
+    // The groups of columns of a matrix that several warps hold are adjacent.
+    let width = if is_parted { fragment.count } else { 1 };
+    let (rows, columns, ty) = (fragment.rows * fragment.warps, fragment.columns * width, fragment.ty.text());
     format!("Fragment {} of {name}: {rows} × {columns} elements of .{ty}{many}", fragment.operand)
 }
 
@@ -93,6 +96,11 @@ fn grid(fragment: &Fragment, name: &str) -> Picture {
         if per == 1 { "" } else { "s" }
     );
     canvas.text("soft", LEFT, below, legend);
+    let mut below = below;
+    if fragment.warps > 1 {
+        below += 16.0;
+        canvas.text("soft", LEFT, below, drawn_part(fragment));
+    }
     let width = (LEFT + columns as f64 * unit + 10.0).max(460.0);
     Picture {
         title: title(fragment, name),
@@ -100,6 +108,17 @@ fn grid(fragment: &Fragment, name: &str) -> Picture {
         width: width as u32,
         height: (below + 12.0) as u32,
     }
+}
+
+/// The part of a matrix that is drawn if several warps hold it.
+fn drawn_part(fragment: &Fragment) -> String {
+    let Fragment { rows, columns, warps, .. } = *fragment;
+    let mut text = format!("rows of warp 0; warp w holds the rows from {rows} × (w mod {warps}) on");
+    if fragment.count > 1 {
+        let registers = rows * columns / 32 / fragment.per_register();
+        text += &format!("; each {registers} further registers hold the next {columns} columns");
+    }
+    text
 }
 
 fn cell(

@@ -6,6 +6,9 @@
 
 use crate::{FormId, Mod, Opcode, ScalarType};
 
+/// The number of warps in a warpgroup.
+const WARPS: usize = 4;
+
 /// A lane, and the index of an element among those that the lane holds of one operand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
@@ -91,7 +94,7 @@ enum Layout {
 pub struct Fragment {
     /// The operand's name in the table.
     pub operand: &'static str,
-    /// The size of one of `count` equal matrices, or for `wgmma` of the 16 rows of one warp.
+    /// The size of one of `count` equal matrices that a warp holds.
     pub rows: usize,
     pub columns: usize,
     /// The size of an element in a register.
@@ -100,6 +103,8 @@ pub struct Fragment {
     /// The number of consecutive matrices: those of `ldmatrix`, and for accumulators of `wgmma` the groups of 8
     /// columns.
     pub count: usize,
+    /// The number of warps that hold the matrix, each the next `rows` of its rows: four for `wgmma`.
+    pub warps: usize,
     layout: Layout,
 }
 
@@ -146,6 +151,7 @@ pub fn fragments(opcode: &Opcode, registers: impl Fn(&str) -> bool) -> Vec<Fragm
         bits,
         ty,
         count: 1,
+        warps: 1,
         layout,
     };
     let ty = |i| opcode.ty(i).unwrap_or(ScalarType::B32);
@@ -187,9 +193,10 @@ pub fn fragments(opcode: &Opcode, registers: impl Fn(&str) -> bool) -> Vec<Fragm
             let Some((_, columns, depth)) = shape else { return Vec::new() };
             let stored = if is_sparse { depth / 2 } else { depth };
             let result = fragment("d", 16, 8, ty(0).bits(), ty(0), Layout::Sum);
-            let mut all = vec![Fragment { count: columns / 8, ..result }];
+            let mut all = vec![Fragment { count: columns / 8, warps: WARPS, ..result }];
             if registers("a") {
-                all.push(fragment("a", 16, stored, factor_bits(opcode, ty(1)), ty(1), Layout::First));
+                let first = fragment("a", 16, stored, factor_bits(opcode, ty(1)), ty(1), Layout::First);
+                all.push(Fragment { warps: WARPS, ..first });
             }
             all
         }

@@ -13,6 +13,7 @@ mod names;
 mod old;
 mod opcode;
 mod resolve;
+mod rewrites;
 mod signature;
 mod special;
 mod table;
@@ -31,7 +32,10 @@ pub use model::{
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, PragmaArgument, Site, is_reserved};
 pub use old::resolve_in;
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
-pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions, title};
+pub use resolve::{
+    ResolveError, forms_of, frequent, gates, is_mnemonic, mnemonics, resolve, suggestions, title,
+};
+pub use rewrites::{SHORT_ADDRESSES, expanded_on, moved_on};
 pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};
 pub use special::SpecialReg;
 pub use table::{FormId, form};

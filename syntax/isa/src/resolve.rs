@@ -185,6 +185,11 @@ pub fn mnemonics() -> &'static [&'static str] {
     table::MNEMONICS
 }
 
+/// The mnemonics that most programs consist of, the most frequent first.
+pub fn frequent() -> &'static [&'static str] {
+    table::FREQUENT
+}
+
 /// The requirements of an instruction: those of its form, its modifiers and its types.
 pub fn gates(opcode: &Opcode) -> Gate {
     let form = table::form(opcode.form);

@@ -22,7 +22,7 @@ mod video;
 mod wgmma;
 
 use crate::model::Form;
-pub(crate) use mnemonics::{MNEMONICS, PAGES};
+pub(crate) use mnemonics::{FREQUENT, MNEMONICS, PAGES};
 
 macro_rules! form_ids {
     ($($id:ident $mnemonic:literal;)*) => {
@@ -293,6 +293,7 @@ mod tests {
     #[test]
     fn mnemonics_are_sorted_and_cover_the_rows() {
         assert!(MNEMONICS.is_sorted());
+        assert!(FREQUENT.iter().all(|frequent| MNEMONICS.binary_search(frequent).is_ok()));
         for id in FormId::ALL {
             assert!(MNEMONICS.binary_search(&id.mnemonic()).is_ok(), "{id:?}");
         }

@@ -78,6 +78,29 @@ impl Sm {
         known
     };
 
+    pub fn is_known(self) -> bool {
+        Self::KNOWN.contains(&self)
+    }
+
+    /// Whether code is generated for the target or for newer ones. The assembler checks older targets less strictly.
+    pub const fn is_compiled(self) -> bool {
+        self.number >= Self::COMPILED[0]
+    }
+
+    /// Whether the target has `.f64` arithmetic.
+    pub const fn has_f64(self) -> bool {
+        self.number >= 13
+    }
+
+    /// The maximum size of a CTA's static shared memory in bytes.
+    pub const fn static_shared_limit(self) -> u64 {
+        match (self.number, self.feature) {
+            (120.., Feature::Arch) => 99 << 10,
+            (_, Feature::Arch) => 227 << 10,
+            _ => 48 << 10,
+        }
+    }
+
     pub const fn new(number: u16) -> Self {
         Self { number, feature: Feature::None }
     }

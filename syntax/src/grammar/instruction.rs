@@ -42,6 +42,10 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
             declaration::bank(p);
         }
     }
+    if p.at(DOT) && p.is_joint() {
+        p.error_here("expected a modifier or type after `.`");
+        p.bump_as_error();
+    }
     // `ld.param u64 %rd1`: if the first of two words without a comma between them is a type, its dot is missing.
     if p.at(IDENT) && matches!(p.nth(1), IDENT | L_BRACK | L_BRACE) && !p.nth_at_line_start(1) {
         let word = format!(".{}", p.current_text());
@@ -81,6 +85,12 @@ fn is_guard_without_at(p: &Parser<'_>) -> bool {
     p.at(BANG) || p.nth(1) == IDENT && !p.nth_at_line_start(1) && p.current_text().starts_with('%')
 }
 
+/// Whether the word after `@` is the mnemonic of the guarded instruction: `@ bra L`.
+fn lacks_predicate(p: &Parser<'_>) -> bool {
+    let is_mnemonic = |name: &str| !ptx_isa::forms_of(name).is_empty();
+    is_mnemonic(p.current_text()) && !(p.nth(1) == IDENT && is_mnemonic(p.nth_text(1)))
+}
+
 /// `@p`, `@!p`
 fn guard(p: &mut Parser<'_>) {
     let marker = p.start();
@@ -94,7 +104,7 @@ fn guard(p: &mut Parser<'_>) {
         p.bump_as_error();
     }
     p.eat(BANG);
-    if p.at(IDENT) {
+    if p.at(IDENT) && !lacks_predicate(p) {
         expression::name_ref(p);
     } else {
         p.error_expected("a predicate");

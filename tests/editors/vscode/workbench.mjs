@@ -33,16 +33,27 @@ export async function until(what, ask, seconds = 30) {
 
 export class Workbench {
     /** `settings` are the user settings. If `trusted` is set, VS Code does not ask whether the folder is trusted. */
-    static async start({ extension, folder, settings = {}, trusted = true, width = 1280, height = 800 }) {
+    static async start(options) {
         const self = new Workbench();
-        self.data = mkdtempSync(path.join(tmpdir(), 'ptx-code-'));
+        try {
+            await self.begin(options);
+        } catch (error) {
+            await self.stop();
+            throw error;
+        }
+        return self;
+    }
+
+    /** Starts one part after another; `stop` ends those that have started. */
+    async begin({ extension, folder, settings = {}, trusted = true, width = 1280, height = 800 }) {
+        this.data = mkdtempSync(path.join(tmpdir(), 'ptx-code-'));
         for (const place of ['User', 'Machine']) {
-            mkdirSync(`${self.data}/user/${place}`, { recursive: true });
-            writeFileSync(`${self.data}/user/${place}/settings.json`, JSON.stringify({ ...SETTINGS, ...settings }));
+            mkdirSync(`${this.data}/user/${place}`, { recursive: true });
+            writeFileSync(`${this.data}/user/${place}/settings.json`, JSON.stringify({ ...SETTINGS, ...settings }));
         }
         const entry = `${process.env.CODE_SERVER}/out/node/entry.js`;
-        const common = ['--user-data-dir', `${self.data}/user`, '--extensions-dir', `${self.data}/extensions`];
-        const env = { ...process.env, XDG_CONFIG_HOME: self.data, XDG_DATA_HOME: self.data, EXTENSIONS_GALLERY: '{}', DISPLAY: '' };
+        const common = ['--user-data-dir', `${this.data}/user`, '--extensions-dir', `${this.data}/extensions`];
+        const env = { ...process.env, XDG_CONFIG_HOME: this.data, XDG_DATA_HOME: this.data, EXTENSIONS_GALLERY: '{}', DISPLAY: '' };
         execFileSync('node', [entry, ...common, '--install-extension', extension], { env, stdio: 'ignore' });
         const port = await new Promise(done => {
             const server = createServer().listen(0, '127.0.0.1', () => {
@@ -50,28 +61,31 @@ export class Workbench {
                 server.close(() => done(port));
             });
         });
-        self.server = spawn('node', [entry, '--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--disable-telemetry',
+        this.server = spawn('node', [entry, '--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--disable-telemetry',
             '--disable-update-check', '--disable-getting-started-override', ...(trusted ? ['--disable-workspace-trust'] : []),
             ...common, folder], { env, stdio: 'ignore' });
         await until('code-server', () => fetch(`http://127.0.0.1:${port}/healthz`).then(r => r.ok, () => false), 60);
-        self.browser = await chromium.launch({
+        this.browser = await chromium.launch({
             executablePath: process.env.CHROMIUM, headless: true,
             args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
                 '--disable-component-update', '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
         });
-        self.page = await (await self.browser.newContext({ viewport: { width, height } })).newPage();
-        await self.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
-        await self.page.waitForSelector('.monaco-workbench .explorer-folders-view', { timeout: 90000 });
-        return self;
+        this.page = await (await this.browser.newContext({ viewport: { width, height } })).newPage();
+        await this.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`, { timeout: 90000 });
+        await this.page.waitForSelector('.monaco-workbench .explorer-folders-view', { timeout: 90000 });
     }
 
     async stop() {
-        await this.browser?.close();
-        if (this.server && this.server.exitCode === null) {
-            this.server.kill();
-            await new Promise(done => this.server.once('exit', done));
+        try {
+            await this.browser?.close();
+        } finally {
+            if (this.server && this.server.exitCode === null && this.server.signalCode === null) {
+                const ended = new Promise(done => this.server.once('exit', done));
+                this.server.kill();
+                await ended;
+            }
+            if (this.data) rmSync(this.data, { recursive: true, force: true, maxRetries: 5 });
         }
-        rmSync(this.data, { recursive: true, force: true, maxRetries: 5 });
     }
 
     async press(...keys) {

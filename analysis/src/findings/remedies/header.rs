@@ -79,7 +79,7 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
             if needed < sm && !Sm::COMPILED.contains(&needed.number) {
                 return;
             }
-            let verb = if needed < sm { "change" } else { "raise" };
+            let verb = if needed.number > sm.number { "raise" } else { "change" };
             let mut title = format!("{verb} `.target` to {needed}");
             let mut edits = vec![TextEdit::new(place, needed.to_string())];
             if let (true, Some(place)) = (least > version, version_place) {
@@ -128,7 +128,7 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         offer(Some(place), meant.to_string(), format!("change to `{meant}`"));
     }
     if let Some(sm) = header.target.sm
-        && !Sm::KNOWN.contains(&sm)
+        && !sm.is_known()
         // A target that the version lacks would be the next error.
         && let Some(nearest) = Sm::KNOWN
             .iter()
@@ -146,7 +146,7 @@ fn meant_target(word: &str) -> Option<Sm> {
     let word = word.to_ascii_lowercase();
     let number = word.strip_prefix("sm").or_else(|| word.strip_prefix("compute"))?;
     let sm = Sm::parse(&format!("sm_{}", number.trim_start_matches('_')))?;
-    Sm::KNOWN.contains(&sm).then_some(sm)
+    sm.is_known().then_some(sm)
 }
 
 /// Fixes a target that a module of an older version cannot have.
@@ -157,7 +157,7 @@ fn target_of_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic)
         return;
     }
     if let Some(sm) = header.target.sm
-        && Sm::KNOWN.contains(&sm)
+        && sm.is_known()
         && version < sm.since()
     {
         let needed = sm.since();
@@ -213,6 +213,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
         // The directive exists but cannot be read, or a line marker precedes it.
         if header(db, file).version.is_none() {
+            let version = whole_version(db, first).unwrap_or(version);
             let title = format!("change to `.version {version}`");
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
             diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
@@ -252,6 +253,13 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let title = format!("insert {}", words.join(" and "));
     edits.insert(0, TextEdit::new(TextRange::empty(at), lines));
     diagnostic.offer(title, edits, Applicability::MachineApplicable);
+}
+
+/// The version that a `.version` with a major number alone means.
+fn whole_version(db: &dyn Db, item: Item<'_>) -> Option<PtxVersion> {
+    let place = word(db, item, |kind, _| kind == SyntaxKind::INT)?;
+    let major = item.text(db)[place - item.offset(db)].parse().ok()?;
+    Some(PtxVersion::new(major, 0)).filter(|version| version.is_published())
 }
 
 fn missing_target(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {

@@ -10,8 +10,9 @@ use crate::ide::reference::needs;
 use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
 
-/// All mnemonics; those without a form for the target come last.
+/// All mnemonics, the frequent ones first; those without a form for the target come last.
 pub(super) fn mnemonics(out: &mut Collector, setting: &Setting) {
+    let frequent = ptx_isa::frequent();
     for &mnemonic in ptx_isa::mnemonics() {
         let forms = || forms_of(mnemonic).iter().map(|&id| ptx_isa::form(id));
         let form = forms().find(|form| setting.has(&form.gate));
@@ -21,7 +22,8 @@ pub(super) fn mnemonics(out: &mut Collector, setting: &Setting) {
             (None, None) => String::new(),
         };
         let is_missing = form.is_none() && !forms_of(mnemonic).is_empty();
-        out.add(Rank::legal(!is_missing, 0, 0), mnemonic, CompletionKind::Mnemonic, detail);
+        let place = frequent.iter().position(|&other| other == mnemonic).unwrap_or(frequent.len());
+        out.add(Rank::legal(!is_missing, 0, place as u32), mnemonic, CompletionKind::Mnemonic, detail);
     }
 }
 

@@ -184,10 +184,12 @@ ${3:WAIT}:
 {
     .shared .align 16 .b8 ${1:tile}[512];
     .reg .b32 %to, %lane;
+    .reg .b64 %from;
     mov.u32 %to, $1;
+    mov.u64 %from, ${2:0};
     mov.u32 %lane, %tid.x;
     mad.lo.u32 %to, %lane, 16, %to;
-    cp.async.cg.shared.global [%to], [${2:%rd1}], 16;
+    cp.async.cg.shared.global [%to], [%from], 16;
     cp.async.commit_group;
     $0
     cp.async.wait_group 0;
@@ -239,7 +241,7 @@ mod tests {
     use crate::diagnostic::Severity;
     use crate::ide;
 
-    /// Each snippet is PTX without errors on the first target that supports it.
+    /// Each snippet is PTX without errors on the first target that supports it, also in an empty function.
     #[test]
     fn snippets_are_correct() {
         let all = [FILES, ITEMS, STATEMENTS].into_iter().enumerate();
@@ -251,9 +253,7 @@ mod tests {
             let text = match place {
                 0 => text,
                 1 => header + &text,
-                _ => format!(
-                    "{header}.entry k(.param .u64 p)\n{{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n{text}\nret;\n}}\n"
-                ),
+                _ => format!("{header}.entry k()\n{{\n{text}\nret;\n}}\n"),
             };
             let db = Database::default();
             let file = db.add_file(text.as_str());

@@ -1,6 +1,7 @@
 //! Reads lines from standard input and prints one line for each.
 
 use super::{Failure, Out, TEXT_LIMIT, input, push_hex, push_text};
+use crate::input::stdin;
 use sass::Sm;
 use std::io;
 
@@ -124,7 +125,9 @@ fn generation(line: &Line<'_>) -> Option<Sm> {
 }
 
 fn text() -> Result<String, Failure> {
-    let bytes = input(io::stdin().lock(), TEXT_LIMIT).map_err(|error| format!("standard input: {error}"))?;
+    let bytes = stdin()
+        .and_then(|from| input(from, TEXT_LIMIT))
+        .map_err(|error| format!("cannot read standard input: {error}"))?;
     Ok(String::from_utf8(bytes).map_err(|_| "standard input: not UTF-8 text".to_owned())?)
 }
 

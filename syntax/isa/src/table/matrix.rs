@@ -14,6 +14,13 @@ const LAYOUT: Group = ordered(&[Row, Col]);
 const RESULT: Operand = Operand { role: Role::Destination, ..fragment("d", Matrix::D) };
 const ABC: &[Operand] =
     &[RESULT, fragment("a", Matrix::A), fragment("b", Matrix::B), fragment("c", Matrix::C)];
+/// Operands whose sizes the assembler does not compare with the shape.
+const UNCHECKED_ABC: &[Operand] = &[
+    RESULT.lanes(Lanes::Of(&[2, 4, 8])),
+    fragment("a", Matrix::A).lanes(Lanes::Of(&[1, 2, 4, 8])),
+    fragment("b", Matrix::B).lanes(Lanes::Of(&[1, 2, 4, 8])),
+    fragment("c", Matrix::C).lanes(Lanes::Of(&[2, 4, 8])),
+];
 const INT8: TypeSet = t![U8 S8];
 const INT4: TypeSet = t![U4 S4];
 const S32: TypeSet = t![S32];
@@ -191,5 +198,5 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::WmmaMmaInt4).name(&[key(&[Mma]), SYNC, ALIGNED, ROW, COL, req(&[M8n8k32]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[lacks(&[]).same(1, 2)]),
     form(F::WmmaMmaBits).name(&[key(&[Mma]), req(&[Xor, And]), req(&[Popc]), SYNC, ALIGNED, ROW, COL, req(&[M8n8k128])]).ty(&[S32, t![B1], t![B1], S32]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[has(&[And]).since(7, 1, 80)]),
-    form(F::WmmaMmaInt4Wide).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(ABC).facts(WARP).gate(Gate::only(6, 3, TURING_TO_ADA)).rules(&[lacks(&[]).same(1, 2), has(&[M16n16k8, M8n8k4]).since(7, 0, 80)]),
+    form(F::WmmaMmaInt4Wide).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(UNCHECKED_ABC).facts(WARP).gate(Gate::only(6, 3, TURING_TO_ADA)).rules(&[lacks(&[]).same(1, 2), has(&[M16n16k8, M8n8k4]).since(7, 0, 80)]),
 ];

@@ -25,3 +25,10 @@ mnemonics! {
     "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma",
     "wmma", "xor",
 }
+
+/// The mnemonics that most programs consist of, the most frequent first. Editors offer them before the others.
+#[rustfmt::skip]
+pub(crate) const FREQUENT: &[&str] = &[
+    "mov", "ld", "st", "add", "mad", "mul", "fma", "setp", "bra", "cvta", "cvt", "sub", "shl", "shr", "and", "or", "xor",
+    "selp", "min", "max", "neg", "ret", "bar", "div", "rem", "call", "atom", "shfl",
+];
