@@ -312,7 +312,14 @@ fn programs_with_undefined_behavior_are_compiled_as_ptxas_compiles_them() {
             ld.param.u64 %out, [out]; st.param.b32 [a], 1; call (%x), g, (a);
             st.global.u32 [%out], %x; ret;
         }";
-    for text in [EMPTY_MASK, UNWRITTEN_MASK, ADDRESS_OF_RESULT] {
+    // A predicate as a coordinate is all ones or zero.
+    const PREDICATE_AS_COORDINATE: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .entry f(.param .u64 out, .param .u64 image) {
+            .reg .b32 %x; .reg .pred %p; .reg .b64 %out, %image;
+            ld.param.u64 %out, [out]; ld.param.u64 %image, [image]; ld.global.u32 %x, [%out];
+            setp.eq.u32 %p, %x, 3; suld.b.a1d.b32.trap %x, [%image, {%x, %p}]; st.global.u32 [%out], %x; ret;
+        }";
+    for text in [EMPTY_MASK, UNWRITTEN_MASK, ADDRESS_OF_RESULT, PREDICATE_AS_COORDINATE] {
         for number in [75, 80, 90, 120] {
             let cubin = executable_of(text, number);
             let image = object::File::parse(&cubin[..]).unwrap_or_else(|error| panic!("{error}"));

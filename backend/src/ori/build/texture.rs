@@ -77,7 +77,18 @@ impl<'a> Lowering<'a> {
             Operand::Vector(words) => &words[..],
             single => std::slice::from_ref(single),
         };
-        words.iter().map(|word| self.read(word, ScalarType::B32)).collect()
+        words.iter().map(|word| self.coordinate(word)).collect()
+    }
+
+    /// Reads a word of a vector. A predicate, which ptxas takes as a coordinate, is all ones or zero.
+    fn coordinate(&mut self, word: &Operand) -> Result<Src> {
+        match *word {
+            Operand::Reg(reg) if self.register_type(reg)? == ScalarType::Pred => {
+                let holds = self.read_register(reg)?;
+                Ok(self.select(holds, Src::imm(u32::MAX), Src::ZERO, 1))
+            }
+            _ => self.read(word, ScalarType::B32),
+        }
     }
 
     /// Puts words into consecutive registers.
