@@ -4,7 +4,7 @@ use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
-use crate::ori::op::Op;
+use crate::ori::op::{Op, ShfType};
 use crate::ori::signature;
 
 /// The definition of each value. It stays valid while instructions are changed in place, but not if they are inserted
@@ -94,6 +94,14 @@ pub fn for_each_use_mut(func: &mut Function, b: BlockId, mut visit: impl FnMut(&
     block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| visit(src));
     block.insts.iter_mut().flat_map(Inst::uses_mut).for_each(&mut visit);
     block.term.operand_mut().into_iter().for_each(visit);
+}
+
+/// The word whose sign fills `high`.
+pub fn extended(func: &Function, defs: &Defs, high: &Src) -> Option<Src> {
+    let inst = defs.of_src(func, high)?;
+    let is_sign = inst.op == (Op::Shf { right: true, wrap: false, hi: true, ty: ShfType::S32 })
+        && known(&inst.srcs[1]) == Some(31);
+    is_sign.then(|| inst.srcs[2])
 }
 
 /// Values and the operands that replace them.

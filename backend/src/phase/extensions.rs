@@ -6,9 +6,9 @@
 
 use crate::CodegenError;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Value};
-use crate::ori::op::{Op, ShfType};
+use crate::ori::op::Op;
 use crate::phase::dead_code::remove_dead;
-use crate::phase::edit::{Defs, count_uses, known};
+use crate::phase::edit::{Defs, count_uses, extended};
 use crate::phases::Context;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ fn extensions(func: &Function, defs: &Defs, inst: &Inst) -> SmallVec<[(Value, [S
     }
     for [high, other, zero] in [[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]] {
         if zero == Src::ZERO
-            && let (Some(high), Some(word)) = (high.value(), extended(func, defs, &high))
+            && let (Some(high), Some(word)) = (high.value(), extended_register(func, defs, &high))
             // The sum of the low words reads the extended value here anyway.
             && low.srcs.contains(&word)
         {
@@ -85,14 +85,7 @@ fn extensions(func: &Function, defs: &Defs, inst: &Inst) -> SmallVec<[(Value, [S
 }
 
 /// The value in a register whose sign fills `high`.
-fn extended(func: &Function, defs: &Defs, high: &Src) -> Option<Src> {
-    let shift = defs.of_src(func, high)?;
-    if shift.op != (Op::Shf { right: true, wrap: false, hi: true, ty: ShfType::S32 })
-        || known(&shift.srcs[1]) != Some(31)
-    {
-        return None;
-    }
-    let word = shift.srcs[2];
-    let in_register = word.value().is_some_and(|v| func.value(v).file == File::R);
-    (in_register && word.mods == SrcMods::NONE).then_some(word)
+fn extended_register(func: &Function, defs: &Defs, high: &Src) -> Option<Src> {
+    let is_register = |word: &Src| word.value().is_some_and(|v| func.value(v).file == File::R);
+    extended(func, defs, high).filter(|word| is_register(word) && word.mods == SrcMods::NONE)
 }

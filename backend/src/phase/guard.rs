@@ -12,7 +12,7 @@ use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::dead_code::remove_dead;
-use crate::phase::edit::{Defs, count_uses, normalize_predicate};
+use crate::phase::edit::{Defs, count_uses};
 use crate::phases::Context;
 use rustc_hash::FxHashMap;
 use sass::{Class, Sm};
@@ -85,7 +85,7 @@ fn guarded(
     if !select.guard.is_true() || cond.value().is_none() {
         return None;
     }
-    [(yes, no, cond), (no, yes, negated(cond))].into_iter().find_map(|(taken, kept, guard)| {
+    [(yes, no, cond), (no, yes, cond.not())].into_iter().find_map(|(taken, kept, guard)| {
         let whole = |src: Src| match src {
             Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => Some(v),
             _ => None,
@@ -108,12 +108,6 @@ fn guarded(
             (new, at)
         })
     })
-}
-
-fn negated(mut predicate: Src) -> Src {
-    predicate.mods.not ^= true;
-    normalize_predicate(&mut predicate);
-    predicate
 }
 
 /// Whether a guard can be added, and the result follows in a few cycles. Moves are not: a selection can read what they

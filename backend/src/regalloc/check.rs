@@ -43,8 +43,7 @@ pub fn check(
     most: u32,
     checkpoint: &dyn Fn(),
 ) -> Result<(), String> {
-    let mut checker = Checker::new(before, after, target, allocation);
-    checker.end = counts::end(most);
+    let checker = Checker::new(before, after, target, allocation, counts::end(most));
     checkpoint();
     checker.structure()?;
     checkpoint();
@@ -75,6 +74,7 @@ impl<'a> Checker<'a> {
         after: &'a Function,
         target: &'a Target,
         allocation: &'a Allocation,
+        end: u8,
     ) -> Checker<'a> {
         let mut lane_base = Vec::with_capacity(before.values.len());
         let mut lanes = 0;
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         let (origin, lent) = (&allocation.origin, Lent::of(after));
         let counts = Counts::of(after, &Cfg::new(after));
         let mut checker =
-            Checker { before, after, target, origin, cfg, lent, counts, end: u8::MAX, lane_base, canonical };
+            Checker { before, after, target, origin, cfg, lent, counts, end, lane_base, canonical };
         checker.see_through();
         checker
     }

@@ -7,7 +7,7 @@ use super::{Combiner, single_result};
 use crate::emit::encodes;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::{Op, ShfType, Sign};
-use crate::phase::edit::known;
+use crate::phase::edit::{extended, known};
 use smallvec::SmallVec;
 
 /// Two halves, low first.
@@ -112,11 +112,7 @@ impl Combiner<'_> {
         if high == Src::ZERO {
             return Some((low, Sign::U32));
         }
-        let inst = self.def(&high, false)?;
-        let sign = inst.op == (Op::Shf { right: true, wrap: false, hi: true, ty: ShfType::S32 })
-            && known(&inst.srcs[1]) == Some(31)
-            && inst.srcs[2] == low;
-        sign.then_some((low, Sign::S32))
+        (extended(self.func, &self.defs, &high)? == low).then_some((low, Sign::S32))
     }
 
     /// If the pair is another pair, shifted left by less than 32: the other pair and the distance.
