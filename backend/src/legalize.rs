@@ -15,7 +15,7 @@ use crate::ori::memory;
 use crate::ori::op::{BARRIER_BITS, Bool, FCmp, ICmp, MatchMode, MemSize, Op, ShfType, Sign, VoteMode, lut};
 use crate::ori::signature::{self, Accept, At, SrcSlot, Width, facts, signature};
 use crate::phase::edit::normalize_predicate;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use crate::switches::Step;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 /// for the whole function.
 const UNIFORM_CONSTANTS: u32 = 40;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
@@ -58,7 +58,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
         legalizer.block(func, b);
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// A value to load, the number of registers, and their file.

@@ -28,9 +28,23 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Whether a phase changed the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    Nothing,
+    /// Something may have changed.
+    Something,
+}
+
+impl Change {
+    pub fn of(changed: bool) -> Change {
+        if changed { Change::Something } else { Change::Nothing }
+    }
+}
+
 pub struct Phase {
     pub name: &'static str,
-    pub run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
+    pub run: fn(&mut Function, &Context<'_>) -> Result<Change, CodegenError>,
     /// Phases that run before this one, each with the reason. The reason is a benefit, not a condition for correct
     /// code: every phase accepts any valid function, so disabling an earlier phase only loses that benefit.
     pub after: &'static [(&'static str, &'static str)],
@@ -50,7 +64,7 @@ impl Phase {
 
 const fn optional(
     name: &'static str,
-    run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
+    run: fn(&mut Function, &Context<'_>) -> Result<Change, CodegenError>,
     after: &'static [(&'static str, &'static str)],
 ) -> Phase {
     Phase { name, run, after, level: 1, result: Stage::Built, keeps_flow: false }
@@ -311,14 +325,18 @@ fn run_all(
         if phase.level > options.opt_level || !options.switches.runs(i) {
             continue;
         }
-        run_with(func, phase, options, session, &analyses)?;
+        let change = run_with(func, phase, options, session, &analyses)?;
         if checks {
             check(func, phase.name, phase.result)?;
         }
-        if !phase.keeps_flow {
-            analyses = Analyses::default();
-        } else if checks && !analyses.hold(func) {
-            return Err(CodegenError::internal(Default::default(), phase.name, "it changed control flow"));
+        match change {
+            Change::Nothing => {}
+            Change::Something if phase.keeps_flow => analyses.drop_values(),
+            Change::Something => analyses = Analyses::default(),
+        }
+        if checks && !analyses.hold(func) {
+            let what = "it changed what it claims to keep";
+            return Err(CodegenError::internal(Default::default(), phase.name, what));
         }
         session.over(phase.name, || text::print(func));
     }
@@ -331,7 +349,7 @@ pub fn run_phase(
     phase: &Phase,
     options: &Options,
     session: &Session<'_>,
-) -> Result<(), CodegenError> {
+) -> Result<Change, CodegenError> {
     run_with(func, phase, options, session, &Analyses::default())
 }
 
@@ -341,7 +359,7 @@ fn run_with(
     options: &Options,
     session: &Session<'_>,
     analyses: &Analyses,
-) -> Result<(), CodegenError> {
+) -> Result<Change, CodegenError> {
     let context =
         Context { sm: options.sm, switches: options.switches, checkpoint: session.checkpoint, analyses };
     (phase.run)(func, &context)
@@ -362,7 +380,8 @@ pub fn find(name: &str) -> Option<&'static Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ori::ir::{BlockId, Term};
+    use crate::ori::ir::{BlockId, Dst, File, Inst, Src, Term};
+    use crate::ori::op::Op;
 
     #[test]
     fn phases_come_after_what_they_need() {
@@ -389,16 +408,16 @@ mod tests {
         run_all(phases, &mut func, &options, &mut Session::default())
     }
 
-    fn jump_elsewhere(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    fn jump_elsewhere(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
         assert!(context.analyses.cfg(func).is_reached(BlockId(2)));
         func.block_mut(BlockId(0)).term = Term::Jump(BlockId(1));
-        Ok(())
+        Ok(Change::Something)
     }
 
-    fn ask(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    fn ask(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
         assert_eq!(context.analyses.cfg(func).preds(BlockId(2)), [BlockId(1)]);
         assert_eq!(context.analyses.dominators(func).parent(BlockId(2)), Some(BlockId(1)));
-        Ok(())
+        Ok(Change::Nothing)
     }
 
     #[test]
@@ -411,6 +430,37 @@ mod tests {
     fn a_phase_that_does_not_keep_the_flow_is_caught() {
         let wrong = optional("Jump", jump_elsewhere, &[]).keeps_flow();
         let error = run_these(&[wrong]).unwrap_err().to_string();
-        assert!(error.contains("Jump") && error.contains("changed control flow"), "{error}");
+        assert!(error.contains("Jump") && error.contains("changed what it claims to keep"), "{error}");
+    }
+
+    fn add_value(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+        assert!(context.analyses.uses(func).is_empty());
+        let (v, src) = (func.new_value(File::R, 1), Default::default());
+        let insts = &mut func.block_mut(BlockId(0)).insts;
+        insts.push(Inst::new(Op::Mov, &[Dst::Value(v)], &[Src::imm(1)], src));
+        insts.push(Inst::new(Op::Mov, &[Dst::Sink], &[v.into()], src));
+        Ok(Change::Something)
+    }
+
+    fn ask_uses(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+        assert_eq!(context.analyses.uses(func), [1]);
+        Ok(Change::Nothing)
+    }
+
+    #[test]
+    fn analyses_follow_the_instructions() {
+        let phase = |name, run| optional(name, run, &[]).keeps_flow();
+        run_these(&[phase("Add", add_value), phase("Ask", ask_uses), phase("AskAgain", ask_uses)]).unwrap();
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_phase_that_hides_a_change_is_caught() {
+        fn hide(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+            add_value(func, context)?;
+            Ok(Change::Nothing)
+        }
+        let error = run_these(&[optional("Hide", hide, &[]).keeps_flow()]).unwrap_err().to_string();
+        assert!(error.contains("Hide") && error.contains("changed what it claims to keep"), "{error}");
     }
 }

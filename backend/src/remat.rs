@@ -4,11 +4,12 @@
 //! change, other such values, and values that are in registers anyway.
 
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::{Defs, for_each_use};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::phase::dead_code;
-use crate::phase::edit::{Defs, for_each_use, may_run_elsewhere};
+use crate::phase::edit::may_run_elsewhere;
 use crate::regalloc::live::{Liveness, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 

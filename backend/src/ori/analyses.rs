@@ -1,10 +1,12 @@
-//! Analyses of a function's control flow, computed on demand and kept until the control flow changes.
+//! Analyses of a function, computed on demand and kept while they are valid.
 //!
-//! The owner drops them after each phase that does not declare that it keeps the control flow
-//! ([`crate::phases::Phase::keeps_flow`]). Builds with debug assertions compare them with the function at every use, so
-//! that no stale result is read.
+//! The owner drops the analyses of instructions after each phase that changed something, and those of the control flow
+//! too unless the phase declares that it keeps it ([`crate::phases::Phase::keeps_flow`]). Builds with debug assertions
+//! compare the results with the function at every use and after every phase, so that no stale result is read.
 
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::{Defs, count_uses};
+use crate::ori::divergence::{Common, Divergence};
 use crate::ori::dominators::{self, Tree};
 use crate::ori::ir::Function;
 use crate::ori::loops::Loops;
@@ -14,12 +16,23 @@ use std::cell::OnceCell;
 pub struct Analyses {
     cfg: OnceCell<Cfg>,
     dominators: OnceCell<Tree>,
+    post_dominators: OnceCell<Tree>,
     loops: OnceCell<Loops>,
+    values: Values,
+}
+
+/// Analyses of instructions.
+#[derive(Default, Debug)]
+struct Values {
+    defs: OnceCell<Defs>,
+    uses: OnceCell<Vec<u32>>,
+    divergence: OnceCell<Divergence>,
+    common: OnceCell<Common>,
 }
 
 impl Analyses {
     pub fn cfg(&self, func: &Function) -> &Cfg {
-        debug_assert!(self.hold(func), "control flow changed since it was analysed");
+        debug_assert!(self.flow_holds(func), "control flow changed since it was analysed");
         self.cfg.get_or_init(|| Cfg::new(func))
     }
 
@@ -28,13 +41,59 @@ impl Analyses {
         self.dominators.get_or_init(|| dominators::dominators(cfg, func))
     }
 
+    pub fn post_dominators(&self, func: &Function) -> &Tree {
+        let loops = self.loops(func);
+        self.post_dominators.get_or_init(|| dominators::post_dominators(self.cfg(func), func, loops))
+    }
+
     pub fn loops(&self, func: &Function) -> &Loops {
         let dominators = self.dominators(func);
         self.loops.get_or_init(|| Loops::new(func, self.cfg(func), dominators))
     }
 
+    /// The definition of each value before the phase.
+    pub fn defs(&self, func: &Function) -> &Defs {
+        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
+        self.values.defs.get_or_init(|| Defs::new(func, self.cfg(func)))
+    }
+
+    /// The number of uses of each value before the phase.
+    pub fn uses(&self, func: &Function) -> &[u32] {
+        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
+        self.values.uses.get_or_init(|| count_uses(func, self.cfg(func)))
+    }
+
+    pub fn divergence(&self, func: &Function) -> &Divergence {
+        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
+        let post = self.post_dominators(func);
+        let new = || Divergence::new(func, self.cfg(func), post, self.loops(func));
+        self.values.divergence.get_or_init(new)
+    }
+
+    pub fn common(&self, func: &Function) -> &Common {
+        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
+        self.values.common.get_or_init(|| Common::new(func, self.cfg(func)))
+    }
+
+    /// Drops the analyses of instructions.
+    pub(crate) fn drop_values(&mut self) {
+        self.values = Values::default();
+    }
+
     /// Whether all computed analyses are still valid for the function.
     pub(crate) fn hold(&self, func: &Function) -> bool {
+        self.flow_holds(func) && self.values_hold(func)
+    }
+
+    fn flow_holds(&self, func: &Function) -> bool {
         self.cfg.get().is_none_or(|cfg| *cfg == Cfg::new(func))
+    }
+
+    /// The other analyses depend on the same instructions. They are not computed again, because that costs more.
+    fn values_hold(&self, func: &Function) -> bool {
+        let Values { defs, uses, .. } = &self.values;
+        let cfg = || Cfg::new(func);
+        defs.get().is_none_or(|defs| *defs == Defs::new(func, &cfg()))
+            && uses.get().is_none_or(|uses| *uses == count_uses(func, &cfg()))
     }
 }

@@ -73,6 +73,7 @@ impl Divergence {
 /// The values that are the same for all threads of a block, wherever they compute them. They are computed only from
 /// constants, parameters and the block's position in the grid. Unlike a uniform value, such a value does not depend on
 /// which threads are together.
+#[derive(Clone, Debug)]
 pub struct Common {
     /// Indexed by value.
     values: Vec<bool>,

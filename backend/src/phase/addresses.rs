@@ -3,22 +3,23 @@
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value, sign_bits};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{At, signature};
 use crate::phase::copy_propagation::whole_of;
-use crate::phase::edit::{Defs, known};
-use crate::phases::Context;
+use crate::phase::edit::known;
+use crate::phases::{Change, Context};
 use std::ops::RangeInclusive;
 
 /// Offsets are signed 24-bit numbers.
 const OFFSETS: RangeInclusive<i64> = -(1 << 23)..=(1 << 23) - 1;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let defs = Defs::new(func, cfg);
+    let defs = context.analyses.defs(func);
     let tree = context.analyses.dominators(func);
     let mut folder = Addresses { func, defs, tree, packs: Vec::new() };
     folder.packs = folder.pairs_by_low_half(cfg);
@@ -29,12 +30,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
 struct Addresses<'a> {
     func: &'a mut Function,
-    defs: Defs,
+    defs: &'a Defs,
     tree: &'a Tree,
     /// For each value, the pairs of which it is the low half.
     packs: Vec<Option<Value>>,

@@ -13,24 +13,25 @@
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
 use crate::ori::op::{Op, lut};
-use crate::phase::edit::{Defs, Replacements};
-use crate::phases::Context;
+use crate::phase::edit::Replacements;
+use crate::phases::{Change, Context};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let elects = |inst: &Inst| inst.op == Op::Elect;
     if !cfg.order.iter().any(|b| func.block(*b).insts.iter().any(elects)) {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let tree = context.analyses.dominators(func);
     let loops = context.analyses.loops(func);
-    let defs = Defs::new(func, cfg);
+    let defs = context.analyses.defs(func);
     // Threads chosen in different iterations of a loop might meet after it.
     let same_turn = |at: BlockId, b: BlockId| loops.innermost(at).is_none_or(|id| loops.contains(id, b));
     let mut replaced = Replacements::new(func);
-    for (from, begin) in begins(func, cfg, &defs, &same_turn) {
+    for (from, begin) in begins(func, cfg, defs, &same_turn) {
         for &b in tree.preorder.iter().filter(|b| tree.dominates(begin, **b) && same_turn(from, **b)) {
             for inst in func.block(b).insts.iter().filter(|inst| inst.op == Op::Elect && inst.guard.is_true())
             {
@@ -41,7 +42,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// Branches on such a predicate, and the blocks that only threads with a true predicate reach.

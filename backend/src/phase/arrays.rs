@@ -20,7 +20,7 @@ use crate::ori::op::{Bool, ICmp, MemSize, Op, Sign};
 use crate::ori::signature::size_registers;
 use crate::phase::edit::part_of;
 use crate::phase::{dead_code, forward};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use crate::regalloc::STACK_POINTER;
 
 /// The maximum number of words in the frame.
@@ -28,19 +28,19 @@ const MOST_WORDS: u32 = 10;
 /// The maximum number of words that all accesses with unknown indices together select from.
 const MOST_SELECTED: u32 = 64;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let bytes = func.frame.local_bytes;
     let words = bytes / 4;
     if !func.entry || func.frame.moving || !bytes.is_multiple_of(4) || !(1..=MOST_WORDS).contains(&words) {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let cfg = context.analyses.cfg(func);
     // An unused instruction must not count as a use of an address.
     dead_code::remove_dead(func, cfg);
-    let Some(frame) = Frame::of(func, cfg) else { return Ok(()) };
+    let Some(frame) = Frame::of(func, cfg) else { return Ok(Change::Something) };
     let indexed = insts(func, cfg).filter(|inst| frame.is_indexed(inst)).count() as u32;
     if indexed == 0 || indexed * words > MOST_SELECTED {
-        return Ok(());
+        return Ok(Change::Something);
     }
     let mut promoted = func.clone();
     frame.expand(&mut promoted, cfg, words);
@@ -50,7 +50,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     if !insts(&promoted, cfg).any(|inst| access(inst).is_some()) {
         *func = promoted;
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
 fn insts<'f>(func: &'f Function, cfg: &'f Cfg) -> impl Iterator<Item = &'f Inst> {

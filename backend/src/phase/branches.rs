@@ -7,25 +7,27 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Src, SrcKind, Term};
 use crate::phase::convergence::retarget;
 use crate::phase::edit::{Replacements, remove_unreached};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A block that loses all but one of its predecessors may make another branch constant. Each round takes time linear in
 /// the length of the function.
 const ROUNDS: usize = 4;
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    decide_known(func);
+pub fn run(func: &mut Function, _: &Context<'_>) -> Result<Change, CodegenError> {
+    let blocks = func.layout.len();
+    let mut decided = decide_known(func);
     remove_unreached(func, &Cfg::new(func));
     for _ in 0..ROUNDS {
         remove_empty(func);
-        decide_known(func);
+        decided |= decide_known(func);
         merge_chains(func);
         if !decide_known(func) {
             break;
         }
+        decided = true;
     }
-    Ok(())
+    Ok(Change::of(decided || func.layout.len() != blocks))
 }
 
 /// Replaces branches on known predicates, and branches with only one target, by jumps, and removes code that is then

@@ -15,20 +15,21 @@ mod sums;
 use crate::CodegenError;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature::fold_modifiers;
-use crate::phase::edit::{Defs, Replacements, count_uses};
-use crate::phases::Context;
+use crate::phase::edit::Replacements;
+use crate::phases::{Change, Context};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let tree = context.analyses.dominators(func);
     let mut combiner = Combiner {
-        defs: Defs::new(func, cfg),
-        uses: count_uses(func, cfg),
+        defs: context.analyses.defs(func).clone(),
+        uses: context.analyses.uses(func).to_vec(),
         replaced: Replacements::new(func),
         packs: packs(func, cfg),
         tree,
@@ -49,7 +50,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     }
     let Combiner { replaced, func, .. } = combiner;
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// For each value that is the first part of a pair, the pair.

@@ -8,20 +8,20 @@
 //! earlier phase may have merged the values of different statements.
 
 use crate::CodegenError;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
 use crate::ori::op::{HalfZeros, Op};
 use crate::ori::signature::fold_modifiers;
-use crate::phase::edit::{Defs, count_uses};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let unrounded = std::mem::take(&mut func.facts.unrounded);
     if unrounded.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let cfg = context.analyses.cfg(func);
-    let uses = count_uses(func, cfg);
-    let contraction = Contraction { defs: Defs::new(func, cfg), unrounded };
+    let uses = context.analyses.uses(func);
+    let contraction = Contraction { defs: context.analyses.defs(func), unrounded };
     // For each product, the number of uses with which it could be fused.
     let mut parts = vec![0u32; func.values.len()];
     for &b in &cfg.order {
@@ -44,16 +44,16 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
-struct Contraction {
-    defs: Defs,
+struct Contraction<'a> {
+    defs: &'a Defs,
     /// In statement order.
     unrounded: Vec<Value>,
 }
 
-impl Contraction {
+impl Contraction<'_> {
     /// The product that defines operand `k` of a sum in `b`, and the multiply-add of the two.
     fn contracted(&self, func: &Function, b: BlockId, sum: &Inst, k: usize) -> Option<(Value, Inst)> {
         let [x, y] = sum.srcs[..] else { return None };

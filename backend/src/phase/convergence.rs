@@ -19,13 +19,14 @@
 
 use crate::CodegenError;
 use crate::input::SrcId;
+use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term, Value};
 use crate::ori::op::{Bool, ICmp, Meeting, Op, Sign, VoteMode};
 use crate::ori::operations::facts;
 use crate::ori::signature::signature;
 use crate::phase::branches::decide_known;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use plan::{Barrier, Plan};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spins::Spin;
@@ -41,13 +42,15 @@ mod waits;
 /// next round need, for one level of loops at a time.
 const ROUNDS: usize = 16;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     // Emission omits the side of a branch that is never taken. So the code that becomes unreachable must be known here.
-    decide_known(func);
+    let mut changed = decide_known(func);
     let mut round = 1;
     loop {
         (context.checkpoint)();
-        let plan = Plan::new(func, round >= ROUNDS);
+        let own = Analyses::default();
+        let analyses = if changed { &own } else { context.analyses };
+        let plan = Plan::new(func, analyses, round >= ROUNDS);
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
             let cfg = Cfg::new(func);
             let mut layout = NewLayout::new(func);
@@ -70,12 +73,14 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
                 join(header, &|from| inside.contains(&from));
             }
             layout.finish(func);
+            changed = true;
             round += 1;
             continue;
         }
         // Threads may be apart after a `YIELD`, so other loops may need one too. Each loop gets only one.
         if !plan.spins.is_empty() {
             plan.spins.into_iter().for_each(|spin| let_yield(func, spin));
+            changed = true;
             continue;
         }
         let (mut barriers, mut meetings) = (plan.barriers, plan.meetings);
@@ -89,17 +94,18 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
         meetings.resize(barriers.len(), Meeting::Firm);
         place_barriers(func, &barriers, &meetings)?;
+        changed |= !barriers.is_empty();
         let mut apart = Vec::new();
         for b in func.layout.clone() {
+            changed |= func.block(b).insts.iter().any(groups::waits);
             let places = groups::settle_waits(func, b, !diverged[b.index()], &elsewhere);
             if !places.is_empty() {
                 apart.push((b, places));
             }
         }
         meet_elsewhere(func, &apart);
-        break;
+        return Ok(Change::of(changed));
     }
-    Ok(())
 }
 
 /// Inserts a `YIELD` before each further iteration of a loop, or at the start of a block.
@@ -480,7 +486,6 @@ fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
 mod tests {
     use super::*;
     use crate::abi::Known;
-    use crate::ori::analyses::Analyses;
     use crate::ori::op::{ReduxOp, Routine};
     use crate::ori::text;
     use expect_test::{Expect, expect};

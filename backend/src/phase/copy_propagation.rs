@@ -8,10 +8,10 @@ use crate::ori::op::Op;
 use crate::ori::operations::facts;
 use crate::ori::signature::{self, Accept, fold_modifiers};
 use crate::phase::edit::{Replacements, part_of};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use smallvec::SmallVec;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let mut copies = Copies {
         whole: Replacements::new(func),
@@ -53,7 +53,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     copies.whole.apply(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 struct Copies {

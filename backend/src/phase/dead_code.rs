@@ -11,13 +11,13 @@ use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::phase::edit;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     edit::remove_unreached(func, cfg);
     remove_dead(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// Whether the instruction stays even if its results are not read.

@@ -5,11 +5,12 @@
 //! extension of a uniform value for all threads at once.
 
 use crate::CodegenError;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Value};
 use crate::ori::op::Op;
 use crate::phase::dead_code::remove_dead;
-use crate::phase::edit::{Defs, count_uses, extended};
-use crate::phases::Context;
+use crate::phase::edit::extended;
+use crate::phases::{Change, Context};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -21,22 +22,22 @@ struct Sum {
     srcs: [Src; 3],
 }
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let defs = Defs::new(func, cfg);
+    let defs = context.analyses.defs(func);
     // By the high word of the extension. If both terms are extensions, the sum is in the lists of both.
     let mut sums: BTreeMap<Value, Vec<Sum>> = BTreeMap::new();
     for &block in &cfg.order {
         for (index, inst) in func.block(block).insts.iter().enumerate() {
-            for (high, srcs) in extensions(func, &defs, inst) {
+            for (high, srcs) in extensions(func, defs, inst) {
                 sums.entry(high).or_default().push(Sum { block, index, srcs });
             }
         }
     }
     if sums.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
-    let uses = count_uses(func, cfg);
+    let uses = context.analyses.uses(func);
     // If something else reads the high word, the shift stays and nothing is gained.
     let mut lists: Vec<Vec<Sum>> = sums
         .into_iter()
@@ -58,7 +59,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     remove_dead(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// If an instruction adds a carry and two words: each term that is the high word of a sign extension, with the sources of

@@ -4,15 +4,16 @@
 //! instead of the operation's result; dead code elimination then removes the operation.
 
 use crate::CodegenError;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign, VoteMode};
 use crate::ori::signature::{fold_modifiers, special};
-use crate::phase::edit::{Defs, Replacements, known};
-use crate::phases::Context;
+use crate::phase::edit::{Replacements, known};
+use crate::phases::{Change, Context};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
-    let defs = Defs::new(func, cfg);
+    let defs = context.analyses.defs(func);
     let mut replaced = Replacements::new(func);
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
@@ -23,7 +24,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
             fold_guard(inst);
             simplify(inst);
-            if never_carries(func, &defs, &func.block(b).insts[i]) {
+            if never_carries(func, defs, &func.block(b).insts[i]) {
                 for dst in &mut func.block_mut(b).insts[i].dsts[1..] {
                     if let Dst::Value(carry) = std::mem::replace(dst, Dst::Sink) {
                         replaced.insert(carry, Src::FALSE);
@@ -37,7 +38,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
                 continue;
             }
             let inst = &func.block(b).insts[i];
-            let result = value_of(inst).or_else(|| value_with_defs(func, &defs, inst));
+            let result = value_of(inst).or_else(|| value_with_defs(func, defs, inst));
             if let Some(src) = result {
                 replaced.insert(v, src);
             }
@@ -47,7 +48,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// Drops a guard that is always true. An instruction whose guard is always false is left to dead code elimination,

@@ -23,11 +23,11 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Function, Inst, Src, SrcKind};
 use crate::ori::memory::{Space, memory};
 use crate::ori::op::Op;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use crate::regalloc::STACK_POINTER;
 use places::Places;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     if let Some(places) = Places::new(func, cfg) {
         (context.checkpoint)();
@@ -40,7 +40,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         stores::remove_dead(func, cfg, &places);
     }
     drop_frame(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// Removes the frame of a function whose variables have all become values.

@@ -7,41 +7,40 @@
 use crate::CodegenError;
 use crate::emit::any_form;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::dead_code::remove_dead;
-use crate::phase::edit::{Defs, count_uses};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::FxHashMap;
 use sass::{Class, Sm};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let has_selection = |b: &&BlockId| func.block(**b).insts.iter().any(|inst| inst.op == Op::Sel);
     let blocks: Vec<BlockId> = cfg.order.iter().filter(has_selection).copied().collect();
     if blocks.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let loops = context.analyses.loops(func);
-    let uses = count_uses(func, cfg);
-    let defs = Defs::new(func, cfg);
+    let (defs, uses) = (context.analyses.defs(func), context.analyses.uses(func));
     let homes = homes(func, cfg, loops);
     let sm = Sm(context.sm.number as u8);
     for b in blocks {
         (context.checkpoint)();
-        let last = last_uses(func, b, &uses);
+        let last = last_uses(func, b, uses);
         for i in 0..func.block(b).insts.len() {
             let ends = |v: Value| last.get(&v) == Some(&i) && homes.get(&v) == Some(&loops.innermost(b));
-            let Some((guarded, at)) = guarded(func, b, i, &uses, &defs, sm, ends) else { continue };
+            let Some((guarded, at)) = guarded(func, b, i, uses, defs, sm, ends) else { continue };
             let block = func.block_mut(b);
             block.insts[i] = guarded;
             block.insts[at] = Inst::new(Op::Nop, &[], &[], block.insts[at].src);
         }
     }
     remove_dead(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// The innermost loop around the definition of each general register.

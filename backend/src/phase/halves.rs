@@ -10,21 +10,22 @@ use crate::emit::encodes;
 use crate::legalize::reversed;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::{Defs, count_uses, for_each_use};
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::{Bool, ICmp, Op, Sign, WideSign, lut};
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::dead_code::remove_dead;
-use crate::phase::edit::{Defs, Replacements, count_uses, for_each_use, known, normalize_predicate};
+use crate::phase::edit::{Replacements, known, normalize_predicate};
 use crate::phase::fold::decided_by_high;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let compare = Op::Isetp64 { cmp: ICmp::Lt, sign: WideSign::S64, bool_: Bool::And };
     if !encodes(sass::Sm(context.sm.number as u8), &compare) {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let cfg = context.analyses.cfg(func);
     // Dead instructions do not count as readers.
@@ -52,7 +53,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     halves.finish();
     let Halves { replaced, func, .. } = halves;
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// For each value, whether some instruction reads all its registers at once.

@@ -16,7 +16,7 @@ use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::edit::may_run_elsewhere;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sass::{Class, Sm};
 
@@ -27,23 +27,24 @@ const MOST: u32 = 8;
 /// The number of instructions of an expression that are examined.
 const FAR: usize = 32;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let loops = context.analyses.loops(func);
     if loops.loops.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let (cfg, dom) = (context.analyses.cfg(func), context.analyses.dominators(func));
     let sm = Sm(context.sm.number as u8);
     // Inner loops come first: an invariant that leaves one loop may leave the next one too.
     let mut ids: Vec<LoopId> = (0..loops.loops.len() as u32).map(LoopId).collect();
     ids.sort_by_key(|id| std::cmp::Reverse(loops.get(*id).depth));
+    let mut change = false;
     for id in ids {
         (context.checkpoint)();
         if let Some(before) = entry(cfg, loops, id) {
-            hoist(func, (cfg, dom, loops), sm, id, before);
+            change |= hoist(func, (cfg, dom, loops), sm, id, before);
         }
     }
-    Ok(())
+    Ok(Change::of(change))
 }
 
 /// The only block outside that enters the loop, if it is in no loop that does not contain this one.
@@ -73,7 +74,13 @@ struct Invariants {
     makers: FxHashMap<Value, usize>,
 }
 
-fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, id: LoopId, before: BlockId) {
+fn hoist(
+    func: &mut Function,
+    (cfg, dom, loops): (&Cfg, &Tree, &Loops),
+    sm: Sm,
+    id: LoopId,
+    before: BlockId,
+) -> bool {
     let header = loops.get(id).header;
     let mut inside: Vec<BlockId> = loops.blocks_outside(id, |_| false);
     inside.sort_unstable_by_key(|b| cfg.place(*b));
@@ -82,7 +89,7 @@ fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, 
     let in_every_turn = |b: BlockId| latches.iter().all(|latch| dom.dominates(b, *latch));
     let mut invariants = Invariants::new(func, &inside, in_every_turn);
     if invariants.found.is_empty() {
-        return;
+        return false;
     }
     invariants.mark_roots(func, cfg);
     invariants.choose(func, sm);
@@ -101,7 +108,9 @@ fn hoist(func: &mut Function, (cfg, dom, loops): (&Cfg, &Tree, &Loops), sm: Sm, 
             }
         }
     }
+    let change = !moved.is_empty();
     func.block_mut(before).insts.extend(moved);
+    change
 }
 
 impl Invariants {

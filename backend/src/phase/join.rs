@@ -8,12 +8,13 @@
 
 use crate::CodegenError;
 use crate::ori::alias;
-use crate::ori::cfg::Cfg;
+use crate::ori::analyses::Analyses;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::memory::{Order, effect};
 use crate::ori::op::{MemSize, Op, ShfType, lut};
-use crate::phase::edit::{Defs, Replacements, known};
-use crate::phases::Context;
+use crate::phase::edit::{Replacements, known};
+use crate::phases::{Change, Context};
 use rustc_hash::FxHashMap;
 use std::mem;
 
@@ -21,10 +22,10 @@ use std::mem;
 /// time.
 const FAR: usize = 128;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let mut found: Vec<(BlockId, Vec<Group>)> = Vec::new();
-    let mut alignments = Alignments::new(func, cfg);
+    let mut alignments = Alignments::new(func, context.analyses);
     for (n, &b) in cfg.order.iter().enumerate() {
         if n % 64 == 0 {
             (context.checkpoint)();
@@ -34,12 +35,13 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             found.push((b, groups));
         }
     }
+    let change = Change::of(!found.is_empty());
     let mut replaced = Replacements::new(func);
     for (b, groups) in found {
         join(func, b, groups, &mut replaced);
     }
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(change)
 }
 
 /// A load that may be part of a wider one.
@@ -170,7 +172,7 @@ fn join(func: &mut Function, b: BlockId, groups: Vec<Group>, replaced: &mut Repl
 /// Computes how many low bits of values are known to be zero.
 struct Alignments<'f> {
     func: &'f Function,
-    defs: Defs,
+    defs: &'f Defs,
     /// Phis by their values.
     phis: FxHashMap<Value, (BlockId, usize)>,
     known: FxHashMap<Value, u32>,
@@ -182,13 +184,13 @@ impl<'f> Alignments<'f> {
     /// The number of definitions that are examined for one value.
     const STEPS: u32 = 64;
 
-    fn new(func: &'f Function, cfg: &Cfg) -> Alignments<'f> {
+    fn new(func: &'f Function, analyses: &'f Analyses) -> Alignments<'f> {
         let of_block = |b: BlockId| {
             let phis = func.block(b).phis.iter().enumerate();
             phis.map(move |(i, phi)| (phi.dst, (b, i)))
         };
-        let phis = cfg.order.iter().copied().flat_map(of_block).collect();
-        Alignments { func, defs: Defs::new(func, cfg), phis, known: FxHashMap::default() }
+        let phis = analyses.cfg(func).order.iter().copied().flat_map(of_block).collect();
+        Alignments { func, defs: analyses.defs(func), phis, known: FxHashMap::default() }
     }
 
     fn of(&mut self, src: &Src) -> u32 {

@@ -8,10 +8,10 @@
 use crate::CodegenError;
 use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::{Defs, for_each_use};
 use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
-use crate::phase::edit::{Defs, for_each_use};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::FxHashMap;
 
 /// The pair, and the part of it that replaces a value.
@@ -24,14 +24,14 @@ struct Whole {
 
 type Wholes = FxHashMap<SrcKind, Whole>;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     if !encodes(sass::Sm(context.sm.number as u8), &Op::Iadd64) {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let cfg = context.analyses.cfg(func);
     let mut wholes = made(func, cfg);
     if wholes.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     // A value that is read as a whole stays in its registers.
     for &b in &cfg.order {
@@ -63,7 +63,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         // At the ends of other blocks, or of the pair's block.
         block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| read(src, usize::MAX));
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// For each half, the first pair that is built from it at its definition.

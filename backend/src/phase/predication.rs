@@ -11,6 +11,7 @@ use crate::emit::{any_form, encodes};
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::count_uses;
 use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, ValueData};
 use crate::ori::loops::Loops;
@@ -18,8 +19,8 @@ use crate::ori::memory::{Kind, Space, effect, memory};
 use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::branches::{arguments_from, merge_chains};
-use crate::phase::edit::{count_uses, normalize_predicate};
-use crate::phases::Context;
+use crate::phase::edit::normalize_predicate;
+use crate::phases::{Change, Context};
 use sass::{Class, Sm};
 
 /// The maximum number of operations that move out of a side: as many as a barrier, a branch and the lost cycles cost.
@@ -30,9 +31,10 @@ const BOTH: usize = 12;
 /// progress.
 const LOADING: usize = 16;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let sm = Sm(context.sm.number as u8);
     // Each round joins blocks that the previous round made straight. Deeper nesting is not short.
+    let mut change = Change::Nothing;
     for _ in 0..4 {
         (context.checkpoint)();
         let cfg = Cfg::new(func);
@@ -52,11 +54,12 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         if !changed {
             break;
         }
+        change = Change::Something;
         let cfg = Cfg::new(func);
         crate::phase::edit::remove_unreached(func, &cfg);
         merge_chains(func);
     }
-    Ok(())
+    Ok(change)
 }
 
 /// The sides of a branch that can be moved into its block.

@@ -9,22 +9,23 @@
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::phase::addresses::offset_mut;
-use crate::phase::edit::{Defs, added, count_uses, known};
+use crate::phase::edit::{added, known};
 use crate::phase::value_numbering;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use smallvec::SmallVec;
 
 /// The maximum number of nested sums that are followed for one address.
 const DEEPEST: usize = 8;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let rooms = rooms(func, cfg);
-    let (defs, uses) = (Defs::new(func, cfg), count_uses(func, cfg));
+    let (defs, uses) = (context.analyses.defs(func), context.analyses.uses(func));
     let mut moved = vec![0; func.values.len()];
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
@@ -34,7 +35,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             if room.uses == 0 || room.uses != uses[v.index()] {
                 continue;
             }
-            let (terms, constant) = without_constants(func, &defs, &inst.srcs);
+            let (terms, constant) = without_constants(func, defs, &inst.srcs);
             if constant != 0 && room.takes(constant) {
                 func.block_mut(b).insts[i].srcs = terms;
                 moved[v.index()] = constant;
@@ -42,7 +43,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     if moved.iter().all(|constant| *constant == 0) {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     for &b in &cfg.order {
         for inst in &mut func.block_mut(b).insts {
@@ -55,7 +56,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
     }
-    value_numbering::run(func, context)
+    value_numbering::run(func, context)?;
+    Ok(Change::Something)
 }
 
 /// The range of constants that all accesses through an address can add to their offsets.

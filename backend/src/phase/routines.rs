@@ -9,11 +9,11 @@ use crate::CodegenError;
 use crate::ori::facts::fold_modifiers;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::{Op, Routine};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use crate::runtime::{self, Body};
 
 /// Inlines routines that are requested once.
-pub fn place_single(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
+pub fn place_single(func: &mut Function, _: &Context<'_>) -> Result<Change, CodegenError> {
     let mut uses = [0; Routine::ALL.len()];
     for_each_compute(func, |_, inst, routine| {
         uses[routine as usize] += 1;
@@ -23,13 +23,17 @@ pub fn place_single(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenE
         1 => in_place(func, &inst, runtime::body(routine)),
         _ => vec![inst],
     });
-    Ok(())
+    Ok(Change::of(uses.contains(&1)))
 }
 
 /// Replaces all remaining requests by calls.
-pub fn call(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    for_each_compute(func, |func, inst, routine| called(func, &inst, routine));
-    Ok(())
+pub fn call(func: &mut Function, _: &Context<'_>) -> Result<Change, CodegenError> {
+    let mut change = Change::Nothing;
+    for_each_compute(func, |func, inst, routine| {
+        change = Change::Something;
+        called(func, &inst, routine)
+    });
+    Ok(change)
 }
 
 /// Replaces every [`Op::Compute`].

@@ -9,15 +9,16 @@
 
 use crate::CodegenError;
 use crate::ori::alias;
+use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Common;
-use crate::ori::dominators::{Tree, post_dominators};
+use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, File, Function, Inst, Src, Term, Value, ValueData};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
 use crate::ori::signature::facts;
 use crate::phase::edit::may_run_elsewhere;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use smallvec::SmallVec;
 use std::mem;
 
@@ -26,14 +27,12 @@ const EFFECTS: usize = 64;
 /// The number of blocks across which an operation moves.
 const BLOCKS: usize = 64;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     if cfg.order.len() < 2 {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
-    let (dom, loops) = (context.analyses.dominators(func), context.analyses.loops(func));
-    let post = post_dominators(cfg, func, loops);
-    let mut sinking = Sinking::new(func, cfg, dom, &post, loops);
+    let mut sinking = Sinking::new(func, context.analyses);
     // Users before operands: a block precedes the blocks that it dominates.
     for (n, &b) in cfg.order.iter().rev().enumerate() {
         if n % 64 == 0 {
@@ -41,6 +40,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
         sinking.sink_from(func, b);
     }
+    let change = Change::of(sinking.sunk.iter().any(|sunk| !sunk.is_empty()));
     for (block, mut sunk) in func.blocks.iter_mut().zip(sinking.sunk) {
         if !sunk.is_empty() {
             sunk.reverse();
@@ -48,7 +48,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             block.insts = sunk;
         }
     }
-    Ok(())
+    Ok(change)
 }
 
 /// The operations across which another one would move.
@@ -93,7 +93,7 @@ struct Sinking<'a> {
     post: &'a Tree,
     loops: &'a Loops,
     /// Other uniform values belong to the threads that computed them together.
-    common: Common,
+    common: &'a Common,
     /// Indexed by block: whether control may lead from it to an `EXIT` or a `RET`.
     returns: Vec<bool>,
     /// Indexed by value: the block that defines it.
@@ -107,13 +107,14 @@ struct Sinking<'a> {
 }
 
 impl<'a> Sinking<'a> {
-    fn new(func: &Function, cfg: &'a Cfg, dom: &'a Tree, post: &'a Tree, loops: &'a Loops) -> Sinking<'a> {
+    fn new(func: &Function, analyses: &'a Analyses) -> Sinking<'a> {
+        let cfg = analyses.cfg(func);
         let mut sinking = Sinking {
             cfg,
-            dom,
-            post,
-            loops,
-            common: Common::new(func, cfg),
+            dom: analyses.dominators(func),
+            post: analyses.post_dominators(func),
+            loops: analyses.loops(func),
+            common: analyses.common(func),
             returns: cfg.reach(func, |term| matches!(term, Term::Exit | Term::Ret)),
             home: vec![BlockId(0); func.values.len()],
             uses: vec![Uses::default(); func.values.len()],
@@ -277,7 +278,6 @@ fn common_dominator(dom: &Tree, mut a: BlockId, b: BlockId) -> BlockId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ori::analyses::Analyses;
     use crate::ori::text;
     use crate::ori::verify::{Stage, verify};
 

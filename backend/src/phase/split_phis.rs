@@ -6,13 +6,14 @@
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{File, Function, Phi, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
-use crate::phase::edit::{Defs, for_each_use_mut, part_of};
-use crate::phases::Context;
+use crate::phase::edit::{for_each_use_mut, part_of};
+use crate::phases::{Change, Context};
 use smallvec::SmallVec;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let mut splits = vec![false; func.values.len()];
     let mut any = false;
@@ -24,7 +25,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     if !any {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     for &b in &cfg.order {
         let block = func.block(b);
@@ -35,14 +36,14 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
     }
-    let defs = Defs::new(func, cfg);
+    let defs = context.analyses.defs(func);
     // If a phi stays whole, its arguments stay whole, and vice versa.
     loop {
         (context.checkpoint)();
         let mut changed = false;
         for &b in &cfg.order {
             for phi in &func.block(b).phis {
-                let separable = |src: &Src| is_separable(func, &defs, &splits, src);
+                let separable = |src: &Src| is_separable(func, defs, &splits, src);
                 if splits[phi.dst.index()] && !phi.args.iter().all(|(_, src)| separable(src)) {
                     splits[phi.dst.index()] = false;
                     changed = true;
@@ -58,8 +59,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             break;
         }
     }
-    split(func, cfg, &defs, &splits);
-    Ok(())
+    split(func, cfg, defs, &splits);
+    Ok(Change::Something)
 }
 
 fn is_separable(func: &Function, defs: &Defs, splits: &[bool], src: &Src) -> bool {

@@ -17,9 +17,9 @@ use crate::CodegenError;
 use crate::emit::{encodes, takes_uniform};
 use crate::input::SrcId;
 use crate::legalize::{exchange, reversed};
+use crate::ori::analyses::Analyses;
 use crate::ori::cfg::Cfg;
-use crate::ori::divergence::{Common, Divergence};
-use crate::ori::dominators::post_dominators;
+
 use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::Loops;
 use crate::ori::op::{Bool, ICmp, MemSize, Op, Sign};
@@ -28,8 +28,7 @@ use crate::ori::signature::{Accept, SrcSlot, Width};
 use crate::ori::together::Together;
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::dead_code;
-use crate::phase::edit::count_uses;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use crate::regalloc::live::{Liveness, Point};
 use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,13 +47,13 @@ const DEEPEST: u32 = 4;
 const CARRIES: usize = 6;
 
 /// Moves values that change from iteration to iteration: see [`carried`].
-pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     if !func.entry {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let (cfg, loops) = (context.analyses.cfg(func), context.analyses.loops(func));
     if loops.loops.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let dom = context.analyses.dominators(func);
     let sm = sass::Sm(context.sm.number as u8);
@@ -63,21 +62,20 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
         func,
         cfg,
         sm,
-        common: &Common::new(func, cfg),
+        common: context.analyses.common(func),
         together: Together::everywhere(func),
-        uses: count_uses(func, cfg),
+        uses: context.analyses.uses(func),
         uniform_branches: certain && encodes(sm, &UISETP),
         conditions: FxHashSet::default(),
     };
     // Few functions have such values, and the analysis of where threads are together is expensive.
     if search.run().values.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
-    let divergence = Divergence::new(func, cfg, &post_dominators(cfg, func, loops), loops);
-    search.together = Together::new(func, cfg, dom, &divergence, certain);
+    search.together = Together::new(func, cfg, dom, context.analyses.divergence(func), certain);
     let carried = search.run();
     if carried.values.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     (context.checkpoint)();
     let homes = loops.homes(func, dom);
@@ -104,34 +102,32 @@ pub fn run_on_carried(func: &mut Function, context: &Context<'_>) -> Result<(), 
     order.iter().for_each(|b| rewriter.block(*b));
     order.iter().for_each(|b| rewriter.phis(*b));
     dead_code::remove_dead(func, cfg);
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// Any comparison of the uniform datapath.
 const UISETP: Op = Op::Uisetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And };
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    let Some(target) = Target::nearest(context.sm) else { return Ok(()) };
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+    let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
     let free = target.limits.free_registers().saturating_sub(ADDED);
-    convert(func, context, free, LONG);
-    Ok(())
+    Ok(Change::of(convert(func, context, free, LONG)))
 }
 
 /// The same for all values, even if it does not pay.
 #[cfg(test)]
-pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    convert(func, context, 0, 0);
-    Ok(())
+pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+    Ok(Change::of(convert(func, context, 0, 0)))
 }
 
-/// Considers values that live for `long` points at which more than `free` general registers are live.
-fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
+/// Returns whether any value is converted. Considers values that live for `long` points at which more than `free` general registers are live.
+fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> bool {
     // The callers of a function keep their values in uniform registers.
     if !func.entry {
-        return;
+        return false;
     }
     let cfg = context.analyses.cfg(func);
-    let common = Common::new(func, cfg);
+    let common = context.analyses.common(func);
     let could = |v: &Value| func.value(*v).file == File::R && func.value(*v).width <= 2 && common.is(*v);
     let mut candidates: Vec<(Value, BlockId)> = Vec::new();
     for &b in &cfg.order {
@@ -139,7 +135,7 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
         candidates.extend(results.filter(|v| could(v) && func.value(*v).pin.is_none()).map(|v| (v, b)));
     }
     if candidates.is_empty() {
-        return;
+        return false;
     }
     let live = Liveness::compute(func, cfg);
     let length = |v: Value| live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
@@ -150,7 +146,7 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
         live.of(*v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end))
     });
     if candidates.is_empty() {
-        return;
+        return false;
     }
     let loops = context.analyses.loops(func);
     let sm = sass::Sm(context.sm.number as u8);
@@ -174,15 +170,16 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) {
     }
     let chosen = choice.chosen;
     if !chosen.contains(&true) {
-        return;
+        return false;
     }
     (context.checkpoint)();
     let all = candidates.iter().map(|(v, _)| *v).filter(|v| chosen[v.index()]);
-    let ways = Ways::new(func, cfg, sm, &common, (&chosen, all));
+    let ways = Ways::new(func, context.analyses, sm, (&chosen, all));
     let order = cfg.order.clone();
     let mut rewriter = Rewriter::new(func, sm, ways);
     order.iter().for_each(|b| rewriter.block(*b));
     order.iter().for_each(|b| rewriter.phis(*b));
+    true
 }
 
 /// The points where more general registers are live than are free of charge, ascending.
@@ -343,12 +340,11 @@ impl Ways {
     /// `chosen` are the values that should be in uniform registers, by value and in the order of their definitions.
     fn new(
         func: &Function,
-        cfg: &Cfg,
+        analyses: &Analyses,
         sm: sass::Sm,
-        common: &Common,
         (chosen, all): (&[bool], impl Iterator<Item = Value>),
     ) -> Ways {
-        let uses = count_uses(func, cfg);
+        let (cfg, uses, common) = (analyses.cfg(func), analyses.uses(func), analyses.common(func));
         let mut defs: FxHashMap<Value, (BlockId, &Inst)> = FxHashMap::default();
         for &b in &cfg.order {
             for inst in &func.block(b).insts {
@@ -411,7 +407,7 @@ struct Plan<'a> {
     func: &'a Function,
     sm: sass::Sm,
     /// For each value, the number of its uses.
-    uses: Vec<u32>,
+    uses: &'a [u32],
     /// The definitions of the values that are the same for all threads.
     defs: FxHashMap<Value, (BlockId, &'a Inst)>,
     chosen: &'a [bool],

@@ -15,20 +15,20 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, 
 use crate::ori::op::{Op, Sign};
 use crate::ori::operations::facts;
 use crate::phase::edit::known;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// The maximum number of uniform operations that replace one `R2UR`.
 const MOST: usize = 4;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let is_move = |inst: &Inst| inst.op == Op::R2ur;
     let moves: Vec<BlockId> =
         cfg.order.iter().copied().filter(|b| func.block(*b).insts.iter().any(is_move)).collect();
     if moves.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     let recipes = recipes(func, cfg);
     for b in moves {
@@ -47,7 +47,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         let code = block.code;
         func.block_mut(b).insts = code;
     }
-    Ok(())
+    Ok(Change::Something)
 }
 
 /// How the uniform datapath can compute the value of a general register.

@@ -41,12 +41,12 @@ mod tests;
 use crate::CodegenError;
 use crate::copies::Piece;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::{Defs, for_each_use};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{dominators, post_dominators};
 use crate::ori::ir::{BlockId, Function, Inst, Value};
 use crate::ori::loops::{LoopId, Loops};
-use crate::phase::edit::{Defs, for_each_use};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use counted::Counted;
 use std::cell::LazyCell;
 
@@ -75,13 +75,15 @@ const MOST_ADDED: usize = 4000;
 /// The number of nested loops that are unrolled.
 const ROUNDS: u32 = 3;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let mut added = 0;
+    let mut change = Change::Nothing;
     for round in 0..ROUNDS {
         let chosen = choose(func, &mut added);
         if chosen.is_empty() {
             break;
         }
+        change = Change::Something;
         // Preheaders are added first, because the block that leaves one loop may enter another.
         let entries: Vec<BlockId> = chosen.iter().map(|(counted, _)| counted.enter(func)).collect();
         let mut readers = readers(func, &chosen);
@@ -95,7 +97,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             counted.unroll(func, pieces, entry, after, round);
         }
     }
-    Ok(())
+    Ok(change)
 }
 
 /// The innermost loops that are unrolled, and the pieces of each.

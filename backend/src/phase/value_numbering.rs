@@ -11,16 +11,17 @@ use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
 use crate::ori::signature::{facts, fold_modifiers};
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let cfg = context.analyses.cfg(func);
     let tree = context.analyses.dominators(func);
-    let mut replaced = phis::equal_phis(func, cfg);
+    let mut replaced = phis::equal_phis(func, context.analyses);
     // The last instruction with each hash; it is valid if its block dominates the current one.
     let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
+    let mut change = Change::of(!replaced.is_empty());
     for &b in &tree.preorder {
         for i in 0..func.block(b).insts.len() {
             let inst = &mut func.block_mut(b).insts[i];
@@ -61,10 +62,11 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
             let inst = &mut func.block_mut(b).insts[i];
             *inst = Inst::new(Op::Nop, &[], &[], inst.src);
+            change = Change::Something;
         }
     }
     replaced.apply(func, cfg);
-    Ok(())
+    Ok(change)
 }
 
 fn takes_part(inst: &Inst) -> bool {

@@ -180,6 +180,11 @@ impl Same<'_> {
     }
 }
 
+/// Whether [`settle_waits`] may change the instruction.
+pub(super) fn waits(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Warpsync { .. } | Op::Bar { .. })
+}
+
 /// Removes the `WARPSYNC` before operations where the warp is together, unless a mask may separate it. Replaces
 /// barriers of the block by calls of a routine where threads of the warp may be apart. `comes_together`: the warp is
 /// together at the start of the block. `elsewhere`: operations that threads may execute together with threads at
@@ -191,7 +196,6 @@ pub(super) fn settle_waits(
     comes_together: bool,
     elsewhere: &FxHashSet<(BlockId, Op)>,
 ) -> Vec<usize> {
-    let waits = |inst: &Inst| matches!(inst.op, Op::Warpsync { .. } | Op::Bar { .. });
     let mut apart = Vec::new();
     if !func.block(b).insts.iter().any(waits) {
         return apart;

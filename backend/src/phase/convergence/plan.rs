@@ -5,9 +5,10 @@ use super::depths;
 use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
 use super::waits::Waits;
+use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
-use crate::ori::dominators::{Tree, dominators, post_dominators};
+use crate::ori::dominators::{Tree, post_dominators};
 use crate::ori::ir::{Block, BlockId, Function, Inst, Src, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
@@ -62,22 +63,20 @@ pub(super) struct Plan {
 
 impl Plan {
     /// `is_last`: no more blocks may be requested. A branch does not use a meeting point that needs a new block.
-    pub(super) fn new(func: &Function, is_last: bool) -> Plan {
-        let cfg = Cfg::new(func);
-        let dom = dominators(&cfg, func);
-        let loops = Loops::new(func, &cfg, &dom);
-        let divergence = Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops);
+    pub(super) fn new(func: &Function, analyses: &Analyses, is_last: bool) -> Plan {
+        let (cfg, dom, loops) = (analyses.cfg(func), analyses.dominators(func), analyses.loops(func));
+        let divergence = analyses.divergence(func);
         let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
-        plan.elsewhere = pairs_elsewhere(func, &dom);
-        let parting = parting(func, &cfg);
+        plan.elsewhere = pairs_elsewhere(func, dom);
+        let parting = parting(func, cfg);
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
             plan.diverged = all_after(func, &parting, |_, _| false);
-            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
-            plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
-            plan.add_calls(func, &cfg, &divergence);
+            plan.spins = spins(func, cfg, dom, loops, divergence, &plan);
+            plan.brackets = Groups::new(func, cfg, loops, divergence, &plan.diverged).brackets;
+            plan.add_calls(func, cfg, divergence);
             return plan;
         }
-        let reduced = without_leaving_edges(func, &cfg, &loops);
+        let reduced = without_leaving_edges(func, cfg, loops);
         let reduced = reduced.as_ref().unwrap_or(func);
         let flow = Cfg::new(reduced);
         let parts = |&b: &BlockId| {
@@ -87,20 +86,20 @@ impl Plan {
         };
         let branches: Vec<BlockId> = flow.order.iter().copied().filter(parts).collect();
         if !is_last {
-            plan.latches = endless_loops(reduced, &flow, &loops, &branches);
+            plan.latches = endless_loops(reduced, &flow, loops, &branches);
             if !plan.latches.is_empty() {
                 return plan;
             }
         }
-        let post = post_dominators(&flow, reduced, &loops);
+        let post = post_dominators(&flow, reduced, loops);
         let blocks = || (0..func.blocks.len() as u32).map(BlockId);
         let yields: Vec<bool> = blocks().map(|b| any_in(func, b, |inst| func.yields(inst))).collect();
         let mut choice = Choice {
             func,
             flow: &flow,
-            dom: &dom,
+            dom,
             post: &post,
-            loops: &loops,
+            loops,
             is_last,
             meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
             places: vec![None; branches.len()],
@@ -112,21 +111,21 @@ impl Plan {
                 Vec::new()
             },
             yields,
-            calls: calls_under_barriers(func, &cfg),
-            left_for: ends_left_for(func, reduced, &cfg, &divergence),
+            calls: calls_under_barriers(func, cfg),
+            left_for: ends_left_for(func, reduced, cfg, divergence),
             unites: blocks().map(|b| unites(func, b, &plan.elsewhere)).collect(),
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
             cycles: FxHashMap::default(),
         };
-        choice.choose(&mut plan, reduced, &divergence);
+        choice.choose(&mut plan, reduced, divergence);
         plan.meetings = choice.meetings(&plan.barriers);
         plan.diverged = choice.diverged(&plan.barriers, &plan.meetings, reduced);
         if plan.preheaders.is_empty() && plan.latches.is_empty() {
-            plan.spins = spins(func, &cfg, &dom, &loops, &divergence, &plan);
+            plan.spins = spins(func, cfg, dom, loops, divergence, &plan);
         }
-        plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
-        plan.add_calls(func, &cfg, &divergence);
+        plan.brackets = Groups::new(func, cfg, loops, divergence, &plan.diverged).brackets;
+        plan.add_calls(func, cfg, divergence);
         plan
     }
 

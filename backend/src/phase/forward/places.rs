@@ -2,10 +2,11 @@
 
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Reg, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::{Effect, Kind, Memory, Order, Space, effect, memory};
 use crate::ori::op::{MemSize, Op};
-use crate::phase::edit::{Defs, added, known, part_of};
+use crate::phase::edit::{added, known, part_of};
 use crate::regalloc::STACK_POINTER;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -55,7 +55,7 @@ pub(super) struct Search<'a> {
     pub common: &'a Common,
     pub together: Together,
     /// For each value, the number of its uses.
-    pub uses: Vec<u32>,
+    pub uses: &'a [u32],
     /// Branches can read uniform predicates.
     pub uniform_branches: bool,
     /// Predicates that may become uniform, if branches can read them.

@@ -7,13 +7,14 @@ use super::{
 use crate::copies::Piece;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
 use crate::ori::memory::{Kind, Memory, Space, memory};
 use crate::ori::op::{Bool, ICmp, Op, Sign};
 use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
-use crate::phase::edit::{Defs, added, known};
+use crate::phase::edit::{added, known};
 
 /// A loop with one test, at its end.
 pub(super) struct Counted {

@@ -19,13 +19,13 @@ use super::{like, made};
 use crate::CodegenError;
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::Cfg;
+use crate::ori::defs::for_each_use;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::operations::facts;
 use crate::ori::signature;
 use crate::phase::copy_propagation;
-use crate::phase::edit::for_each_use;
-use crate::phases::Context;
+use crate::phases::{Change, Context};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The maximum number of operations of a header that is copied.
@@ -33,10 +33,10 @@ const MOST_COPIED: usize = 12;
 /// Loops whose headers follow each other, or read each other's values, are rotated in different rounds.
 const ROUNDS: usize = 6;
 
-pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
     let mut chosen = choose(func, context.analyses.cfg(func), context.analyses.loops(func));
     if chosen.is_empty() {
-        return Ok(());
+        return Ok(Change::Nothing);
     }
     for _ in 0..ROUNDS {
         (context.checkpoint)();

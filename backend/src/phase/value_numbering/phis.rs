@@ -1,9 +1,10 @@
 //! Finds phis that always have the same value, in loops as well: pointers or counters that advance together.
 
 use super::takes_part;
-use crate::ori::cfg::Cfg;
+use crate::ori::analyses::Analyses;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Phi, Src, SrcKind, Value};
-use crate::phase::edit::{Defs, Replacements};
+use crate::phase::edit::Replacements;
 use rustc_hash::FxHashMap;
 
 /// The number of values that may be compared for one pair of phis.
@@ -13,13 +14,14 @@ const STEPS: u32 = 64;
 const CANDIDATES: usize = 16;
 
 /// For each phi that always has the same value as an earlier phi of its block: that phi.
-pub(super) fn equal_phis(func: &Function, cfg: &Cfg) -> Replacements {
+pub(super) fn equal_phis(func: &Function, analyses: &Analyses) -> Replacements {
+    let cfg = analyses.cfg(func);
     let mut replaced = Replacements::new(func);
     let several = |b: &&BlockId| func.block(**b).phis.len() > 1;
     if !cfg.order.iter().any(|b| several(&b)) {
         return replaced;
     }
-    let mut equality = Equality::new(func, cfg);
+    let mut equality = Equality::new(func, analyses);
     for &b in cfg.order.iter().filter(several) {
         let mut kept: Vec<&Phi> = Vec::new();
         for phi in &func.block(b).phis {
@@ -40,7 +42,7 @@ pub(super) fn equal_phis(func: &Function, cfg: &Cfg) -> Replacements {
 /// elsewhere. Wherever both values are available, they are from the same iteration.
 struct Equality<'f> {
     func: &'f Function,
-    defs: Defs,
+    defs: &'f Defs,
     /// The block of each phi, and its position there.
     phis: FxHashMap<Value, (BlockId, usize)>,
     /// The pairs that are taken to be equal.
@@ -49,12 +51,13 @@ struct Equality<'f> {
 }
 
 impl<'f> Equality<'f> {
-    fn new(func: &'f Function, cfg: &Cfg) -> Self {
-        let phis = cfg
+    fn new(func: &'f Function, analyses: &'f Analyses) -> Self {
+        let phis = analyses
+            .cfg(func)
             .order
             .iter()
             .flat_map(|&b| func.block(b).phis.iter().enumerate().map(move |(i, phi)| (phi.dst, (b, i))));
-        Equality { func, defs: Defs::new(func, cfg), phis: phis.collect(), assumed: Vec::new(), steps: 0 }
+        Equality { func, defs: analyses.defs(func), phis: phis.collect(), assumed: Vec::new(), steps: 0 }
     }
 
     fn holds(&mut self, x: Value, y: Value) -> bool {
