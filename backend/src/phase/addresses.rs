@@ -5,12 +5,12 @@ use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
-use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value, sign_bits};
+use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{At, signature};
 use crate::phase::copy_propagation::whole_of;
-use crate::phase::edit::known;
+use crate::phase::edit::{added_to_pair, known};
 use crate::phases::{Change, Context};
 use std::ops::RangeInclusive;
 
@@ -171,30 +171,8 @@ impl Addresses<'_> {
             let bits = (u64::from(high) << 32 | u64::from(low)) as i64;
             return OFFSETS.contains(&bits).then_some((Src::ZERO, bits));
         }
-        let (low, high) = (self.defs.of_src(self.func, &parts[0])?, self.defs.of_src(self.func, &parts[1])?);
-        if low.op != (Op::Iadd3 { x: false }) || high.op != (Op::Iadd3 { x: true }) {
-            return None;
-        }
-        let Some(Dst::Value(carry)) = low.dsts.get(1) else { return None };
-        let carried = high.srcs.get(3) == Some(&Src::from(*carry))
-            && high.srcs.get(4).is_none_or(|second| *second == Src::FALSE);
-        let zero = (0..3).find(|k| low.srcs[*k] == Src::ZERO && high.srcs[*k] == Src::ZERO)?;
-        if !carried {
-            return None;
-        }
-        let [k, l] = [[1, 2], [0, 2], [0, 1]][zero];
-        for (base, constant) in [(k, l), (l, k)] {
-            let (Some(add), Some(extension)) = (known(&low.srcs[constant]), known(&high.srcs[constant]))
-            else {
-                continue;
-            };
-            if extension != sign_bits(add) {
-                continue;
-            }
-            let base = self.whole([low.srcs[base], high.srcs[base]], b, i)?;
-            return Some((base, i64::from(add as i32)));
-        }
-        None
+        let (base, add) = added_to_pair(self.func, self.defs, &parts)?;
+        Some((self.whole(base, b, i)?, add))
     }
 
     /// The pair that consists of these halves, if instruction `i` of `b` can read it.

@@ -3,7 +3,7 @@
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::ir::{BlockId, Const, Dst, Function, Inst, Src, SrcKind, SrcMods, Value, sign_bits};
 use crate::ori::memory::effect;
 use crate::ori::op::{Op, ShfType};
 use crate::ori::signature;
@@ -141,6 +141,28 @@ pub fn added(func: &Function, defs: &Defs, src: Src) -> Option<(Src, u32)> {
         }
         _ => None,
     }
+}
+
+/// Splits the halves of a 64-bit operand into those of a value and a constant that is added to it.
+pub fn added_to_pair(func: &Function, defs: &Defs, halves: &[Src; 2]) -> Option<([Src; 2], i64)> {
+    let (low, high) = (defs.of_src(func, &halves[0])?, defs.of_src(func, &halves[1])?);
+    if low.op != (Op::Iadd3 { x: false }) || high.op != (Op::Iadd3 { x: true }) {
+        return None;
+    }
+    let Some(Dst::Value(carry)) = low.dsts.get(1) else { return None };
+    let carried = high.srcs.get(3) == Some(&Src::from(*carry))
+        && high.srcs.get(4).is_none_or(|second| *second == Src::FALSE);
+    let zero = (0..3).find(|k| low.srcs[*k] == Src::ZERO && high.srcs[*k] == Src::ZERO)?;
+    if !carried {
+        return None;
+    }
+    let [k, l] = [[1, 2], [0, 2], [0, 1]][zero];
+    [(k, l), (l, k)].into_iter().find_map(|(base, constant)| {
+        let (add, extension) = (known(&low.srcs[constant])?, known(&high.srcs[constant])?);
+        let base = [low.srcs[base], high.srcs[base]];
+        let plain = base.iter().all(|half| half.mods == SrcMods::NONE);
+        (extension == sign_bits(add) && plain).then_some((base, i64::from(add as i32)))
+    })
 }
 
 /// Removes blocks that the entry does not reach from the layout and from phis.

@@ -2,7 +2,8 @@
 //! 80 to their offsets.
 //!
 //! Elements of several arrays with the same index, for example arrays in a function's frame, then have one address and
-//! differ only in their offsets. They need one register, and scheduling knows that the accesses do not overlap.
+//! differ only in their offsets, and so have elements at constant distances whose addresses the compiler of the PTX moved
+//! out of a loop. They need one register, and scheduling knows that the accesses do not overlap.
 //!
 //! Before and after: SSA. Sums are changed in place, and equal ones are merged; dead code elimination removes unused
 //! sums.
@@ -10,11 +11,11 @@
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
 use crate::phase::addresses::offset_mut;
-use crate::phase::edit::{added, known};
+use crate::phase::edit::{added, added_to_pair, known};
 use crate::phase::value_numbering;
 use crate::phases::{Change, Context};
 use smallvec::SmallVec;
@@ -30,15 +31,23 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
             let inst = &func.block(b).insts[i];
-            let Some(v) = sum(func, inst) else { continue };
+            let Some(Dst::Value(v)) = inst.dsts.first().copied() else { continue };
             let room = &rooms[v.index()];
             if room.uses == 0 || room.uses != uses[v.index()] {
                 continue;
             }
-            let (terms, constant) = without_constants(func, defs, &inst.srcs);
-            if constant != 0 && room.takes(constant) {
-                func.block_mut(b).insts[i].srcs = terms;
-                moved[v.index()] = constant;
+            if is_sum(func, v, inst) {
+                let (terms, constant) = without_constants(func, defs, &inst.srcs);
+                if constant != 0 && room.takes(i64::from(constant)) {
+                    func.block_mut(b).insts[i].srcs = terms;
+                    moved[v.index()] = constant;
+                }
+            } else if let Some(sum) = PairSum::of(func, defs, uses, inst) {
+                let (terms, constant) = sum.without_constants(func, defs);
+                if constant != 0 && room.takes(constant) {
+                    sum.set_terms(func, &terms);
+                    moved[v.index()] = constant as i32;
+                }
             }
         }
     }
@@ -70,8 +79,8 @@ struct Room {
 }
 
 impl Room {
-    fn takes(&self, constant: i32) -> bool {
-        (self.least..=self.most).contains(&i64::from(constant))
+    fn takes(&self, constant: i64) -> bool {
+        (self.least..=self.most).contains(&constant)
     }
 }
 
@@ -103,14 +112,62 @@ fn address(inst: &Inst, n: usize) -> Option<Value> {
     }
 }
 
-/// The result of an instruction that only computes a 32-bit sum.
-fn sum(func: &Function, inst: &Inst) -> Option<Value> {
-    let Some(Dst::Value(v)) = inst.dsts.first() else { return None };
-    let plain = inst.op == (Op::Iadd3 { x: false })
+/// Whether an instruction only computes `v` as a 32-bit sum.
+fn is_sum(func: &Function, v: Value, inst: &Inst) -> bool {
+    inst.op == (Op::Iadd3 { x: false })
         && inst.guard.is_true()
         && inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
-        && func.value(*v).width == 1;
-    plain.then_some(*v)
+        && func.value(v).width == 1
+}
+
+/// The two additions of a 64-bit sum whose results only one `PACK` reads: block and position of each.
+struct PairSum {
+    low: (BlockId, usize),
+    high: (BlockId, usize),
+}
+
+impl PairSum {
+    fn of(func: &Function, defs: &Defs, uses: &[u32], pack: &Inst) -> Option<PairSum> {
+        let (Op::Pack, [low, high]) = (pack.op, &pack.srcs[..]) else { return None };
+        let only = |src: &Src| match src {
+            Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => Some(*v).filter(|v| uses[v.index()] == 1),
+            _ => None,
+        };
+        let sum = PairSum { low: defs.site(only(low)?)?, high: defs.site(only(high)?)? };
+        let (low, high) = (sum.at(func, sum.low), sum.at(func, sum.high));
+        let Some(Dst::Value(carry)) = low.dsts.get(1).copied() else { return None };
+        let is_sum = [pack, low, high].iter().all(|inst| inst.guard.is_true())
+            && (low.op, high.op) == (Op::Iadd3 { x: false }, Op::Iadd3 { x: true })
+            && low.dsts[2..].iter().chain(&high.dsts[1..]).all(|dst| *dst == Dst::Sink)
+            && high.srcs[3..] == [carry.into(), Src::FALSE]
+            && uses[carry.index()] == 1;
+        is_sum.then_some(sum)
+    }
+
+    fn at<'f>(&self, func: &'f Function, (b, i): (BlockId, usize)) -> &'f Inst {
+        &func.block(b).insts[i]
+    }
+
+    /// The halves of each term, and the sum of the constants in nested sums.
+    fn without_constants(&self, func: &Function, defs: &Defs) -> ([[Src; 2]; 3], i64) {
+        let (low, high) = (self.at(func, self.low), self.at(func, self.high));
+        let mut terms = [0, 1, 2].map(|k| [low.srcs[k], high.srcs[k]]);
+        let mut constant = 0;
+        for term in &mut terms {
+            for _ in 0..DEEPEST {
+                let Some((base, add)) = added_to_pair(func, defs, term) else { break };
+                (*term, constant) = (base, constant + add);
+            }
+        }
+        (terms, constant)
+    }
+
+    fn set_terms(&self, func: &mut Function, terms: &[[Src; 2]; 3]) {
+        for (half, (b, i)) in [self.low, self.high].into_iter().enumerate() {
+            let inst = &mut func.block_mut(b).insts[i];
+            inst.srcs.iter_mut().zip(terms).for_each(|(src, term)| *src = term[half]);
+        }
+    }
 }
 
 /// The terms of a sum, and the sum of the constants among them and in nested sums with one term.
