@@ -2,7 +2,7 @@
 
 use super::ir::{Dst, Inst, Src, SrcKind, SrcMods};
 use super::memory::{Effect, Kind, Memory, Order, Space};
-use super::op::{Routine, Sr};
+use super::op::{HalfRead, Op, Routine, Sr};
 use super::operations::facts;
 use super::signature::special;
 
@@ -129,9 +129,32 @@ impl Facts {
     }
 }
 
+/// Replaces the high half of an immediate, which cannot be selected in the encoding, by the low half of another one.
+fn read_low_half(inst: &mut Inst) {
+    let (src, is_high) = match inst.op {
+        Op::Hadd2 { half, .. } => (1, half == HalfRead::High),
+        Op::MufuHalf { high, .. } => (0, high),
+        _ => return,
+    };
+    let bits = match inst.srcs[src].kind {
+        SrcKind::Imm(bits) => bits,
+        SrcKind::Zero => 0,
+        _ => return,
+    };
+    if is_high {
+        inst.srcs[src].kind = Src::imm(bits >> 16).kind;
+        match &mut inst.op {
+            Op::Hadd2 { half, .. } => *half = HalfRead::Own,
+            Op::MufuHalf { high, .. } => *high = false,
+            _ => {}
+        }
+    }
+}
+
 /// Applies the modifiers of immediates, which cannot have modifiers in the encoding. 16-bit float sources of
 /// conversions and halves of packed operations are not changed.
 pub fn fold_modifiers(inst: &mut Inst) {
+    read_low_half(inst);
     let how = facts(&inst.op).modifiers;
     // A carry distinguishes `-0` from `0`.
     let carries = inst.dsts.iter().skip(1).any(|dst| matches!(dst, Dst::Value(_)));

@@ -38,6 +38,8 @@ modifiers! {
     /// Inputs of fused multiply-adds of halves that count as zero: none, subnormal numbers, or the NaN that tensor copies
     /// write for elements out of bounds.
     HalfZeros { Zero "", Ftz ".FTZ", Oob ".OOB" }
+    /// The halves of a source that an operation reads: its own halves, or the high one for both.
+    HalfRead { Own "", High ".H1_H1" }
     /// Integer comparison.
     ICmp { F ".F", Lt ".LT", Eq ".EQ", Le ".LE", Gt ".GT", Ne ".NE", Ge ".GE", T ".T" }
     /// Float comparison; the `U` ones are also true for unordered operands.

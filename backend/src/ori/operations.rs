@@ -191,8 +191,9 @@ operations! {
     Dsetp "DSETP" { cmp: FCmp = Cmp, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).wide(2).float(), alu(B).wide(2).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
 
     // Packed half.
-    Hadd2 "HADD2" { f32: bool [".F32"] = High, bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat }
-        [R] <- [r(A).float(), alu(B).float()] if f32 { H } else { H.commutes(0, 1) };
+    /// With `f32`, the sum of the low halves as a float; `half` then selects the half of the second source.
+    Hadd2 "HADD2" { f32: bool [".F32"] = High, half: HalfRead = SwizzleB, bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat }
+        [R] <- [r(A).float(), alu(B).float()] if f32 || half == HalfRead::High { H } else { H.commutes(0, 1) };
     Hmul2 "HMUL2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] H.commutes(0, 1);
     Hfma2 "HFMA2" { bf16: bool [".BF16_V2"] = Type, zeros: HalfZeros = Ftz, relu: bool [".RELU"] = Relu, sat: bool [".SAT"] = Sat }
         [R] <- [r(A).float(), alu(B).float(), alu(C).neg()] H.commutes(0, 1);

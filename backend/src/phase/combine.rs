@@ -7,6 +7,7 @@
 
 mod extremes;
 mod floats;
+mod halves;
 mod logic;
 mod packs;
 mod pairs;
@@ -19,7 +20,7 @@ use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::effect;
-use crate::ori::op::Op;
+use crate::ori::op::{HalfRead, Op};
 use crate::ori::signature::fold_modifiers;
 use crate::phase::edit::Replacements;
 use crate::phases::{Change, Context};
@@ -112,6 +113,7 @@ impl Combiner<'_> {
             Op::Plop3 { .. } => self.predicate_logic(b, i),
             Op::Isetp { .. } => self.test(b, i),
             Op::Imnmx { .. } => self.extreme(b, i),
+            Op::Hadd2 { f32: true, half: HalfRead::Own, .. } => self.widened_half(b, i),
             Op::Fmnmx { .. } => {
                 self.float_signs(b, i);
                 self.extreme(b, i);

@@ -10,7 +10,7 @@
 use crate::CodegenError;
 use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
-use crate::ori::op::{HalfZeros, Op};
+use crate::ori::op::{HalfRead, HalfZeros, Op};
 use crate::ori::signature::fold_modifiers;
 use crate::phases::{Change, Context};
 
@@ -91,9 +91,10 @@ fn multiply_add(product: Op, sum: Op) -> Option<Op> {
             Some(Op::Ffma { round, ftz, sat })
         }
         (Op::Dmul { round }, Op::Dadd { .. }) => Some(Op::Dfma { round }),
-        (Op::Hmul2 { bf16: one, ftz: flushes, sat: false }, Op::Hadd2 { bf16, ftz, sat, f32: false })
-            if (one, flushes) == (bf16, ftz) =>
-        {
+        (
+            Op::Hmul2 { bf16: one, ftz: flushes, sat: false },
+            Op::Hadd2 { bf16, ftz, sat, f32: false, half: HalfRead::Own },
+        ) if (one, flushes) == (bf16, ftz) => {
             let zeros = if ftz { HalfZeros::Ftz } else { HalfZeros::Zero };
             Some(Op::Hfma2 { bf16, zeros, sat, relu: false })
         }

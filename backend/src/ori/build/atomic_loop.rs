@@ -8,7 +8,7 @@ use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{Access, AtomOp, CasSize, ICmp, MemSize, Op, Round};
+use crate::ori::op::{Access, AtomOp, CasSize, HalfRead, ICmp, MemSize, Op, Round};
 use ptx_isa::{ScalarType, TypeKind};
 
 /// The place of a word for compare-and-swap.
@@ -86,7 +86,7 @@ impl<'a> Lowering<'a> {
             (AtomOp::Add, ScalarType::Bf16) => true,
             _ => return self.unsupported(instr, "this operation and type"),
         };
-        let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
+        let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false, half: HalfRead::Own };
         if !self.encodes(&add) {
             return self.unsupported(instr, "the type .bf16 on this target");
         }
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
             (AtomOp::Add, ScalarType::F64) => self.wide(2, Op::Dadd { round: Round::Rn }, &[old, value]),
             (AtomOp::Add, ScalarType::F16x2 | ScalarType::Bf16x2) => {
                 let bf16 = ty == ScalarType::Bf16x2;
-                let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
+                let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false, half: HalfRead::Own };
                 if !self.encodes(&add) {
                     return self.unsupported(instr, "the type .bf16x2 on this target");
                 }

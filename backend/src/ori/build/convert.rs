@@ -6,7 +6,7 @@ use super::operand::{known, registers};
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
-use crate::ori::op::{FCmp, FloatType, IntRound, IntType, Op, Round, Sign};
+use crate::ori::op::{FCmp, FloatType, HalfRead, IntRound, IntType, Op, Round, Sign};
 use ptx_isa::{Mod, ScalarType, TypeKind};
 
 fn float_type(ty: ScalarType) -> Option<FloatType> {
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
     fn saturate_half(&mut self, src: Src) -> Src {
         const NEGATIVE_ZEROS: u32 = 0x8000_8000;
         self.reg(
-            Op::Hadd2 { bf16: false, ftz: false, sat: true, f32: false },
+            Op::Hadd2 { bf16: false, ftz: false, sat: true, f32: false, half: HalfRead::Own },
             &[src, Src::imm(NEGATIVE_ZEROS)],
         )
     }
@@ -294,7 +294,7 @@ impl<'a> Lowering<'a> {
                 self.float_to_half(instr, to, rounding(instr), src)?
             }
             (F16, F32) => {
-                let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
+                let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true, half: HalfRead::Own };
                 let wide = self.reg(op, &[Src::ZERO.neg(), src]);
                 // Every half is a normal single float, so there is nothing to flush.
                 let ftz = ftz();

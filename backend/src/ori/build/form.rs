@@ -7,7 +7,7 @@ use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER};
 use super::{Lowering, Result, Statement};
 use crate::input::{Operand, RegId};
 use crate::ori::ir::Src;
-use crate::ori::op::{DotMode, HalfFunc, HalfZeros, MufuFunc, Op, Round, ShfType};
+use crate::ori::op::{DotMode, HalfFunc, HalfRead, HalfZeros, MufuFunc, Op, Round, ShfType};
 use ptx_isa::{FormId as F, Mod, ScalarType, TypeKind};
 
 /// The sign bit of a float.
@@ -111,12 +111,20 @@ impl<'a> Lowering<'a> {
             F::AddHalf => {
                 nearest();
                 let bf16 = self.half_sum_type(instr)?;
-                self.one(instr, Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false }, AB)
+                self.one(
+                    instr,
+                    Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false, half: HalfRead::Own },
+                    AB,
+                )
             }
             F::SubHalf => {
                 nearest();
                 let bf16 = self.half_sum_type(instr)?;
-                self.one(instr, Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false }, &[In(1), Minus(2)])
+                self.one(
+                    instr,
+                    Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false, half: HalfRead::Own },
+                    &[In(1), Minus(2)],
+                )
             }
             F::MulHalf => {
                 nearest();

@@ -3,7 +3,7 @@
 use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src};
-use crate::ori::op::{Bool, FCmp, HalfFunc, HalfZeros, Op};
+use crate::ori::op::{Bool, FCmp, HalfFunc, HalfRead, HalfZeros, Op};
 use ptx_isa::{Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
         let src = self.source_half(instr, 1)?;
         let mut result = self.lop3(lut, src, Src::imm(mask), Src::ZERO);
         if instr.has(Mod::Ftz) {
-            let op = Op::Hadd2 { bf16, ftz: true, sat: false, f32: false };
+            let op = Op::Hadd2 { bf16, ftz: true, sat: false, f32: false, half: HalfRead::Own };
             result = self.reg(op, &[result, Src::imm(NEGATIVE_ZEROS)]);
         }
         self.result(instr, result)

@@ -9,7 +9,7 @@ use super::memory::elements;
 use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src};
-use crate::ori::op::{ICmp, Op, QuadStep, QuadTypes, Round, ShflMode};
+use crate::ori::op::{HalfRead, ICmp, Op, QuadStep, QuadTypes, Round, ShflMode};
 use ptx_isa::{Mod, ScalarType};
 
 /// The depth of a product, K.
@@ -235,7 +235,7 @@ impl<'a> Lowering<'a> {
 
     /// The low half, converted from `.f16` to `.f32`.
     fn half_as_float(&mut self, word: Src) -> Src {
-        let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
+        let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true, half: HalfRead::Own };
         self.reg(op, &[Src::ZERO.neg(), word])
     }
 

@@ -11,8 +11,8 @@ use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::memory::Order;
 use crate::ori::op::{
-    Access, BitOp, BitShape, ByteShape, DoubleShape, FloatType, HalfShape, MemSize, NibbleShape, Op, Round,
-    Sr, Tf32Shape,
+    Access, BitOp, BitShape, ByteShape, DoubleShape, FloatType, HalfRead, HalfShape, MemSize, NibbleShape,
+    Op, Round, Sr, Tf32Shape,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -406,7 +406,7 @@ impl<'a> Lowering<'a> {
         let pair = self.in_register(pair);
         let high = self.shift_right(pair, 16, false);
         [pair, high].map(|half| {
-            let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
+            let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true, half: HalfRead::Own };
             self.reg(op, &[Src::ZERO.neg(), half])
         })
     }

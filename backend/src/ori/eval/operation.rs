@@ -4,7 +4,7 @@ use super::float::{self, BF16, F16, F32, F64, Format, Number, integer};
 use super::{EvalError, Machine, Word};
 use crate::ori::ir::{Inst, Src};
 use crate::ori::op::{
-    Bool, DotMode, FCmp, FloatType, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign, WideSign,
+    Bool, DotMode, FCmp, FloatType, HalfRead, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign, WideSign,
 };
 use std::cmp::Ordering;
 
@@ -565,12 +565,16 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
             };
             vec![reg(half(&s[0]) << 16 | half(&s[1]))]
         }
-        Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true } => {
-            let value = |operand: &Operand| {
-                let bits = modified(F16, u64::from(operand.0[0] & 0xffff), operand.1);
+        Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true, half } => {
+            let value = |operand: &Operand, half: HalfRead| {
+                let bits = match half {
+                    HalfRead::Own => operand.0[0] & 0xffff,
+                    HalfRead::High => operand.0[0] >> 16,
+                };
+                let bits = modified(F16, bits.into(), operand.1);
                 F32.round(F16.unpack(bits), Round::Rn)
             };
-            vec![reg(F32.add(value(&s[0]), value(&s[1]), Round::Rn) as u32)]
+            vec![reg(F32.add(value(&s[0], HalfRead::Own), value(&s[1], half), Round::Rn) as u32)]
         }
         op => return Err(EvalError::Operation(op)),
     })
