@@ -46,6 +46,8 @@ pub struct Target {
     /// ptxas assumes that all threads which set a convergence barrier are together after it, and branches on uniform
     /// predicates.
     pub certain_meetings: bool,
+    /// ptxas unrolls loops in which threads of a warp wait for each other.
+    pub unrolls_warp_waits: bool,
     /// Threads of a warp converge before an aligned arrival at a barrier of the block.
     pub joins_arrivals: bool,
     /// Driver functions read textures with derivatives if there is no machine instruction for it.
@@ -357,6 +359,7 @@ const SM_75: Target = Target {
     deferred_barriers: DeferredBarriers::None,
     predicate_votes: false,
     certain_meetings: false,
+    unrolls_warp_waits: false,
     joins_arrivals: true,
     driver_gradients: false,
     driver_copies: false,
@@ -409,6 +412,7 @@ const SM_90: Target = Target {
     sm: 90,
     uniform_handles: true,
     deferred_barriers: DeferredBarriers::All,
+    unrolls_warp_waits: true,
     joins_arrivals: false,
     driver_gradients: true,
     limits: Limits { shared: 228 * KB, shared_per_block: 227 * KB, ..SM_80.limits },

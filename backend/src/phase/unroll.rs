@@ -25,7 +25,7 @@
 //! ptxas creates the same pieces. Inner loops are unrolled first. If all of them became straight-line code, the loop
 //! around them may be unrolled too.
 //!
-//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions are not unrolled. A loop with
+//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions or routines are not unrolled. A loop with
 //! convergent operations is unrolled only if the threads that execute an operation together execute the same copy of an
 //! iteration: the operations are executed in every iteration, and either the trip count is known or the threads of a
 //! warp leave the loop together. A copy of an instruction belongs to a copy of its statement ([`crate::copies`]).
@@ -47,6 +47,7 @@ use crate::ori::dominators::{dominators, post_dominators};
 use crate::ori::ir::{BlockId, Function, Inst, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::phases::{Change, Context};
+use crate::target::Target;
 use counted::Counted;
 use std::cell::LazyCell;
 
@@ -76,10 +77,11 @@ const MOST_ADDED: usize = 4000;
 const ROUNDS: u32 = 3;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+    let Some(target) = Target::nearest(context.sm) else { return Ok(Change::Nothing) };
     let mut added = 0;
     let mut change = Change::Nothing;
     for round in 0..ROUNDS {
-        let chosen = choose(func, &mut added);
+        let chosen = choose(func, target, &mut added);
         if chosen.is_empty() {
             break;
         }
@@ -101,7 +103,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
 }
 
 /// The innermost loops that are unrolled, and the pieces of each.
-fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
+fn choose(func: &Function, target: &Target, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
     let cfg = Cfg::new(func);
     let tree = dominators(&cfg, func);
     let loops = Loops::new(func, &cfg, &tree);
@@ -124,7 +126,7 @@ fn choose(func: &Function, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
         }
         let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
         body.sort_unstable_by_key(|b| cfg.place(*b));
-        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, body) else { continue };
+        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, target, body) else { continue };
         let agree = || !divergence.branch_diverges(counted.last());
         let Some(pieces) = counted.pieces(func, agree) else { continue };
         let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();

@@ -15,6 +15,7 @@ use crate::ori::op::{Bool, ICmp, Op, Sign};
 use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
 use crate::phase::edit::{added, known};
+use crate::target::Target;
 
 /// A loop with one test, at its end.
 pub(super) struct Counted {
@@ -40,11 +41,12 @@ impl Counted {
         cfg: &Cfg,
         tree: &Tree,
         defs: &Defs,
+        target: &Target,
         body: Vec<BlockId>,
     ) -> Option<Counted> {
         let (&header, &last) = (body.first()?, body.last()?);
         let (cond, goes_on) = only_test(func, cfg, &body)?;
-        if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst)) {
+        if !body.iter().flat_map(|&b| &func.block(b).insts).all(|inst| can_copy(func, inst, target)) {
             return None;
         }
         let convergent = acts_together(func, tree, &body)?;
@@ -236,13 +238,19 @@ fn only_test(func: &Function, cfg: &Cfg, body: &[BlockId]) -> Option<(Src, bool)
     body[..body.len() - 1].iter().all(stays).then_some((cond, goes_on))
 }
 
-/// Whether the instruction may be duplicated.
-fn can_copy(func: &Function, inst: &Inst) -> bool {
+/// Whether the instruction may be duplicated, and ptxas does so. It keeps loops that call routines, that wait for memory
+/// accesses, and on older targets those that wait for threads of the warp.
+fn can_copy(func: &Function, inst: &Inst, target: &Target) -> bool {
     let is_plain = |v: Value| {
         let data = func.value(v);
         data.pin.is_none() && matches!(data.file, File::R | File::P)
     };
-    !inst.op.calls_function() && inst.defs().all(is_plain)
+    let stays = match inst.op {
+        Op::Compute { .. } | Op::Membar { .. } => true,
+        Op::Warpsync { .. } => !target.unrolls_warp_waits,
+        op => op.calls_function(),
+    };
+    !stays && inst.defs().all(is_plain)
 }
 
 /// Whether threads execute operations of the loop together; `None` if copying could separate them. Threads may execute

@@ -8,11 +8,15 @@ use crate::ori::text;
 use expect_test::{Expect, expect};
 
 fn unrolled(body: &str) -> Function {
+    unrolled_on(90, body)
+}
+
+fn unrolled_on(sm: u16, body: &str) -> Function {
     let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
     let analyses = Analyses::default();
     func.facts.statements = Statements::new(100);
     func.layout.clone().into_iter().for_each(|b| func.block_mut(b).may_unroll = true);
-    run(&mut func, &Context::of(90, &analyses)).unwrap();
+    run(&mut func, &Context::of(sm, &analyses)).unwrap();
     crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
     func
 }
@@ -33,7 +37,11 @@ fn counting(start: &str, step: &str, compare: &str, limit: &str) -> String {
 }
 
 fn is_unrolled(body: &str) -> bool {
-    let func = unrolled(body);
+    is_unrolled_on(90, body)
+}
+
+fn is_unrolled_on(sm: u16, body: &str) -> bool {
+    let func = unrolled_on(sm, body);
     let stores = |b: &BlockId| func.block(*b).insts.iter().filter(|i| matches!(i.op, Op::Sts { .. })).count();
     func.layout.iter().map(stores).sum::<usize>() > 2
 }
@@ -187,4 +195,19 @@ fn loops_that_wait_for_memory_may_cost_more() {
 #[test]
 fn loops_that_update_memory_stay_where_threads_leave_apart() {
     assert!(!is_unrolled(&costing("%v10:r = ATOMS.ADD.RELAXED.GPU RZ, RZ, 0x1", 0)));
+}
+
+/// As in ptxas's code. From sm_90 on, it unrolls loops in which threads of a warp wait for each other.
+#[test]
+fn loops_that_call_routines_or_wait_stay() {
+    for (first, newer) in [
+        ("%v10:r, _, _, _ = COMPUTE.QUOTIENT_F32 %v1, %v0, RZ, RZ", false),
+        ("MEMBAR.SC.GPU", false),
+        ("WARPSYNC 0xffffffff", true),
+    ] {
+        // All threads leave the loop together.
+        let text = costing(first, 0).replace("phi b0 %v0", "phi b0 RZ");
+        assert!(!is_unrolled_on(80, &text), "{first}");
+        assert_eq!(is_unrolled_on(90, &text), newer, "{first}");
+    }
 }
