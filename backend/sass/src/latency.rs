@@ -369,6 +369,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::UniformMove if inst.form().mnemonic == "ULDC" => Column::Uldc,
         // A uniform move reads uniform registers earlier than a uniform computation.
         Class::UniformMove => Column::Move,
+        // A step of a product of a quarter-warp reads its sources as late as a double instruction.
+        _ if inst.form().name == "HMMA.884" && !predicate => Column::Fp64,
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma
             if read.role == Role::C =>
         {
