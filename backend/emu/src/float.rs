@@ -289,6 +289,26 @@ impl Format {
         to.round(self.unpack(bits), mode)
     }
 
+    /// Converts to a narrower format. The magnitude is rounded up with the probability of the dropped part: the first
+    /// dropped bits and the random bits are added, and a carry increases the last kept bit. There are as many random
+    /// bits as the format has more bits of fraction. PTX does not define what the random bits mean; this is our reading.
+    pub fn convert_randomly(self, bits: u64, to: Format, random: u64) -> u64 {
+        let count = (self.fraction - to.fraction) as i32;
+        let Finite { negative, magnitude, exponent } = self.unpack(bits) else {
+            return self.convert(bits, to, Rounding::Zero);
+        };
+        let width = 128 - magnitude.leading_zeros() as i32;
+        let last = (exponent + width - 1 - to.fraction as i32).max(to.least());
+        let drop = last - exponent;
+        if magnitude == 0 || drop <= 0 {
+            return self.convert(bits, to, Rounding::Zero);
+        }
+        let random = u128::from(random & ((1 << count) - 1));
+        let random = if drop < count { random >> (count - drop) } else { random << (drop - count) };
+        let magnitude = (magnitude + random) >> drop;
+        to.round(Finite { negative, magnitude, exponent: last }, Rounding::Nearest)
+    }
+
     pub fn to_f64(self, bits: u64) -> f64 {
         f64::from_bits(self.convert(bits, F64, Rounding::Nearest))
     }
