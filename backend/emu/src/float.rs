@@ -487,6 +487,18 @@ mod tests {
     }
 
     #[test]
+    fn random_bits_carry_into_the_kept_part() {
+        let half = |value: f32, random| F32.convert_randomly(value.to_bits().into(), F16, random);
+        let step = 1.0 / 1024.0;
+        assert_eq!((half(1.0, 0x1fff), half(1.0 + step / 2.0, 0xfff)), (0x3c00, 0x3c00));
+        assert_eq!((half(1.0 + step / 2.0, 0x1000), half(-1.0 - step / 2.0, 0x1000)), (0x3c01, 0xbc01));
+        // Numbers below the normal ones, and above the greatest.
+        assert_eq!((half(2f32.powi(-25), 0xfff), half(2f32.powi(-25), 0x1000)), (0, 1));
+        assert_eq!((half(65520.0, 0xfff), half(65520.0, 0x1000), half(1e9, 0)), (0x7bff, 0x7c00, 0x7c00));
+        assert_eq!(F32.convert_randomly(0x3f80_8000, BF16, 0x8000), 0x3f81);
+    }
+
+    #[test]
     fn integral_values() {
         let half = 1.5f32.to_bits().into();
         assert_eq!(F32.integral(half, Rounding::Nearest), 2f32.to_bits().into());

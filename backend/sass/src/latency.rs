@@ -464,6 +464,15 @@ mod tests {
     }
 
     #[test]
+    fn steps_of_quarter_warp_products_read_their_sources_late() {
+        let step = "HMMA.884.F16.F16.STEP0 R8, R4.ROW, R6.COL, R10";
+        for source in [4, 6, 10] {
+            assert_eq!(distance(75, &format!("MOV R{source}, RZ"), step), 6);
+            assert_eq!(distance(75, &format!("HADD2 R{source}, R0, R1"), step), 8);
+        }
+    }
+
+    #[test]
     fn a_pair_of_zeros_reaches_products_of_singles_as_soon_as_sums() {
         for sm in [75, 80, 90] {
             assert_eq!(distance(sm, "CS2R R6, SRZ", "FMUL R8, R6, R6"), 6);
