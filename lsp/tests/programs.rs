@@ -534,7 +534,7 @@ fn tensor_memory_is_checked_on_request_and_for_debuggers() {
         let cubin = std::fs::read(folder.path().join("k.cubin")).expect("the output");
         String::from_utf8_lossy(&cubin).contains("tcgen05_partition")
     };
-    for options in [&["-g-tmem-access-check"][..], &["-g"], &["-c", "--g-tensor-memory-access-check"]] {
+    for options in [&["-g-tmem-access-check"][..], &["-g"], &["--g-tensor-memory-access-check"]] {
         assert!(is_checked(options), "{options:?}");
     }
     for options in
