@@ -281,6 +281,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         relocatable: options.relocatable(db),
         shows_registers: options.shows_registers(db),
         errors_at_exit: options.errors_at_exit(db),
+        checks_tensor_memory: options.checks_tensor_memory(db),
         switches: options.switches(db),
     })
 }

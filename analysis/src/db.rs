@@ -170,6 +170,9 @@ pub struct Options {
     /// Before threads end, they wait for errors of their accesses.
     #[returns(copy)]
     pub errors_at_exit: bool,
+    /// Accesses of tensor memory are checked.
+    #[returns(copy)]
+    pub checks_tensor_memory: bool,
     /// Which optional parts of the compiler run.
     #[returns(copy)]
     pub switches: Switches,
@@ -230,6 +233,7 @@ impl Database {
             false,
             false,
             false,
+            false,
             Switches::ALL_ON,
             LaunchBounds::default(),
             CacheModifiers::default(),
@@ -254,6 +258,7 @@ impl Database {
             own.relocatable(self),
             own.shows_registers(self),
             own.errors_at_exit(self),
+            own.checks_tensor_memory(self),
             own.switches(self),
             own.launch(self),
             own.caches(self),
@@ -344,6 +349,10 @@ impl Database {
 
     pub fn set_shows_registers(&mut self, shows: bool) {
         Options::get(self).set_shows_registers(self).with_durability(Durability::HIGH).to(shows);
+    }
+
+    pub fn set_checks_tensor_memory(&mut self, checks: bool) {
+        Options::get(self).set_checks_tensor_memory(self).with_durability(Durability::HIGH).to(checks);
     }
 
     pub fn set_errors_at_exit(&mut self, visible: bool) {

@@ -62,6 +62,8 @@ pub struct Options {
     pub shows_registers: bool,
     /// `--make-errors-visible-at-exit`: before threads end, they wait until their accesses have reported errors.
     pub errors_at_exit: bool,
+    /// `--g-tensor-memory-access-check`: the operands of `tcgen05` are checked, and violations are traps.
+    pub checks_tensor_memory: bool,
     pub switches: Switches,
 }
 
@@ -75,6 +77,7 @@ impl Options {
             relocatable: false,
             shows_registers: false,
             errors_at_exit: false,
+            checks_tensor_memory: false,
             switches: Switches::ALL_ON,
         }
     }

@@ -309,6 +309,12 @@ impl<'a> Checker<'a> {
         self.code.blocks().try_for_each(|events| self.block(events))
     }
 
+    /// Whether the event only reads words of the system, which accesses of the program may overtake. It stays between
+    /// fences.
+    fn reads_system_words(&self, event: &Event) -> bool {
+        event.part == Part::Load && self.statement(event.rank).what == What::Beside
+    }
+
     fn block(&mut self, events: &[Event]) -> Result<(), Violation> {
         let [mut all, mut hard, mut volatile]: [Emitted; 3] = Default::default();
         // By place: all events, and those that write or are strong.
@@ -328,7 +334,8 @@ impl<'a> Checker<'a> {
                     self.exchanged(event.rank, rank, || addresses.are_apart(later, place))
                 })
             };
-            if statement.is_hard() || statement.acquires {
+            let is_hard = statement.is_hard() && !self.reads_system_words(event);
+            if is_hard || statement.acquires {
                 compare(&all)?;
             } else {
                 compare(&hard)?;
@@ -343,7 +350,7 @@ impl<'a> Checker<'a> {
                 }
             }
             all.push(place, event.rank);
-            if statement.is_hard() || statement.releases {
+            if is_hard || statement.releases {
                 hard.push(place, event.rank);
             }
             if statement.volatile {
@@ -388,10 +395,11 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 if let Some(fence) = fence {
-                    self.comes_by(fence, rank)?;
+                    self.comes_by(fence, rank, |_| true)?;
                 }
                 if statement.follows_all() {
-                    since.iter().try_for_each(|earlier| self.comes_by(*earlier, rank))?;
+                    let is_ordered = |event: &Event| !self.reads_system_words(event);
+                    since.iter().try_for_each(|earlier| self.comes_by(*earlier, rank, is_ordered))?;
                     since.clear();
                 }
                 if statement.is_hard() || statement.acquires {
@@ -407,9 +415,15 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Checks that every instruction of `second` is reached through one of `first`. If the instructions of `first` are
-    /// in branches, or on some paths nothing reads what it loads, checks only that `second` does not come first.
-    fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
+    /// Checks that every ordered instruction of `second` is reached through one of `first`. If the instructions of
+    /// `first` are in branches, or on some paths nothing reads what it loads, checks only that `second` does not come
+    /// first.
+    fn comes_by(
+        &self,
+        first: u32,
+        second: u32,
+        is_ordered: impl Fn(&Event) -> bool,
+    ) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
         let statement = self.statement(first);
         let called = of(earlier, Part::Call).next().is_some() && statement.what != What::Call;
@@ -419,7 +433,7 @@ impl<'a> Checker<'a> {
             true => !earlier.iter().any(|before| self.precedes(event, before)),
             false => earlier.iter().any(|before| self.precedes(before, event)),
         };
-        if later.iter().all(reached) {
+        if later.iter().filter(|event| is_ordered(event)).all(reached) {
             return Ok(());
         }
         self.violation(first, second, "the second's instruction can be reached without the first's")

@@ -183,6 +183,8 @@ fn compile(
     }
     db.set_shows_registers(options.debug);
     db.set_errors_at_exit(options.errors_at_exit);
+    let [checks, never] = options.checks_tensor_memory;
+    db.set_checks_tensor_memory((checks || options.debug) && !never);
     db.set_launch(LaunchBounds {
         max_threads: options.max_threads,
         min_blocks: options.min_blocks,
@@ -307,11 +309,6 @@ impl Task<'_> {
         let Some(target) = effective_target(self.db, self.file).filter(|_| on || off) else { return };
         if !ptx_isa::form(FormId::Tcgen05Alloc).gate.targets.contains(target) {
             log.say(Kind::Info, format_args!("Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' not supported for '.target {target}', will be ignored"));
-        } else if !off {
-            log.say(
-                Kind::Info,
-                "option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked",
-            );
         }
     }
 

@@ -517,6 +517,33 @@ fn ignored_changes_of_registers_have_their_reasons() {
     }
 }
 
+/// Only code with the checks names the words in which a block records its columns.
+#[test]
+fn tensor_memory_is_checked_on_request_and_for_debuggers() {
+    let text = ".version 8.7\n.target sm_100a\n.address_size 64\n\
+        .visible .entry k(.param .u32 to) { .reg .b32 %to; ld.param.u32 %to, [to]; \
+        tcgen05.shift.cta_group::1.down [%to]; ret; }\n";
+    let is_checked = |options: &[&str]| {
+        let folder = folder(&[("k.ptx", text)]);
+        let (status, said) = run(
+            COMPILE,
+            folder.path(),
+            &[&["-w", "-arch=sm_100a", "k.ptx", "-o", "k.cubin"], options].concat(),
+        );
+        assert_eq!(status, 0, "{said}");
+        let cubin = std::fs::read(folder.path().join("k.cubin")).expect("the output");
+        String::from_utf8_lossy(&cubin).contains("tcgen05_partition")
+    };
+    for options in [&["-g-tmem-access-check"][..], &["-g"], &["--g-tensor-memory-access-check"]] {
+        assert!(is_checked(options), "{options:?}");
+    }
+    for options in
+        [&[][..], &["-g", "-gno-tmem-access-check"], &["-gno-tmem-access-check", "-g-tmem-access-check"]]
+    {
+        assert!(!is_checked(options), "{options:?}");
+    }
+}
+
 #[test]
 fn functions_of_objects_are_described_in_the_order_of_ptxas() {
     let texts = [

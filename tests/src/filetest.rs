@@ -134,12 +134,16 @@ fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String,
             options.errors_at_exit = true;
             continue;
         }
+        if argument == "checks-tensor-memory" {
+            options.checks_tensor_memory = true;
+            continue;
+        }
         match argument.strip_prefix('O').map_or_else(|| argument.parse(), str::parse) {
             Ok(level) if argument.starts_with('O') => options.opt_level = level as u8,
             Ok(number) => options.max_registers = Some(number),
             Err(_) => {
                 return Err(format!(
-                    "`{argument}` is neither a level, a number of registers nor `errors-at-exit`"
+                    "`{argument}` is neither a level, a number of registers, `errors-at-exit` nor `checks-tensor-memory`"
                 ));
             }
         }

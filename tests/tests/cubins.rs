@@ -215,6 +215,25 @@ fn handles_that_are_parameters_are_symbols_of_their_kernel() {
     }
 }
 
+/// A linker gives each texture or surface of an object a word in constant bank 0.
+#[test]
+fn objects_read_textures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
+    let described =
+        |name: &str| cases.iter().find(|case| case.name.contains(name) && !case.case.bound.is_empty());
+    let case = &described("handles: variables").unwrap_or_else(|| panic!("the case is there")).case;
+    let input = case::input(&case.ptx, "variables").unwrap_or_else(|error| panic!("{error}"));
+    let (prepared, expected) = case::interpret(case, &input).unwrap_or_else(|error| panic!("{error}"));
+    let text: &'static str = case.ptx.clone().leak();
+    for number in [75, 80, 90, 120] {
+        let object = object_of(text, number);
+        let kernel = cubin::kernel(&object, "variables", &prepared.device);
+        let kernel = kernel.unwrap_or_else(|error| panic!("sm_{number}: {error}"));
+        agrees(&prepared, &expected, &kernel).unwrap_or_else(|how| panic!("sm_{number}: {how}"));
+    }
+}
+
 /// Callers of an object align the stack to 8 bytes only, so four words are filled by two accesses.
 #[test]
 fn functions_of_objects_spill_four_words() {

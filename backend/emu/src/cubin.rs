@@ -65,9 +65,16 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let start = |section: usize| texts.iter().position(|&t| t == section).map(|i| starts[i]);
     let (bank2, tables) = tables(&texts, &sections);
     let used = relocations.iter().filter(|relocation| texts.contains(&relocation.section));
-    let (shared, shared_bytes) = link::place_shared(&sections, &symbols, used.map(|used| used.symbol))?;
+    let (shared, shared_bytes) =
+        link::place_shared(&sections, &symbols, used.clone().map(|used| used.symbol))?;
+    let parameters = find(&format!(".nv.constant0.{name}"));
+    let bank0_bytes = parameters.map_or(0, |i| sections[i].size);
+    let bound = link::place_handles(&symbols, used.map(|used| used.symbol), bank0_bytes);
     let place = |index: usize| -> Option<SymbolPlace> {
         let symbol = &symbols[index];
+        if let Some(&(_, offset)) = bound.iter().find(|(placed, _)| *placed == index) {
+            return Some(SymbolPlace::Constant { bank: 0, offset });
+        }
         if let Some(&(_, start)) = shared.iter().find(|(placed, _)| *placed == index) {
             return Some(SymbolPlace::Shared(start));
         }
@@ -109,13 +116,18 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     };
     kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm)).max(shared_bytes);
     let mut functions = function_words(device, &sections, &symbols, initial)?;
-    let parameters = find(&format!(".nv.constant0.{name}"));
+    let handle = |symbol: usize| {
+        let unknown = || CubinError(format!("nothing is bound to {}", symbols[symbol].name));
+        device.bound_handle(symbols[symbol].name).ok_or_else(unknown)
+    };
+    for &(symbol, offset) in &bound {
+        let kind = link::handle_relocation(sm, &symbols[symbol]);
+        kernel.handles.push((offset as u32, link::handle_bits(kind, handle(symbol)?)));
+    }
     for &Relocation { section, offset, kind, symbol, addend } in &relocations {
         let offset = offset as usize;
         if Some(section) == parameters && link::is_handle(kind) {
-            let unknown = || CubinError(format!("nothing is bound to {}", symbols[symbol].name));
-            let handle = device.bound_handle(symbols[symbol].name).ok_or_else(unknown)?;
-            kernel.handles.push((offset as u32, link::handle_bits(kind, handle)));
+            kernel.handles.push((offset as u32, link::handle_bits(kind, handle(symbol)?)));
             continue;
         }
         let text = start(section);

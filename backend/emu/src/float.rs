@@ -289,6 +289,26 @@ impl Format {
         to.round(self.unpack(bits), mode)
     }
 
+    /// Converts to a narrower format. The magnitude is rounded up with the probability of the dropped part: the first
+    /// dropped bits and the random bits are added, and a carry increases the last kept bit. There are as many random
+    /// bits as the format has more bits of fraction. PTX does not define what the random bits mean; this is our reading.
+    pub fn convert_randomly(self, bits: u64, to: Format, random: u64) -> u64 {
+        let count = (self.fraction - to.fraction) as i32;
+        let Finite { negative, magnitude, exponent } = self.unpack(bits) else {
+            return self.convert(bits, to, Rounding::Zero);
+        };
+        let width = 128 - magnitude.leading_zeros() as i32;
+        let last = (exponent + width - 1 - to.fraction as i32).max(to.least());
+        let drop = last - exponent;
+        if magnitude == 0 || drop <= 0 {
+            return self.convert(bits, to, Rounding::Zero);
+        }
+        let random = u128::from(random & ((1 << count) - 1));
+        let random = if drop < count { random >> (count - drop) } else { random << (drop - count) };
+        let magnitude = (magnitude + random) >> drop;
+        to.round(Finite { negative, magnitude, exponent: last }, Rounding::Nearest)
+    }
+
     pub fn to_f64(self, bits: u64) -> f64 {
         f64::from_bits(self.convert(bits, F64, Rounding::Nearest))
     }
@@ -464,6 +484,18 @@ mod tests {
         assert_eq!(third(Rounding::Down) + 1, third(Rounding::Up));
         assert_eq!(third(Rounding::Zero), third(Rounding::Down));
         assert_eq!(F32.add(F32.one(), F32.one() | F32.sign(), Rounding::Down), F32.sign());
+    }
+
+    #[test]
+    fn random_bits_carry_into_the_kept_part() {
+        let half = |value: f32, random| F32.convert_randomly(value.to_bits().into(), F16, random);
+        let step = 1.0 / 1024.0;
+        assert_eq!((half(1.0, 0x1fff), half(1.0 + step / 2.0, 0xfff)), (0x3c00, 0x3c00));
+        assert_eq!((half(1.0 + step / 2.0, 0x1000), half(-1.0 - step / 2.0, 0x1000)), (0x3c01, 0xbc01));
+        // Numbers below the normal ones, and above the greatest.
+        assert_eq!((half(2f32.powi(-25), 0xfff), half(2f32.powi(-25), 0x1000)), (0, 1));
+        assert_eq!((half(65520.0, 0xfff), half(65520.0, 0x1000), half(1e9, 0)), (0x7bff, 0x7c00, 0x7c00));
+        assert_eq!(F32.convert_randomly(0x3f80_8000, BF16, 0x8000), 0x3f81);
     }
 
     #[test]

@@ -369,6 +369,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::UniformMove if inst.form().mnemonic == "ULDC" => Column::Uldc,
         // A uniform move reads uniform registers earlier than a uniform computation.
         Class::UniformMove => Column::Move,
+        // A step of a product of a quarter-warp reads its sources as late as a double instruction.
+        _ if inst.form().name == "HMMA.884" && !predicate => Column::Fp64,
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma
             if read.role == Role::C =>
         {
@@ -459,6 +461,15 @@ mod tests {
         assert_eq!(distance(80, "IMMA.16816.S8.S8 R12, R4.ROW, R8.COL, R12", store), 15);
         assert_eq!(distance(80, "IMMA.16832.S8.S8 R12, R4.ROW, R8.COL, R12", store), 23);
         assert_eq!(distance(80, "BMMA.168256.XOR.POPC R12, R4.ROW, R8.COL, R12", store), 23);
+    }
+
+    #[test]
+    fn steps_of_quarter_warp_products_read_their_sources_late() {
+        let step = "HMMA.884.F16.F16.STEP0 R8, R4.ROW, R6.COL, R10";
+        for source in [4, 6, 10] {
+            assert_eq!(distance(75, &format!("MOV R{source}, RZ"), step), 6);
+            assert_eq!(distance(75, &format!("HADD2 R{source}, R0, R1"), step), 8);
+        }
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl Linker<'_> {
         const BYTES: u64 = 0x20;
         let takes = |f: &&LinkFunction<'_>| {
             let uses = f.code.attributes.tensor;
-            uses.has(TensorUse::COLUMNS) || uses.has(TensorUse::COLUMNS_OF_PAIR)
+            [TensorUse::COLUMNS, TensorUse::COLUMNS_OF_PAIR, TensorUse::CHECKED].iter().any(|u| uses.has(*u))
         };
         if self.functions.iter().any(|f| takes(&f)) { BYTES } else { 0 }
     }

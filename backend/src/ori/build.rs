@@ -56,6 +56,7 @@ mod stack;
 mod statement;
 mod symbol;
 mod tensor;
+mod tensor_checks;
 mod tensormap;
 mod texture;
 mod uniform;
@@ -189,6 +190,8 @@ struct Lowering<'a> {
     shows_registers: bool,
     /// Before threads end, they wait until their accesses have reported errors.
     errors_at_exit: bool,
+    /// Accesses of tensor memory are checked.
+    checks_tensor_memory: bool,
     /// The variables for the words of parameters and results, of calls and of the function itself.
     words: FxHashMap<(Symbol, u32), Variable>,
     /// The frame offset of each parameter that is kept in the frame because the body uses its address.
@@ -296,6 +299,7 @@ impl<'a> Lowering<'a> {
             relocatable: options.relocatable,
             shows_registers: options.shows_registers,
             errors_at_exit: options.errors_at_exit,
+            checks_tensor_memory: options.checks_tensor_memory,
             words: FxHashMap::default(),
             in_memory,
             results_at: passed.params,

@@ -197,6 +197,8 @@ impl TensorUse {
     pub const MEMORY: TensorUse = TensorUse(16);
     /// The function has products with sparse factors.
     pub const SPARSE: TensorUse = TensorUse(32);
+    /// The function reads which columns its block holds, in order to check accesses.
+    pub const CHECKED: TensorUse = TensorUse(64);
 
     pub fn add(&mut self, more: TensorUse) {
         self.0 |= more.0;

@@ -51,9 +51,7 @@ fn absence(opcode: &Opcode) -> Option<&'static str> {
     let has = |modes: &[Mod]| modes.iter().any(|&mode| opcode.has(mode));
     let is = |position, ty| opcode.ty(position) == Some(ty);
     match opcode.form {
-        FormId::CvtPair | FormId::CvtToNarrow4 if opcode.has(Mod::Rs) => {
-            Some("which random bits round which number is shown in a figure only")
-        }
+        FormId::CvtToNarrow4 => Some("which random bits round which number is shown in a figure only"),
         FormId::FmaHalf if opcode.has(Mod::Oob) => {
             Some("which NaN stands for what lies outside of a tensor is not written")
         }

@@ -67,6 +67,8 @@ enum Change {
     Address(Bits, u32),
     /// An offset as a multiple of the given number, and the number of its bank.
     Constant(Bits, u64),
+    /// An offset in bank 0 as a multiple of the given number.
+    Offset(Bits, u64),
     /// The target of a call.
     Target,
 }
@@ -84,6 +86,8 @@ fn change(kind: u32) -> Option<Change> {
         64 => Change::Constant(Bits { low: 40, count: 14 }, 4),
         66 => Change::Constant(Bits { low: 38, count: 16 }, 1),
         115 => Change::Constant(Bits { low: 37, count: 17 }, 1),
+        // BINDLESSOFF14_40: the word with the handle of a texture or surface.
+        65 => Change::Offset(Bits { low: 40, count: 14 }, 4),
         // YIELD_OPCODE9_0 and YIELD_CLEAR_PRED4_87 say how a yield can be turned into an instruction without effect,
         // which nvlink leaves to other tools. ABS56_16_34 belongs to an addend of a function's address, which is zero
         // here.
@@ -106,6 +110,40 @@ const SAMPLER: u32 = 7;
 /// The bits that one of these relocations inserts into a word.
 pub(super) fn handle_bits(kind: u32, handle: u64) -> u64 {
     if kind == SAMPLER { handle << crate::texture::SAMPLER_SHIFT } else { handle }
+}
+
+/// Places a word in bank 0, after the parameters, for each handle that code of an object reads. Returns the places by
+/// symbol.
+pub(super) fn place_handles(
+    symbols: &[Symbol<'_>],
+    used: impl Iterator<Item = usize>,
+    parameters: u64,
+) -> Vec<(usize, u64)> {
+    let mut used: Vec<usize> = used.filter(|&symbol| is_bound(&symbols[symbol])).collect();
+    used.sort_unstable();
+    used.dedup();
+    used.into_iter().zip((parameters.next_multiple_of(4)..).step_by(4)).collect()
+}
+
+/// Whether a symbol is a texture, sampler or surface variable.
+fn is_bound(symbol: &Symbol<'_>) -> bool {
+    /// STT_CUDA_TEXTURE and STT_CUDA_SURFACE.
+    const KINDS: [u8; 3] = [10, SAMPLER_SYMBOL, 12];
+    KINDS.contains(&(symbol.info & 0xf))
+}
+
+/// STT_CUDA_SAMPLER.
+const SAMPLER_SYMBOL: u8 = 11;
+
+/// The relocation with which a linker has the driver write a handle to its own word. On targets whose instructions take
+/// handles in uniform registers, that of a sampler is not shifted.
+pub(super) fn handle_relocation(sm: Sm, symbol: &Symbol<'_>) -> u32 {
+    let target = ptx_backend::target::Target::of_generation(sm);
+    match symbol.info & 0xf {
+        SAMPLER_SYMBOL if target.is_some_and(|target| !target.uniform_handles) => SAMPLER,
+        SAMPLER_SYMBOL => 101,
+        _ => 6,
+    }
 }
 
 /// Whether a relocation of code changes nothing.
@@ -133,6 +171,12 @@ pub(super) fn relocate(sm: Sm, word: u128, kind: u32, place: SymbolPlace) -> Res
             put(word, bits, (offset as i64 / unit as i64) as u64)
                 .and_then(|word| put(word, BANK, bank.into()))
         }
+        Change::Offset(bits, unit) => match place {
+            SymbolPlace::Constant { bank: 0, offset } if offset.is_multiple_of(unit) => {
+                put(word, bits, offset / unit)
+            }
+            _ => Err(wrong()),
+        },
         Change::Target => {
             let mut inst: Inst = sass::decode(sm, word).ok_or_else(wrong)?;
             inst.set(Field::Target, place.number());

@@ -112,8 +112,9 @@ impl Block<'_> {
         }
     }
 
+    /// A uniform register. The ones after the register that is always zero are zero too.
     fn uniform_word(&self, w: usize, index: usize) -> u32 {
-        if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
+        if index >= usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
     }
 
     /// The tensor memory address of an access.

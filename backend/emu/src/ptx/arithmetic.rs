@@ -311,6 +311,8 @@ impl<'a> Block<'a> {
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)
             }
+            // Without a mask, an operation is one of the threads that execute it together.
+            F::Shfl | F::Vote => self.together(w, mask, instr, &[pc; WARP]),
             F::MmaF16
             | F::MmaF16M8
             | F::MmaFp8

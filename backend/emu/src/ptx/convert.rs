@@ -10,13 +10,21 @@ use crate::narrow::{Narrow, scale};
 use ptx_backend::input::Instr;
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
+/// The first of the random bits for the upper number of a pair.
+const RANDOM_OF_HIGH: u32 = 16;
+
 impl Block<'_> {
     pub(super) fn convert(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let (d, s) = (ty(op, 0)?, ty(op, 1)?);
         match op.form {
-            // Only a figure of the manual says which random bits are used for which number.
-            FormId::CvtPair if op.has(Mod::Rs) => unsupported(instr),
+            FormId::CvtPair if op.has(Mod::Rs) => {
+                let to = if d == ScalarType::F16x2 { F16 } else { BF16 };
+                self.map3(w, mask, instr, d, [s, s, ScalarType::B32], |a, b, random| {
+                    let narrow = |x, random| limit(op, to, F32.convert_randomly(x, to, random));
+                    Ok(narrow(a, random >> RANDOM_OF_HIGH) << 16 | narrow(b, random))
+                })
+            }
             FormId::CvtPair => {
                 let to = if d == ScalarType::F16x2 { F16 } else { BF16 };
                 self.map2(w, mask, instr, d, [s, s], |a, b| {

@@ -251,14 +251,14 @@ impl Block<'_> {
     }
 
     /// Executes the operation. `places` gives the position of each lane.
-    fn together(&mut self, w: usize, mask: u32, instr: &Instr, places: &[u32; WARP]) -> Step<()> {
+    pub(super) fn together(&mut self, w: usize, mask: u32, instr: &Instr, places: &[u32; WARP]) -> Step<()> {
         let op = &instr.opcode;
         let program = self.program;
         match op.form {
             FormId::BarWarpSync => Ok(()),
             FormId::TensormapCpFenceproxy => self.copy_map(w, mask, instr),
-            FormId::ShflSync => self.shuffle(w, mask, instr, places),
-            FormId::VoteSync => {
+            FormId::ShflSync | FormId::Shfl => self.shuffle(w, mask, instr, places),
+            FormId::VoteSync | FormId::Vote => {
                 let a = self.gather_placed(w, mask, places, 1, ScalarType::Pred)?;
                 let ones = each(mask).filter(|&lane| a[lane] != 0).fold(0u32, |m, lane| m | 1 << lane);
                 let (t, value) = match () {

@@ -7,6 +7,7 @@
 
 use super::operand::known;
 use super::special::sr;
+use super::tensor_checks::{Product, SHIFTED_COLUMNS, columns_of_access, columns_of_copy};
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
 use crate::input::{AddressBase, Operand};
@@ -21,12 +22,12 @@ use crate::ori::signature::tensor_registers;
 use ptx_isa::{FormId, Mod, ScalarType};
 
 /// The binary logarithm of the columns of an allocation unit.
-const UNIT: u32 = 5;
+pub(super) const UNIT: u32 = 5;
 /// Offsets in the reserved words: an object by which the blocks of a pair wait for each other, and its phase; the units
 /// that the block holds, those that are the first of an allocation, and whether it has given up allocating.
 const PEER_OBJECT: i32 = 0x08;
 const PEER_PHASE: i32 = 0x10;
-const TAKEN: i32 = 0x14;
+pub(super) const TAKEN: i32 = 0x14;
 const FIRST: i32 = 0x18;
 const NO_MORE: i32 = 0x1c;
 /// The operand that ptxas uses here; this wait never blocks.
@@ -41,13 +42,13 @@ const PHASE_AT: u32 = 31;
 /// the first, which is the block's rank.
 const IN_BLOCK: Src = Src::imm(0x0654);
 /// The bits of an address that have the column.
-const COLUMN: u32 = 0xffff;
+pub(super) const COLUMN: u32 = 0xffff;
 /// The mask of a product that disables neither lanes nor columns.
 const ALL: Src = Src::ZERO;
 
 /// Where the first factor of a product is.
 #[derive(Clone, Copy)]
-enum Factor {
+pub(super) enum Factor {
     Shared([Src; 2]),
     Tensor(Src),
 }
@@ -62,7 +63,7 @@ impl<'a> Lowering<'a> {
         pair
     }
 
-    fn uses_tensor(&mut self, what: TensorUse) {
+    pub(super) fn uses_tensor(&mut self, what: TensorUse) {
         self.out.facts.tensor.add(what);
     }
 
@@ -78,7 +79,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The reserved words of the block.
-    fn reserved_words(&mut self) -> Src {
+    pub(super) fn reserved_words(&mut self) -> Src {
         let rank = self.s2r(sr::CLUSTER_CTA_ID);
         let start = Src::imm(self.target.cubin.reserved_shared as u32);
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
@@ -91,7 +92,11 @@ impl<'a> Lowering<'a> {
         self.only_where(chosen.into(), effects)
     }
 
-    fn only_where(&mut self, holds: Src, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    pub(super) fn only_where(
+        &mut self,
+        holds: Src,
+        effects: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         let (then, join) = (self.new_block(1), self.new_block(2));
         self.end(Term::Branch { cond: holds, then, els: join, uniform: false });
         self.start(then);
@@ -145,7 +150,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A mask of this many ones.
-    fn ones(&mut self, count: Src) -> Src {
+    pub(super) fn ones(&mut self, count: Src) -> Src {
         match known(count) {
             Some(count) => Src::imm(1u32.checked_shl(count).unwrap_or(0).wrapping_sub(1)),
             None => {
@@ -163,6 +168,7 @@ impl<'a> Lowering<'a> {
         let to = self.object(instr, 0)?;
         let to = self.object_address(to);
         let count = self.source(instr, 1, ScalarType::U32)?;
+        self.check_tensor(|this| Ok(this.is_no_allocation(count)))?;
         let count = self.shift_right(count, UNIT, false);
         self.join_all();
         self.by_one(|this| {
@@ -274,6 +280,7 @@ impl<'a> Lowering<'a> {
         self.has_tensor_memory(instr, &Op::TmemGive)?;
         let address = self.source(instr, 0, ScalarType::U32)?;
         let count = self.source(instr, 1, ScalarType::U32)?;
+        self.check_tensor(|this| Ok(this.are_outside(address, count)))?;
         let column = self.lop3(lut::A & lut::B, address, Src::imm(COLUMN), Src::ZERO);
         let unit = self.shift_right(column, UNIT, false);
         let count = self.shift_right(count, UNIT, false);
@@ -300,7 +307,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a word lacks some of these bits.
-    fn lacks(&mut self, words: Src, offset: i32, bits: Src) -> Src {
+    pub(super) fn lacks(&mut self, words: Src, offset: i32, bits: Src) -> Src {
         let word = self.load_word(words, offset, MemSize::B32);
         let both = self.lop3(lut::A & lut::B, word, bits, Src::ZERO);
         self.is_other(both, bits)
@@ -389,6 +396,7 @@ impl<'a> Lowering<'a> {
         if places.len() != usize::from(width) {
             return self.malformed("a load whose number of registers does not match its shape");
         }
+        self.check_access(place, offset, columns_of_access(lanes, count, pack))?;
         self.join_all();
         let place = self.uniform_register(place, Chosen::all(Src::TRUE));
         let result = self.wide(width, op, &[place]);
@@ -432,6 +440,7 @@ impl<'a> Lowering<'a> {
         if places.len() != usize::from(width) {
             return self.malformed("a load whose number of registers does not match its shape");
         }
+        self.check_access(place, offset, columns_of_access(lanes, count, false))?;
         self.join_all();
         let place = self.uniform_register(place, Chosen::all(Src::TRUE));
         let (loaded, reduced) = (self.new_value(File::R, width), self.new_value(File::R, 1));
@@ -475,6 +484,7 @@ impl<'a> Lowering<'a> {
             [one] => self.in_register(one),
             _ => self.pack(&words),
         };
+        self.check_access(place, offset, columns_of_access(lanes, count, pack))?;
         self.join_all();
         let place = self.uniform_register(place, Chosen::all(Src::TRUE));
         self.effect(op, &[place, data]);
@@ -516,6 +526,7 @@ impl<'a> Lowering<'a> {
         let source = self.source_pair(instr, 1, ScalarType::U64)?;
         let op = Op::TmemCopyIn { pair, shape, format, offset };
         self.has_tensor_memory(instr, &op)?;
+        self.check_columns(place, offset, columns_of_copy(shape))?;
         self.one_by_one(|this, chosen| {
             let place = this.uniform_register(place, chosen);
             let source = this.uniform_pack(&source, chosen);
@@ -531,6 +542,7 @@ impl<'a> Lowering<'a> {
         let (place, offset) = self.tensor_place(instr, 0)?;
         let op = Op::TmemShift { pair, offset };
         self.has_tensor_memory(instr, &op)?;
+        self.check_columns(place, offset, SHIFTED_COLUMNS)?;
         self.one_by_one(|this, chosen| {
             let place = this.uniform_register(place, chosen);
             this.effect(op, &[place]);
@@ -668,6 +680,8 @@ impl<'a> Lowering<'a> {
             scale,
         };
         self.has_tensor_memory(instr, &op)?;
+        let product = Product { description, pair, weights, metadata: sparse.then_some(metadata) };
+        self.check_tensor(|this| Ok(this.wrong_product(sum, first, product)))?;
         self.one_by_one(|this, chosen| {
             let first = this.uniform_factor(first, chosen);
             let second = this.uniform_pack(&second, chosen);
@@ -708,6 +722,12 @@ impl<'a> Lowering<'a> {
             collect,
         };
         self.has_tensor_memory(instr, &op)?;
+        let product = Product { description, pair, weights: false, metadata: sparse.then_some(metadata) };
+        self.check_tensor(|this| {
+            let mut wrong = this.wrong_product(sum, first, product);
+            wrong.extend(this.wrong_scales(factors, product));
+            Ok(wrong)
+        })?;
         self.one_by_one(|this, chosen| {
             let first = this.uniform_factor(first, chosen);
             let second = this.uniform_pack(&second, chosen);

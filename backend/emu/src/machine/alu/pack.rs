@@ -18,6 +18,12 @@ impl Lane<'_, '_> {
                 let half = |i| Ok(pack.limit(format, F32.convert(single(i)?, format, pack.mode)));
                 (if both { half(0)? } else { merged()? }) << 16 | half(1)?
             }
+            What::HalvesRandomly { format } => {
+                let random = u64::from(self.bits(2)?);
+                let half =
+                    |i, random| Ok(pack.limit(format, F32.convert_randomly(single(i)?, format, random)));
+                half(0, random >> 16)? << 16 | half(1, random)?
+            }
             What::Tf32 => {
                 let narrow = pack.limit(TF32, F32.convert(single(1)?, TF32, pack.mode));
                 narrow << (F32.fraction - TF32.fraction)

@@ -22,6 +22,10 @@ pub(in crate::machine) enum What {
         format: Format,
         both: bool,
     },
+    /// The same, rounded with the random bits of C.
+    HalvesRandomly {
+        format: Format,
+    },
     Tf32,
     /// Two small numbers from A and B or from the halves of B, joined with a half of C.
     Small {
@@ -62,13 +66,16 @@ impl Pack {
         let text = |field| inst.text(field).unwrap_or("");
         let flag = |field| inst.get(field) == Some(1);
         let what = match name {
-            "F2FP.PACK_AB" | "F2FP.MERGE_C" => {
+            "F2FP.PACK_AB" | "F2FP.MERGE_C" | "F2FP.PACK_AB.RS" => {
                 let format = match text(Field::Type) {
                     "" | ".F16" => F16,
                     ".BF16" => BF16,
                     _ => return None,
                 };
-                What::Halves { format, both: name == "F2FP.PACK_AB" }
+                match name {
+                    "F2FP.PACK_AB.RS" => What::HalvesRandomly { format },
+                    _ => What::Halves { format, both: name == "F2FP.PACK_AB" },
+                }
             }
             "F2FP.PACK_B" => What::Tf32,
             "F2FP.PACK_AB_MERGE_C" => What::Small { to: Small::named(text(Field::Type))?, from: None },
