@@ -193,8 +193,17 @@ pub struct Cubin {
     pub counts_initial_blocks: bool,
     /// The size of the section for reserved shared memory.
     pub reserved_shared: u64,
+    /// A variable of every module after these bytes, which no code reads: its name and size.
+    pub reserved_variable: Option<(&'static str, u64)>,
     /// `-v` counts the bank, because the driver's words precede the parameters in it.
     pub counts_bank_0: bool,
+}
+
+impl Cubin {
+    /// The address in shared memory of the words in which a block records its columns of tensor memory.
+    pub fn tensor_words(&self) -> u64 {
+        self.reserved_shared + self.reserved_variable.map_or(0, |(_, size)| size)
+    }
 }
 
 /// The offsets of the parameters of a kernel on a target.
@@ -376,6 +385,7 @@ const SM_75: Target = Target {
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
+        reserved_variable: None,
         counts_bank_0: true,
     },
 };
@@ -452,8 +462,12 @@ const SM_100: Target = Target {
     ..SM_90
 };
 
-const SM_110: Target =
-    Target { sm: 110, limits: Limits { warps: 48, blocks: 24, ..SM_100.limits }, ..SM_100 };
+const SM_110: Target = Target {
+    sm: 110,
+    limits: Limits { warps: 48, blocks: 24, ..SM_100.limits },
+    cubin: Cubin { reserved_variable: Some(("__nv_reservedSMEM_gb10b_war_var", 0x80)), ..SM_100.cubin },
+    ..SM_100
+};
 
 const SM_120: Target = Target {
     sm: 120,

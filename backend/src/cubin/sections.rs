@@ -167,7 +167,7 @@ impl Linker<'_> {
             shared.extend(self.shared_section(0, text).map(|section| (0, section)));
         }
         let reserved = rela.then(|| {
-            let size = self.reserved_shared_bytes() + self.tensor_words_bytes();
+            let size = self.target.cubin.tensor_words() + self.tensor_words_bytes();
             self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
         });
         let zeroed = (globals.zeroed_bytes > 0).then(|| {

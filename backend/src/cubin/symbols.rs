@@ -98,18 +98,22 @@ impl Linker<'_> {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
-        if let Some(section) = loaded.reserved
-            && self.tensor_words_bytes() > 0
-        {
-            symbols.push(Symbol {
-                name: "__nv_reservedSMEM_tcgen05_partition".into(),
-                section: Some(section),
-                binding: Binding::Weak,
-                kind: SymbolKind::Object,
-                other: 0,
-                value: self.reserved_shared_bytes(),
-                size: self.tensor_words_bytes(),
-            });
+        if let Some(section) = loaded.reserved {
+            let words = self.tensor_words_bytes();
+            let words = (words > 0).then_some(("__nv_reservedSMEM_tcgen05_partition", words));
+            let mut value = self.reserved_shared_bytes();
+            for (name, size) in [self.target.cubin.reserved_variable, words].into_iter().flatten() {
+                symbols.push(Symbol {
+                    name: name.into(),
+                    section: Some(section),
+                    binding: Binding::Weak,
+                    kind: SymbolKind::Object,
+                    other: 0,
+                    value,
+                    size,
+                });
+                value += size;
+            }
         }
         if (!loaded.shared.is_empty() || self.tensor_words_bytes() > 0) && self.reserved_shared_bytes() > 0 {
             symbols.push(Symbol {

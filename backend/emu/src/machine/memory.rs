@@ -27,7 +27,7 @@ impl Block<'_> {
             shared: self.shared.get_mut(seen.clone()).unwrap_or_default(),
             shared_written: &mut [],
             reserved: self.reserved.get_mut(seen).unwrap_or_default(),
-            reserved_base: self.machine.target.cubin.reserved_shared,
+            reserved_base: self.machine.target.cubin.tensor_words(),
             rank,
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],

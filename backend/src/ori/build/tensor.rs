@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
     /// The reserved words of the block.
     pub(super) fn reserved_words(&mut self) -> Src {
         let rank = self.s2r(sr::CLUSTER_CTA_ID);
-        let start = Src::imm(self.target.cubin.reserved_shared as u32);
+        let start = Src::imm(self.target.cubin.tensor_words() as u32);
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
     }
 
