@@ -1,10 +1,10 @@
 //! Chooses the barriers, and the blocks that must be added before they can be placed.
 
 use super::apart::{Apart, mark_diverged};
-use super::{depths, region};
 use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
 use super::waits::Waits;
+use super::{depths, region};
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
@@ -290,11 +290,13 @@ impl Choice<'_> {
         }
         let depths = depths(self.func, barriers);
         // Indexed by block: the number of barriers that may stay around it, if there are more.
-        let limits = depths.iter().zip(0..).map(|(&depth, i)| Some(room(BlockId(i))).filter(|room| depth > *room));
+        let limits =
+            depths.iter().zip(0..).map(|(&depth, i)| Some(room(BlockId(i))).filter(|room| depth > *room));
         let limits: Vec<Option<u16>> = limits.collect();
         let mut seen = vec![u32::MAX; self.func.blocks.len()];
         let inside = |(barrier, walk): (&Barrier, u32)| {
-            let limits = region(self.func, barrier, &mut seen, walk).into_iter().filter_map(|b| limits[b.index()]);
+            let limits =
+                region(self.func, barrier, &mut seen, walk).into_iter().filter_map(|b| limits[b.index()]);
             limits.min().is_some_and(|limit| depths[barrier.place.index()] >= limit)
         };
         let given_up: Vec<bool> = barriers.iter().zip(0..).map(inside).collect();
@@ -643,9 +645,7 @@ fn skeleton(func: &Function) -> Function {
 fn room(func: &Function, b: BlockId, most: u16) -> u16 {
     let left = |inst: &Inst| {
         if inst.op.calls_function() {
-            let is_kept = |index: &u16| {
-                inst.op.preserved().has(Reg { file: File::B, index: *index as u8 })
-            };
+            let is_kept = |index: &u16| inst.op.preserved().has(Reg { file: File::B, index: *index as u8 });
             (0..most).filter(is_kept).count() as u16
         } else {
             let taken = inst.defs().filter(|v| func.value(*v).file == File::B).count() as u16;
