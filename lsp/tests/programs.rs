@@ -364,6 +364,40 @@ fn the_pool_is_bounded() {
     }
 }
 
+/// The tokens of make's jobserver are put back.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_take_tokens_from_make() {
+    use std::io::Read as _;
+    let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
+    let pipe = folder.path().join("jobs");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut jobs = File::options().read(true).write(true).open(&pipe).expect("the pipe");
+    let compile = |flags: &str, threads: &str| {
+        let mut command =
+            command(COMPILE, folder.path(), &["--jobserver", "--split-compile", threads, "a.ptx"]);
+        command.env("MAKEFLAGS", flags);
+        told(&mut command)
+    };
+    jobs.write_all(b"ab").expect("the tokens");
+    for threads in ["0", "1", "2", "8"] {
+        let flags = format!("k -j3 --jobserver-auth=fifo:{} -- V=1", pipe.display());
+        assert_eq!(compile(&flags, threads), (0, String::new()));
+    }
+    let mut left = [0; 2];
+    jobs.read_exact(&mut left).expect("the tokens");
+    left.sort_unstable();
+    assert_eq!(&left, b"ab");
+    let none = "ptxc warning : GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'\n";
+    assert_eq!(compile("-j3", "2"), (0, none.to_owned()));
+    assert_eq!(compile("-j3", "1"), (0, String::new()));
+    let broken = "ptxc fatal   : Jobserver requested, but an error occurred\n";
+    for flags in ["--jobserver-auth=fifo:nowhere", "--jobserver-auth=fifo:a.ptx", "--jobserver-auth=900,901"]
+    {
+        assert_eq!(compile(flags, "2"), (255, broken.to_owned()), "{flags}");
+    }
+}
+
 /// A reader sees a complete cubin at any moment, and no temporary file is left.
 #[test]
 fn a_hundred_compilers_and_one_output() {
@@ -589,6 +623,24 @@ fn objects_say_that_what_they_launch_are_kernels() {
     }
 }
 
+/// The linker adds the variables of the module.
+#[test]
+fn objects_count_the_shared_memory_that_kernels_declare() {
+    let of = |module: &str, kernel: &str| {
+        let text = format!(
+            "{HEADER}{module}.visible .entry k()\n{{\n{kernel}.reg .b32 %r;\nld.shared.b32 %r, [s];\n\
+             st.shared.b32 [s + 4], %r;\nret;\n}}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_75", "-v", "-c", "-w", "k.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        text.contains("32 bytes smem")
+    };
+    let variable = ".shared .b32 s[8];\n";
+    assert!(of("", variable));
+    assert!(!of(variable, ""));
+}
+
 #[test]
 fn objects_name_their_textures() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
@@ -643,8 +695,16 @@ ptxc info    : Function properties for d
 ptxc info    : Used ";
     assert!(status == 0 && text.starts_with(fixed), "{text}");
     assert!(text.contains(" registers, used 0 barriers, 360 bytes cmem[0]\nptxc info    : Compile time = "));
-    let (_, text) = compile(&["--compiler-stats=phase-wise"]);
+    assert_eq!(compile(&["--compiler-stats=phase-wise"]), (0, String::new()));
+    let (_, text) = compile(&["--compiler-stats=time,phase-wise"]);
     assert!(text.contains("STAT: CompileTime = ") && text.contains("\nOCG-time              : "), "{text}");
+    assert!(!text.contains("Memory"), "{text}");
+    if cfg!(target_os = "linux") {
+        let (_, text) = compile(&["--compiler-stats=memory,phase-wise"]);
+        assert!(text.contains("STAT: PeakMemoryUsage = ") && !text.contains("-time"), "{text}");
+        assert!(text.contains("\nPeakParserMemoryUsage           : "), "{text}");
+        assert!(text.ends_with(" KB\n\n"), "{text}");
+    }
     assert_eq!(compile(&["--fdevice-time-trace", "t.json"]), (0, String::new()));
     let trace = fs::read_to_string(folder.path().join("t.json")).expect("the trace");
     assert!(trace.contains("\"Total PTXAS Time\"") && trace.contains("\"name\":\"d\""), "{trace}");
