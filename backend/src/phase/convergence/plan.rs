@@ -300,13 +300,17 @@ impl Choice<'_> {
             limits.min().is_some_and(|limit| depths[barrier.place.index()] >= limit)
         };
         let given_up: Vec<bool> = barriers.iter().zip(0..).map(inside).collect();
-        for i in 0..self.branches.len() {
+        for (i, &branch) in self.branches.iter().enumerate() {
             let at = |meet: &BlockId| self.barrier_at[meet.index()].map(|at| at as usize);
             if self.meets[i].0.as_ref().and_then(at).is_none_or(|at| !given_up[at]) {
                 continue;
             }
+            // The region of the other barrier must not grow, or it might be too much in turn.
+            let stays = |meet: &BlockId| {
+                at(meet).is_some_and(|at| !given_up[at] && barriers[at].is_around(self.dom, branch))
+            };
             let mut meet = self.meets[i].0;
-            while meet.as_ref().is_some_and(|meet| at(meet).is_none_or(|at| given_up[at])) {
+            while meet.as_ref().is_some_and(|meet| !stays(meet)) {
                 meet = meet.and_then(|meet| self.post.parent(meet));
             }
             self.meets[i].0 = meet;
