@@ -8,7 +8,7 @@ use ptx_backend::calls::{self, leads_back};
 use ptx_backend::inline::{self, Callees, Inlined};
 use ptx_backend::input::{Function, Variable};
 use ptx_backend::switches::Step;
-use ptx_isa::{ScalarType, Space};
+use ptx_isa::Space;
 
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
@@ -50,14 +50,11 @@ pub(crate) fn shares_with_unknown_callers<'db>(db: &'db dyn Db, item: Item<'db>)
     shares(db, file) && taken_addresses(db, file).iter().find(is_own).is_some_and(|&own| callees.share(own))
 }
 
-/// The variables of a module, if some of them are in local memory or are samplers; otherwise none.
+/// The variables of a module, if some of them are in local memory; otherwise none.
 #[salsa::tracked(returns(deref))]
 fn thread_variables(db: &dyn Db, file: SourceFile) -> Box<[Variable]> {
     let variables = &module(db, file).env.variables;
-    match variables
-        .iter()
-        .any(|variable| variable.space == Space::Local || variable.ty == ScalarType::SamplerRef)
-    {
+    match variables.iter().any(|variable| variable.space == Space::Local) {
         true => variables.clone().into(),
         false => Box::default(),
     }

@@ -86,7 +86,7 @@ impl Inlined {
 pub struct Callees<'b, 'a> {
     /// The functions that may be inlined, by their index in [`crate::input::Env::functions`].
     pub bodies: Bodies<'b, 'a>,
-    /// [`crate::input::Env::variables`]; may be empty if none of them is a local variable or a sampler.
+    /// [`crate::input::Env::variables`]; may be empty if none of them is a local variable.
     pub variables: &'b [Variable],
     /// Whether to inline all functions for which it pays, and not only those that share registers or variables with
     /// their callers.
@@ -99,15 +99,6 @@ impl Callees<'_, '_> {
         self.any_reached(index, |function| {
             function.regs.iter().any(|register| register.shared.is_some()) || self.mentions_local(function)
         })
-    }
-
-    /// Whether a function, or one that it calls, names a sampler. Before sm_90 only a kernel can name one.
-    fn names_sampler(&self, index: u32) -> bool {
-        let is_sampler = |symbol| {
-            let Symbol::Global(i) = symbol else { return false };
-            self.variables.get(i as usize).is_some_and(|variable| variable.ty == ScalarType::SamplerRef)
-        };
-        self.any_reached(index, |function| operands(function).any(|operand| mentions(operand, &is_sampler)))
     }
 
     /// Whether `holds` is true for a function, or for one that it calls.
@@ -387,10 +378,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     fn has_to(&mut self, callee: u32) -> bool {
-        *self
-            .shared
-            .entry(callee)
-            .or_insert_with(|| self.callees.share(callee) || self.callees.names_sampler(callee))
+        *self.shared.entry(callee).or_insert_with(|| self.callees.share(callee))
     }
 
     /// The data for the replacement of a call; `None` if the call stays.

@@ -317,6 +317,7 @@ pub struct Launch {
     pub maxnreg: Option<u32>,
     pub reqnctapercluster: Option<[u32; 3]>,
     pub explicitcluster: bool,
+    pub maxclusterrank: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -4,6 +4,7 @@
 
 mod clock;
 mod definition;
+mod jobserver;
 mod log;
 pub(crate) mod options;
 mod resources;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 use crate::{output, switches, terminal, threads};
 use clock::{Clock, Stage};
 pub use definition::definition;
+use jobserver::{Failure, Tokens};
 use log::{FAILED, Kind, Log};
 use options::{OPTIMIZED_DEBUGGING, Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
@@ -78,7 +80,7 @@ fn told(options: &Options) -> Option<String> {
 }
 
 /// The lints for which ptxas prints a warning too.
-const WARNINGS_OF_PTXAS: [&str; 2] = ["ignored-directive", "unknown-pragma"];
+const WARNINGS_OF_PTXAS: [&str; 3] = ["ignored-directive", "ignored-extern", "unknown-pragma"];
 
 /// The oldest PTX version that can be compiled to an object.
 const OLDEST_OF_OBJECTS: PtxVersion = PtxVersion::new(3, 1);
@@ -132,7 +134,7 @@ Exit status: 0 on success, 255 on errors. On errors, no output is written and an
 
 /// Compiles. Messages go to the log.
 fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
-    let mut clock = Clock::new();
+    let mut clock = Clock::new(options.stats);
     for (kind, remark) in &options.remarks {
         log.say(*kind, remark);
     }
@@ -196,10 +198,15 @@ fn compile(
         true => db.add_frozen_file(text.text.clone()),
         false => db.add_frozen_file_to_compile(text.text.clone()),
     };
+    if is_for_debuggers(&*db, file) {
+        db.set_errors_at_exit(true);
+    }
     let task = Task { options, text, db: &db, file };
     task.run(command_line, clock, log)
 }
 
+const NO_JOBSERVER: &str =
+    "GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'";
 const SLOW: &str = "is expected to have substantially reduced performance on some future architectures";
 /// The targets on which `.multicast::cluster` is fast, as ptxas lists them.
 const MULTICAST_TARGETS: &str = "sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f";
@@ -252,7 +259,11 @@ impl Task<'_> {
             return log.aborted();
         }
         resources::limits(options, db, file, log);
-        match self.link(command_line, clock) {
+        let tokens = match self.tokens(log) {
+            Ok(tokens) => tokens,
+            Err(message) => return log.fatal(message),
+        };
+        match self.link(command_line, tokens, clock) {
             Ok(linked) => self.finish(&linked, clock, log),
             Err(refused) => {
                 for d in &refused {
@@ -339,14 +350,38 @@ impl Task<'_> {
         options.relocatable.then(|| log.fatal("'Compile only(-c)' requires ABI"))
     }
 
-    fn link(&self, command_line: &str, clock: &mut Clock) -> Result<Linked, Vec<Diagnostic>> {
+    /// Asks make for the further threads, if the options say so.
+    fn tokens(&self, log: &mut Log) -> Result<Option<Tokens>, &'static str> {
+        let Some(threads) = self.options.threads.filter(|threads| self.options.jobserver && *threads != 1)
+        else {
+            return Ok(None);
+        };
+        let wanted = if threads == 0 { threads::cores() } else { threads };
+        match Tokens::take(wanted.min(threads::cores()) - 1) {
+            Ok(tokens) => Ok(Some(tokens)),
+            Err(Failure::Absent) => {
+                log.say(Kind::Warning, NO_JOBSERVER);
+                Ok(None)
+            }
+            Err(Failure::Broken) => Err("Jobserver requested, but an error occurred"),
+        }
+    }
+
+    fn link(
+        &self,
+        command_line: &str,
+        tokens: Option<Tokens>,
+        clock: &mut Clock,
+    ) -> Result<Linked, Vec<Diagnostic>> {
         let (options, db, file) = (self.options, self.db, self.file);
-        if options.threads.is_some_and(|threads| threads != 1)
-            && threads::prepare_for(options.threads.filter(|&threads| threads > 0))
+        let threads = tokens.as_ref().map(|tokens| 1 + tokens.count()).or(options.threads);
+        if threads.is_some_and(|threads| threads != 1)
+            && threads::prepare_for(threads.filter(|&threads| threads > 0))
         {
             ptx_analysis::compile_all(db, file, &|_, _| ());
             clock.end(Stage::Code);
         }
+        drop(tokens);
         let link = LinkOptions {
             entries: options.entries.clone(),
             arguments: command_line.to_owned(),

@@ -13,16 +13,18 @@ pub fn prepare() -> bool {
 
 /// The same for a server, whose pool compiles in the background. One core is left to the threads that answer requests.
 pub fn prepare_for_server() -> bool {
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    prepare_for(Some(cores.saturating_sub(1).max(1)))
+    prepare_for(Some(cores().saturating_sub(1).max(1)))
+}
+
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
 /// The same with at most `most` threads.
 pub fn prepare_for(most: Option<usize>) -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = count(std::env::var("RAYON_NUM_THREADS").ok().as_deref(), cores);
+        let threads = count(std::env::var("RAYON_NUM_THREADS").ok().as_deref(), cores());
         rayon::ThreadPoolBuilder::new()
             .num_threads(most.map_or(threads, |most| threads.min(most)))
             .build_global()

@@ -616,6 +616,24 @@ fn objects_say_that_what_they_launch_are_kernels() {
     }
 }
 
+/// The linker adds the variables of the module.
+#[test]
+fn objects_count_the_shared_memory_that_kernels_declare() {
+    let of = |module: &str, kernel: &str| {
+        let text = format!(
+            "{HEADER}{module}.visible .entry k()\n{{\n{kernel}.reg .b32 %r;\nld.shared.b32 %r, [s];\n\
+             st.shared.b32 [s + 4], %r;\nret;\n}}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_75", "-v", "-c", "-w", "k.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        text.contains("32 bytes smem")
+    };
+    let variable = ".shared .b32 s[8];\n";
+    assert!(of("", variable));
+    assert!(!of(variable, ""));
+}
+
 #[test]
 fn objects_name_their_textures() {
     let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
@@ -670,8 +688,16 @@ ptxc info    : Function properties for d
 ptxc info    : Used ";
     assert!(status == 0 && text.starts_with(fixed), "{text}");
     assert!(text.contains(" registers, used 0 barriers, 360 bytes cmem[0]\nptxc info    : Compile time = "));
-    let (_, text) = compile(&["--compiler-stats=phase-wise"]);
+    assert_eq!(compile(&["--compiler-stats=phase-wise"]), (0, String::new()));
+    let (_, text) = compile(&["--compiler-stats=time,phase-wise"]);
     assert!(text.contains("STAT: CompileTime = ") && text.contains("\nOCG-time              : "), "{text}");
+    assert!(!text.contains("Memory"), "{text}");
+    if cfg!(target_os = "linux") {
+        let (_, text) = compile(&["--compiler-stats=memory,phase-wise"]);
+        assert!(text.contains("STAT: PeakMemoryUsage = ") && !text.contains("-time"), "{text}");
+        assert!(text.contains("\nPeakParserMemoryUsage           : "), "{text}");
+        assert!(text.trim_end().ends_with(" KB"), "{text}");
+    }
     assert_eq!(compile(&["--fdevice-time-trace", "t.json"]), (0, String::new()));
     let trace = fs::read_to_string(folder.path().join("t.json")).expect("the trace");
     assert!(trace.contains("\"Total PTXAS Time\"") && trace.contains("\"name\":\"d\""), "{trace}");

@@ -234,6 +234,74 @@ fn objects_read_textures() {
     }
 }
 
+/// Other objects call a function by its alias.
+#[test]
+fn aliases_in_objects_are_symbols_of_their_function() {
+    const TEXT: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .func (.param .b32 r) f(.param .b32 a) { st.param.b32 [r], 1; ret; }
+        .visible .func (.param .b32 r) g(.param .b32 a);
+        .alias g, f;";
+    for number in [75, 90, 120] {
+        let object = object_of(TEXT, number);
+        let image = object::File::parse(&object[..]).unwrap_or_else(|error| panic!("{error}"));
+        let symbol = |name: &str| image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        let (alias, function) = (symbol("g"), symbol("f"));
+        assert!(alias.is_global() && alias.size() == 0);
+        assert_eq!((alias.section_index(), alias.address()), (function.section_index(), 0));
+        let words = |section: &str| {
+            let section = image.section_by_name(section).and_then(|section| section.data().ok()).unwrap();
+            section.chunks_exact(8).map(|pair| pair.to_vec()).collect::<Vec<_>>()
+        };
+        let number_of = |symbol: &object::Symbol<'_, '_>| (symbol.index().0 as u32).to_le_bytes();
+        let pair = [number_of(&alias), number_of(&function)].concat();
+        assert!(words(".nv.callgraph").contains(&pair));
+        assert!(words(".nv.prototype").iter().any(|pair| pair[..4] == number_of(&alias)));
+    }
+}
+
+#[test]
+fn samplers_in_functions_have_words_of_their_own() {
+    const TEXT: &str = ".version 8.7 .target sm_75, texmode_independent .address_size 64
+        .global .texref image; .global .samplerref filter;
+        .visible .func (.param .b32 r) f(.param .b32 a) {
+            .reg .f32 %x; .reg .b32 %a; .reg .pred %p; ld.param.b32 %a, [a]; ld.param.f32 %x, [a];
+            tex.1d.v4.f32.f32 {%x, _, _, _}, [image, filter, {%x}];
+            setp.eq.u32 %p, %a, 0; @%p bra DONE;
+            { .param .b32 b, c; st.param.f32 [b], %x; call (c), f, (b); ld.param.f32 %x, [c]; }
+            DONE: st.param.f32 [r], %x; ret;
+        }
+        .visible .entry k(.param .u64 out) {
+            .reg .f32 %x; .reg .b64 %out; ld.param.u64 %out, [out]; ld.global.f32 %x, [%out];
+            { .param .b32 b, c; st.param.f32 [b], %x; call (c), f, (b); ld.param.f32 %x, [c]; }
+            st.global.f32 [%out], %x; ret;
+        }";
+    for number in [75, 80, 90, 120] {
+        for (file, section) in
+            [(executable_of(TEXT, number), ".nv.constant0.k"), (object_of(TEXT, number), ".text.f")]
+        {
+            let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+            let section = image.section_by_name(section).unwrap();
+            let target = |name: &str| {
+                let symbol = image.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+                let of_it = RelocationTarget::Symbol(symbol.index());
+                section.relocations().find(|(_, reloc)| reloc.target() == of_it).unwrap().0
+            };
+            assert_ne!(target("image"), target("filter"), "sm_{number}");
+        }
+    }
+}
+
+/// Attribute 0x3f is the largest number of blocks of a cluster.
+#[test]
+fn kernels_state_the_largest_cluster() {
+    const TEXT: &str =
+        ".version 8.7 .target sm_90 .address_size 64 .visible .entry k() .maxclusterrank 4 { ret; }";
+    let file = executable_of(TEXT, 90);
+    let image = object::File::parse(&file[..]).unwrap_or_else(|error| panic!("{error}"));
+    let info = image.section_by_name(".nv.info.k").and_then(|info| info.data().ok()).unwrap();
+    assert!(info.windows(8).any(|record| record == [4, 0x3f, 4, 0, 4, 0, 0, 0]));
+}
+
 /// Callers of an object align the stack to 8 bytes only, so four words are filled by two accesses.
 #[test]
 fn functions_of_objects_spill_four_words() {
@@ -338,7 +406,16 @@ fn programs_with_undefined_behavior_are_compiled_as_ptxas_compiles_them() {
             ld.param.u64 %out, [out]; ld.param.u64 %image, [image]; ld.global.u32 %x, [%out];
             setp.eq.u32 %p, %x, 3; suld.b.a1d.b32.trap %x, [%image, {%x, %p}]; st.global.u32 [%out], %x; ret;
         }";
-    for text in [EMPTY_MASK, UNWRITTEN_MASK, ADDRESS_OF_RESULT, PREDICATE_AS_COORDINATE] {
+    const PREDICATE_AFTER_INDEX: &str = ".version 8.7 .target sm_75 .address_size 64
+        .visible .entry f(.param .u64 out, .param .u64 image) {
+            .reg .b32 %x; .reg .pred %p; .reg .b64 %out, %image;
+            ld.param.u64 %out, [out]; ld.param.u64 %image, [image]; ld.global.u32 %x, [%out];
+            setp.eq.u32 %p, %x, 3; tex.a1d.v4.u32.s32 {%x, _, _, _}, [%image, {%x, %p}];
+            st.global.u32 [%out], %x; ret;
+        }";
+    for text in
+        [EMPTY_MASK, UNWRITTEN_MASK, ADDRESS_OF_RESULT, PREDICATE_AS_COORDINATE, PREDICATE_AFTER_INDEX]
+    {
         for number in [75, 80, 90, 120] {
             let cubin = executable_of(text, number);
             let image = object::File::parse(&cubin[..]).unwrap_or_else(|error| panic!("{error}"));

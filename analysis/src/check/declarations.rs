@@ -136,6 +136,9 @@ pub(crate) fn check(
             declared.report(out, &BAD_SIZE, "only the first dimension of an array can be omitted".to_owned());
         }
         types(&declared, header, out);
+        if gates.version < BANKS_REMOVED {
+            place_in_bank(&declared, out);
+        }
         if site.is_parameter() {
             parameter(&declared, out);
         } else {
@@ -182,11 +185,8 @@ fn words(site: Site, head: &Head, gates: &Gates, text: &str, out: &mut Findings)
             "",
         ));
     }
-    if let Some(range) = words.bank
-        && gates.version >= PtxVersion::new(2, 2)
-    {
-        let message = "constant banks were removed in PTX ISA 2.2";
-        out.push(Diagnostic::new(&REMOVED_FORM, range, message).fix("remove the bank", range, ""));
+    if let Some(range) = words.bank {
+        bank(range, text, gates, out);
     }
     if let Some(range) = words.texture {
         if gates.version >= PtxVersion::new(1, 5) {
@@ -200,6 +200,49 @@ fn words(site: Site, head: &Head, gates: &Gates, text: &str, out: &mut Findings)
             out.push(Diagnostic::new(&BAD_DECLARATION, words.ty.unwrap_or(range), message));
         }
     }
+}
+
+/// The number of constant banks that a name such as `.const[2]` can state.
+const BANKS: u64 = 11;
+const BANKS_REMOVED: PtxVersion = PtxVersion::new(2, 2);
+
+/// Checks the bank in `.const[2]`. Bank 0 is the bank of all variables. The others are only for `.extern` arrays
+/// without a size.
+pub(crate) fn bank(range: TextRange, text: &str, gates: &Gates, out: &mut Findings) {
+    if gates.version >= BANKS_REMOVED {
+        let message = "constant banks were removed in PTX ISA 2.2";
+        out.push(Diagnostic::new(&REMOVED_FORM, range, message).fix("remove the bank", range, ""));
+        return;
+    }
+    match bank_number(range, text) {
+        Some(0) => {}
+        Some(1..BANKS) => {
+            let what = "a constant bank other than 0".to_owned();
+            out.extend(gates.check_phrase(&Gate::since(1, 5, 10), what, range));
+        }
+        _ => {
+            let message =
+                format!("expected a constant bank from `[0]` to `[{}]`, found `{}`", BANKS - 1, &text[range]);
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
+    }
+}
+
+/// Checks that a variable may be in the bank that its declaration states.
+fn place_in_bank(d: &Declared<'_>, out: &mut Findings) {
+    let bank = d.head.words.bank.and_then(|range| bank_number(range, d.text));
+    let is_open_extern = d.head.linkage == Linkage::Extern && d.is_incomplete;
+    if bank.is_some_and(|bank| bank != 0) && !is_open_extern {
+        let message =
+            format!("`{}` must be an `.extern` array without a size to be in another bank than 0", d.name());
+        d.report(out, &BAD_DECLARATION, message);
+    }
+}
+
+/// The number of a bank such as `[2]`. There must be no blanks and no leading zeros.
+fn bank_number(range: TextRange, text: &str) -> Option<u64> {
+    let number = text[range].strip_prefix('[')?.strip_suffix(']')?;
+    number.parse().ok().filter(|value: &u64| value.to_string() == number)
 }
 
 /// Checks types that were introduced after PTX ISA 1.0.

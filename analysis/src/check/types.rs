@@ -560,8 +560,10 @@ fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operan
     };
     let Ok(found) = unify(ctx, elements) else { return false };
     match (found, ty, expected) {
-        // After an index, ptxas compares only the size.
-        (Some(found), _, ExpectedType::Coordinates(_, true)) => found.bits() == 32,
+        // After an index, ptxas compares only the size, and takes predicates as all ones or zero.
+        (Some(found), _, ExpectedType::Coordinates(_, true)) => {
+            found.bits() == 32 || found == ScalarType::Pred
+        }
         (Some(found), Some(ty), _) => {
             let own = if ty == ScalarType::F32 { TypeKind::Float } else { TypeKind::Packed };
             found.bits() == 32 && (is_integer(found) || found.kind() == own)

@@ -482,6 +482,7 @@ fn launch(heading: &Heading<'_>) -> Launch {
             ".maxnreg" => launch.maxnreg = value(0),
             ".reqnctapercluster" => launch.reqnctapercluster = triple(),
             ".explicitcluster" => launch.explicitcluster = true,
+            ".maxclusterrank" => launch.maxclusterrank = value(0),
             _ => {}
         }
     }

@@ -13,7 +13,7 @@ use super::walker::{Resolution, Walker};
 use crate::check::lints::Expected;
 use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
-use crate::check::{self, lints, spelling, video};
+use crate::check::{self, declarations, lints, spelling, video};
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::scope::Entity;
@@ -66,7 +66,9 @@ impl<'db> Walker<'db> {
                 NodeOrToken::Token(_) => {}
                 NodeOrToken::Node(child) => match child.kind() {
                     SyntaxKind::GUARD => (guard, has_guard) = (self.guard(child), true),
-                    SyntaxKind::BANK => self.incomplete = true,
+                    SyntaxKind::BANK => {
+                        declarations::bank(child.text_range(), self.text, &self.gates, &mut self.diagnostics);
+                    }
                     _ => {
                         occurrences.push(self.map.occurrences.len());
                         operands.push(self.operand(child));

@@ -6,8 +6,11 @@ use crate::ide;
 
 /// The errors of a module after its header: their lines as ptxas counts them, from one, and their codes.
 fn errors(module: &str) -> Vec<(u32, &'static str)> {
-    const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
-    let text = format!("{HEADER}{module}\n");
+    errors_after(".version 9.0\n.target sm_90\n.address_size 64\n", module)
+}
+
+fn errors_after(header: &str, module: &str) -> Vec<(u32, &'static str)> {
+    let text = format!("{header}{module}\n");
     let db = Database::default();
     let file = db.add_file(text.as_str());
     let found = ide::diagnostics(&db, file);
@@ -15,7 +18,7 @@ fn errors(module: &str) -> Vec<(u32, &'static str)> {
     errors
         .map(|error| {
             let reported = usize::from(error.reported.unwrap_or(error.range.start()));
-            (text[HEADER.len()..reported].matches('\n').count() as u32 + 1, error.code())
+            (text[header.len()..reported].matches('\n').count() as u32 + 1, error.code())
         })
         .collect()
 }
@@ -52,6 +55,24 @@ fn declarations_without_names() {
             (".entry k() { { .global .surfref; } ret; }", 1, "E0109"),
         ],
     );
+}
+
+#[test]
+fn constant_banks() {
+    let old = |module: &str| errors_after(".version 2.1\n.target sm_20\n", module);
+    let load = |bank: &str| format!(".entry k() {{ .reg .u32 r, a; ld.const{bank}.u32 r, [a]; ret; }}");
+    for bank in ["", "[0]", "[1]", "[10]"] {
+        assert_eq!(old(&load(bank)), [], "{bank}");
+    }
+    for bank in ["[11]", "[00]", "[ 0 ]", "[0x1]"] {
+        assert_eq!(old(&load(bank)), [(1, "E0101")], "{bank}");
+    }
+    assert_eq!(old(".const[0] .u32 c = 7;"), []);
+    assert_eq!(old(".const[2] .u32 c = 7;"), [(1, "E0101")]);
+    assert_eq!(old(".extern .const[2] .u32 c[4];"), [(1, "E0101")]);
+    assert_eq!(errors_after(".version 1.4\n.target sm_13\n", &load("[0]")), []);
+    assert_eq!(errors_after(".version 1.4\n.target sm_13\n", &load("[1]")), [(1, "E0401")]);
+    assert_eq!(errors(&load("[0]")), [(1, "E0112")]);
 }
 
 #[test]

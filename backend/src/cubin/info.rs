@@ -31,6 +31,7 @@ pub(super) enum Attribute {
     CudaApiVersion = 0x37,
     CtaPerCluster = 0x3d,
     ExplicitCluster = 0x3e,
+    MaxClusterRank = 0x3f,
     VrcCtaInitCount = 0x4a,
     KparamInfoV2 = 0x45,
     SyscallOffsets = 0x46,

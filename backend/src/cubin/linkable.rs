@@ -77,6 +77,8 @@ enum Named {
     Own(usize),
     /// A function without code, by its index in the module.
     Foreign(u32),
+    /// Another name of a function with code, by its index in the module.
+    Alias(u32),
     /// A driver function that no module declares.
     Driver(DriverFunction),
     Variable(u32),
@@ -379,6 +381,18 @@ impl Linker<'_> {
             };
             table.add(own, Some(Key::Named(Named::Own(i))));
         }
+        // Other objects may refer to a function by its alias.
+        let aliases: Vec<(u32, usize)> = (0..)
+            .zip(&self.env.functions)
+            .filter(|(_, signature)| !of_name.contains_key(signature.name.as_str()))
+            .filter_map(|(i, _)| Some((i, *of_name.get(self.program.stands_for(i)?)?)))
+            .collect();
+        for &(i, of) in &aliases {
+            let alias = &self.env.functions[i as usize];
+            let (place, binding) = (Some(text[of]), alias.linkage.into());
+            let own = symbol(&alias.name, place, binding, SymbolKind::Function, other_of_function(false));
+            table.add(own, Some(Key::Named(Named::Alias(i))));
+        }
         let mut foreign: Vec<Named> = open
             .iter()
             .flatten()
@@ -495,7 +509,7 @@ impl Linker<'_> {
         let described = described.collect();
         self.fill(frame_relocs, frames, described);
         self.image.section_mut(module_info).body = Body::Bytes(self.object_records(&id));
-        self.describe_calls(call_graph, prototypes, &open, &foreign, &by_index, &id);
+        self.describe_calls((call_graph, prototypes), &open, &foreign, &aliases, &by_index, &id);
         let format = Format {
             e_flags: cuda_note.0 << 24 | u32::from(self.options.sm.number) << 8 | EF_CUDA_SASS,
             plain_header_segment: self.target.cubin.rela,
@@ -669,17 +683,20 @@ impl Linker<'_> {
             }
         }
         self.sampler_records(&mut records, |variable| id(Named::Variable(variable)));
+        if !self.functions.iter().any(|f| f.input.entry) {
+            self.version_record(&mut records);
+        }
         records.into_bytes()
     }
 
-    /// Adds callers and callees, functions whose addresses are taken and the functions that take them, functions that
+    /// Adds callers and callees, aliases and the functions that they name, functions whose addresses are taken and the functions that take them, functions that
     /// call through addresses, and the prototypes of calls.
     fn describe_calls(
         &mut self,
-        call_graph: SectionId,
-        prototypes: SectionId,
+        (call_graph, prototypes): (SectionId, SectionId),
         open: &[Vec<Open>],
         foreign: &[Named],
+        aliases: &[(u32, usize)],
         by_index: &dyn Fn(&Env, u32) -> Option<Named>,
         id: &dyn Fn(Named) -> SymbolId,
     ) {
@@ -694,7 +711,9 @@ impl Linker<'_> {
             || open.iter().enumerate().flat_map(|(i, relocs)| relocs.iter().map(move |reloc| (i, reloc)));
         let call = self.target.cubin.call_relocation;
         let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
-        pairs(calls.collect(), &mut words);
+        // As in files of ptxas, an alias counts as a caller of its function.
+        let of_aliases = aliases.iter().map(|&(i, of)| (Named::Alias(i), Named::Own(of)));
+        pairs(calls.chain(of_aliases).collect(), &mut words);
         let takes: Vec<(Named, Named)> = each()
             .filter(|(_, r)| r.takes_function(self.target))
             .map(|(i, r)| (Named::Own(i), r.named))
@@ -725,7 +744,12 @@ impl Linker<'_> {
             let f = self.functions[i].input;
             !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
         });
-        let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().copied()).collect();
+        let visible = aliases
+            .iter()
+            .map(|&(i, _)| i)
+            .filter(|&i| self.env.functions[i as usize].linkage != Linkage::Internal);
+        let all = own.map(Named::Own).chain(foreign.iter().copied()).chain(visible.map(Named::Alias));
+        let all: Vec<Named> = all.collect();
         // The call graph contains the prototypes of functions whose addresses are taken.
         for named in all.into_iter().filter(|named| !taken.contains(named)) {
             described.push([id(named).0, self.prototype_of(named)]);
@@ -741,7 +765,7 @@ impl Linker<'_> {
                 let f = self.functions[i].input;
                 (!f.entry).then(|| prototype(&f.params, &f.returns, f.preserved))
             }
-            Named::Foreign(i) => {
+            Named::Foreign(i) | Named::Alias(i) => {
                 let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
                 declared.map(|f| {
                     let text = prototype(&f.params, &f.returns, f.preserved);

@@ -28,7 +28,15 @@ impl Linker<'_> {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);
         }
         self.sampler_records(&mut records, |variable| names.variables[variable as usize]);
+        if self.functions.is_empty() {
+            self.version_record(&mut records);
+        }
         records.into_bytes()
+    }
+
+    /// The record that each function has. A module without kernels has one too.
+    pub(super) fn version_record(&self, records: &mut Records) {
+        records.half(Attribute::MercuryIsaVersion, if self.target.cubin.rela { 0x0101 } else { 0 });
     }
 
     /// The driver functions that a kernel calls, and the kernels whose addresses it takes.
@@ -156,7 +164,7 @@ impl Linker<'_> {
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
-        r.half(Attribute::MercuryIsaVersion, if rela { 0x0101 } else { 0 });
+        self.version_record(&mut r);
         if !attributes.own_warp_operations.is_empty() {
             r.words(Attribute::IntWarpWideInstrOffsets, &attributes.own_warp_operations);
         }
@@ -196,6 +204,9 @@ impl Linker<'_> {
         }
         if launch.explicitcluster {
             r.flag(Attribute::ExplicitCluster);
+        }
+        if let Some(blocks) = launch.maxclusterrank {
+            r.words(Attribute::MaxClusterRank, &[blocks]);
         }
         if attributes.uses_convergence_barriers {
             r.words(Attribute::CrsStackSize, &[0]);

@@ -229,6 +229,12 @@ impl<'a> Lowering<'a> {
     ) -> Result<Self> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
+        let is_own = |symbol| matches!(symbol, Symbol::Local(_)) && used.contains(&symbol);
+        // The linker of objects adds the variables of the module.
+        let shared_bytes = match options.relocatable {
+            true => SharedLayout::new(env, func, target, is_own).static_bytes,
+            false => shared.static_bytes,
+        };
         let mut locals = layout::local_layout(&func.locals);
         let preserved = if options.relocatable { func.preserved } else { abi::Preserved::default() };
         let convention = Self::own_convention(func, preserved)?;
@@ -266,7 +272,7 @@ impl<'a> Lowering<'a> {
         out.facts.callees_never_watch = true;
         out.facts.statements = Statements::of(func);
         out.facts.locals.clone_from(&locals.offsets);
-        out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
+        out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
         if !func.entry && options.relocatable {
             out.frame.entry_align = abi::STACK_ALIGN;

@@ -1,4 +1,4 @@
-//! Measures the time of each stage, for `-v`, `--compiler-stats` and `--fdevice-time-trace`.
+//! Measures the time and memory of each stage, for `-v`, `--compiler-stats` and `--fdevice-time-trace`.
 
 use std::fs;
 use std::path::Path;
@@ -23,14 +23,15 @@ pub(super) enum Stage {
     Elf,
 }
 
-/// The stages that are reported. The second has no counterpart here: the functions are compiled from the PTX directly.
+/// The stages that are reported. `DAGgen` has no counterpart here, because functions are compiled from the PTX directly.
+/// `DebugInfo` belongs to `ELF`.
 const REPORTED: [(&str, Option<Stage>); 6] = [
-    ("Parse-time            ", Some(Stage::Parse)),
-    ("CompileUnitSetup-time ", Some(Stage::Setup)),
-    ("DAGgen-time           ", None),
-    ("OCG-time              ", Some(Stage::Code)),
-    ("ELF-time              ", Some(Stage::Elf)),
-    ("DebugInfo-time        ", None),
+    ("Parse", Some(Stage::Parse)),
+    ("CompileUnitSetup", Some(Stage::Setup)),
+    ("DAGgen", None),
+    ("OCG", Some(Stage::Code)),
+    ("ELF", Some(Stage::Elf)),
+    ("DebugInfo", None),
 ];
 
 pub(super) struct Clock {
@@ -40,12 +41,18 @@ pub(super) struct Clock {
     stages: Vec<(Stage, Duration, Duration)>,
     /// Start and duration of the compilation of each function.
     functions: Vec<(String, Duration, Duration)>,
+    /// The peak memory use of the process at the last end of a stage, in KiB, if it is measured.
+    peak: Option<f64>,
+    /// The stages, each with the growth of the peak during it.
+    growth: Vec<(Stage, f64)>,
 }
 
 impl Clock {
-    pub(super) fn new() -> Self {
+    /// `stats` tells what is measured.
+    pub(super) fn new(stats: Stats) -> Self {
         let start = Instant::now();
-        Clock { start, last: start, stages: Vec::new(), functions: Vec::new() }
+        let peak = if stats.memory && stats.stages { peak_memory() } else { None };
+        Clock { start, last: start, stages: Vec::new(), functions: Vec::new(), peak, growth: Vec::new() }
     }
 
     /// The time since the last call, and the time of the last call.
@@ -60,12 +67,23 @@ impl Clock {
     pub(super) fn end(&mut self, stage: Stage) {
         let (began, took) = self.lap();
         self.stages.push((stage, began, took));
+        self.measure(stage);
+    }
+
+    fn measure(&mut self, stage: Stage) {
+        if let Some(before) = self.peak
+            && let Some(now) = peak_memory()
+        {
+            self.growth.push((stage, now - before));
+            self.peak = Some(now);
+        }
     }
 
     /// Marks the end of the compilation of a function.
     pub(super) fn compiled(&mut self, name: &str) {
         let (began, took) = self.lap();
         self.functions.push((name.to_owned(), began, took));
+        self.measure(Stage::Code);
     }
 
     pub(super) fn of_function(&self, name: &str) -> Duration {
@@ -85,22 +103,31 @@ impl Clock {
     pub(super) fn report(&self, stats: Stats, log: &mut Log) {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let all = milliseconds(self.last - self.start);
-        if stats.time || stats.stages {
+        if stats.time {
             let share = if stats.stages { " (100%)" } else { "" };
             log.say(Kind::Info, format_args!("STAT: CompileTime = {all:.6} ms{share}"));
-        }
-        if stats.stages {
-            for (name, stage) in REPORTED {
+            for (name, stage) in REPORTED.iter().filter(|_| stats.stages) {
                 let time = stage.map_or(0.0, |stage| milliseconds(self.of(stage)));
                 let share = if all > 0.0 { 100.0 * time / all } else { 0.0 };
-                log.more(format_args!("{name}: {time:.3} ms ({share:.2}%)"));
+                log.more(format_args!("{:22}: {time:.3} ms ({share:.2}%)", format!("{name}-time")));
             }
+        }
+        if stats.time && stats.stages {
             log.more("");
         }
-        if (stats.memory || stats.stages)
+        if stats.memory
             && let Some(kib) = peak_memory()
         {
             log.say(Kind::Info, format_args!("STAT: PeakMemoryUsage = {kib:.3} KB"));
+            for (name, stage) in REPORTED.iter().filter(|_| stats.stages) {
+                let own = self.growth.iter().filter(|(known, _)| Some(*known) == *stage);
+                let kib = own.fold(0.0, |sum, (_, growth)| sum + growth);
+                let name = if *stage == Some(Stage::Parse) { "Parser" } else { *name };
+                log.more(format_args!("{:32}: {kib:.3} KB", format!("Peak{name}MemoryUsage")));
+            }
+            if stats.stages {
+                log.more("");
+            }
         }
     }
 

@@ -61,6 +61,8 @@ pub(super) struct Options {
     pub(super) entries: Vec<String>,
     /// The number of threads that compile functions.
     pub(super) threads: Option<usize>,
+    /// Ask make for these threads.
+    pub(super) jobserver: bool,
     pub(super) verbose: bool,
     pub(super) quiet: bool,
     pub(super) warnings_are_errors: bool,
@@ -121,6 +123,7 @@ impl Default for Options {
             caches: CacheModifiers::default(),
             entries: Vec::new(),
             threads: None,
+            jobserver: false,
             verbose: false,
             quiet: false,
             warnings_are_errors: false,
@@ -298,7 +301,8 @@ impl Reader {
         // With `--extensible-whole-program`, a linker adds to the program, so it is an object.
         o.relocatable = has("compile-only") || has("extensible-whole-program");
         o.patch = patch;
-        o.errors_at_exit = has("make-errors-visible-at-exit");
+        // A debugger shows the errors of a kernel's accesses while the kernel runs.
+        o.errors_at_exit = has("make-errors-visible-at-exit") || has("device-debug");
         o.quiet = has("disable-warnings");
         o.warnings_are_errors = has("warning-as-error");
         o.warn_on_spills = has("warn-on-spills");
@@ -348,7 +352,8 @@ impl Reader {
         if let Some(threads) = self.number("split-compile") {
             let threads = usize::try_from(threads)
                 .map_err(|_| format!("Invalid value '{threads}' for option '--split-compile'"))?;
-            self.options.threads = Some(threads).filter(|_| !has("jobserver"));
+            self.options.threads = Some(threads);
+            self.options.jobserver = has("jobserver");
         }
         if let Some(size) = self.text("max-input-size") {
             let known = number(&size).and_then(|size| u64::try_from(size).ok());
@@ -371,7 +376,10 @@ impl Reader {
     fn target(&mut self) -> Result<(), String> {
         let Some(name) = self.text("gpu-name") else { return Ok(()) };
         let known: Vec<Sm> = targets().collect();
-        let virtual_name = name.strip_prefix("compute_").or_else(|| name.strip_prefix("lto_"));
+        // There are no names such as `lto_90a`.
+        let is_plain = |number: &&str| number.bytes().all(|byte| byte.is_ascii_digit());
+        let virtual_name =
+            name.strip_prefix("compute_").or_else(|| name.strip_prefix("lto_").filter(is_plain));
         let real = virtual_name.map_or(name.clone(), |number| format!("sm_{number}"));
         // Target names have exactly one spelling.
         let sm = known.iter().find(|sm| sm.to_string() == real).ok_or_else(|| {
@@ -883,9 +891,14 @@ mod tests {
 
     #[test]
     fn threads() {
-        let threads = |line: &str| parsed(line).unwrap().threads;
-        let lines = ["a", "-split-compile 4 a", "-split-compile 0 a", "-split-compile 4 --jobserver a"];
-        assert_eq!(lines.map(threads), [None, Some(4), Some(0), None]);
+        let threads = |line: &str| {
+            let options = parsed(line).unwrap();
+            (options.threads, options.jobserver)
+        };
+        let lines =
+            ["--jobserver a", "-split-compile 4 a", "-split-compile 0 a", "-split-compile 4 --jobserver a"];
+        let expected = [(None, false), (Some(4), false), (Some(0), false), (Some(4), true)];
+        assert_eq!(lines.map(threads), expected);
     }
 
     #[test]
@@ -986,8 +999,9 @@ mod tests {
 
     #[test]
     fn virtual_targets_check_only() {
-        for arch in ["compute_80", "lto_90a"] {
+        for arch in ["compute_80", "compute_90a", "lto_90"] {
             assert!(parsed(&format!("-arch={arch} a.ptx")).unwrap().check_only);
         }
+        assert!(parsed("-arch=lto_90a a.ptx").is_err());
     }
 }

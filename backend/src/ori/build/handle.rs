@@ -47,14 +47,6 @@ impl<'a> Lowering<'a> {
     ) -> Result<T> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
-            [_, sampler]
-                if self.links_handles()
-                    && !self.target.uniform_handles
-                    && self.opaque_symbol(sampler).is_some() =>
-            {
-                let place = if self.relocatable { "with `--compile-only`" } else { "outside of a kernel" };
-                return self.unsupported(instr, &format!("a sampler variable {place}"));
-            }
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
             _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
         };
@@ -66,7 +58,10 @@ impl<'a> Lowering<'a> {
             return self.with_uniform_handle(&words, act);
         }
         let low = match (self.opaque_symbol(texture), sampler.map(|sampler| self.opaque_symbol(sampler))) {
-            (Some(texture), Some(Some(sampler))) => self.variable_word(HandleWord::Pair(texture, sampler))?,
+            // Linked words contain one index each.
+            (Some(texture), Some(Some(sampler))) if !self.links_handles() => {
+                self.variable_word(HandleWord::Pair(texture, sampler))?
+            }
             (_, None) => self.handle_word(instr, texture)?,
             _ => {
                 let low = self.handle_word(instr, texture)?;

@@ -1,15 +1,15 @@
 //! Chooses the barriers, and the blocks that must be added before they can be placed.
 
 use super::apart::{Apart, mark_diverged};
-use super::depths;
 use super::groups::{Groups, pairs_elsewhere, unites};
 use super::spins::{Spin, spins};
 use super::waits::Waits;
+use super::{depths, region};
 use crate::ori::analyses::Analyses;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, post_dominators};
-use crate::ori::ir::{Block, BlockId, Function, Inst, Src, Term};
+use crate::ori::ir::{Block, BlockId, File, Function, Inst, Reg, Src, Term};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::{Meeting, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -142,14 +142,14 @@ impl Plan {
         if !is_safe || !cfg.order.iter().any(|b| any_in(func, *b, calls_apart)) {
             return;
         }
-        let depths = depths(func, &self.barriers);
+        let (depths, most) = (depths(func, &self.barriers), func.barriers());
         let mut brackets = std::mem::take(&mut self.brackets).into_iter().peekable();
         for &b in &cfg.order {
             let mut here: Vec<Range<usize>> = Vec::new();
             while let Some((_, range)) = brackets.next_if(|(at, _)| *at == b) {
                 here.push(range);
             }
-            if depths[b.index()] + 1 < func.barriers() {
+            if depths[b.index()] < room(func, b, most) {
                 let insts = &func.block(b).insts;
                 let calls = insts.iter().enumerate().filter(|(_, inst)| calls_apart(inst));
                 for range in calls.filter_map(|(i, _)| with_copies(insts, i)).collect::<Vec<_>>() {
@@ -229,9 +229,16 @@ impl Choice<'_> {
     fn choose(&mut self, plan: &mut Plan, reduced: &Function, divergence: &Divergence) {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
-            self.place_all(plan);
-            let is_settled = waits.is_empty() && self.calls.is_empty() && self.saves.is_empty();
-            if is_settled || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+            loop {
+                self.place_all(plan);
+                if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+                    return;
+                }
+                if !self.give_up_innermost(&plan.barriers) {
+                    break;
+                }
+            }
+            if waits.is_empty() && self.calls.is_empty() && self.saves.is_empty() {
                 return;
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
@@ -270,6 +277,44 @@ impl Choice<'_> {
                 if round < ROUNDS { self.go_outwards(i) } else { self.meets[i].0 = None }
             }
         }
+    }
+
+    /// Gives up the innermost barriers around blocks that are in more regions than there are registers for. Their
+    /// branches meet at the nearest barrier further out. Returns whether there are such blocks.
+    fn give_up_innermost(&mut self, barriers: &[Barrier]) -> bool {
+        let most = self.func.barriers();
+        let room = |b: BlockId| room(self.func, b, most);
+        if self.flow.order.iter().all(|&b| barriers.len() <= room(b).into()) {
+            return false;
+        }
+        let depths = depths(self.func, barriers);
+        // Indexed by block: the number of barriers that may stay around it, if there are more.
+        let limits =
+            depths.iter().zip(0..).map(|(&depth, i)| Some(room(BlockId(i))).filter(|room| depth > *room));
+        let limits: Vec<Option<u16>> = limits.collect();
+        let mut seen = vec![u32::MAX; self.func.blocks.len()];
+        let inside = |(barrier, walk): (&Barrier, u32)| {
+            let limits =
+                region(self.func, barrier, &mut seen, walk).into_iter().filter_map(|b| limits[b.index()]);
+            limits.min().is_some_and(|limit| depths[barrier.place.index()] >= limit)
+        };
+        let given_up: Vec<bool> = barriers.iter().zip(0..).map(inside).collect();
+        for (i, &branch) in self.branches.iter().enumerate() {
+            let at = |meet: &BlockId| self.barrier_at[meet.index()].map(|at| at as usize);
+            if self.meets[i].0.as_ref().and_then(at).is_none_or(|at| !given_up[at]) {
+                continue;
+            }
+            // The region of the other barrier must not grow, or it might be too much in turn.
+            let stays = |meet: &BlockId| {
+                at(meet).is_some_and(|at| !given_up[at] && barriers[at].is_around(self.dom, branch))
+            };
+            let mut meet = self.meets[i].0;
+            while meet.as_ref().is_some_and(|meet| !stays(meet)) {
+                meet = meet.and_then(|meet| self.post.parent(meet));
+            }
+            self.meets[i].0 = meet;
+        }
+        given_up.contains(&true)
     }
 
     /// Whether a region around `b` ends at `to`: threads that were together before they reached `b` are together again
@@ -596,6 +641,21 @@ fn skeleton(func: &Function) -> Function {
         frame: func.frame,
         facts: Default::default(),
     }
+}
+
+/// The number of barriers that may be set around a block: those that its calls preserve, and as many registers as its
+/// operations do not take themselves. `most` is the number for the whole function.
+fn room(func: &Function, b: BlockId, most: u16) -> u16 {
+    let left = |inst: &Inst| {
+        if inst.op.calls_function() {
+            let is_kept = |index: &u16| inst.op.preserved().has(Reg { file: File::B, index: *index as u8 });
+            (0..most).filter(is_kept).count() as u16
+        } else {
+            let taken = inst.defs().filter(|v| func.value(*v).file == File::B).count() as u16;
+            most.saturating_sub(taken)
+        }
+    };
+    func.block(b).insts.iter().map(left).min().unwrap_or(most)
 }
 
 /// Blocks with calls around which a function that may yield must not set a barrier. If it did, it would save a barrier
