@@ -291,6 +291,29 @@ fn samplers_in_functions_have_words_of_their_own() {
     }
 }
 
+/// The words in which a block records its columns of tensor memory follow a variable that only modules for sm_110 have.
+#[test]
+fn tensor_memory_words_follow_the_reserved_variable() {
+    const TEXT: &str = ".version 9.0 .target sm_110a .address_size 64
+        .visible .entry k() { .reg .b32 %at; .shared .align 4 .b32 to; mov.b32 %at, to;
+            tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%at], 32; ret; }";
+    for (target, address) in [("sm_100a", 0x40), ("sm_110a", 0xc0)] {
+        let text: &'static str = TEXT.replace("sm_110a", target).leak();
+        let mut db = Database::default();
+        let file = db.add_frozen_file(text);
+        let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
+        let words = image.symbols().find(|symbol| symbol.name() == Ok("__nv_reservedSMEM_tcgen05_partition"));
+        assert_eq!(words.unwrap().address(), address, "{target}");
+        let section = image.section_by_name(".nv.shared.reserved.0").unwrap();
+        assert_eq!(section.size(), address + 0x20, "{target}");
+        let code = image.section_by_name(".text.k").and_then(|code| code.data().ok()).unwrap();
+        let leas = code.chunks_exact(16).filter(|word| word[0] == 0x11 && word[1] & 0xf == 8);
+        let mut addresses = leas.map(|word| u64::from(word[4]));
+        assert!(addresses.any(|at| at == address), "{target}");
+    }
+}
+
 /// Attribute 0x3f is the largest number of blocks of a cluster.
 #[test]
 fn kernels_state_the_largest_cluster() {

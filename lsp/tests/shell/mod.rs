@@ -1,5 +1,6 @@
 //! Runs the programs as a shell does.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -35,4 +36,14 @@ pub(crate) fn told(command: &mut Command) -> (i32, String) {
 
 pub(crate) fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
     told(&mut command(program, folder, arguments))
+}
+
+/// A folder with files that contain these texts.
+#[allow(dead_code, reason = "some programs need no files")]
+pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
 }

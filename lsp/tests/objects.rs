@@ -1,0 +1,135 @@
+//! What `ptxc` prints about objects, and which symbols it writes to them.
+
+mod shell;
+
+use std::fs;
+
+use shell::{folder, run};
+
+const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
+
+const HEADER: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+fn module(parts: &[&str]) -> String {
+    format!("{HEADER}{}", parts.concat())
+}
+
+#[test]
+fn functions_of_objects_are_described_in_the_order_of_ptxas() {
+    let texts = [
+        ".visible .func h(); .visible .func a() { call a, (); ret; }",
+        ".visible .entry k() { call.uni a, (); call.uni h, (); call.uni a, (); ret; }",
+        ".visible .func b() { call a, (); ret; }",
+        ".visible .func h() { call b, (); call h, (); ret; }",
+        ".visible .entry l() { ret; }",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    let (_, text) = run(COMPILE, folder.path(), &["-arch=sm_80", "-c", "-v", "-o", "x.cubin", "k.ptx"]);
+    let names: Vec<&str> =
+        text.lines().filter_map(|line| Some(line.split_once("properties for ")?.1)).collect();
+    assert_eq!(names, ["l", "a", "b", "h", "k"], "{text}");
+}
+
+#[test]
+fn objects_describe_functions_of_the_driver_as_such() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b64 p) malloc(.param .b64 n);\n\
+        .extern .func (.param .b64 p) elsewhere(.param .b64 n);\n.visible .func f()\n{\n.reg .b64 %rd<3>;\nmov.b64 %rd1, 8;\n\
+        { .param .b64 n; .param .b64 p; st.param.b64 [n], %rd1; call (p), malloc, (n); ld.param.b64 %rd1, [p]; }\n\
+        { .param .b64 n; .param .b64 p; st.param.b64 [n], %rd1; call (p), elsewhere, (n); }\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let said = run(COMPILE, folder.path(), &["-arch", "sm_80", "-c", "-o", "k.o", "k.ptx"]);
+    assert_eq!(said, (0, String::new()));
+    let object = fs::read(folder.path().join("k.o")).expect("the object");
+    let count = |text: &[u8]| object.windows(text.len()).filter(|bytes| *bytes == text).count();
+    assert_eq!((count(b"\0#ll\0"), count(b"\0#ll|12p4r20sRx")), (1, 1));
+}
+
+#[test]
+fn objects_name_the_functions_of_the_driver_that_they_call() {
+    let text = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 t)\n{\n\
+        .reg .b64 %rd1;\n.reg .f32 %f<8>;\nld.param.u64 %rd1, [t];\n\
+        tex.grad.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4, %f4, %f4}], {%f4, %f4, %f4, %f4}, {%f4, %f4, %f4, %f4};\n\
+        st.global.v4.f32 [%rd1], {%f0, %f1, %f2, %f3};\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let said = run(COMPILE, folder.path(), &["-arch=sm_90", "-c", "-w", "-o", "k.o", "k.ptx"]);
+    assert_eq!(said, (0, String::new()));
+    let object = fs::read(folder.path().join("k.o")).expect("the object");
+    let has = |text: &[u8]| object.windows(text.len()).any(|bytes| bytes == text);
+    assert!(has(b"\0__cuda_syscall_tex_grad_3d_v4_f32_f32\0") && has(b"\0#b32lb16b16b16|12p4r20sRx"));
+}
+
+/// nvlink rejects a name that is a kernel in only some of the objects.
+#[test]
+fn objects_say_that_what_they_launch_are_kernels() {
+    let text = ".version 8.0\n.target sm_75\n.address_size 64\n.extern .entry elsewhere(.param .u64 a);\n.extern .func called;\n\
+        .visible .entry here(.param .u64 out)\n{\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nmov.u64 %rd2, elsewhere;\n\
+        mov.u64 %rd3, here;\nst.global.v2.b64 [%rd1], {%rd2, %rd3};\ncall called;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    for arch in ["sm_75", "sm_90", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let elf = gpu_files::elf::Elf::new(&object).expect("an ELF file");
+        let symbols = elf.symbols().expect("symbols");
+        let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
+        let [elsewhere, here, called] = ["elsewhere", "here", "called"].map(find);
+        assert_eq!([elsewhere, here, called].map(|i| symbols[i].other), [0x10, 0x10, 0]);
+        // The functions have no prototypes, which calls would need to reach them.
+        let graph =
+            elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("the call graph");
+        let graph = elf.content(graph).expect("its bytes");
+        let words: Vec<u32> =
+            graph.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        let taken = words.chunks(2).skip_while(|pair| *pair != [0, 2u32.wrapping_neg()]).skip(1);
+        let taken: Vec<&[u32]> = taken.take_while(|pair| pair[0] != 0).collect();
+        assert_eq!(taken, [[here as u32, 0], [elsewhere as u32, 0]]);
+    }
+}
+
+/// The linker adds the variables of the module.
+#[test]
+fn objects_count_the_shared_memory_that_kernels_declare() {
+    let of = |module: &str, kernel: &str| {
+        let text = format!(
+            "{HEADER}{module}.visible .entry k()\n{{\n{kernel}.reg .b32 %r;\nld.shared.b32 %r, [s];\n\
+             st.shared.b32 [s + 4], %r;\nret;\n}}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_75", "-v", "-c", "-w", "k.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        text.contains("32 bytes smem")
+    };
+    let variable = ".shared .b32 s[8];\n";
+    assert!(of("", variable));
+    assert!(!of(variable, ""));
+}
+
+#[test]
+fn objects_name_their_textures() {
+    let text = ".version 8.0\n.target sm_75\n.address_size 64\n\
+        .global .texref seen;\n.global .surfref drawn;\n.global .texref other;\n\
+        .visible .func f(.param .u64 out)\n{\n.reg .b64 %rd1;\n.reg .b32 %r<5>;\nld.param.u64 %rd1, [out];\n\
+        tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [seen, {0}];\nst.v4.b32 [%rd1], {%r0, %r1, %r2, %r3};\n\
+        sust.b.1d.b32.trap [drawn, {0}], %r1;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    for arch in ["sm_75", "sm_90", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-w", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let has = |name: &str| object.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+        assert!(has("\0seen\0") && has("\0drawn\0") && has("\0other\0"));
+    }
+}
+
+#[test]
+fn kernels_count_the_textures_that_they_read() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .global .b32 sum;\n\
+        .global .texref image;\n.global .surfref drawn;\n\
+        .visible .entry k()\n{\n.reg .b32 %r<5>;\n\
+        tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [image, {0}];\ntxq.width.b32 %r2, [image];\nadd.s32 %r1, %r1, %r2;\n\
+        sust.b.1d.b32.trap [drawn, {0}], %r1;\nst.global.b32 [sum], %r0;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let (status, said) = run(COMPILE, folder.path(), &["-arch=sm_80", "-v", "k.ptx"]);
+    let warned = "line 4; warning : `.extern` is ignored";
+    assert!(status == 0 && said.contains(", 1 textures, 1 surfaces\n") && said.contains(warned), "{said}");
+}
