@@ -299,7 +299,7 @@ fn tensor_memory_words_follow_the_reserved_variable() {
             tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%at], 32; ret; }";
     for (target, address) in [("sm_100a", 0x40), ("sm_110a", 0xc0)] {
         let text: &'static str = TEXT.replace("sm_110a", target).leak();
-        let mut db = Database::default();
+        let db = Database::default();
         let file = db.add_frozen_file(text);
         let linked = link(&db, file, &LinkOptions::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
         let image = object::File::parse(&linked.cubin[..]).unwrap_or_else(|error| panic!("{error}"));
