@@ -122,7 +122,9 @@ impl Linker<'_> {
         if !fragments.is_empty() && f.input.entry {
             r.words(Attribute::AtEntryFragments, &fragments);
         }
-        if f.input.entry && (!fragments.is_empty() || attributes.reads_reserved_shared) {
+        let reads_reserved =
+            attributes.reads_reserved_shared || self.target.cubin.reserved_variable.is_some();
+        if f.input.entry && (!fragments.is_empty() || reads_reserved) {
             r.flag(Attribute::ReservedSmemUsed);
         }
         if rela {
