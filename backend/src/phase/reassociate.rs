@@ -65,7 +65,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             }
         }
     }
-    value_numbering::run(func, context)?;
+    value_numbering::merge(func, context, defs);
     Ok(Change::Something)
 }
 

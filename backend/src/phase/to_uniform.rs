@@ -2,9 +2,9 @@
 //! are scarce.
 //!
 //! Such a value is computed only from parameters, constants and the position of the block in the grid. So it is the
-//! same wherever threads compute it, and in whatever groups (see [`Common`]). Instructions that can read it from a
-//! uniform register do so; other instructions get a copy in their block. If it takes hardly more instructions, the
-//! uniform datapath computes the value; otherwise `R2UR` moves it there.
+//! same wherever threads compute it, and in whatever groups (see [`Common`](crate::ori::divergence::Common)).
+//! Instructions that can read it from a uniform register do so; other instructions get a copy in their block. If it
+//! takes hardly more instructions, the uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
 //! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
 //! scarce. Phis stay too, because a uniform register belongs to the whole warp.

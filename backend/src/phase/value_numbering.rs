@@ -7,6 +7,7 @@ mod phis;
 
 use crate::CodegenError;
 use crate::ori::alias;
+use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
@@ -16,9 +17,14 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, CodegenError> {
+    Ok(merge(func, context, context.analyses.defs(func)))
+}
+
+/// Merges equal operations. `defs` is valid for the function, which may have changed since `context.analyses` were made.
+pub(super) fn merge(func: &mut Function, context: &Context<'_>, defs: &Defs) -> Change {
     let cfg = context.analyses.cfg(func);
+    let mut replaced = phis::equal_phis(func, cfg, defs);
     let tree = context.analyses.dominators(func);
-    let mut replaced = phis::equal_phis(func, context.analyses);
     // The last instruction with each hash; it is valid if its block dominates the current one.
     let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
     let mut change = Change::of(!replaced.is_empty());
@@ -66,7 +72,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
         }
     }
     replaced.apply(func, cfg);
-    Ok(change)
+    change
 }
 
 fn takes_part(inst: &Inst) -> bool {

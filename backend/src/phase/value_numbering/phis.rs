@@ -1,7 +1,7 @@
 //! Finds phis that always have the same value, in loops as well: pointers or counters that advance together.
 
 use super::takes_part;
-use crate::ori::analyses::Analyses;
+use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Phi, Src, SrcKind, Value};
 use crate::phase::edit::Replacements;
@@ -14,14 +14,13 @@ const STEPS: u32 = 64;
 const CANDIDATES: usize = 16;
 
 /// For each phi that always has the same value as an earlier phi of its block: that phi.
-pub(super) fn equal_phis(func: &Function, analyses: &Analyses) -> Replacements {
-    let cfg = analyses.cfg(func);
+pub(super) fn equal_phis(func: &Function, cfg: &Cfg, defs: &Defs) -> Replacements {
     let mut replaced = Replacements::new(func);
     let several = |b: &&BlockId| func.block(**b).phis.len() > 1;
     if !cfg.order.iter().any(|b| several(&b)) {
         return replaced;
     }
-    let mut equality = Equality::new(func, analyses);
+    let mut equality = Equality::new(func, cfg, defs);
     for &b in cfg.order.iter().filter(several) {
         let mut kept: Vec<&Phi> = Vec::new();
         for phi in &func.block(b).phis {
@@ -51,13 +50,12 @@ struct Equality<'f> {
 }
 
 impl<'f> Equality<'f> {
-    fn new(func: &'f Function, analyses: &'f Analyses) -> Self {
-        let phis = analyses
-            .cfg(func)
+    fn new(func: &'f Function, cfg: &Cfg, defs: &'f Defs) -> Self {
+        let phis = cfg
             .order
             .iter()
             .flat_map(|&b| func.block(b).phis.iter().enumerate().map(move |(i, phi)| (phi.dst, (b, i))));
-        Equality { func, defs: analyses.defs(func), phis: phis.collect(), assumed: Vec::new(), steps: 0 }
+        Equality { func, defs, phis: phis.collect(), assumed: Vec::new(), steps: 0 }
     }
 
     fn holds(&mut self, x: Value, y: Value) -> bool {
