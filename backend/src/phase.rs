@@ -23,6 +23,7 @@ pub mod pairs;
 pub mod predication;
 pub mod reassociate;
 pub mod routines;
+pub mod scale;
 pub mod sink;
 pub mod split_phis;
 pub mod to_uniform;

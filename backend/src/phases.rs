@@ -287,6 +287,15 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "LateScaleAddresses",
+        phase::scale::run,
+        &[
+            ("OriAddressFold", "a constant that is added to the address has become an offset"),
+            ("OriPropagateVaryingSecond", "a uniform address is read from a uniform register"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "LateGuardSelections",
         phase::guard::run,
         &[

@@ -46,6 +46,8 @@ pub struct Target {
     /// ptxas assumes that all threads which set a convergence barrier are together after it, and branches on uniform
     /// predicates.
     pub certain_meetings: bool,
+    /// ptxas lets accesses of shared memory multiply the register of their address.
+    pub scales_addresses: bool,
     /// ptxas unrolls loops in which threads of a warp wait for each other.
     pub unrolls_warp_waits: bool,
     /// Threads of a warp converge before an aligned arrival at a barrier of the block.
@@ -368,6 +370,7 @@ const SM_75: Target = Target {
     deferred_barriers: DeferredBarriers::None,
     predicate_votes: false,
     certain_meetings: false,
+    scales_addresses: true,
     unrolls_warp_waits: false,
     joins_arrivals: true,
     driver_gradients: false,
@@ -422,6 +425,7 @@ const SM_90: Target = Target {
     sm: 90,
     uniform_handles: true,
     deferred_barriers: DeferredBarriers::All,
+    scales_addresses: false,
     unrolls_warp_waits: true,
     joins_arrivals: false,
     driver_gradients: true,

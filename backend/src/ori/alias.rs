@@ -75,6 +75,7 @@ fn are_apart(a: &Memory, b: &Memory, same_base: bool) -> bool {
     known
         && one_space
         && same_base
+        && a.scale == b.scale
         && (start + i64::from(a.bytes) <= other || other + i64::from(b.bytes) <= start)
 }
 
@@ -87,7 +88,7 @@ mod tests {
 
     /// The kinds of effects, in the order of the rows and columns of [`RULES`]. A scope makes no difference.
     fn kinds(space: Space) -> Vec<(&'static str, Effect)> {
-        let of = |kind, order| Effect::Memory(Memory { space, kind, order, offset: 0, bytes: 4 });
+        let of = |kind, order| Effect::Memory(Memory { space, kind, order, offset: 0, scale: 0, bytes: 4 });
         let scope = Scope::Gpu;
         vec![
             ("ld.weak", of(Kind::Load, Order::Weak)),
@@ -176,10 +177,11 @@ mod tests {
             kind: Kind::Copy,
             order: Order::Weak,
             offset: 16,
+            scale: 0,
             bytes: 16,
         });
         let at = |space, kind, offset, bytes| {
-            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, bytes })
+            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, scale: 0, bytes })
         };
         for (other, free) in [
             (at(Space::Global, Kind::Load, 0, 4), true),
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn offsets_tell_accesses_by_one_address_apart() {
         let at = |space, kind, offset, bytes| {
-            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, bytes })
+            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, scale: 0, bytes })
         };
         let pairs = [
             (Space::Shared, 0, 4, Space::Shared, 4, 4, true),

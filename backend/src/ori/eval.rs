@@ -256,12 +256,14 @@ impl Thread<'_> {
                 store(&mut machine.global, to, access.size, srcs[2].0)?;
                 Vec::new()
             }
-            Op::Lds { size, offset, .. } => {
-                let start = srcs[0].0[0].wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
+            Op::Lds { size, scale, offset, .. } => {
+                let start =
+                    (srcs[0].0[0] << scale.shift()).wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
                 vec![load(&machine.shared, start.into(), size)?]
             }
-            Op::Sts { size, offset, .. } => {
-                let start = srcs[0].0[0].wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
+            Op::Sts { size, scale, offset, .. } => {
+                let start =
+                    (srcs[0].0[0] << scale.shift()).wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
                 store(&mut machine.shared, start.into(), size, srcs[2].0)?;
                 Vec::new()
             }

@@ -2,7 +2,7 @@
 
 use super::ir::{Dst, Inst, Src, SrcKind, SrcMods};
 use super::memory::{Effect, Kind, Memory, Order, Space};
-use super::op::{HalfRead, Op, Routine, Sr};
+use super::op::{AddressScale, HalfRead, Op, Routine, Sr};
 use super::operations::facts;
 use super::signature::special;
 
@@ -79,7 +79,20 @@ impl Facts {
 
     /// An access of memory.
     pub(super) const fn access(space: Space, kind: Kind, order: Order, offset: i32, bytes: u8) -> Facts {
-        Facts { effect: Effect::Memory(Memory { space, kind, order, offset, bytes }), ..Facts::PURE }
+        Facts {
+            effect: Effect::Memory(Memory { space, kind, order, offset, scale: 0, bytes }),
+            ..Facts::PURE
+        }
+    }
+
+    /// The register of the address is multiplied.
+    pub(super) fn scaled(self, scale: AddressScale) -> Facts {
+        match self.effect {
+            Effect::Memory(memory) => {
+                Facts { effect: Effect::Memory(Memory { scale: scale.shift(), ..memory }), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// The warp moves a matrix between registers and shared memory; each thread supplies addresses for other threads.

@@ -145,6 +145,8 @@ pub struct Memory {
     pub order: Order,
     /// The number of bytes added to the address.
     pub offset: i32,
+    /// The number of bits by which the register of the address is shifted.
+    pub scale: u8,
     /// The number of bytes accessed, or [`Memory::ANYWHERE`].
     pub bytes: u8,
 }
@@ -164,6 +166,7 @@ impl Memory {
             kind: Kind::Load,
             order: self.order,
             offset: 0,
+            scale: 0,
             bytes: Memory::ANYWHERE,
         };
         [Some(Memory { kind: Kind::Store, ..*self }), Some(read)]

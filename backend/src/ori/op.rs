@@ -38,6 +38,8 @@ modifiers! {
     /// Inputs of fused multiply-adds of halves that count as zero: none, subnormal numbers, or the NaN that tensor copies
     /// write for elements out of bounds.
     HalfZeros { Zero "", Ftz ".FTZ", Oob ".OOB" }
+    /// The factor of the register in an address.
+    AddressScale { One "", Four ".X4", Eight ".X8", Sixteen ".X16" }
     /// The halves of a source that an operation reads: its own halves, or the high one for both.
     HalfRead { Own "", High ".H1_H1" }
     /// Integer comparison.
@@ -336,6 +338,18 @@ impl Op {
     /// Whether it calls a function by the calling convention of functions, whose code is elsewhere.
     pub const fn calls_function(&self) -> bool {
         matches!(self, Op::Call { .. } | Op::CallTo { .. } | Op::CallDriver { .. })
+    }
+}
+
+impl AddressScale {
+    /// The number of bits by which the register is shifted.
+    pub const fn shift(self) -> u8 {
+        match self {
+            AddressScale::One => 0,
+            AddressScale::Four => 2,
+            AddressScale::Eight => 3,
+            AddressScale::Sixteen => 4,
+        }
     }
 }
 

@@ -341,10 +341,10 @@ operations! {
         Facts::access(Space::Generic, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LD"];
     St "ST.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Generic, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["ST"];
-    Lds "LDS" { size: MemSize = Size, order: Order, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA), uniform_base()]
-        Facts::access(Space::Shared, Kind::Load, order, offset, size_bytes(size));
-    Sts "STS" { size: MemSize = Size, order: Order, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(size_registers(size))]
-        Facts::access(Space::Shared, Kind::Store, order, offset, size_bytes(size));
+    Lds "LDS" { size: MemSize = Size, order: Order, scale: AddressScale = Scale, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA), uniform_base()]
+        Facts::access(Space::Shared, Kind::Load, order, offset, size_bytes(size)).scaled(scale);
+    Sts "STS" { size: MemSize = Size, order: Order, scale: AddressScale = Scale, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(size_registers(size))]
+        Facts::access(Space::Shared, Kind::Store, order, offset, size_bytes(size)).scaled(scale);
     /// The address is relative to R1 if it is the register R1. PTX has no memory orders for local memory, because it is
     /// private to the thread.
     Ldl "LDL" { size: MemSize = Size, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA)]

@@ -113,7 +113,7 @@ macro_rules! choices {
 }
 
 choices! {
-    Round ICmp FCmp Bool Sign WideSign MemSize Order Evict EvictL2 Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc HalfZeros HalfRead AtomOp AtomType CasSize PackType PackKept PackSat PairType ScaleRound ScaleType RandomRound ExtremeType FloatRedux ByteFormat StoreFormat StoreLayout ByteLayout TexDims TexLevel TexRead HandleAt Descriptors SurfDims SurfClamp SurfType
+    Round ICmp FCmp Bool Sign WideSign MemSize Order Evict EvictL2 Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc HalfZeros HalfRead AddressScale AtomOp AtomType CasSize PackType PackKept PackSat PairType ScaleRound ScaleType RandomRound ExtremeType FloatRedux ByteFormat StoreFormat StoreLayout ByteLayout TexDims TexLevel TexRead HandleAt Descriptors SurfDims SurfClamp SurfType
     IntType FloatType IntRound MembarScope BarMode Meeting DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
     MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
     DoubleShape SparseNibbleShape QuadTypes QuadStep ScaleFormat ScaleBlocks

@@ -7,7 +7,7 @@ use crate::ori::defs::Defs;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
-use crate::ori::op::Op;
+use crate::ori::op::{AddressScale, Op};
 use crate::ori::signature::{At, signature};
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::edit::{added_to_pair, known};
@@ -58,6 +58,8 @@ fn only_offset(op: &mut Op) -> Option<&mut i32> {
         Op::Ldg { access } | Op::Ld { access } | Op::Stg { access } | Op::St { access } => {
             Some(&mut access.offset)
         }
+        // A constant that is added to a multiplied register is multiplied too.
+        Op::Lds { scale, .. } | Op::Sts { scale, .. } if *scale != AddressScale::One => None,
         Op::Lds { offset, .. }
         | Op::Sts { offset, .. }
         | Op::Ldl { offset, .. }
@@ -120,7 +122,9 @@ impl Addresses<'_> {
     fn fold_uniform(&mut self, b: BlockId, i: usize) {
         let inst = &self.func.block(b).insts[i];
         let has_place = signature(&inst.op).srcs.get(1).is_some_and(|slot| slot.at == At::Base);
+        let is_scaled = memory(&inst.op).is_some_and(|memory| memory.scale > 0);
         if has_place
+            && !is_scaled
             && inst.srcs[1] == Src::ZERO
             && let Some((base, addend)) = self.uniform_addend(&inst.srcs[0])
         {

@@ -4,7 +4,7 @@ use crate::Options;
 use crate::ori::eval::Machine;
 use crate::ori::ir::{BlockId, Dst, File, Frame, Function, Inst, Phi, Src, SrcKind, Term, Value};
 use crate::ori::memory::Order;
-use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
+use crate::ori::op::{AddressScale, Bool, ICmp, MemSize, Op, ShfType, Sign};
 use crate::ori::text;
 use crate::ori::verify::verify;
 use crate::phase::to_uniform;
@@ -247,12 +247,12 @@ impl Generator {
         );
         if self.random.bool() || self.pool.pairs.is_empty() {
             let data = self.word();
-            let op = Op::Sts { size: MemSize::B32, order: Order::Weak, offset: 0 };
+            let op = Op::Sts { size: MemSize::B32, order: Order::Weak, scale: AddressScale::One, offset: 0 };
             self.push(op, &[], &[v.into(), Src::ZERO, data]);
         } else {
             let data = self.pool.pairs[self.random.usize(..self.pool.pairs.len())];
             self.push(
-                Op::Sts { size: MemSize::B64, order: Order::Weak, offset: 0 },
+                Op::Sts { size: MemSize::B64, order: Order::Weak, scale: AddressScale::One, offset: 0 },
                 &[],
                 &[v.into(), Src::ZERO, data.into()],
             );

@@ -12,7 +12,7 @@ use crate::ori::analyses::Analyses;
 use crate::ori::defs::Defs;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Value};
 use crate::ori::memory::{Order, effect};
-use crate::ori::op::{MemSize, Op, ShfType, lut};
+use crate::ori::op::{AddressScale, MemSize, Op, ShfType, lut};
 use crate::phase::edit::{Replacements, known};
 use crate::phases::{Change, Context};
 use rustc_hash::FxHashMap;
@@ -55,7 +55,9 @@ struct Load {
 
 impl Load {
     fn of(inst: &Inst) -> Option<Load> {
-        let Op::Lds { size, order: Order::Weak, offset } = inst.op else { return None };
+        let Op::Lds { size, order: Order::Weak, scale: AddressScale::One, offset } = inst.op else {
+            return None;
+        };
         let bytes = match size {
             MemSize::B32 => 4,
             MemSize::B64 => 8,
@@ -112,7 +114,7 @@ fn group(
     taken: &[bool],
 ) -> Option<Group> {
     let start = first.offset - first.offset.rem_euclid(bytes);
-    let wide = effect(&Op::Lds { size, order: Order::Weak, offset: start });
+    let wide = effect(&Op::Lds { size, order: Order::Weak, scale: AddressScale::One, offset: start });
     let (mut places, mut missing) = (vec![at], bytes - first.bytes);
     for (place, inst) in insts.iter().enumerate().skip(at + 1).take(FAR) {
         let same_base = inst.srcs.get(..2) == Some(&first.base);
@@ -156,7 +158,7 @@ fn join(func: &mut Function, b: BlockId, groups: Vec<Group>, replaced: &mut Repl
                     made.push(Inst::new(Op::Pack, &[Dst::Value(load.value)], &parts, inst.src));
                 }
                 let first = wide.get_or_insert_with(|| {
-                    let op = Op::Lds { size, order: Order::Weak, offset: start };
+                    let op = Op::Lds { size, order: Order::Weak, scale: AddressScale::One, offset: start };
                     Inst::new(op, &[Dst::Value(result)], &load.base, inst.src)
                 });
                 if first.src != inst.src {

@@ -185,6 +185,7 @@ mod tests {
                     kind,
                     order: Order::Weak,
                     offset: i32::from(offset) * 4,
+                    scale: 0,
                     bytes: 4,
                 },
                 base: Some(base * 2),

@@ -8,7 +8,7 @@ use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{Access, AtomOp, CasSize, HalfRead, ICmp, MemSize, Op, Round};
+use crate::ori::op::{Access, AddressScale, AtomOp, CasSize, HalfRead, ICmp, MemSize, Op, Round};
 use ptx_isa::{ScalarType, TypeKind};
 
 /// The place of a word for compare-and-swap.
@@ -231,7 +231,9 @@ impl<'a> Lowering<'a> {
         };
         let access = Access { order: Order::Relaxed(scope), ..Access::weak(size, offset) };
         let op = match place {
-            WordPlace::Shared => Op::Lds { size, order: Order::Relaxed(Scope::Cta), offset },
+            WordPlace::Shared => {
+                Op::Lds { size, order: Order::Relaxed(Scope::Cta), scale: AddressScale::One, offset }
+            }
             WordPlace::Global => Op::Ldg { access },
             WordPlace::Generic => Op::Ld { access },
         };

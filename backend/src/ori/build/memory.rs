@@ -10,7 +10,7 @@ use super::{Lowering, Result, Statement};
 use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{Access, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
+use crate::ori::op::{Access, AddressScale, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
 use ptx_isa::{FormId, Mod, ScalarType, Space};
 
 /// The number of bytes of an access of eight registers.
@@ -516,9 +516,10 @@ impl<'a> Lowering<'a> {
                 let op = if generic { Op::Ld { access } } else { Op::Ldg { access } };
                 (op, vec![address, descriptor])
             }
-            Target::Shared { address, base, offset } => {
-                (Op::Lds { size, order: shared_order(instr), offset }, vec![address, base])
-            }
+            Target::Shared { address, base, offset } => (
+                Op::Lds { size, order: shared_order(instr), scale: AddressScale::One, offset },
+                vec![address, base],
+            ),
             Target::Local { address, offset } => (Op::Ldl { size, offset }, vec![address]),
             Target::Constant { bank, offset } => {
                 (Op::Ldc { size, bank, offset: offset.into() }, vec![Src::ZERO])
@@ -651,9 +652,10 @@ impl<'a> Lowering<'a> {
                 let op = if generic { Op::St { access } } else { Op::Stg { access } };
                 self.effect(op, &[address, descriptor, data]);
             }
-            Target::Shared { address, base, offset } => {
-                self.effect(Op::Sts { size, order: shared_order(instr), offset }, &[address, base, data])
-            }
+            Target::Shared { address, base, offset } => self.effect(
+                Op::Sts { size, order: shared_order(instr), scale: AddressScale::One, offset },
+                &[address, base, data],
+            ),
             Target::Local { address, offset } => {
                 ignore_order(instr);
                 self.effect(Op::Stl { size, offset }, &[address, data]);

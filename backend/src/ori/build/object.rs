@@ -11,7 +11,8 @@ use crate::input::{AddressBase, Operand};
 use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
-    Arrival, ArriveMode, AtomOp, AtomType, CctlOp, CopiesArrive, MemSize, Op, Sign, Sr, ViewOf, lut,
+    AddressScale, Arrival, ArriveMode, AtomOp, AtomType, CctlOp, CopiesArrive, MemSize, Op, Sign, Sr, ViewOf,
+    lut,
 };
 use crate::ori::signature::special;
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -81,7 +82,12 @@ impl<'a> Lowering<'a> {
             let words =
                 [self.subtract(Src::imm(OLD_EXPECTED), count), self.subtract(Src::imm(OLD_PENDING), count)];
             let words = self.pack(&words);
-            let op = Op::Sts { size: MemSize::B64, order: Order::Relaxed(Scope::Cta), offset };
+            let op = Op::Sts {
+                size: MemSize::B64,
+                order: Order::Relaxed(Scope::Cta),
+                scale: AddressScale::One,
+                offset,
+            };
             self.effect(op, &[address, base, words]);
             return Ok(());
         }
@@ -255,7 +261,7 @@ impl<'a> Lowering<'a> {
         };
         if !self.has_unit() {
             let order = Order::Acquire(Scope::Cta);
-            let load = Op::Lds { size: MemSize::B32, order, offset: offset + HIGH };
+            let load = Op::Lds { size: MemSize::B32, order, scale: AddressScale::One, offset: offset + HIGH };
             let now = self.reg(load, &[address, base]);
             let differ = Op::Lop3P { lut: (lut::A ^ lut::C) & lut::B };
             let over = self.pred(differ, &[now, Src::imm(1 << PHASE_AT), phase]);

@@ -14,9 +14,9 @@ use crate::input::{AddressBase, Operand};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, TensorUse, Term};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
-    Arrival, ArriveMode, AtomOp, AtomType, Bool, ICmp, MemSize, Op, Sign, TensorCollect, TensorCopy,
-    TensorCount, TensorFormat, TensorKind, TensorLanes, TensorScales, TensorStat, TensorStatType, ViewOf,
-    lut,
+    AddressScale, Arrival, ArriveMode, AtomOp, AtomType, Bool, ICmp, MemSize, Op, Sign, TensorCollect,
+    TensorCopy, TensorCount, TensorFormat, TensorKind, TensorLanes, TensorScales, TensorStat, TensorStatType,
+    ViewOf, lut,
 };
 use crate::ori::signature::tensor_registers;
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -130,11 +130,17 @@ impl<'a> Lowering<'a> {
     }
 
     fn load_word(&mut self, at: Src, offset: i32, size: MemSize) -> Src {
-        self.reg(Op::Lds { size, order: Order::Relaxed(Scope::Cta), offset }, &[at, Src::ZERO])
+        self.reg(
+            Op::Lds { size, order: Order::Relaxed(Scope::Cta), scale: AddressScale::One, offset },
+            &[at, Src::ZERO],
+        )
     }
 
     fn store_word(&mut self, at: Src, offset: i32, size: MemSize, value: Src) {
-        self.effect(Op::Sts { size, order: Order::Relaxed(Scope::Cta), offset }, &[at, Src::ZERO, value]);
+        self.effect(
+            Op::Sts { size, order: Order::Relaxed(Scope::Cta), scale: AddressScale::One, offset },
+            &[at, Src::ZERO, value],
+        );
     }
 
     fn update_word(&mut self, op: AtomOp, at: Src, offset: i32, value: Src) {

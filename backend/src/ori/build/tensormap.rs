@@ -8,7 +8,9 @@ use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, Src};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{Access, AtomOp, AtomType, CctlOp, MapOp, MemSize, MembarScope, Op, ShfType, lut};
+use crate::ori::op::{
+    Access, AddressScale, AtomOp, AtomType, CctlOp, MapOp, MemSize, MembarScope, Op, ShfType, lut,
+};
 use ptx_isa::{FormId as F, Mod, ScalarType};
 
 /// Some bits of a word.
@@ -129,8 +131,8 @@ impl<'a> Lowering<'a> {
             Target::Shared { address, base, offset } => {
                 let (order, offset) = (Order::Weak, offset + at);
                 let op = match data {
-                    Some(_) => Op::Sts { size, order, offset },
-                    None => Op::Lds { size, order, offset },
+                    Some(_) => Op::Sts { size, order, scale: AddressScale::One, offset },
+                    None => Op::Lds { size, order, scale: AddressScale::One, offset },
                 };
                 (op, vec![address, base])
             }
@@ -156,7 +158,7 @@ impl<'a> Lowering<'a> {
         let lane = self.s2r(sr::LANE_ID);
         let own = self.shift_left(lane, Src::imm(2));
         let from = self.add(from, own);
-        let load = Op::Lds { size: MemSize::B32, order: Order::Weak, offset: 0 };
+        let load = Op::Lds { size: MemSize::B32, order: Order::Weak, scale: AddressScale::One, offset: 0 };
         let word = self.reg(load, &[from, Src::ZERO]);
         let address = self.pair(address);
         let address = self.add_pair(address, [own, Src::ZERO]);

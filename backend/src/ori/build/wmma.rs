@@ -11,8 +11,8 @@ use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::memory::Order;
 use crate::ori::op::{
-    Access, BitOp, BitShape, ByteShape, DoubleShape, FloatType, HalfRead, HalfShape, MemSize, NibbleShape,
-    Op, Round, Sr, Tf32Shape,
+    Access, AddressScale, BitOp, BitShape, ByteShape, DoubleShape, FloatType, HalfRead, HalfShape, MemSize,
+    NibbleShape, Op, Round, Sr, Tf32Shape,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -259,9 +259,11 @@ impl<'a> Lowering<'a> {
                 let descriptor = self.descriptor();
                 self.wide(words, op, &[address, descriptor])
             }
-            Target::Shared { address, base, offset } => {
-                self.wide(words, Op::Lds { size, order: Order::Weak, offset }, &[address, base])
-            }
+            Target::Shared { address, base, offset } => self.wide(
+                words,
+                Op::Lds { size, order: Order::Weak, scale: AddressScale::One, offset },
+                &[address, base],
+            ),
             _ => Src::UNDEF,
         };
         if words == 1 { vec![value] } else { (0..words).map(|i| self.part(value, i)).collect() }
@@ -277,7 +279,10 @@ impl<'a> Lowering<'a> {
                 self.effect(op, &[address, descriptor, data]);
             }
             Target::Shared { address, base, offset } => {
-                self.effect(Op::Sts { size, order: Order::Weak, offset }, &[address, base, data]);
+                self.effect(
+                    Op::Sts { size, order: Order::Weak, scale: AddressScale::One, offset },
+                    &[address, base, data],
+                );
             }
             _ => {}
         }

@@ -338,7 +338,9 @@ fn is_followed(inst: &Inst) -> Option<Memory> {
             | Op::Ldl { .. }
             | Op::Stl { .. }
     );
-    memory(&inst.op).filter(|memory| weak && memory.order == Order::Weak && memory.bytes != Memory::ANYWHERE)
+    memory(&inst.op).filter(|memory| {
+        weak && memory.order == Order::Weak && memory.scale == 0 && memory.bytes != Memory::ANYWHERE
+    })
 }
 
 /// The data of a store: a value, or known bits.
@@ -436,6 +438,7 @@ fn store_to(space: Space) -> Effect {
         kind: Kind::Store,
         order: Order::Weak,
         offset: 0,
+        scale: 0,
         bytes: Memory::ANYWHERE,
     })
 }
@@ -443,7 +446,14 @@ fn store_to(space: Space) -> Effect {
 /// The spaces in which a weak load must not move before an operation with this effect.
 fn overwritten(effect: &Effect) -> [bool; 4] {
     SPACES.map(|space| {
-        let load = Memory { space, kind: Kind::Load, order: Order::Weak, offset: 0, bytes: Memory::ANYWHERE };
+        let load = Memory {
+            space,
+            kind: Kind::Load,
+            order: Order::Weak,
+            offset: 0,
+            scale: 0,
+            bytes: Memory::ANYWHERE,
+        };
         !alias::may_exchange(effect, &Effect::Memory(load), false)
     })
 }
