@@ -53,26 +53,27 @@ impl Analyses {
 
     /// The definition of each value before the phase.
     pub fn defs(&self, func: &Function) -> &Defs {
-        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
-        self.values.defs.get_or_init(|| Defs::new(func, self.cfg(func)))
+        self.values(func).defs.get_or_init(|| Defs::new(func, self.cfg(func)))
     }
 
     /// The number of uses of each value before the phase.
     pub fn uses(&self, func: &Function) -> &[u32] {
-        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
-        self.values.uses.get_or_init(|| count_uses(func, self.cfg(func)))
+        self.values(func).uses.get_or_init(|| count_uses(func, self.cfg(func)))
     }
 
     pub fn divergence(&self, func: &Function) -> &Divergence {
-        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
         let post = self.post_dominators(func);
         let new = || Divergence::new(func, self.cfg(func), post, self.loops(func));
-        self.values.divergence.get_or_init(new)
+        self.values(func).divergence.get_or_init(new)
     }
 
     pub fn common(&self, func: &Function) -> &Common {
+        self.values(func).common.get_or_init(|| Common::new(func, self.cfg(func)))
+    }
+
+    fn values(&self, func: &Function) -> &Values {
         debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
-        self.values.common.get_or_init(|| Common::new(func, self.cfg(func)))
+        &self.values
     }
 
     /// Drops the analyses of instructions.

@@ -31,7 +31,7 @@ impl Tokens {
         let (from, back) = named(&flags).ok_or(Failure::Absent)??;
         let mut from = open(&from, Access::Read)?;
         let mut tokens = Tokens { bytes: vec![0; most], back: open(&back, Access::Write)? };
-        // A pipe that is empty, or that another job has emptied meanwhile, is no error.
+        // An empty pipe is not an error: another job may have taken the last byte.
         let taken = from.read(&mut tokens.bytes).unwrap_or(0);
         tokens.bytes.truncate(taken);
         Ok(tokens)
@@ -44,7 +44,7 @@ impl Tokens {
 
 impl Drop for Tokens {
     fn drop(&mut self) {
-        // If make has ended, nobody needs them.
+        // If make has exited, the tokens are no longer needed.
         let _ = self.back.write_all(&self.bytes);
     }
 }

@@ -117,10 +117,19 @@ impl<'a> Lowering<'a> {
         self.lop3(lut::A & lut::B, word, Src::imm(mask), Src::ZERO)
     }
 
+    /// The first and the last column of an operand.
+    fn ends(&mut self, address: Src, count: Src) -> [Src; 2] {
+        let first = self.lop3(lut::A & lut::B, address, Src::imm(COLUMN), Src::ZERO);
+        [first, self.add3(first, count, Src::imm(u32::MAX))]
+    }
+
     /// Whether columns do not exist.
     pub(super) fn are_outside(&mut self, address: Src, count: Src) -> Vec<Src> {
-        let first = self.lop3(lut::A & lut::B, address, Src::imm(COLUMN), Src::ZERO);
-        let last = self.add3(first, count, Src::imm(u32::MAX));
+        let ends = self.ends(address, count);
+        self.do_not_exist(ends, count)
+    }
+
+    fn do_not_exist(&mut self, [first, last]: [Src; 2], count: Src) -> Vec<Src> {
         let mut wrong = vec![self.is_at_least(last, COLUMNS)];
         // A known count is not zero, so the last column is not before the first.
         if known(count).is_none() {
@@ -132,9 +141,8 @@ impl<'a> Lowering<'a> {
     /// Whether columns do not exist, or the block does not hold the units that they are in.
     pub(super) fn are_not_held(&mut self, address: Src, count: Src) -> Vec<Src> {
         self.uses_tensor(TensorUse::CHECKED);
-        let mut wrong = self.are_outside(address, count);
-        let first = self.lop3(lut::A & lut::B, address, Src::imm(COLUMN), Src::ZERO);
-        let last = self.add3(first, count, Src::imm(u32::MAX));
+        let [first, last] = self.ends(address, count);
+        let mut wrong = self.do_not_exist([first, last], count);
         let (first, last) = (self.shift_right(first, UNIT, false), self.shift_right(last, UNIT, false));
         let count = self.subtract(last, first);
         let count = self.add(count, Src::imm(1));
