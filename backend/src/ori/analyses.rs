@@ -63,12 +63,26 @@ impl Analyses {
 
     pub fn divergence(&self, func: &Function) -> &Divergence {
         let post = self.post_dominators(func);
-        let new = || Divergence::new(func, self.cfg(func), post, self.loops(func));
+        let new = || {
+            self.witness(func);
+            Divergence::new(func, self.cfg(func), post, self.loops(func))
+        };
         self.values(func).divergence.get_or_init(new)
     }
 
     pub fn common(&self, func: &Function) -> &Common {
-        self.values(func).common.get_or_init(|| Common::new(func, self.cfg(func)))
+        let new = || {
+            self.witness(func);
+            Common::new(func, self.cfg(func))
+        };
+        self.values(func).common.get_or_init(new)
+    }
+
+    /// In builds with debug assertions, computes the uses, by which [`Self::values_hold`] recognises a change.
+    fn witness(&self, func: &Function) {
+        if cfg!(debug_assertions) {
+            self.uses(func);
+        }
     }
 
     fn values(&self, func: &Function) -> &Values {
@@ -90,7 +104,8 @@ impl Analyses {
         self.cfg.get().is_none_or(|cfg| *cfg == Cfg::new(func))
     }
 
-    /// The other analyses depend on the same instructions. They are not computed again, because that costs more.
+    /// The other analyses depend on the same instructions. They are not computed again, because that costs more;
+    /// the uses are known wherever one of them is ([`Self::witness`]).
     fn values_hold(&self, func: &Function) -> bool {
         let Values { defs, uses, .. } = &self.values;
         let cfg = || Cfg::new(func);

@@ -10,9 +10,8 @@ use crate::CodegenError;
 use crate::emit::{any_form, encodes};
 use crate::input::SrcId;
 use crate::ori::alias;
+use crate::ori::analyses::Analyses;
 use crate::ori::cfg::Cfg;
-use crate::ori::defs::count_uses;
-use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, ValueData};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Kind, Space, effect, memory};
@@ -35,20 +34,21 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     let sm = Sm(context.sm.number as u8);
     // Each round joins blocks that the previous round made straight. Deeper nesting is not short.
     let mut change = Change::Nothing;
-    for _ in 0..4 {
+    for round in 0..4 {
         (context.checkpoint)();
-        let cfg = Cfg::new(func);
-        let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
-        let uses = count_uses(func, &cfg);
+        let own = Analyses::default();
+        let analyses = if round == 0 { context.analyses } else { &own };
+        let cfg = analyses.cfg(func);
+        let (loops, uses) = (analyses.loops(func), analyses.uses(func));
         let mut changed = false;
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
-            let Some(shape) = Shape::of(func, &cfg, &loops, b) else { continue };
+            let Some(shape) = Shape::of(func, cfg, loops, b) else { continue };
             if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func, sm) {
                 continue;
             }
             shape.blocks().chain([b]).for_each(|at| touched[at.index()] = true);
-            shape.convert(func, b, &uses, sm);
+            shape.convert(func, b, uses, sm);
             changed = true;
         }
         if !changed {

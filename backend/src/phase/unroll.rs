@@ -40,16 +40,13 @@ mod tests;
 
 use crate::CodegenError;
 use crate::copies::Piece;
-use crate::ori::cfg::Cfg;
-use crate::ori::defs::{Defs, for_each_use};
-use crate::ori::divergence::Divergence;
-use crate::ori::dominators::{dominators, post_dominators};
+use crate::ori::analyses::Analyses;
+use crate::ori::defs::for_each_use;
 use crate::ori::ir::{BlockId, Function, Inst, Value};
-use crate::ori::loops::{LoopId, Loops};
+use crate::ori::loops::LoopId;
 use crate::phases::{Change, Context};
 use crate::target::Target;
 use counted::Counted;
-use std::cell::LazyCell;
 
 /// The numbers of iterations of the pieces if the trip count is not known. The last piece is the original loop.
 const PIECES: [Piece; 3] = [
@@ -81,7 +78,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     let mut added = 0;
     let mut change = Change::Nothing;
     for round in 0..ROUNDS {
-        let chosen = choose(func, target, &mut added);
+        let own = Analyses::default();
+        let analyses = if round == 0 { context.analyses } else { &own };
+        let chosen = choose(func, analyses, target, &mut added);
         if chosen.is_empty() {
             break;
         }
@@ -103,10 +102,13 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
 }
 
 /// The innermost loops that are unrolled, and the pieces of each.
-fn choose(func: &Function, target: &Target, added: &mut usize) -> Vec<(Counted, Vec<Piece>)> {
-    let cfg = Cfg::new(func);
-    let tree = dominators(&cfg, func);
-    let loops = Loops::new(func, &cfg, &tree);
+fn choose(
+    func: &Function,
+    analyses: &Analyses,
+    target: &Target,
+    added: &mut usize,
+) -> Vec<(Counted, Vec<Piece>)> {
+    let (cfg, loops) = (analyses.cfg(func), analyses.loops(func));
     let mut inner = vec![true; loops.loops.len()];
     for one in &loops.loops {
         if let Some(parent) = one.parent {
@@ -117,17 +119,15 @@ fn choose(func: &Function, target: &Target, added: &mut usize) -> Vec<(Counted, 
     if !loops.loops.iter().zip(&inner).any(|(one, inner)| *inner && func.block(one.header).may_unroll) {
         return chosen;
     }
-    let defs = Defs::new(func, &cfg);
-    let divergence =
-        LazyCell::new(|| Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops));
+    let (tree, defs) = (analyses.dominators(func), analyses.defs(func));
     for (i, one) in loops.loops.iter().enumerate().filter(|(i, _)| inner[*i]) {
         if !func.block(one.header).may_unroll {
             continue;
         }
         let mut body = loops.blocks_outside(LoopId(i as u32), |_| false);
         body.sort_unstable_by_key(|b| cfg.place(*b));
-        let Some(counted) = Counted::of(func, &cfg, &tree, &defs, target, body) else { continue };
-        let agree = || !divergence.branch_diverges(counted.last());
+        let Some(counted) = Counted::of(func, cfg, tree, defs, target, body) else { continue };
+        let agree = || !analyses.divergence(func).branch_diverges(counted.last());
         let Some(pieces) = counted.pieces(func, agree) else { continue };
         let iterations: u32 = pieces.iter().map(|piece| piece.iterations).sum();
         let more = counted.size(func) * iterations as usize;
