@@ -40,6 +40,11 @@ pub(crate) struct Assignment {
     pub(crate) used: u16,
 }
 
+/// The number of bundles that [`repaired`] places at most. Large functions do not gain enough for their time.
+const MOST_REPLACED: usize = 4000;
+/// The number of attempts with bundles of one order. Later ones seldom succeed.
+const MOST_RESTARTS: usize = 32;
+
 /// Bundles of one file in some order.
 type Order = Vec<u32>;
 
@@ -137,10 +142,49 @@ pub(crate) fn assign(
             best = Some((run.assignment, run.occupancy));
         }
     }
+    if pool.unit > 1 {
+        checkpoint();
+        let most = best.as_ref().map_or(pool.count + 1, |(a, _)| whole(a.used));
+        let counts = (whole(fewest)..most).step_by(pool.unit.into());
+        let place = |order: &Order, count: u16| {
+            let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
+            let failed = order.iter().position(|&i| !run.place(bundles, i, Fit::Lowest));
+            failed.map_or(Ok((run.assignment, run.occupancy)), Err)
+        };
+        let pinned = all.iter().filter(|&&i| at(i).pin.is_some()).count();
+        best = repaired(&orders, pinned, counts, place).or(best);
+    }
     match &best {
         Some((a, _)) if pool.unit > 1 && whole(a.used) > whole(fewest) => settled(whole(a.used)).or(best),
         _ => best,
     }
+}
+
+/// Places bundles within the smallest of `counts` registers that suffices, beginning with each of the orders. A bundle
+/// that does not fit goes to the front, after the pinned ones, and all are placed again. `place` returns the result, or
+/// the position of the first bundle that does not fit.
+fn repaired<T>(
+    orders: &[Order],
+    pinned: usize,
+    counts: impl Iterator<Item = u16>,
+    place: impl Fn(&Order, u16) -> Result<T, usize>,
+) -> Option<T> {
+    let mut left = MOST_REPLACED;
+    for count in counts {
+        for order in orders.iter().take(2) {
+            let mut order = order.clone();
+            for _ in 0..MOST_RESTARTS {
+                match place(&order, count) {
+                    Ok(found) => return Some(found),
+                    Err(failed) => {
+                        left = left.checked_sub(failed + 1)?;
+                        order.get_mut(pinned..=failed)?.rotate_right(1);
+                    }
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Assigns in the order of spill cost. Bundles without registers are in [`Assignment::failed`]. `None` if values that

@@ -4,8 +4,8 @@
 //! the values that placed instructions read, and that are defined above, are live. While there are enough registers, it
 //! places the deepest instruction whose result is not needed too soon, including by later blocks. This moves
 //! long-latency loads up and together. When registers become scarce, it places the instruction that ends the most live
-//! ranges. The limit is determined for the whole function: the maximum that any block needs in its original order, or
-//! the number that does not reduce the occupancy.
+//! ranges. The limit is determined for the whole function: the number that does not reduce the occupancy, or the
+//! smallest whole unit of registers for which orders of all blocks were found.
 //!
 //! Before and after: SSA form. Only the order within blocks changes.
 
@@ -28,6 +28,9 @@ use ties::Tie;
 const NOT_LIVE: u32 = 3;
 /// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;
+/// The number of live registers below which none is saved: an instruction that could wait runs while a load is in
+/// progress instead.
+const PLENTY: u32 = 8;
 /// The number of candidates that one step examines, those nearest to the end of the original order first.
 const WINDOW: usize = 48;
 /// Where registers are scarce, a step also examines this number of the most recent candidates, so that one expression
@@ -85,13 +88,31 @@ impl Plans {
             need = need.max(plan.need(func, lanes, latencies, enough));
         }
         let live = |registers: u32| registers.saturating_sub(NOT_LIVE + 3);
-        let limit = affordable(need, *free).min(live(max_registers));
-        let mut blocks = Vec::new();
-        for plan in plans {
-            checkpoint();
-            let limit = held(plan.block).map_or(limit, live);
-            blocks.extend(plan.order(func, lanes, latencies, limit).map(|order| (plan.block, order)));
+        let mut limit = affordable(need, *free).min(live(max_registers));
+        let mut orders: Vec<Found> = plans
+            .iter_mut()
+            .map(|plan| {
+                checkpoint();
+                let limit = held(plan.block).map_or(limit, live);
+                plan.order(func, lanes, latencies, limit)
+            })
+            .collect();
+        // The search for the narrowest order finds a narrow one. More warps may fit with another.
+        while counts.is_none() && limit + NOT_LIVE > (*free).max(REGISTER_UNIT) {
+            let fewer = (limit + NOT_LIVE - 1) / REGISTER_UNIT * REGISTER_UNIT - NOT_LIVE;
+            let narrower = plans.iter_mut().zip(&orders).map(|(plan, found)| {
+                if found.peak.excess(fewer) == 0 {
+                    return Some(found.clone());
+                }
+                checkpoint();
+                let found = plan.order(func, lanes, latencies, fewer);
+                (found.peak.excess(fewer) == 0).then_some(found)
+            });
+            let Some(narrower) = narrower.collect() else { break };
+            (orders, limit) = (narrower, fewer);
         }
+        let blocks = plans.iter().zip(orders).filter_map(|(plan, found)| Some((plan.block, found.order?)));
+        let blocks = blocks.collect();
         Order { blocks, meant: limit + NOT_LIVE }
     }
 }
@@ -124,6 +145,21 @@ fn affordable(need: u32, free: u32) -> u32 {
 
 /// An order of a block, from the last instruction to the first, and the maximum that is live in it.
 type Ordered = (Vec<u32>, Count);
+
+/// The order of a block for a limit; the original one if there is no other.
+#[derive(Clone)]
+struct Found {
+    order: Option<Vec<u32>>,
+    peak: Count,
+}
+
+impl Count {
+    /// The number of values that exceed the limit for general registers. A predicate without a register takes a general
+    /// one.
+    fn excess(self, limit: u32) -> u32 {
+        self.general.saturating_sub(limit) + self.predicates.saturating_sub(PREDICATES)
+    }
+}
 
 /// Data about a block that does not depend on its limit.
 struct Plan {
@@ -207,16 +243,11 @@ impl Plan {
         self.narrow.as_ref().filter(|_| self.is_tight)?.as_ref()
     }
 
-    /// The order for a limit, unless the original one is better.
-    fn order(
-        &mut self,
-        func: &Function,
-        lanes: &mut Lanes,
-        latencies: &mut Latencies,
-        limit: u32,
-    ) -> Option<Vec<u32>> {
+    /// The best of some orders for a limit, or the original one if that is better.
+    fn order(&mut self, func: &Function, lanes: &mut Lanes, latencies: &mut Latencies, limit: u32) -> Found {
+        let original = Found { order: None, peak: self.original };
         if func.block(self.block).insts.len() < 3 {
-            return None;
+            return original;
         }
         // If nothing fits, steps exceed the limits, so later attempts get smaller limits at once.
         let within = |general: u32, predicates: u32, depth_first: bool| Limits {
@@ -235,29 +266,31 @@ impl Plan {
             Limits { fences_last: true, ..within(limit * 7 / 8, PREDICATES - 1, false) },
             Limits { fences_last: true, ..within(limit * 3 / 4, PREDICATES - 2, true) },
         ];
-        // The first order that fits, otherwise the one with the smallest excess. A predicate without a register takes a
-        // general one.
-        let excess =
-            |peak: Count| peak.general.saturating_sub(limit) + peak.predicates.saturating_sub(PREDICATES);
-        let mut best: Option<(Vec<u32>, u32)> = None;
+        // The first order that fits, otherwise the one with the smallest excess.
+        let mut best: Option<Ordered> = None;
         for limits in tries {
             if limits.fences_last && !self.has_fence(func, lanes, latencies) {
                 break;
             }
-            let (order, peak) = self.attempt(func, lanes, latencies, limits);
-            let excess = excess(peak);
-            if best.as_ref().is_none_or(|(_, least)| excess < *least) {
-                best = Some((order, excess));
+            let found = self.attempt(func, lanes, latencies, limits);
+            let excess = found.1.excess(limit);
+            if best.as_ref().is_none_or(|(_, peak)| excess < peak.excess(limit)) {
+                best = Some(found);
             }
             if excess == 0 {
                 break;
             }
         }
-        let least = best.as_ref().map_or(u32::MAX, |(_, excess)| *excess);
-        if let Some((order, peak)) = self.narrow().filter(|(_, peak)| excess(*peak) < least) {
-            best = Some((order.clone(), excess(*peak)));
+        let least = best.as_ref().map_or(u32::MAX, |(_, peak)| peak.excess(limit));
+        if let Some(narrow) = self.narrow().filter(|(_, peak)| peak.excess(limit) < least) {
+            best = Some(narrow.clone());
         }
-        best.filter(|(_, least)| *least <= excess(self.original)).map(|(order, _)| order)
+        match best {
+            Some((order, peak)) if peak.excess(limit) <= self.original.excess(limit) => {
+                Found { order: Some(order), peak }
+            }
+            _ => original,
+        }
     }
 }
 
@@ -390,7 +423,11 @@ impl<'a> Scheduler<'a> {
                 true => (0, 0, since),
                 false => {
                     let can_wait = depth.saturating_sub(first) < left;
-                    let free = if can_wait { relief } else { relief.min(0) };
+                    let free = match () {
+                        () if live.general < PLENTY => 0,
+                        () if can_wait => relief,
+                        () => relief.min(0),
+                    };
                     (earliest.saturating_sub(cycle), free, depth)
                 }
             };
@@ -503,7 +540,7 @@ mod tests {
         let mut func = text::parse(&body).unwrap();
         schedule(&mut func, target(), 255, &|| ());
         let allocated = allocate(&mut func, target(), 255).unwrap();
-        assert_eq!(allocated.used[0], 7);
+        assert!(allocated.used[0] <= 12, "{}", allocated.used[0]);
     }
 
     /// More values are live through the block than there are registers, and each predicate could be read at once.
@@ -579,9 +616,9 @@ mod tests {
             expect![[r#"
                 entry "f" {
                 b0:
+                  %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
                   %v1:r2 = PACK c[0x0][0x168], c[0x0][0x16c]
                   STG.E %v1, RZ, 0x7
-                  %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
                   %v2:r = LDG.E %v0, RZ
                   BAR.SYNC.ALIGNED 0x1
                   %v3:r = LDG.E{offset=8} %v0, RZ
