@@ -636,8 +636,8 @@ impl Frame {
 /// functions this is cheaper than waking other threads.
 ///
 /// # Errors
-/// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
-/// there are none what the compiler cannot do.
+/// The reasons why the module cannot be linked, in file offsets: the errors of the program or, if it has none, the
+/// constructs that the compiler does not support.
 pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Linked, Vec<Diagnostic>> {
     link_watched(db, file, options, &mut |_| ())
 }

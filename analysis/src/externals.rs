@@ -22,7 +22,7 @@ declare_lint! {
     pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
-/// The only removed function of the device runtime library, and the target from which on it is removed.
+/// The only removed function of the device runtime library, and the first target that lacks it.
 const REMOVED: (&str, Sm) = ("cudaDeviceSynchronize", Sm::new(90));
 
 /// Checks an `.extern` function that is called or whose address is taken.

@@ -206,7 +206,7 @@ pub fn item_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Opti
     item(db, file, after.checked_sub(1)? as u32)
 }
 
-/// The first item that a range lies in.
+/// The item that contains a range.
 pub(crate) fn item_around<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Option<Item<'db>> {
     let before = match file.is_frozen(db) {
         true => outline(db, file).partition_point(|raw| raw.range.end() < range.end()),

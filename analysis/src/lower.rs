@@ -40,7 +40,7 @@ pub struct Lowered {
     pub has_body: bool,
     /// The variables that the body declares in `.shared`, `.const` and `.global`.
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
-    /// The first statement because of which there is no [`Function`]: it is wrong, or not understood.
+    /// The first statement that prevents a [`Function`], because it is wrong or not understood.
     pub not_understood: Option<TextRange>,
     pub map: SourceMap,
     /// The diagnostics in text order, of all levels.

@@ -60,7 +60,7 @@ impl TargetDecl {
 #[derive(Clone, PartialEq, Debug)]
 pub struct VariableDecl {
     pub shape: Shape,
-    /// The variable. Addresses in its initialiser are not resolved yet.
+    /// The variable. Addresses in its initializer are not resolved yet.
     pub variable: Variable,
     pub relocs: Box<[NamedReloc]>,
 }
@@ -191,7 +191,7 @@ fn variables(declaration: Declaration<'_>, text: &str) -> ItemDecl {
     ItemDecl::Variables(variables.collect())
 }
 
-/// A variable with its initialiser evaluated. Names of other variables in it are kept as names.
+/// A variable with its initializer evaluated. Names of other variables in it are kept as names.
 pub fn variable(
     head: &Head,
     declarator: &Declarator<'_>,

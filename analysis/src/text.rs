@@ -17,7 +17,7 @@ impl Text {
     /// A part that shares memory with the whole text. It is meant for parts that live as long as the whole.
     pub(crate) fn part(&self, range: TextRange) -> Self {
         let range = range + self.range.start();
-        assert!(self.range.contains_range(range), "a part lies in the whole");
+        assert!(self.range.contains_range(range), "a part is inside the whole");
         Self { whole: Arc::clone(&self.whole), range }
     }
 }

@@ -127,7 +127,7 @@ pub struct Known {
     /// The function or one of its callees may yield. Then threads that wait at a barrier for the yielding threads may
     /// continue.
     pub yields: bool,
-    /// It, or what it calls, keeps barriers of its callers in its frame.
+    /// The function, or a function that it calls, keeps barriers of its callers in its frame.
     pub saves_barriers: bool,
 }
 

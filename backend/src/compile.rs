@@ -1,4 +1,4 @@
-//! Compiles one function from input to machine code: the whole backend on one screen.
+//! Compiles one function from input to machine code: all steps of the backend in order.
 
 use crate::abi::{self, Known};
 use crate::assemble::JumpTable;
@@ -21,8 +21,8 @@ use sass::{RegFile, Sm};
 
 /// Compiles a function. The result depends only on the function's body, the module's environment and the options.
 ///
-/// The timing of the result is always checked. Builds with debug assertions also verify the IR after every phase, and
-/// the allocation.
+/// The register allocation, the timing and the memory order of the result are always checked. Builds with debug
+/// assertions also verify the IR after every phase.
 ///
 /// # Errors
 /// [`CodegenError::Unsupported`] with the statement that cannot be compiled yet.

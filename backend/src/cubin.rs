@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// A module with one kernel that exits, a constant, a zeroed and an initialised global.
+    /// A module with one kernel that exits, a constant, a zeroed and an initialized global.
     fn sample(sm: u16) -> Vec<u8> {
         let reference = crate::input::InitReloc {
             at: 0,

@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             if self.frame_is_gone && statement.place == Region::Local && statement.is_access() {
-                self.violation(rank, rank, "accesses a frame that is said to be gone")?;
+                self.violation(rank, rank, "accesses a frame that the compiler reported as removed")?;
             }
             let present = match statement.what {
                 What::Image | What::Other | What::Return => Ok(()),

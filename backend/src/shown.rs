@@ -1,7 +1,7 @@
 //! The locations of PTX registers for debuggers: which machine register holds which word of a PTX register, and where.
 //!
 //! Construction adds an [`Op::Shown`](crate::ori::op::Op::Shown) where a PTX register is written. Emission replaces it
-//! by a [`Mark`], from which on the machine register holds the word, until either register is overwritten. A forward
+//! by a [`Mark`]. After the mark, the machine register holds the word until either register is overwritten. A forward
 //! dataflow over the machine code computes this for all paths.
 
 use crate::input::RegId;

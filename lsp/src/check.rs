@@ -86,7 +86,7 @@ enum Emit {
 enum FormatCode {
     /// Format the files.
     Write,
-    /// List the files that are not formatted, and change none.
+    /// List the files that are not formatted, and do not change them.
     Check,
 }
 

@@ -90,8 +90,8 @@ const NEWEST_OF_PTXAS: PtxVersion = PtxVersion::new(9, 0);
 
 /// The output of `--version`. Build tools search it for the release.
 const VERSION: &str = concat!(
-    "ptxc: PTX compiler of ptx-analyzer, an independent stand-in for NVIDIA's ptxas\n",
-    "Takes the options and writes the files of the ptxas of\n",
+    "ptxc: PTX compiler of ptx-analyzer, an independent replacement for NVIDIA's ptxas\n",
+    "Has the options and output formats of ptxas from\n",
     "Cuda compilation tools, release 13.0, V13.0.88\n",
     "ptxc ",
     env!("CARGO_PKG_VERSION"),

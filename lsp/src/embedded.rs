@@ -137,9 +137,9 @@ pub fn edit_in_host(edit: &TextEdit, document: &Document) -> Option<TextEdit> {
 
 /// The findings in all snippets of a text, at positions of the text.
 ///
-/// `found` holds the findings of each snippet. A name that a snippet uses without declaring is no error if another
-/// snippet declares it outside of braces. `guarded` says whether an offset is compiled only for some targets, perhaps
-/// not for the chosen one.
+/// `found` holds the findings of each snippet. A name that a snippet uses without declaring it is not an error if
+/// another snippet declares it outside of braces. `guarded` says whether an offset is compiled only for some targets,
+/// perhaps not for the chosen one.
 pub fn all<'a>(
     snippets: &'a [Snippet],
     found: impl Iterator<Item = &'a [Diagnostic]> + Clone,

@@ -2,7 +2,7 @@
 //! shows the pictures of one function, for editors and browsers; one SVG shows those of a whole file, for pull
 //! requests.
 //!
-//! Colours are CSS variables, so that the pictures fit light and dark themes. The pictures contain no scripts.
+//! Colors are CSS variables, so that the pictures fit light and dark themes. The pictures contain no scripts.
 
 mod canvas;
 mod flow;
@@ -26,7 +26,7 @@ pub struct Picture {
     pub height: u32,
 }
 
-/// The colours of a light theme, of a dark theme, and of VS Code's theme, which the body of the page names.
+/// The colors of a light theme, of a dark theme, and of VS Code's theme, which the body of the page names.
 const LIGHT: &str = "--paper:#ffffff;--ink:#1f2328;--soft:#59636e;--grid:#d9dfe5;--box:#f3f6f9;--line:#0969da;\
 --area:#0969da2e;--hot:#cf222e;--mark:#9a6700;--loop:#8250df";
 const DARK: &str = "--paper:#14161b;--ink:#e6e9ee;--soft:#9aa4b2;--grid:#333a44;--box:#1d2229;--line:#58a6ff;\

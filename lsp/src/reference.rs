@@ -111,7 +111,7 @@ fn run(
             return Err(io::Error::other(format!("{status}\n{}", said[..end].trim_end())));
         }
         if start.elapsed() > LIMIT {
-            let message = format!("took more than {} s and was ended", LIMIT.as_secs());
+            let message = format!("took more than {} s and was stopped", LIMIT.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
         std::thread::sleep(INTERVAL);

@@ -43,7 +43,7 @@ impl Load {
     /// Waits until there is room for a message of this size.
     async fn take(all: &Arc<Semaphore>, bytes: usize) -> Self {
         let share = u32::try_from((bytes + OVERHEAD) >> 10).unwrap_or(LIMIT).min(LIMIT);
-        Load(all.clone().acquire_many_owned(share).await.expect("nobody closes the semaphore"))
+        Load(all.clone().acquire_many_owned(share).await.expect("the semaphore is never closed"))
     }
 }
 

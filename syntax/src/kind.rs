@@ -123,7 +123,7 @@ kinds! {
     ATTRIBUTE,
     /// `[2]` after `.const` in PTX 1.x and 2.x.
     BANK,
-    /// One declared name with its range, dimensions and initialiser.
+    /// One declared name with its range, dimensions and initializer.
     DECLARATOR,
     /// `<10>` of `%r<10>`.
     REGISTER_RANGE,
@@ -131,7 +131,7 @@ kinds! {
     /// `= value`.
     INITIALIZER,
     INITIALIZER_LIST,
-    /// `addr_mode_0 = wrap` in the initialiser of a texture or sampler.
+    /// `addr_mode_0 = wrap` in the initializer of a texture or sampler.
     FIELD_INITIALIZER,
 
     // Statements.

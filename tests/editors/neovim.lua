@@ -179,7 +179,7 @@ local ok, failure = pcall(function()
   assert(vim.api.nvim_get_current_buf() == buffer and vim.api.nvim_get_current_line():find('st.global', 1, true),
     'gd in the machine code does not go to the PTX')
 
-  -- An edit makes it grey until there is new code, and marks are at their new places.
+  -- An edit makes it gray until there is new code, and marks are at their new places.
   local function edit(act)
     vim.api.nvim_buf_call(buffer, act)
     vim.api.nvim_exec_autocmds('TextChanged', { buffer = buffer })

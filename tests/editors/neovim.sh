@@ -3,7 +3,7 @@
 #
 #   NVIM=nvim SERVER=target/release/ptx-lsp tests/editors/neovim.sh
 #
-# With CAPTURE=FILE also writes the screen of a terminal session, with colours as escape sequences (needs tmux).
+# With CAPTURE=FILE also writes the screen of a terminal session, with colors as escape sequences (needs tmux).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 nvim=${NVIM:-nvim}
@@ -35,18 +35,18 @@ CUDA
 "$(dirname "$SERVER")/ptxc" -arch=sm_80 -o "$work/kernel.cubin" "$work/saxpy.ptx"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/embedded.lua"
 
-# The colours without a server are the same as with it.
+# The colors without a server are the same as with it.
 FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \
   "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colours.lua"
 
-# Without a server, the user gets advice, and files are still coloured.
+# Without a server, the user gets advice, and files are still colored.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
   +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
   +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
 for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done
-# For colours, it is enough that the folder is on the runtime path.
+# For colors, it is enough that the folder is on the runtime path.
 plain=$("$nvim" --headless --clean --cmd "set runtimepath^=$root/editors/neovim" saxpy.ptx \
   +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1)
 [ "$plain" = ptxMnemonic ] || { echo "FAIL without setup: $plain"; exit 1; }

@@ -133,7 +133,7 @@ pub struct Case {
     pub block: [u32; 3],
     pub dynamic_shared: u32,
     pub arguments: Vec<Argument>,
-    /// Reading uninitialized memory and data races are no faults.
+    /// Reading uninitialized memory and data races are not faults.
     pub unchecked: bool,
     /// All blocks run at once.
     pub together: bool,

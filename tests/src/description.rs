@@ -22,7 +22,7 @@
 //! images f16 8x9x7x2 8x16 -1,-1x-1,-1 16 # as `tensor`, of images (channels, pixels, images): the channels and pixels that copies move,
 //!                                  # and in each dimension where pixels begin and end, from the image's first and last
 //! texture f32x4 8x2 small 2 linear # a texture or a surface: element, extents and contents
-//! bind NAME f32x4 8x2 small 2      # the same for a variable of the module; a sampler is a texture of which nothing is read
+//! bind NAME f32x4 8x2 small 2      # the same for a variable of the module; a sampler is a texture that is never read
 //! ```
 //!
 //! A map is passed by its address, or by value if the parameter has its 128 bytes.

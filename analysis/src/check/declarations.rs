@@ -172,7 +172,7 @@ fn words(site: Site, head: &Head, gates: &Gates, text: &str, out: &mut Findings)
     if let Some(range) = words.unified {
         out.push(externals::report(
             range,
-            "`.unified` variables are shared between modules and need separate compilation".to_owned(),
+            "`.unified` variables are shared between modules and require separate compilation".to_owned(),
         ));
     }
     if let Some(range) = words.pointer
@@ -234,7 +234,7 @@ fn place_in_bank(d: &Declared<'_>, out: &mut Findings) {
     let is_open_extern = d.head.linkage == Linkage::Extern && d.is_incomplete;
     if bank.is_some_and(|bank| bank != 0) && !is_open_extern {
         let message =
-            format!("`{}` must be an `.extern` array without a size to be in another bank than 0", d.name());
+            format!("`{}` must be an `.extern` array without a size to be in a bank other than 0", d.name());
         d.report(out, &BAD_DECLARATION, message);
     }
 }
@@ -255,7 +255,7 @@ fn type_gate(head: &Head, gates: &Gates, out: &mut Findings) {
     out.extend(head.words.ty.and_then(|range| gates.check(&gate, word, range, "")));
 }
 
-/// The version from which on registers and `.local` variables must be declared in functions.
+/// The first version that requires registers and `.local` variables to be declared in functions.
 const CALLING_CONVENTION: PtxVersion = PtxVersion::new(3, 0);
 
 /// Checks the type: its possible elements, and where its values can be stored.

@@ -61,7 +61,7 @@ declare_lint! {
     pub HARDWARE_LIMIT = "E0603" "hardware-limit", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The compiler failed because of a defect of its own.
+    /// The compiler failed because of an internal defect.
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
 declare_lint! {

@@ -10,7 +10,7 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
-    /// A texture access has a sampler in unified texture mode, or none in independent texture mode.
+    /// A texture access has a sampler in unified texture mode, or lacks one in independent texture mode.
     pub(crate) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
 }
 

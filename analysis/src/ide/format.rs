@@ -49,8 +49,8 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
     }
 }
 
-/// The lines that a range touches, without the line break after them. A line of which only the start is the end of the
-/// range is not one of them: editors select whole lines in this way.
+/// The lines that a range touches, without the line break after them. If the range ends at the start of a line, that
+/// line is not included: editors select whole lines in this way.
 fn lines_of(text: &str, range: TextRange) -> TextRange {
     let inside = |offset: TextSize| text.floor_char_boundary(offset.into());
     let (from, to) = (inside(range.start()), inside(range.end()));

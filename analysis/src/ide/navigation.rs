@@ -13,7 +13,7 @@ use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
-/// The entity that a name stands for, across the file.
+/// The entity that a name refers to, across the file.
 #[derive(Clone, Copy)]
 enum Subject<'db> {
     /// One register, label, variable or list of a body.

@@ -58,7 +58,7 @@ pub enum Part {
     Swizzle,
     /// The extent in a dimension. The following fields also have a dimension.
     Extent(usize),
-    /// The distance in bytes between neighbours in the next dimension.
+    /// The distance in bytes between neighbors in the next dimension.
     Stride(usize),
     Box(usize),
 }
@@ -117,7 +117,7 @@ pub struct Image {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dimension {
     pub extent: u64,
-    /// The distance in bytes between neighbours.
+    /// The distance in bytes between neighbors.
     pub stride: u64,
     pub box_extent: u64,
 }

@@ -169,7 +169,7 @@ impl Inst {
             "WARPGROUP" => 2,
             // Until the new set of threads is active.
             "BMOV" if self.form().name == "BMOV.32.STATE" && self.form().shape == "b" => 2,
-            // Zero stands for a long pause that the hardware inserts itself.
+            // Zero means a long pause that the hardware inserts itself.
             "ERRBAR" => 0,
             _ if self.gives_registers() => 0,
             _ => 1,

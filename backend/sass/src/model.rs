@@ -178,7 +178,7 @@ pub enum Value {
     Signed {
         scale: u8,
     },
-    /// All bits inverted: zero stands for the highest value.
+    /// All bits inverted: zero means the highest value.
     Inverted,
     /// Unsigned, in units of `scale`.
     Scaled {

@@ -1,7 +1,7 @@
 //! Parses NVIDIA's text of an instruction.
 //!
 //! The parser tries every form of the mnemonic in the order of the table. The first form that matches the whole text
-//! wins. If none does, the error is at the furthest place that any form reached, and lists what the forms expected
+//! wins. If no form does, the error is at the furthest place that any form reached, and lists what the forms expected
 //! there.
 
 mod cursor;

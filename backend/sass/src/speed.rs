@@ -1,6 +1,6 @@
 //! How long instructions take, for the heuristics of schedulers. Correctness does not depend on these numbers.
 //!
-//! `latency/speed.csv` has a row per mnemonic; its first row stands for all mnemonics without a row. Sources: the
+//! `latency/speed.csv` has a row per mnemonic; its first row applies to all mnemonics without a row. Sources: the
 //! measurements of Huerta et al. (MICRO 2025) on Ampere for memory, and of Jia et al. (2019) for conversions and
 //! special functions. Accesses to global memory are assumed to hit the second-level cache half of the time; what
 //! matters is that they take much longer than anything else. The distances that code must keep are in

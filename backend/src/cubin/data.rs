@@ -68,7 +68,7 @@ fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result
         (8, 0) => Ok(whole),
         (1, byte @ 0..8) => Ok(lowest + u32::from(byte)),
         (size, _) => {
-            let what = format!("a {size}-byte address in the initialiser of '{}'", v.name);
+            let what = format!("a {size}-byte address in the initializer of '{}'", v.name);
             Err(CodegenError::unsupported(SrcId(0), what))
         }
     }
@@ -132,7 +132,7 @@ impl Linker<'_> {
                 }
                 Name::Function(function) => {
                     let number = self.program.address(function).ok_or_else(|| {
-                        let what = format!("a function in the initialiser of '{}' has no number", v.name);
+                        let what = format!("a function in the initializer of '{}' has no number", v.name);
                         CodegenError::internal(SrcId(0), "cubin", what)
                     })?;
                     let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
@@ -147,7 +147,7 @@ impl Linker<'_> {
                     continue;
                 }
                 _ => {
-                    let what = format!("the address of a parameter in the initialiser of '{}'", v.name);
+                    let what = format!("the address of a parameter in the initializer of '{}'", v.name);
                     return Err(CodegenError::unsupported(SrcId(0), what));
                 }
             };
@@ -228,7 +228,7 @@ impl Linker<'_> {
                 if v.size > MOST_BYTES - at {
                     return Err(CodegenError::Limit {
                         at: SrcId(0),
-                        what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
+                        what: format!("initialized variables exceed {MOST_BYTES} bytes at '{}'", v.name),
                     });
                 }
                 self.append_variable(&mut data, at, v)?;

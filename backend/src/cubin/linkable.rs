@@ -62,7 +62,7 @@ pub fn object(
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     if let Some(function) = functions.iter().find(|function| function.input.returns.len() > 1) {
         let what = format!(
-            "'{}' has several results, which the calling convention of objects has no place for",
+            "'{}' has several results, which the calling convention of objects does not support",
             function.input.name
         );
         return Err(CodegenError::Limit { at: SrcId(0), what });

@@ -47,7 +47,7 @@ pub(super) fn cuda(virtual_sm: Sm) -> Vec<u8> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unwound {
     pub(super) code_bytes: u64,
-    /// The offset from which on the frame exists, and the size of the frame.
+    /// The offset at which the frame starts to exist, and the size of the frame.
     pub(super) frame: Option<(u32, u32)>,
     /// How the function returns, and what it saves. `None` for kernels, and for functions that follow a kernel's code.
     pub(super) caller: Option<Caller>,

@@ -169,14 +169,14 @@ impl Emitter<'_> {
 
     pub(super) fn frame_top(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let Some(dst) = inst.dsts.first() else {
-            return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
+            return Err(CodegenError::internal(inst.src, PHASE, "an address without a destination"));
         };
         self.caller_stack(dst, inst.src)
     }
 
     pub(super) fn locate(&mut self, inst: &Inst, link: Link) -> Result<(), CodegenError> {
         let Some(dst) = inst.dsts.first() else {
-            return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
+            return Err(CodegenError::internal(inst.src, PHASE, "an address without a destination"));
         };
         self.linked_mov(dst, link, Some(inst.src))
     }

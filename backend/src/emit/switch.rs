@@ -16,7 +16,7 @@ impl Emitter<'_> {
     pub(super) fn target_entry(&mut self, inst: &Inst, table: JumpTable) -> Result<(), CodegenError> {
         let at = inst.src;
         let Some(dst) = inst.dsts.first() else {
-            return Err(CodegenError::internal(at, PHASE, "a target that goes nowhere"));
+            return Err(CodegenError::internal(at, PHASE, "a branch target without a destination"));
         };
         if !self.listed.contains(&table) {
             // The branch has only one target left, and no instruction reads this value.
@@ -34,7 +34,7 @@ impl Emitter<'_> {
     pub(super) fn switch(&mut self, block: &ir::Block) -> Result<(), CodegenError> {
         let src = block.term_src;
         let Term::Switch { address, table, targets, .. } = &block.term else {
-            return Err(CodegenError::internal(src, PHASE, "a list of targets that no branch has"));
+            return Err(CodegenError::internal(src, PHASE, "a list of targets without a branch"));
         };
         let mut branch = Builder::new(self.sm, src, "BRX", "")?;
         branch.reg(Field::Ra, File::R, address).pred(Field::Guard, &Src::TRUE);

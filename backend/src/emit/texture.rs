@@ -230,7 +230,7 @@ impl Emitter<'_> {
         self.push(builder, Some(inst.src), Effect::Fence { pinned: false })
     }
 
-    /// Selects the form by where the handle is.
+    /// Selects the form by the location of the handle.
     fn by_handle(
         &self,
         inst: &Inst,

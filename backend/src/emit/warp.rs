@@ -20,7 +20,7 @@ impl Emitter<'_> {
     pub(super) fn set_barrier(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let Op::Bssy { target, .. } = inst.op else { return Ok(()) };
         let Some(target) = self.plan.machine_block(target) else {
-            return Err(CodegenError::internal(inst.src, PHASE, "threads are to meet in a dead block"));
+            return Err(CodegenError::internal(inst.src, PHASE, "the meeting point is in a dead block"));
         };
         let set = self.by_row(inst)?.finish()?;
         self.out.push(MachInst {

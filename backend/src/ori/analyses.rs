@@ -32,7 +32,7 @@ struct Values {
 
 impl Analyses {
     pub fn cfg(&self, func: &Function) -> &Cfg {
-        debug_assert!(self.flow_holds(func), "control flow changed since it was analysed");
+        debug_assert!(self.flow_holds(func), "control flow changed since it was analyzed");
         self.cfg.get_or_init(|| Cfg::new(func))
     }
 
@@ -86,7 +86,7 @@ impl Analyses {
     }
 
     fn values(&self, func: &Function) -> &Values {
-        debug_assert!(self.values_hold(func), "instructions changed since they were analysed");
+        debug_assert!(self.values_hold(func), "instructions changed since they were analyzed");
         &self.values
     }
 

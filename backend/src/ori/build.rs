@@ -9,7 +9,7 @@
 //! - A single operation that has no side effects or accesses memory carries the guard itself, and names the old values
 //!   that its destinations keep if the guard is false.
 //! - An expansion without side effects is computed for all threads. Then each thread keeps or drops the results.
-//! - An expansion with side effects and branches of its own is placed behind a branch.
+//! - An expansion with side effects and branches of its own is placed after a branch that skips it.
 
 mod atomic;
 mod atomic_loop;
@@ -452,7 +452,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers `effects` behind a branch, so that they are executed only if the statement's guard is true.
+    /// Lowers `effects` after a branch that skips them unless the statement's guard is true.
     fn branch_around(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         if self.guard.is_true() {
             return effects(self);

@@ -382,14 +382,14 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "tensor") => {
-                    func.facts.tensor.0 = value.try_into().map_err(|_| "no such use of tensor memory")?;
+                    func.facts.tensor.0 = value.try_into().map_err(|_| "unknown use of tensor memory")?;
                 }
                 ("facts", "global") => func.facts.symbols.push(Slot::Global(value)),
                 ("facts", "never") => func.facts.never.push(SrcId(value)),
                 ("facts", "function") => func.facts.symbols.push(Slot::Function(value)),
                 ("facts", "driver") => {
                     let function = DriverFunction::all().nth(value as usize);
-                    func.facts.symbols.push(Slot::Driver(function.ok_or("no such function of the driver")?));
+                    func.facts.symbols.push(Slot::Driver(function.ok_or("unknown driver function")?));
                 }
                 _ => {
                     let mut parts = func.facts.preserved.parts().into_iter();

@@ -76,8 +76,8 @@ impl Together {
         Together { apart: vec![false; count], united: vec![None; count], last: vec![false; count] }
     }
 
-    /// The index of the first instruction of the block from which on all threads that have not ended are together, at
-    /// most the number of instructions. `None`: they may be apart at its end.
+    /// The index of the first instruction of the block at which all threads that have not ended are together, at most
+    /// the number of instructions. `None` if they may be apart at the end of the block.
     pub fn from(&self, b: BlockId) -> Option<usize> {
         if self.apart[b.index()] { self.united[b.index()] } else { Some(0) }
     }

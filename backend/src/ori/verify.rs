@@ -253,7 +253,7 @@ impl Check<'_> {
         let has_end = inst.srcs.iter().any(|src| src.value().and_then(pin) == Some(abi::STACK_END));
         let has_frame = inst.defs().any(|v| pin(v) == Some(abi::FRAME));
         if self.func.frame.moving && inst.op.calls_function() && !(has_end && has_frame) {
-            return Err("is not told where the stack ends".to_owned());
+            return Err("lacks the end of the stack or the start of the frame".to_owned());
         }
         let mut taken: SmallVec<[u8; 16]> = SmallVec::new();
         for (i, dst) in inst.dsts.iter().enumerate() {
@@ -265,7 +265,7 @@ impl Check<'_> {
                 }
                 Some(register) if more => taken.push(register),
                 Some(_) if inst.op == Op::Fix => {}
-                Some(_) => return Err(format!("%v{} has a register that no call names", v.0)),
+                Some(_) => return Err(format!("%v{} has a fixed register, but no call defines it", v.0)),
                 None if more => return Err(format!("%v{} has no register", v.0)),
                 None => {}
             }
@@ -287,7 +287,7 @@ impl Check<'_> {
                 continue;
             };
             if !more && inst.op != Op::Fix {
-                return Err(format!("%v{} is read where no call passes it", v.0));
+                return Err(format!("%v{} has a fixed register, but the operation is not a call", v.0));
             }
             if more && taken.contains(&register) {
                 return Err(format!("two sources are in R{register}"));
@@ -296,7 +296,7 @@ impl Check<'_> {
             let before = &block.insts[..index as usize];
             let made = before.iter().rposition(|inst| inst.defs().any(|def| def == v));
             let Some(made) = made else {
-                return Err(format!("%v{} is made in another block", v.0));
+                return Err(format!("%v{} is defined in another block", v.0));
             };
             let lost = before[made + 1..]
                 .iter()
@@ -449,7 +449,7 @@ impl Check<'_> {
             };
             for (i, inst) in block.insts.iter().enumerate() {
                 if let Some(v) = inst.uses().find_map(|src| lost(src, &of_group, &kept)) {
-                    let reason = format!("%v{} is uniform among other threads here", v.0);
+                    let reason = format!("%v{} may have been overwritten by other threads", v.0);
                     self.error(b, text::print_inst(func, &block.insts[i]), reason);
                 }
                 if facts(&inst.op).waits {
@@ -473,7 +473,7 @@ impl Check<'_> {
                     self.error(
                         b,
                         String::new(),
-                        format!("%v{} is uniform among other threads after it", v.0),
+                        format!("%v{} may be overwritten by other threads after the block", v.0),
                     );
                 }
             }
@@ -487,7 +487,7 @@ impl Check<'_> {
         let block = func.block(b);
         let all_come = together.at_start(b) && cfg.preds(b).iter().all(|pred| together.at_end(*pred));
         for phi in block.phis.iter().filter(|phi| changing[phi.dst.index()] && !all_come) {
-            let reason = "a uniform register, which threads that come another way overwrite";
+            let reason = "threads on another path may overwrite the uniform register";
             self.error(b, format!("phi %v{}", phi.dst.0), reason);
         }
         if !together.is_last(b) {
@@ -498,7 +498,7 @@ impl Check<'_> {
         };
         for inst in &block.insts {
             if let Some(v) = inst.uses().filter_map(Src::value).find(is_other) {
-                let reason = format!("%v{} may be overwritten by those that go on", v.0);
+                let reason = format!("%v{} may be overwritten by the threads that continue", v.0);
                 self.error(b, text::print_inst(func, inst), reason);
             }
         }
@@ -574,11 +574,11 @@ mod tests {
         assert_eq!(ends("%v2:ur2 = PACK %v1, RZ\nSYNCS.EXCH.64 %v1, %v2"), [""; 0]);
         assert_eq!(
             ends("NANOSLEEP 0x1\n%v2:r = MOV %v1"),
-            ["b0: `%v2:r = MOV %v1`: %v1 is uniform among other threads here"]
+            ["b0: `%v2:r = MOV %v1`: %v1 may have been overwritten by other threads"]
         );
         assert_eq!(
             ends("%v2:ur2 = PACK %v1, RZ\nJUMP b1\nb1:\nSYNCS.EXCH.64 RZ, %v2"),
-            ["b1: `SYNCS.EXCH.64 RZ, %v2`: %v2 is uniform among other threads here"]
+            ["b1: `SYNCS.EXCH.64 RZ, %v2`: %v2 may have been overwritten by other threads"]
         );
     }
 
@@ -588,10 +588,10 @@ mod tests {
         let moved =
             |special: u32| errors(&format!("b0:\n%v0:r = S2R{{sr={special:#x}}}\n%v1:ur = R2UR %v0\n{rest}"));
         assert_eq!(moved(0x25), [""; 0]);
-        assert_eq!(moved(0x21), ["b1: `%v9:r = MOV %v1`: %v1 is uniform among other threads here"]);
+        assert_eq!(moved(0x21), ["b1: `%v9:r = MOV %v1`: %v1 may have been overwritten by other threads"]);
         let read = |special: u32| errors(&format!("b0:\n%v1:ur = S2UR{{sr={special:#x}}}\n{rest}"));
         assert_eq!(read(0x25), [""; 0]);
-        assert_eq!(read(0x21), ["b1: `%v9:r = MOV %v1`: %v1 is uniform among other threads here"]);
+        assert_eq!(read(0x21), ["b1: `%v9:r = MOV %v1`: %v1 may have been overwritten by other threads"]);
     }
 
     #[test]
@@ -609,11 +609,11 @@ mod tests {
         assert_eq!(counts("BRA %v9, b5, b3\nb5:\nEXIT"), [""; 0]);
         assert_eq!(
             counts("BRA %v9, b5, b3\nb5:\n%v6:r = MOV %v1\nEXIT"),
-            ["b5: `%v6:r = MOV %v1`: %v1 may be overwritten by those that go on"]
+            ["b5: `%v6:r = MOV %v1`: %v1 may be overwritten by the threads that continue"]
         );
         let apart = [
-            "b1: `phi %v1`: a uniform register, which threads that come another way overwrite",
-            "b3: %v2 is uniform among other threads after it",
+            "b1: `phi %v1`: threads on another path may overwrite the uniform register",
+            "b3: %v2 may be overwritten by other threads after the block",
         ];
         let side = "BRA %v9, b2, b7\nb2:\n%v6:r = MOV %v1\nJUMP b7\nb7:\n";
         assert_eq!(counts(&format!("{side}JUMP b3")), apart);

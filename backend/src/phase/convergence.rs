@@ -1147,7 +1147,7 @@ mod tests {
             %v10:r@4 = CALL.TO.REL %v1, %v8
             BSYNC %v12"#]]
         .assert_eq(&calls(true).join("\n"));
-        // Threads that return may hold what the others wait for.
+        // Threads that return may hold a lock that the others wait for.
         assert!(!calls(false).iter().any(|line| line.contains("BS")));
     }
 

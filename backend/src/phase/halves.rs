@@ -122,7 +122,8 @@ type Pair = [Src; 2];
 
 const NEGATED: SrcMods = SrcMods { neg: true, ..SrcMods::NONE };
 
-/// A position from which on a value is available: an instruction of a block, and the blocks that this block dominates.
+/// The position where a value becomes available: an instruction of a block. The value is also available in the blocks
+/// that this block dominates.
 #[derive(Clone, Copy)]
 struct Place {
     value: Value,

@@ -175,7 +175,7 @@ pub(crate) fn build(
             match firsts.iter().find(like) {
                 Some(&first) => {
                     let joined = result.join((first, 0), (v, 0));
-                    debug_assert!(joined, "nothing reads what other threads overwrite");
+                    debug_assert!(joined, "no instruction reads a value that other threads overwrite");
                 }
                 None => firsts.push(v),
             }

@@ -240,7 +240,7 @@ mod tests {
                 remove(func, allocation, edge, 0);
             },
             expect![
-                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg(Reg { file: R, index: 4 }) should hold Lane { lane: 0, not: false }, which BlockId(0) makes elsewhere"
+                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg(Reg { file: R, index: 4 }) should hold Lane { lane: 0, not: false }, which BlockId(0) defines elsewhere"
             ],
         );
     }
@@ -295,7 +295,7 @@ mod tests {
         let read = find(&after, 0, |op| matches!(op, Op::TexDerive { .. }));
         let Dst::Reg(shared) = after.blocks[0].insts[read].dsts[0] else { panic!("a register") };
         after.blocks[0].insts[0].dsts[0] = Dst::Reg(Reg { index: shared.index + 19, ..shared });
-        expect!["S2r { sr: Sr(33) } writes what other threads overwrite"]
+        expect!["S2r { sr: Sr(33) } writes a register that other threads overwrite"]
             .assert_eq(&verdict(&after).expect_err("is broken"));
     }
 

@@ -310,8 +310,8 @@ pub(crate) fn must_keep(func: &Function, reg: Reg) -> bool {
     preserved.has(reg) || reg.file == File::R && (address..address + 2).contains(&reg.index)
 }
 
-/// The general registers that allocated code writes, or that its calls overwrite although its callers want them
-/// preserved.
+/// The general registers that allocated code writes, or that its calls overwrite although its callers require them
+/// to be preserved.
 fn written(func: &Function, target: &Target) -> Result<[bool; 256], CodegenError> {
     let mut written = [false; 256];
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
@@ -353,7 +353,8 @@ fn width(inst: &Inst) -> u8 {
     }
 }
 
-/// Saves the registers that the caller wants preserved in the frame at the start, and restores them before each return.
+/// Saves in the frame, at the start, the registers that must be preserved for the caller, and restores them before each
+/// return.
 /// A thread has `most` registers at most, as ptxas counts them. Returns the end of the saved registers.
 pub(super) fn save(
     draft: &mut Draft<'_>,

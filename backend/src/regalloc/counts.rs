@@ -1,7 +1,7 @@
 //! The number of general registers that a thread has at each point, if `setmaxnreg` changes it.
 //!
 //! The number follows from the instructions before a point. Where paths with different numbers join, the smallest
-//! number counts: for warps with more registers this is no restriction, and registers that only some warps have hold no
+//! number counts. This does not restrict warps with more registers, and registers that only some warps have hold no
 //! values.
 
 use crate::ori::cfg::{Cfg, for_each_successor};

@@ -362,7 +362,7 @@ impl Generator {
         self.at = exit;
     }
 
-    /// Goes on in the header of a loop, with fewer phis than `most`; what they are.
+    /// Continues in the header of a loop, with fewer phis than `most`. Returns the header and the kinds of the phis.
     fn enter_loop(&mut self, most: usize) -> (BlockId, Vec<(File, u8)>) {
         let kinds: Vec<(File, u8)> = (0..self.random.usize(..most))
             .map(|_| Self::KINDS[self.random.usize(..Self::KINDS.len())])

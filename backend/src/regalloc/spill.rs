@@ -249,7 +249,7 @@ impl FrameWords {
     /// Assigns bundles, given with their start points, words that others of the same shape used before, or new words.
     fn recycle(&mut self, bundles: &Bundles, mut more: Vec<(Point, usize)>, places: &mut [u32]) {
         more.sort_unstable();
-        // For each shape, the points from which on words are free again.
+        // For each shape, the points at which words become free again.
         let mut used: FxHashMap<_, BinaryHeap<Reverse<(Point, u32)>>> = FxHashMap::default();
         for (start, i) in more {
             let bundle = &bundles.bundles[i];

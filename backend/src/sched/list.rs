@@ -80,7 +80,7 @@ struct Machine<'a> {
     cycle: u32,
     /// The earliest cycle of each instruction according to its dependences.
     ready: Vec<u32>,
-    /// The cycle from which on each unit accepts the next instruction.
+    /// The first cycle in which each unit accepts another instruction.
     free: [u32; Unit::COUNT],
 }
 

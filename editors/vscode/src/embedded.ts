@@ -49,7 +49,7 @@ export class EmbeddedClient implements vscode.Disposable {
             middleware: {
                 ...options.middleware,
                 // VS Code takes semantic tokens from one provider only. The language's own provider keeps this
-                // role; the grammar colours the PTX.
+                // role; the grammar colors the PTX.
                 provideDocumentSemanticTokens: () => null,
                 provideDocumentSemanticTokensEdits: () => null,
                 provideDocumentRangeSemanticTokens: () => null,

@@ -6,7 +6,7 @@ const SPACE = '\u00a0';
 /** The cell text of lines without an instruction. */
 const BLANK = SPACE.repeat(8);
 
-/** The colour for a share of the maximum: transparent at 0, red at 1. */
+/** The color for a share of the maximum: transparent at 0, red at 1. */
 function colour(share: number): string {
     const hue = Math.round(55 - 55 * share);
     return `hsla(${hue}, 90%, 50%, ${(0.55 * share).toFixed(2)})`;
@@ -19,7 +19,7 @@ function cell(text: string, share: number | undefined): vscode.ThemableDecoratio
     return { contentText: text, backgroundColor: colour(share), color: new vscode.ThemeColor('editor.foreground') };
 }
 
-/** The cells of lines `first` to `end - 1`. Lines without figures get blanks; stale cells get no colour. */
+/** The cells of lines `first` to `end - 1`. Lines without figures get blanks; stale cells get no color. */
 export function heatCells(heat: ([number, number] | null)[], isStale: boolean, first: number, end: number): vscode.DecorationOptions[] {
     const most = (index: 0 | 1) => Math.max(1, ...heat.map(figures => figures?.[index] ?? 0));
     const [mostLive, mostStall] = [most(0), most(1)];

@@ -1,5 +1,5 @@
 // The machine code of the function under the cursor, in an editor beside the PTX. The view follows the cursor from
-// function to function and is updated after every edit; outdated code is grey. A selection in one editor marks the
+// function to function and is updated after every edit; outdated code is gray. A selection in one editor marks the
 // matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
 // figures are redder.
 

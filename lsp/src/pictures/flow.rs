@@ -317,7 +317,7 @@ fn node(
         format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\"", NODE.0, NODE.1);
     canvas.group(&tip.join("\n"), |canvas| {
         canvas.shape("rect", "node", &frame, "");
-        // The larger the share of the time spent in the block, the redder its colour.
+        // The larger the share of the time spent in the block, the redder its color.
         let heat = format!("{frame} style=\"fill-opacity:{:.2}\"", 0.5 * summary.share.sqrt());
         canvas.shape("rect", "hot", &heat, "");
         canvas.text("bold", x + 10.0, y + 18.0, format!("B{number}"));

@@ -53,7 +53,7 @@ fn note(fragment: &Fragment, twin: &Fragment, name: &str) -> Picture {
     Picture { title: title(fragment, name), body: canvas.out, width: 300, height: 22 }
 }
 
-/// The colour of a register. Neighbours have different colours.
+/// The color of a register. Neighbors have different colors.
 fn colour(register: usize) -> String {
     let hue = (register * 137 + 205) % 360;
     format!("fill:hsl({hue} 70% 55% / .28);stroke:var(--grid)")

@@ -2,7 +2,7 @@
 
 /// The positions of a graph's nodes and edges.
 pub(super) struct Placement {
-    /// The centre of each node, in units of a node's width, and the layer of the node.
+    /// The center of each node, in units of a node's width, and the layer of the node.
     pub(super) nodes: Vec<(f64, usize)>,
     /// For each edge that leads down: its two nodes, and its positions in the layers between them.
     pub(super) bends: Vec<((usize, usize), Vec<f64>)>,
@@ -14,12 +14,12 @@ pub(super) struct Placement {
 /// The graph in layers. Its nodes are those of the graph, and one for each layer that an edge passes.
 struct Layered {
     layers: Vec<Vec<usize>>,
-    /// The neighbours of each node in the layer above and in the layer below.
+    /// The neighbors of each node in the layer above and in the layer below.
     up: Vec<Vec<usize>>,
     down: Vec<Vec<usize>>,
 }
 
-/// The number of rounds in which nodes move towards their neighbours.
+/// The number of rounds in which nodes move towards their neighbors.
 const ROUNDS: usize = 12;
 /// The width of a node that stands for a passing edge.
 const PASSAGE: f64 = 0.25;
@@ -116,7 +116,7 @@ impl Layered {
         self.up[below].push(above);
     }
 
-    /// Orders the nodes of each layer by the positions of their neighbours.
+    /// Orders the nodes of each layer by the positions of their neighbors.
     fn untangle(&mut self) {
         for round in 0..ROUNDS {
             let downwards = round % 2 == 0;
@@ -139,7 +139,7 @@ impl Layered {
         }
     }
 
-    /// The centre of each node: near its neighbours, without overlapping the other nodes of its layer. The first
+    /// The center of each node: near its neighbors, without overlapping the other nodes of its layer. The first
     /// `count` nodes are blocks and have full width.
     fn spread(&self, count: usize) -> Vec<f64> {
         let width = |node: usize| if node < count { 1.0 } else { PASSAGE };
@@ -177,8 +177,8 @@ impl Layered {
 
 /// Places the nodes of a layer as near as possible to their wanted positions, in order and without overlap.
 fn settle(layer: &[usize], wanted: &[f64], middle: &mut [f64], width: impl Fn(usize) -> f64) {
-    // Groups of touching nodes. Of each group: the first node, and the sum of the positions at which its nodes want the
-    // group to begin.
+    // Groups of touching nodes. Of each group: the first node, and the sum of the positions at which the group should
+    // begin according to its nodes.
     let mut groups: Vec<(usize, f64, f64, usize)> = Vec::new();
     for (i, &node) in layer.iter().enumerate() {
         let half = width(node) / 2.0;

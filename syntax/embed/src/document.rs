@@ -138,7 +138,7 @@ impl Document {
         &self.text
     }
 
-    /// Whether a range of the module contains a constant with an unknown value, or lies in a statement with one.
+    /// Whether a range of the module contains a constant with an unknown value, or is in a statement with one.
     pub fn depends_on_unknown(&self, range: TextRange) -> bool {
         !self.holes.is_empty() && {
             let (start, end) = (usize::from(range.start()), usize::from(range.end()));
@@ -189,7 +189,7 @@ impl Document {
         Some((self.message(&format!(".reg {} {name}", register.ty)), &register.source))
     }
 
-    /// Converts a range of the module to the host text, relative to the snippet. `None` if it lies in the text that was
+    /// Converts a range of the module to the host text, relative to the snippet. `None` if it is in the text that was
     /// added around the snippet.
     pub fn to_host(&self, range: TextRange) -> Option<TextRange> {
         let (start, end) = (u32::from(range.start()), u32::from(range.end()));

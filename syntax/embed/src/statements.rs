@@ -44,7 +44,7 @@ pub(crate) fn open_names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Resolves a dotted name. `None` if it is no instruction of PTX.
+/// Resolves a dotted name. `None` if it is not a PTX instruction.
 pub(crate) fn opcode(head: &str) -> Option<Opcode> {
     let mut words = head.split('.');
     let mnemonic = words.next()?;

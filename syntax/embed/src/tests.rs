@@ -279,7 +279,7 @@ fn assembly_of_programs_in_strings() {
     none(Language::Python, "text = '__global__ fantasm'\n");
 }
 
-/// A module in adjacent literals, of which the first ones do not tell that it is one.
+/// A module in adjacent literals. The first literals alone do not show that the text is a module.
 #[test]
 fn modules_in_adjacent_literals() {
     let c = "const char *ptx =\n  \"// saxpy\\n\"\n  \".version 8.0\\n\"\n  \".target sm_80\\n.entry k() { ret; }\\n\";\n";

@@ -41,7 +41,7 @@ pub struct When {
     pub and: &'static [Mod],
     /// None of these is present.
     pub none: &'static [Mod],
-    /// The first three types are in these sets. The full set is no condition.
+    /// The first three types are in these sets. The full set is not a condition.
     pub first: TypeSet,
     pub second: TypeSet,
     pub third: TypeSet,

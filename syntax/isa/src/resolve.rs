@@ -567,7 +567,7 @@ pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The number of insertions, deletions, replacements and exchanges of neighbours that turn one word into another,
+/// The number of insertions, deletions, replacements and exchanges of neighbors that turn one word into another,
 /// ignoring case. `None` if it exceeds `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     // A misspelled word is compared with hundreds of words. Nearly all comparisons end here or in the third row.

@@ -73,7 +73,7 @@ form_ids! {
     Mapa "mapa"; Getctarank "getctarank"; MovVector "mov"; CvtToScale4 "cvt";
     // Control flow.
     Bra "bra"; BrxIdx "brx"; Call "call"; Ret "ret"; Exit "exit";
-    // Synchronisation, atomics and warp operations.
+    // Synchronization, atomics and warp operations.
     Bar "bar"; Barrier "barrier"; BarWarpSync "bar"; Membar "membar"; Fence "fence"; Atom "atom"; Red "red";
     Vote "vote"; VoteSync "vote"; MatchSync "match"; Activemask "activemask"; Redux "redux"; Elect "elect";
     AtomVector "atom"; RedVector "red"; MembarProxy "membar"; FenceProxy "fence"; FenceProxySpace "fence";

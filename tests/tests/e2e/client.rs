@@ -35,7 +35,7 @@ pub(crate) fn is_early(hover: &Value) -> bool {
 }
 
 impl Client {
-    /// Starts a server and initialises it with the given client capabilities and options.
+    /// Starts a server and initializes it with the given client capabilities and options.
     pub(crate) async fn start(capabilities: Value, options: Value) -> (Client, Value) {
         let mut client = Client::connect();
         let parameters = json!({ "processId": null, "rootUri": null, "capabilities": capabilities, "initializationOptions": options });

@@ -17,7 +17,7 @@ pub(super) const MNEMONICS: &[&str] =
 /// The unit of the sizes of bulk copies, in bytes.
 const UNIT: u32 = 16;
 
-/// The bit from which on the mask of receiving blocks is, in a copy of pixels. The offsets of the pixels are below it.
+/// In a copy of pixels, the lowest bit of the mask of receiving blocks. The lower bits are the offsets of the pixels.
 const BLOCKS_AT: u32 = 16;
 
 /// The destination of a copy to blocks of a cluster: these offsets in each block of a mask.

@@ -264,7 +264,7 @@ impl<'a> Lowering<'a> {
             (_, 2) => ScalarType::B16,
             (_, 4) => ScalarType::B32,
             (_, 8) => ScalarType::B64,
-            _ => return self.malformed("an argument whose size no register has"),
+            _ => return self.malformed("an argument of a size that no register has"),
         };
         let value = self.read(operand, bits)?;
         let width = registers(bits);
@@ -622,7 +622,7 @@ fn part_of(words: &[Src], ty: ScalarType, lane: u32) -> (Op, SmallVec<[Src; 4]>)
 pub(super) fn no_place(at: SrcId) -> CodegenError {
     CodegenError::unsupported(
         at,
-        "parameters or results that `.abi_preserve` leaves no registers for below R16",
+        "parameters or results that do not fit in the registers below R16, with `.abi_preserve`",
     )
 }
 

@@ -1,4 +1,4 @@
-//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighbouring threads of the lower half of the
+//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighboring threads of the lower half of the
 //! warp and the corresponding four of the upper half compute each of them.
 //!
 //! On targets without this instruction, the threads exchange elements by shuffles and compute in `.f32`. The order of

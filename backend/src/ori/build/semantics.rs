@@ -632,7 +632,7 @@ fn float_division_is_exact() {
     check_float("div.rn.ftz.f32 %f9, %f1, %f2", &[-1, 0, 1], |a, b, _| flushed(flushed(a) / flushed(b)));
 }
 
-/// Doubles of every exponent, special ones and neighbours of powers of two.
+/// Doubles of every exponent, special ones and neighbors of powers of two.
 fn doubles() -> Vec<[u64; 4]> {
     let mut random = fastrand::Rng::with_seed(0x0fed_cba9_8765_4321);
     let mut list = Vec::new();
@@ -702,7 +702,7 @@ fn double_division_is_exact() {
     }
 }
 
-/// Rounding down, up and toward zero gives a neighbour of the result rounded to nearest, or that result if it is exact.
+/// Rounding down, up and toward zero gives a neighbor of the result rounded to nearest, or that result if it is exact.
 #[test]
 fn directed_double_division_brackets_the_result() {
     type Case = (&'static str, fn(f64, f64) -> f64);

@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub spins: Vec<Spin>,
     /// Operations that threads may execute together with threads at another place.
     pub elsewhere: FxHashSet<(BlockId, Op)>,
-    /// The headers that have been requested so far; `true` stands for a latch.
+    /// The headers that have been requested so far; `true` means a latch.
     asked: FxHashSet<(BlockId, bool)>,
 }
 

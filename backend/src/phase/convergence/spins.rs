@@ -86,7 +86,7 @@ pub(super) fn spins(
         let header = loops.get(id).header;
         let latches = edges_inside(cfg, loops, id);
         let yields = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op == Op::Yield);
-        // Threads that sleep let others run. If all threads of the warp meet in each iteration, none is elsewhere.
+        // Threads that sleep let others run. If all threads of the warp meet in each iteration, all of them are here.
         let lets_run = |b: &BlockId| {
             let insts = &func.block(*b).insts;
             let sleeps = |inst: &Inst| matches!(inst.op, Op::Nanosleep { .. }) && inst.guard == Src::TRUE;

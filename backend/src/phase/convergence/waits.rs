@@ -213,7 +213,7 @@ fn waits_of(insts: &[Inst], pointees_never_wait: bool) -> Vec<Wait> {
         match inst.op {
             Op::Warpsync { .. } if is_full(inst) => waits.push(Wait::Warp),
             Op::Warpsync { .. } => waits.push(Wait::Some),
-            // A `WARPSYNC` before the barrier has brought the warp together, so none of its threads is elsewhere.
+            // A `WARPSYNC` before the barrier has brought the warp together, so all its threads are here.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
             // A callee may wait for threads that wait elsewhere.
             Op::Call { callee: Callee { waits: true, .. } } => waits.push(Wait::Call),

@@ -78,7 +78,7 @@ impl Checker<'_> {
             if written(inst).iter().any(|(is, range, file)| !is && meets(range, *file))
                 || overwritten.as_ref().is_some_and(lost)
             {
-                return Err(format!("{:?} writes what other threads overwrite", inst.op));
+                return Err(format!("{:?} writes a register that other threads overwrite", inst.op));
             }
         }
         Ok(())

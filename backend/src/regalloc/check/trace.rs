@@ -146,7 +146,7 @@ impl<'a> Trace<'a> {
                         self.through_phi(&edges, place, content, b, phi, &mut arguments, reader)
                     }
                     Some(Definition { block, phi: None }) if block == b => {
-                        Err(format!("{place:?} should hold {content:?}, which {b:?} makes elsewhere"))
+                        Err(format!("{place:?} should hold {content:?}, which {b:?} defines elsewhere"))
                     }
                     _ => self.through_edges(&edges, place, content, b, &mut work, reader),
                 };

@@ -17,7 +17,7 @@ function M.check()
   if vim.fn.has('nvim-0.11') == 1 then
     health.ok('Neovim ' .. tostring(vim.version()))
   else
-    health.error('Neovim 0.11 or newer is needed')
+    health.error('Neovim 0.11 or newer is required')
     return
   end
 
@@ -49,7 +49,7 @@ function M.check()
   end
 
   local syntax = vim.api.nvim_get_runtime_file('syntax/ptx.vim', true)
-  health.info('colours without the server: ' .. (syntax[1] or 'none'))
+  health.info('colors without the server: ' .. (syntax[1] or 'none'))
   health.info('log: ' .. vim.lsp.log.get_filename())
 end
 

@@ -2,11 +2,11 @@
 local M = {}
 
 local cells = vim.api.nvim_create_namespace('ptx.sass.heat')
--- The number of shades of red, not counting "no colour".
+-- The number of shades of red, not counting "no color".
 local STEPS = 6
 local BLANK = (' '):rep(9)
 
--- Defines the shades, from the background colour to red.
+-- Defines the shades, from the background color to red.
 local function set_colours()
   local normal = vim.api.nvim_get_hl(0, { name = 'Normal', link = false })
   local paper = normal.bg or (vim.o.background == 'dark' and 0x14161b or 0xffffff)
@@ -31,7 +31,7 @@ local function group(value, most)
   return step > 0 and 'PtxHeat' .. step or nil
 end
 
--- Draws the cells of a buffer's lines. Lines without an instruction get blanks. Stale cells have no colour.
+-- Draws the cells of a buffer's lines. Lines without an instruction get blanks. Stale cells have no color.
 function M.draw(buffer, heat, is_stale)
   vim.api.nvim_buf_clear_namespace(buffer, cells, 0, -1)
   local live, stall = 1, 1

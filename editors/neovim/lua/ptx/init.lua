@@ -27,7 +27,7 @@ function M.explain(code)
   end, buffer)
 end
 
--- Highlight groups for server tokens that have no colour in Neovim, as in syntax/ptx.vim.
+-- Highlight groups for server tokens that have no color in Neovim, as in syntax/ptx.vim.
 local COLOURS = {
   keyword = 'PreProc', ['function'] = 'Statement', modifier = 'Special', type = 'Type', variable = 'Identifier',
   predicate = 'Conditional', enumMember = 'Constant', method = 'Function', label = 'Label',

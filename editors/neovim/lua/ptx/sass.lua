@@ -1,5 +1,5 @@
 -- The machine code of the function under the cursor, in a window beside the PTX. The view follows the cursor from
--- function to function and is updated after every edit; outdated code is grey. The cursor in one window marks the
+-- function to function and is updated after every edit; outdated code is gray. The cursor in one window marks the
 -- matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
 -- figures are redder. `<CR>` or `gd` goes to the PTX.
 local M = {}
@@ -67,7 +67,7 @@ local function note()
   end
 end
 
--- Marks the lines that correspond to the cursor's line, and greys outdated code.
+-- Marks the lines that correspond to the cursor's line, and grays outdated code.
 local function decorate()
   if not is_open() or not vim.api.nvim_buf_is_valid(view.source) then
     return

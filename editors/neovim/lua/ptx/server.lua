@@ -24,7 +24,7 @@ end
 function M.look()
   local missing = M.missing()
   if missing then
-    -- Schedule the message: an error in an autocommand would stop the other autocommands, such as those for colours.
+    -- Schedule the message: an error in an autocommand would stop the other autocommands, such as those for colors.
     vim.schedule(function()
       vim.notify('ptx: ' .. missing .. '. See :checkhealth ptx', vim.log.levels.ERROR)
     end)
