@@ -172,6 +172,8 @@ pub(crate) fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, 
             let end = bytes[pos..].iter().position(|byte| *byte < 0x80).map_or(bytes.len(), |at| pos + at);
             (BAD_CHAR, end)
         }
+        // Binary data may contain millions.
+        0 => (BAD_CHAR, bytes[pos..].iter().position(|byte| *byte != 0).map_or(bytes.len(), |at| pos + at)),
         _ => one(BAD_CHAR),
     }
 }

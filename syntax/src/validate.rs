@@ -171,10 +171,11 @@ fn is_line_marker(text: &str) -> bool {
 fn bad_character(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
-        (Some('\0'), _) => {
+        (Some('\0'), None) => {
             "unexpected NUL byte; PTX extracted from a binary often ends with one that must be removed"
                 .to_owned()
         }
+        (Some('\0'), _) => "unexpected NUL bytes; PTX must be plain ASCII".to_owned(),
         (Some('\u{FEFF}'), _) => "unexpected byte order mark; PTX must be plain ASCII".to_owned(),
         (Some(first), None) if first.is_ascii_control() => {
             format!("unexpected control character {:#04x}; PTX allows only printable ASCII", first as u32)

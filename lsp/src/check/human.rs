@@ -1,5 +1,7 @@
 //! Diagnostics for people: source excerpts with the range underlined.
 
+use std::ops::Range;
+
 use codespan_reporting::diagnostic::{Diagnostic as Report, Label, Severity as Level};
 use codespan_reporting::files::Files;
 use codespan_reporting::term::{self, Config};
@@ -8,7 +10,7 @@ use text_size::TextRange;
 
 use super::excerpt::Excerpts;
 
-fn bytes(range: TextRange) -> std::ops::Range<usize> {
+fn bytes(range: TextRange) -> Range<usize> {
     range.start().into()..range.end().into()
 }
 
@@ -16,20 +18,24 @@ fn bytes(range: TextRange) -> std::ops::Range<usize> {
 /// findings.
 const LONGEST_LINE: usize = 2000;
 
+/// Of a range with more lines than this, only the first is shown.
+const MOST_LINES: usize = 100;
+
 /// A text for which any number of diagnostics can be rendered.
 pub struct Renderer<'a> {
     name: &'a str,
+    text: &'a str,
     file: Excerpts<'a>,
 }
 
 impl<'a> Renderer<'a> {
     pub fn new(name: &'a str, text: &'a str) -> Self {
-        Self { name, file: Excerpts::new(name, text) }
+        Self { name, text, file: Excerpts::new(name, text) }
     }
 
     /// A diagnostic as plain text.
     pub fn render(&self, d: &Diagnostic) -> String {
-        if self.has_long_line(d.range) || d.related.iter().any(|r| self.has_long_line(r.range)) {
+        if !self.can_show(d.range) || d.related.iter().any(|r| !self.can_show(r.range)) {
             return self.without_excerpt(d);
         }
         let level = match d.severity {
@@ -37,9 +43,10 @@ impl<'a> Renderer<'a> {
             Severity::Warning => Level::Warning,
             Severity::Information | Severity::Allow => Level::Note,
         };
-        let mut labels = vec![Label::primary((), bytes(d.range))];
-        labels
-            .extend(d.related.iter().map(|r| Label::secondary((), bytes(r.range)).with_message(&r.message)));
+        let mut labels = vec![Label::primary((), self.shown(d.range))];
+        labels.extend(
+            d.related.iter().map(|r| Label::secondary((), self.shown(r.range)).with_message(&r.message)),
+        );
         let mut notes = d.notes.clone();
         notes.extend(d.fixes.iter().map(|fix| format!("help: {}", fix.title)));
         let report = Report::new(level)
@@ -53,11 +60,27 @@ impl<'a> Renderer<'a> {
         term::emit_into_string(&config, &self.file, &report).unwrap_or_else(|_| self.without_excerpt(d))
     }
 
-    fn has_long_line(&self, range: TextRange) -> bool {
-        [range.start(), range.end()].into_iter().any(|offset| {
+    /// Whether the lines of both ends are short, and no control character in them reaches the terminal.
+    fn can_show(&self, range: TextRange) -> bool {
+        let is_hidden = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\n');
+        [range.start(), range.end()].into_iter().all(|offset| {
             let line = self.file.line_index((), offset.into());
-            line.and_then(|line| self.file.line_range((), line)).is_ok_and(|line| line.len() > LONGEST_LINE)
+            let line = line.and_then(|line| self.file.line_range((), line));
+            line.is_ok_and(|line| line.len() <= LONGEST_LINE && !self.text[line].contains(is_hidden))
         })
+    }
+
+    /// The range, or its first line if the range has so many lines that an excerpt would take long.
+    fn shown(&self, range: TextRange) -> Range<usize> {
+        let Range { start, end } = bytes(range);
+        let line = |offset: usize| self.file.line_index((), offset);
+        match (line(start), line(end)) {
+            (Ok(first), Ok(last)) if last - first > MOST_LINES => {
+                let line_end = self.file.line_range((), first).map_or(end, |line| line.end);
+                start..line_end
+            }
+            _ => start..end,
+        }
     }
 
     fn without_excerpt(&self, d: &Diagnostic) -> String {
@@ -81,5 +104,21 @@ mod tests {
         let text = format!("short\n{}", "x".repeat(10_000));
         let d = Diagnostic::new(&INVALID_UTF8, TextRange::new(9.into(), 10.into()), "bad");
         assert_eq!(Renderer::new("f", &text).render(&d), "error[E0008]: bad\n   at f:2:4\n");
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let d = Diagnostic::new(&INVALID_UTF8, TextRange::new(1.into(), 2.into()), "bad");
+        let shown = Renderer::new("f", "a\u{1b}[31m\n").render(&d);
+        assert_eq!(shown, "error[E0008]: bad\n   at f:1:2\n");
+    }
+
+    #[test]
+    fn only_the_first_of_many_lines_is_shown() {
+        let text = "ab\n".repeat(2 * MOST_LINES);
+        let d =
+            Diagnostic::new(&INVALID_UTF8, TextRange::new(0.into(), (text.len() as u32 - 1).into()), "bad");
+        let shown = Renderer::new("f", &text).render(&d);
+        assert!(shown.contains("ab") && shown.lines().count() < 8, "{shown}");
     }
 }
