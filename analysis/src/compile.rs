@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ptx_backend::abi::Known;
 use ptx_backend::assemble::{JumpTable, LinkTo};
-use ptx_backend::calls::callees_first;
+use ptx_backend::calls::{callees_first, sort_kernels, taken_in_order};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
@@ -753,13 +753,15 @@ pub fn link_watched(
         let by_name: FxHashMap<&str, &LinkFunction<'_>> =
             linked.iter().map(|function| (&*function.input.name, function)).collect();
         let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-        let ordered = callees_first(env.functions.len() as u32, &|index| of(index).map(|of| of.input));
+        let bodies = |index| of(index).map(|of| of.input);
+        let taken = taken_in_order(env, &bodies);
+        let ordered = callees_first(env.functions.len() as u32, &bodies, &taken);
         let kernels = ordered.into_iter().filter_map(of).map(report).collect();
         return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }
     let mut joined = Vec::new();
-    for function in linked.iter().rev().filter(|function| function.code.entry) {
-        joined.push((*function, program.join(*function, row).map_err(not_linked)?));
+    for function in kernels_in_order(db, file, env, &linked) {
+        joined.push((function, program.join(function, row).map_err(not_linked)?));
     }
     let reports = joined.iter().map(|(own, joined)| {
         let part = |part: &Part| {
@@ -812,6 +814,26 @@ pub fn link_watched(
         Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
         Err(error) => Err(not_linked(error)),
     }
+}
+
+/// The kernels among these functions, in the order in which ptxas writes them.
+fn kernels_in_order<'l>(
+    db: &Database,
+    file: SourceFile,
+    env: &Env,
+    linked: &[LinkFunction<'l>],
+) -> Vec<LinkFunction<'l>> {
+    let all = 0..env.functions.len() as u32;
+    let by_name: FxHashMap<&str, LinkFunction<'l>> =
+        linked.iter().filter(|f| f.code.entry).map(|f| (&*f.input.name, *f)).collect();
+    let kernel = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
+    // Functions count even if no kernel needs them.
+    let bodies: Vec<Option<&Function>> =
+        all.clone().map(|index| function(db, body_of(db, file, index)?).as_deref()).collect();
+    let bodies = |index: u32| bodies.get(index as usize).copied().flatten();
+    let mut kernels: Vec<u32> = all.filter(|&index| kernel(index).is_some()).collect();
+    sort_kernels(&mut kernels, &bodies, &taken_in_order(env, &bodies));
+    kernels.into_iter().filter_map(kernel).collect()
 }
 
 /// The functions to link: kernels, and functions that are still called or whose addresses are taken after inlining. For

@@ -133,3 +133,29 @@ fn kernels_count_the_textures_that_they_read() {
     let warned = "line 4; warning : `.extern` is ignored";
     assert!(status == 0 && said.contains(", 1 textures, 1 surfaces\n") && said.contains(warned), "{said}");
 }
+
+/// ptxas deals kernels onto stacks if the module takes the address of a function, and moves kernels that may call through
+/// an address to the front. In objects such functions follow all functions that they may call.
+#[test]
+fn functions_are_described_in_the_order_of_ptxas_if_addresses_are_taken() {
+    let takes = "mov.u64 %rd2, f; st.global.b64 [%rd1], %rd2;";
+    let kernel = |name: char, body: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 out) {{ .reg .b64 %rd<3>; ld.param.u64 %rd1, [out]; {body} ret; }}\n"
+        )
+    };
+    let module = |taker: Option<char>, data: &str| {
+        let kernels = ('a'..='e').map(|name| kernel(name, if taker == Some(name) { takes } else { "" }));
+        format!("{HEADER}.visible .func f() {{ ret; }}\n{data}{}", kernels.collect::<String>())
+    };
+    let described = |text: &str, options: &[&str]| -> String {
+        let folder = folder(&[("k.ptx", text)]);
+        let arguments = [&["-arch=sm_80", "-v", "-w", "-o", "x.cubin", "k.ptx"][..], options].concat();
+        let (_, said) = run(COMPILE, folder.path(), &arguments);
+        said.lines().filter_map(|line| Some(line.split_once("properties for ")?.1)).collect()
+    };
+    assert_eq!(described(&module(None, ""), &[]), "edcba");
+    assert_eq!(described(&module(None, ".global .u64 t = f;\n"), &[]), "bdcea");
+    assert_eq!(described(&module(Some('c'), ""), &[]), "cfbdea");
+    assert_eq!(described(&module(Some('c'), ""), &["-c"]), "edfcba");
+}
