@@ -23,7 +23,7 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
 use ptx_isa::{Facts, FormId, Mod, ScalarType, Sm};
-use ptx_syntax::{ItemKind, SyntaxKind, lex};
+use ptx_syntax::ItemKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use salsa::plumbing::AsId;
@@ -40,7 +40,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
-use crate::locate::trimmed;
+use crate::locate::{place_range, trimmed};
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
@@ -87,6 +87,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         align: variable.align,
         init: None,
         managed: variable.managed,
+        unified: variable.unified,
     });
     Arc::new(Env {
         version: whole.version,
@@ -695,9 +696,12 @@ pub fn link_watched(
     };
     let text = file.text(db);
     if target.relocatable
-        && let Some(range) = not_in_objects(text)
+        && let Some(alias) = module.env.functions.iter().position(|declared| {
+            declared.unified.is_some() && aliases.iter().any(|(name, _)| *name == declared.name)
+        })
     {
-        let message = "`.unified` is not supported yet in relocatable output (`-c`)";
+        let range = place_range(db, file, module.function_items[alias]).unwrap_or_default();
+        let message = "a `.unified` alias is not supported yet: the table of functions has no entry for it";
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
@@ -877,27 +881,6 @@ fn needed<'db>(
             _ => indices.extend(uses(db, item).functions()),
         }
     }
-}
-
-/// Finds a `.unified` function or variable, which is not supported in objects yet.
-fn not_in_objects(text: &str) -> Option<TextRange> {
-    const WORD: &str = ".unified";
-    if !text.contains(WORD) {
-        return None;
-    }
-    let mut at = TextSize::new(0);
-    let mut found = None;
-    for token in lex(text) {
-        let range = TextRange::at(at, token.len.into());
-        at = range.end();
-        match found {
-            Some(_) if token.kind.is_trivia() => {}
-            // In an address, `.unified` has another meaning.
-            Some(_) if &text[range] == "(" => return found,
-            _ => found = (token.kind == SyntaxKind::DOT_WORD && &text[range] == WORD).then_some(range),
-        }
-    }
-    None
 }
 
 /// The name of the function at a position.
