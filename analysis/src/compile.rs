@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ptx_backend::abi::Known;
 use ptx_backend::assemble::{JumpTable, LinkTo};
-use ptx_backend::calls::callees_first;
+use ptx_backend::calls::{callees_first, sort_kernels, taken_in_order};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
@@ -23,7 +23,7 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Fixed, Resources};
 use ptx_isa::{Facts, FormId, Mod, ScalarType, Sm};
-use ptx_syntax::{ItemKind, SyntaxKind, lex};
+use ptx_syntax::ItemKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use salsa::plumbing::AsId;
@@ -40,7 +40,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
-use crate::locate::trimmed;
+use crate::locate::{place_range, trimmed};
 pub use crate::lower::functions;
 pub use crate::lower::statics::whole_env;
 use crate::lower::{function, has_body, lower};
@@ -87,6 +87,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         align: variable.align,
         init: None,
         managed: variable.managed,
+        unified: variable.unified,
     });
     Arc::new(Env {
         version: whole.version,
@@ -695,9 +696,12 @@ pub fn link_watched(
     };
     let text = file.text(db);
     if target.relocatable
-        && let Some(range) = not_in_objects(text)
+        && let Some(alias) = module.env.functions.iter().position(|declared| {
+            declared.unified.is_some() && aliases.iter().any(|(name, _)| *name == declared.name)
+        })
     {
-        let message = "`.unified` is not supported yet in relocatable output (`-c`)";
+        let range = place_range(db, file, module.function_items[alias]).unwrap_or_default();
+        let message = "a `.unified` alias is not supported yet: the table of functions has no entry for it";
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
@@ -753,13 +757,15 @@ pub fn link_watched(
         let by_name: FxHashMap<&str, &LinkFunction<'_>> =
             linked.iter().map(|function| (&*function.input.name, function)).collect();
         let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
-        let ordered = callees_first(env.functions.len() as u32, &|index| of(index).map(|of| of.input));
+        let bodies = |index| of(index).map(|of| of.input);
+        let taken = taken_in_order(env, &bodies);
+        let ordered = callees_first(env.functions.len() as u32, &bodies, &taken);
         let kernels = ordered.into_iter().filter_map(of).map(report).collect();
         return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }
     let mut joined = Vec::new();
-    for function in linked.iter().rev().filter(|function| function.code.entry) {
-        joined.push((*function, program.join(*function, row).map_err(not_linked)?));
+    for function in kernels_in_order(db, file, env, &linked) {
+        joined.push((function, program.join(function, row).map_err(not_linked)?));
     }
     let reports = joined.iter().map(|(own, joined)| {
         let part = |part: &Part| {
@@ -814,6 +820,26 @@ pub fn link_watched(
     }
 }
 
+/// The kernels among these functions, in the order in which ptxas writes them.
+fn kernels_in_order<'l>(
+    db: &Database,
+    file: SourceFile,
+    env: &Env,
+    linked: &[LinkFunction<'l>],
+) -> Vec<LinkFunction<'l>> {
+    let all = 0..env.functions.len() as u32;
+    let by_name: FxHashMap<&str, LinkFunction<'l>> =
+        linked.iter().filter(|f| f.code.entry).map(|f| (&*f.input.name, *f)).collect();
+    let kernel = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
+    // Functions count even if no kernel needs them.
+    let bodies: Vec<Option<&Function>> =
+        all.clone().map(|index| function(db, body_of(db, file, index)?).as_deref()).collect();
+    let bodies = |index: u32| bodies.get(index as usize).copied().flatten();
+    let mut kernels: Vec<u32> = all.filter(|&index| kernel(index).is_some()).collect();
+    sort_kernels(&mut kernels, &bodies, &taken_in_order(env, &bodies));
+    kernels.into_iter().filter_map(kernel).collect()
+}
+
 /// The functions to link: kernels, and functions that are still called or whose addresses are taken after inlining. For
 /// an object, and if a kernel has no code, all functions that may be needed.
 fn needed<'db>(
@@ -855,27 +881,6 @@ fn needed<'db>(
             _ => indices.extend(uses(db, item).functions()),
         }
     }
-}
-
-/// Finds a `.unified` function or variable, which is not supported in objects yet.
-fn not_in_objects(text: &str) -> Option<TextRange> {
-    const WORD: &str = ".unified";
-    if !text.contains(WORD) {
-        return None;
-    }
-    let mut at = TextSize::new(0);
-    let mut found = None;
-    for token in lex(text) {
-        let range = TextRange::at(at, token.len.into());
-        at = range.end();
-        match found {
-            Some(_) if token.kind.is_trivia() => {}
-            // In an address, `.unified` has another meaning.
-            Some(_) if &text[range] == "(" => return found,
-            _ => found = (token.kind == SyntaxKind::DOT_WORD && &text[range] == WORD).then_some(range),
-        }
-    }
-    None
 }
 
 /// The name of the function at a position.

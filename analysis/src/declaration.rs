@@ -4,7 +4,7 @@
 //! itself (an unknown type, two state spaces) are reported here; the callers report errors that depend on other
 //! declarations.
 
-use ptx_backend::input::{Linkage, Pointer};
+use ptx_backend::input::{Linkage, Pointer, UnifiedId};
 use ptx_isa::{ScalarType, Space};
 use ptx_syntax::flat::Node;
 use ptx_syntax::{NodeOrToken, SyntaxKind};
@@ -51,6 +51,7 @@ pub struct Head {
     /// Bytes, as written.
     pub align: Option<u32>,
     pub managed: bool,
+    pub unified: Option<UnifiedId>,
     /// The contents of `.ptr`.
     pub pointer: Option<Pointer>,
     /// The ranges of words that only some declarations may have.
@@ -260,6 +261,7 @@ impl<'t> HeadReader<'t> {
             lanes: 1,
             align: None,
             managed: false,
+            unified: None,
             pointer: None,
             words: Words::default(),
         };
@@ -378,7 +380,8 @@ pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declar
                 SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(child, text), out),
                 SyntaxKind::ATTRIBUTE_LIST => {
                     reader.precedes_vector(child.text_range(), out);
-                    attributes(child, text, &mut reader.head.words, out);
+                    let unified = attributes(child, text, &mut reader.head.words, out);
+                    reader.head.unified = unified.or(reader.head.unified);
                 }
                 SyntaxKind::BANK => reader.head.words.bank = Some(child.text_range()),
                 SyntaxKind::POINTER => {
@@ -441,8 +444,14 @@ pub(crate) fn storage_note(ty: ScalarType) -> String {
     format!("declare it as `.b{bits}` and name the type on the instructions that use it")
 }
 
-/// `.attribute(.managed, .unified(1, 2))`
-pub(crate) fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings) {
+/// `.attribute(.managed, .unified(1, 2))`. Of several `.unified`, the last counts.
+pub(crate) fn attributes(
+    node: Node<'_>,
+    text: &str,
+    words: &mut Words,
+    out: &mut Findings,
+) -> Option<UnifiedId> {
+    let mut unified = None;
     for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         let word =
@@ -450,7 +459,13 @@ pub(crate) fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mu
         let arguments = attribute.children().count();
         match (word, arguments) {
             (".managed", 0) => words.managed = Some(range),
-            (".unified", 2) => words.unified = Some(range),
+            (".unified", 2) => {
+                let mut numbers = attribute.children().map(|number| integer_in(number, text));
+                let [first, second] = std::array::from_fn(|_| numbers.next().flatten());
+                unified =
+                    first.zip(second).map(|(first, second)| [first.cast_unsigned(), second.cast_unsigned()]);
+                words.unified = Some(range);
+            }
             (".managed" | ".unified", _) => {
                 let message = "`.managed` takes no arguments, `.unified` takes two integers";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
@@ -461,6 +476,7 @@ pub(crate) fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mu
             }
         }
     }
+    unified
 }
 
 /// The value of the first number directly in `node`.

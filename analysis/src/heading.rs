@@ -3,14 +3,14 @@
 //! The declarations in a heading, and their errors, depend only on the heading.
 
 use ptx_backend::abi::Preserved;
-use ptx_backend::input::{Linkage, Param};
+use ptx_backend::input::{Linkage, Param, UnifiedId};
 use ptx_syntax::flat::{FlatTree, Node};
 use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use crate::constant::{self, Value};
-use crate::declaration::{self, BAD_CONSTANT, Declaration, Declarator, Head, Shape};
+use crate::declaration::{self, BAD_CONSTANT, Declaration, Declarator, Head, Shape, Words};
 use crate::diagnostic::{Diagnostic, Findings};
 
 /// Everything before the body of a function, or all of a prototype.
@@ -120,6 +120,14 @@ impl<'t> Heading<'t> {
 
     pub(crate) fn is_noreturn(&self) -> bool {
         self.directives.iter().any(|directive| directive.word == ".noreturn")
+    }
+
+    /// The numbers of `.attribute(.unified(1, 2))`.
+    pub(crate) fn unified(&self, text: &str) -> Option<UnifiedId> {
+        let read = |&list: &Node<'_>| {
+            declaration::attributes(list, text, &mut Words::default(), &mut Findings::default())
+        };
+        self.attributes.iter().rev().find_map(read)
     }
 }
 

@@ -381,6 +381,7 @@ impl Builder {
                         noreturn: signature.noreturn || self.functions[index].noreturn,
                         waits: true,
                         watches: true,
+                        unified: self.functions[index].unified,
                         ..decl.signature
                     };
                     self.function_items[index] = at;

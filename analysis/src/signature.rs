@@ -217,6 +217,7 @@ pub fn variable(
         align: head.alignment(),
         init,
         managed: head.managed,
+        unified: head.unified,
     };
     (variable, relocs)
 }
@@ -239,6 +240,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         waits: true,
         watches: true,
         known: None,
+        unified: heading.unified(text),
     };
     let shapes = Shapes { returns: return_shapes, params: param_shapes };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))

@@ -231,7 +231,7 @@ fn block_starts(code: &Code) -> Vec<u32> {
 }
 
 /// Appends the end of the section.
-fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
+pub(crate) fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
     let add = |mnemonic: &str, insts: &mut Vec<(Inst, Option<SrcId>)>| {
         let form = sass::lookup(sm, mnemonic, "").expect("every generation has the form");
         let mut inst = Inst::new(form);

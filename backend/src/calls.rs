@@ -38,8 +38,9 @@ pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
 }
 
 /// All functions, callees before their callers, in the order of ptxas: starting with the last function, and in each
-/// function with its last callee.
-pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
+/// function with its last callee. A function that takes addresses of functions, or calls through one, counts as a caller
+/// of all functions in `taken`, which follow those that it calls by name.
+pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; functions as usize];
     let mut ordered = Vec::new();
     // Functions that wait for their callees, each with its remaining callees; the next callee is the last in the list.
@@ -51,9 +52,12 @@ pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
                 && !std::mem::replace(&mut seen[function as usize], true)
             {
                 let mut known = FxHashSet::default();
-                let body = bodies(function).map_or(&[][..], |function| &function.body);
-                let calls = body.iter().filter_map(call_of).filter(|callee| known.insert(*callee));
-                waiting.push((function, calls.collect()));
+                let function_body = bodies(function);
+                let body = function_body.map_or(&[][..], |function| &function.body);
+                let through_addresses = function_body.is_some_and(|body| uses_addresses(body, taken));
+                let pointees = if through_addresses { taken } else { &[] };
+                let calls = body.iter().filter_map(call_of).chain(pointees.iter().copied());
+                waiting.push((function, calls.filter(|callee| known.insert(*callee)).collect()));
             }
             let Some((function, callees)) = waiting.last_mut() else { break };
             next = callees.pop();
@@ -66,54 +70,119 @@ pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>) -> Vec<u32> {
     ordered
 }
 
+/// Whether a body calls through an address, or takes the address of one of these functions.
+fn uses_addresses(function: &Function, taken: &[u32]) -> bool {
+    let mut takes = false;
+    each_taken(function, &mut |i| takes |= taken.contains(&i));
+    let is_call = |stmt: &Stmt| matches!(stmt, Stmt::Instr(instr) if instr.opcode.form == FormId::Call);
+    takes || function.body.iter().any(|stmt| is_call(stmt) && call_of(stmt).is_none())
+}
+
+/// The functions other than kernels whose addresses are taken, in the order of ptxas: as they are found in the bodies,
+/// then those in initializers.
+pub fn taken_in_order(env: &Env, bodies: Bodies<'_, '_>) -> Vec<u32> {
+    let (mut taken, mut known) = (Vec::new(), FxHashSet::default());
+    let mut found = |i: u32| {
+        let is_kernel = env.functions.get(i as usize).is_some_and(|function| function.entry);
+        if !is_kernel && known.insert(i) {
+            taken.push(i);
+        }
+    };
+    (0..env.functions.len() as u32).filter_map(bodies).for_each(|body| each_taken(body, &mut found));
+    each_pointed_to(env, &mut found);
+    taken
+}
+
+/// Sorts the kernels of an executable, which are in the order of the text, as ptxas does. It reverses them. If the module
+/// takes the address of a function (`taken`), it sorts them instead: kernels that may call through addresses come first.
+/// Kernels that are equal in this respect end up in the order in which a merge sort leaves them that deals the list
+/// alternately onto two stacks and takes from the second stack first.
+pub fn sort_kernels(kernels: &mut Vec<u32>, bodies: Bodies<'_, '_>, taken: &[u32]) {
+    if taken.is_empty() {
+        kernels.reverse();
+        return;
+    }
+    *kernels = dealt(std::mem::take(kernels));
+    kernels.sort_by_cached_key(|&kernel| !may_call_through_addresses(kernel, bodies, taken));
+}
+
+fn dealt(list: Vec<u32>) -> Vec<u32> {
+    if list.len() < 2 {
+        return list;
+    }
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for (at, item) in list.into_iter().enumerate().rev() {
+        if at % 2 == 0 { first.push(item) } else { second.push(item) }
+    }
+    let mut all = dealt(second);
+    all.extend(dealt(first));
+    all
+}
+
+/// Whether a function, or one that it calls by name, takes the address of a function or calls through an address.
+fn may_call_through_addresses(function: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut pending = vec![function];
+    while let Some(next) = pending.pop() {
+        let Some(body) = bodies(next) else { continue };
+        if uses_addresses(body, taken) {
+            return true;
+        }
+        pending.extend(body.body.iter().filter_map(call_of).filter(|callee| seen.insert(*callee)));
+    }
+    false
+}
+
 /// Adds the functions that a body uses other than by calling them by name. They may be called through their addresses.
 pub fn add_taken(function: &Function, taken: &mut BTreeSet<u32>) {
+    each_taken(function, &mut |i| _ = taken.insert(i));
+}
+
+/// Adds the functions whose addresses are in initializers of the module's variables.
+pub fn add_pointed_to(env: &Env, taken: &mut BTreeSet<u32>) {
+    each_pointed_to(env, &mut |i| _ = taken.insert(i));
+}
+
+fn each_taken(function: &Function, found: &mut dyn FnMut(u32)) {
     for stmt in &function.body {
         let Stmt::Instr(instr) = stmt else { continue };
         let callee = call_of(stmt);
         for operand in &instr.operands {
             let is_callee = matches!(operand, Operand::Symbol(Symbol::Function(i), 0) if callee == Some(*i));
             if !is_callee {
-                add_operand(operand, taken);
+                in_operand(operand, found);
             }
         }
     }
-    for relocation in
-        function.locals.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|i| &i.relocs)
-    {
-        add_symbol(relocation.symbol, taken);
-    }
+    let inits = function.locals.iter().filter_map(|variable| variable.init.as_ref());
+    inits.flat_map(|init| &init.relocs).for_each(|relocation| in_symbol(relocation.symbol, found));
 }
 
-/// Adds the functions whose addresses are in initializers of the module's variables.
-pub fn add_pointed_to(env: &Env, taken: &mut BTreeSet<u32>) {
-    for relocation in
-        env.variables.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|i| &i.relocs)
-    {
-        add_symbol(relocation.symbol, taken);
-    }
+fn each_pointed_to(env: &Env, found: &mut dyn FnMut(u32)) {
+    let inits = env.variables.iter().filter_map(|variable| variable.init.as_ref());
+    inits.flat_map(|init| &init.relocs).for_each(|relocation| in_symbol(relocation.symbol, found));
 }
 
-fn add_symbol(symbol: Symbol, taken: &mut BTreeSet<u32>) {
+fn in_symbol(symbol: Symbol, found: &mut dyn FnMut(u32)) {
     if let Symbol::Function(i) = symbol {
-        taken.insert(i);
+        found(i);
     }
 }
 
-fn add_operand(operand: &Operand, taken: &mut BTreeSet<u32>) {
+fn in_operand(operand: &Operand, found: &mut dyn FnMut(u32)) {
     match operand {
-        Operand::Symbol(symbol, _) => add_symbol(*symbol, taken),
+        Operand::Symbol(symbol, _) => in_symbol(*symbol, found),
         Operand::Address(address) => {
             if let AddressBase::Symbol(symbol) = address.base {
-                add_symbol(symbol, taken);
+                in_symbol(symbol, found);
             }
         }
         Operand::Vector(list) | Operand::List(list) => {
-            list.iter().for_each(|operand| add_operand(operand, taken))
+            list.iter().for_each(|operand| in_operand(operand, found));
         }
         Operand::Pair(pair) => {
-            add_operand(&pair.0, taken);
-            add_operand(&pair.1, taken);
+            in_operand(&pair.0, found);
+            in_operand(&pair.1, found);
         }
         _ => {}
     }

@@ -529,6 +529,7 @@ impl<'a> Inliner<'_, 'a> {
                 align: param.align,
                 init: None,
                 managed: false,
+                unified: None,
             }),
         }
     }

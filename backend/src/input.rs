@@ -55,7 +55,12 @@ pub struct Signature {
     /// The registers that a call of the function overwrites, if its code is known; otherwise the function follows the
     /// calling convention.
     pub known: Option<Known>,
+    pub unified: Option<UnifiedId>,
 }
+
+/// The two numbers of `.attribute(.unified(1, 2))`. The driver gives all functions or variables with the same numbers the
+/// same address, in whichever program they are.
+pub type UnifiedId = [u64; 2];
 
 /// An unknown function: it is defined in another module, and it may wait.
 impl Default for Signature {
@@ -72,6 +77,7 @@ impl Default for Signature {
             waits: true,
             watches: true,
             known: None,
+            unified: None,
         }
     }
 }
@@ -195,6 +201,7 @@ pub struct Variable {
     pub align: u32,
     pub init: Option<Init>,
     pub managed: bool,
+    pub unified: Option<UnifiedId>,
 }
 
 impl Variable {

@@ -338,6 +338,7 @@ mod tests {
             align,
             init: None,
             managed: false,
+            unified: None,
         };
         assert_eq!(local_layout(&[variable(1, u64::MAX), variable(1 << 31, 4)]).size, u64::MAX);
     }

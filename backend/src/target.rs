@@ -189,6 +189,8 @@ pub struct Cubin {
     pub uniform_relocation: u32,
     /// The relocations of the address of a function other than a kernel, in objects.
     pub function_address: AddressRelocations,
+    /// In objects, the prototypes of driver functions state which registers they overwrite.
+    pub driver_prototypes: bool,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
@@ -385,6 +387,7 @@ const SM_75: Target = Target {
         uniform_relocation: 66,
         // R_CUDA_ABS32_LO_32, R_CUDA_ABS32_HI_32, R_CUDA_64 and R_CUDA_8_0.
         function_address: AddressRelocations { low: 56, high: 57, whole: 2, lowest_byte: 76 },
+        driver_prototypes: false,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
@@ -409,7 +412,7 @@ const SM_80: Target = Target {
     deferred_barriers: DeferredBarriers::Aligned,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
-    cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
+    cubin: Cubin { workaround_35: true, driver_prototypes: true, workaround: None, ..SM_75.cubin },
     ..SM_75
 };
 

@@ -133,3 +133,107 @@ fn kernels_count_the_textures_that_they_read() {
     let warned = "line 4; warning : `.extern` is ignored";
     assert!(status == 0 && said.contains(", 1 textures, 1 surfaces\n") && said.contains(warned), "{said}");
 }
+
+/// The linker replaces the addresses of unified functions by those of their stubs, and collects unified variables. It finds
+/// both by the entries, which contain the numbers of the attribute.
+#[test]
+fn objects_describe_unified_functions_and_variables() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n\
+        .visible .func .attribute(.unified(1, 2)) f() { ret; }\n.extern .func .attribute(.unified(3, 4)) elsewhere();\n\
+        .global .attribute(.unified(0xffffffffffffffff, 6)) .b32 inner = 7;\n\
+        .visible .global .attribute(.unified(7, 8)) .u64 outer[2] = { inner, f };\n\
+        .visible .entry k(.param .u64 out)\n{\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nmov.u64 %rd2, f;\n\
+        mov.u64 %rd3, outer;\nst.global.v2.b64 [%rd1], {%rd2, %rd3};\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let (status, said) = run(COMPILE, folder.path(), &["-arch", "sm_90", "k.ptx"]);
+    assert!(status != 0 && said.contains("`.unified` functions are shared between modules"), "{said}");
+    for arch in ["sm_90", "sm_100", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let elf = gpu_files::elf::Elf::new(&object).expect("an ELF file");
+        let symbols = elf.symbols().expect("symbols");
+        let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
+        let others =
+            ["f", "elsewhere", "inner", "outer", "__cuda_uf_stub_f"].map(|name| symbols[find(name)].other);
+        assert_eq!(others, [4, 0, 0x30, 0x30, 0]);
+        let words = |name: &str| -> Vec<u64> {
+            let section = elf.sections.iter().find(|section| section.name == name).expect("the section");
+            let bytes = elf.content(section).expect("its bytes");
+            bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+        };
+        let defined = |name: &str| 1 << 32 | find(name) as u64;
+        assert_eq!(words(".nv.uft.entry"), [defined("f"), 0, 1, 2]);
+        let variables = [[defined("inner"), 16, u64::MAX, 6], [defined("outer"), 0, 7, 8]];
+        assert_eq!(words(".nv.udt.entry"), variables.concat());
+        assert_eq!(words(".nv.uft.rel.f").len() * 8, 128);
+    }
+}
+
+#[test]
+fn unified_aliases_have_no_objects() {
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .func .attribute(.unified(1, 2)) f() { ret; }\n\
+        .visible .func .attribute(.unified(3, 4)) g();\n.alias g, f;\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let (status, said) = run(COMPILE, folder.path(), &["-arch", "sm_90", "-c", "k.ptx"]);
+    assert!(
+        status != 0 && said.contains("line 5") && said.contains("`.unified` alias is not supported"),
+        "{said}"
+    );
+}
+
+/// The linker requires a definition even of a variable that no function uses.
+#[test]
+fn objects_name_unused_variables_of_other_modules() {
+    let text = format!("{HEADER}.extern .global .b32 g;\n.extern .func f;\n.visible .entry k() {{ ret; }}\n");
+    let folder = folder(&[("k.ptx", &text)]);
+    let said = run(COMPILE, folder.path(), &["-arch=sm_80", "-c", "-o", "k.o", "k.ptx"]);
+    assert_eq!(said, (0, String::new()));
+    let object = fs::read(folder.path().join("k.o")).expect("the object");
+    let symbols = gpu_files::elf::Elf::new(&object).expect("an ELF file");
+    let names: Vec<&str> = symbols.symbols().expect("symbols").iter().map(|symbol| symbol.name).collect();
+    assert!(names.contains(&"g") && !names.contains(&"f"), "{names:?}");
+}
+
+/// If objects state different prototypes of a function, nvlink drops other functions.
+#[test]
+fn prototypes_of_driver_functions_depend_on_the_target() {
+    let text = format!(
+        "{HEADER}.extern .func (.param .b64 p) malloc(.param .b64 n);\n.visible .func f()\n{{\n\
+         .param .b64 n; .param .b64 p; st.param.b64 [n], 8; call (p), malloc, (n); ret;\n}}\n"
+    );
+    let folder = folder(&[("k.ptx", &text)]);
+    for (arch, states) in [("sm_75", false), ("sm_80", true)] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let has = |text: &[u8]| object.windows(text.len()).any(|bytes| bytes == text);
+        assert_eq!((has(b"\0#ll\0"), has(b"\0#ll|12p4r20sRx")), (!states, states));
+    }
+}
+
+/// ptxas deals kernels onto stacks if the module takes the address of a function, and moves kernels that may call through
+/// an address to the front. In objects such functions follow all functions that they may call.
+#[test]
+fn functions_are_described_in_the_order_of_ptxas_if_addresses_are_taken() {
+    let takes = "mov.u64 %rd2, f; st.global.b64 [%rd1], %rd2;";
+    let kernel = |name: char, body: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 out) {{ .reg .b64 %rd<3>; ld.param.u64 %rd1, [out]; {body} ret; }}\n"
+        )
+    };
+    let module = |taker: Option<char>, data: &str| {
+        let kernels = ('a'..='e').map(|name| kernel(name, if taker == Some(name) { takes } else { "" }));
+        format!("{HEADER}.visible .func f() {{ ret; }}\n{data}{}", kernels.collect::<String>())
+    };
+    let described = |text: &str, options: &[&str]| -> String {
+        let folder = folder(&[("k.ptx", text)]);
+        let arguments = [&["-arch=sm_80", "-v", "-w", "-o", "x.cubin", "k.ptx"][..], options].concat();
+        let (_, said) = run(COMPILE, folder.path(), &arguments);
+        said.lines().filter_map(|line| Some(line.split_once("properties for ")?.1)).collect()
+    };
+    assert_eq!(described(&module(None, ""), &[]), "edcba");
+    assert_eq!(described(&module(None, ".global .u64 t = f;\n"), &[]), "bdcea");
+    assert_eq!(described(&module(Some('c'), ""), &[]), "cfbdea");
+    assert_eq!(described(&module(Some('c'), ""), &["-c"]), "edfcba");
+}

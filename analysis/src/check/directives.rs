@@ -10,6 +10,7 @@ use crate::constant;
 use crate::declaration::{self, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES, Words};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::externals;
 use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
 use crate::text::with_line;
@@ -114,6 +115,8 @@ fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     declaration::attributes(list, text, &mut words, out);
     if let Some(range) = words.unified {
         out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
+        let message = "`.unified` functions are shared between modules and need separate compilation";
+        out.push(externals::report(range, message.to_owned()));
     }
     if let Some(range) = words.managed {
         let message = "`.unified` is the only attribute of a function";

@@ -158,6 +158,7 @@ impl Walker<'_> {
             align: head.alignment(),
             init,
             managed: head.managed,
+            unified: head.unified,
         }
     }
 }

@@ -40,6 +40,12 @@ pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl
             });
         }
     }
+    // The first declaration states whether a function is unified.
+    if let (Some(one), Some(other)) = (was.unified, is.unified)
+        && one != other
+    {
+        return Some(format!("with `.unified({}, {})`", one[0], one[1]));
+    }
     (was.noreturn != is.noreturn)
         .then(|| if was.noreturn { "`.noreturn`" } else { "without `.noreturn`" }.to_owned())
 }

@@ -17,6 +17,9 @@ const MOST_ALIGN: u64 = 1 << 20;
 /// The maximum size of the initialized data of a module.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// The relocations for the address of a variable, and for its lowest byte.
+const GENERIC: [u32; 2] = [R_CUDA_G64, R_CUDA_G8_0];
+
 /// The contents of a data section.
 #[derive(Default)]
 pub(super) struct Data {
@@ -59,6 +62,9 @@ pub(super) struct Globals {
     pub(super) init_align: u64,
     pub(super) zeroed_bytes: u64,
     pub(super) zeroed_align: u64,
+    /// Unified variables of an object, with and without initial values.
+    pub(super) unified: Option<Data>,
+    pub(super) unified_align: u64,
 }
 
 /// The relocation type for a whole address or for one of its bytes. The types for the bytes are consecutive, lowest
@@ -86,6 +92,17 @@ fn alignment(v: &Variable) -> Result<u64, CodegenError> {
     Ok(align)
 }
 
+/// Checks that the file has room for the initial value of a variable at offset `at` of its section.
+fn check_size(at: u64, v: &Variable) -> Result<(), CodegenError> {
+    if at > MOST_BYTES || v.size > MOST_BYTES - at {
+        return Err(CodegenError::Limit {
+            at: SrcId(0),
+            what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
+        });
+    }
+    Ok(())
+}
+
 impl Linker<'_> {
     /// Whether the linker allocates a variable, and merges those of all objects that have its name. An initialized
     /// `.common` variable is a definition like any other.
@@ -94,7 +111,7 @@ impl Linker<'_> {
     }
 
     /// Whether a variable is a global variable with memory in this file.
-    fn has_place(&self, v: &Variable) -> bool {
+    pub(super) fn has_place(&self, v: &Variable) -> bool {
         let is_elsewhere = v.linkage == Linkage::Extern || self.is_merged(v);
         v.space == Space::Global && !is_elsewhere && !v.is_opaque()
     }
@@ -113,8 +130,15 @@ impl Linker<'_> {
         }
     }
 
-    /// Appends a variable's bytes at offset `at` of a section, and its relocations.
-    fn append_variable(&self, data: &mut Data, at: u64, v: &Variable) -> Result<(), CodegenError> {
+    /// Appends a variable's bytes at offset `at` of a section, and its relocations. `kinds`: the relocations for the
+    /// address of a variable and for its lowest byte.
+    fn append_variable(
+        &self,
+        data: &mut Data,
+        at: u64,
+        v: &Variable,
+        kinds: [u32; 2],
+    ) -> Result<(), CodegenError> {
         data.bytes.resize(at as usize, 0);
         let empty = Init::default();
         let init = v.init.as_ref().unwrap_or(&empty);
@@ -151,7 +175,7 @@ impl Linker<'_> {
                     return Err(CodegenError::unsupported(SrcId(0), what));
                 }
             };
-            let kind = kind_of(v, reloc, [R_CUDA_G64, R_CUDA_G8_0])?;
+            let kind = kind_of(v, reloc, kinds)?;
             let symbol = Referent::Variable(symbol);
             data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
         }
@@ -201,7 +225,7 @@ impl Linker<'_> {
             }
             alignment(v)?;
             self.places[i as usize] = Some((SectionId(0), at));
-            self.append_variable(&mut data, at, v)?;
+            self.append_variable(&mut data, at, v, GENERIC)?;
         }
         Ok(data.if_any())
     }
@@ -221,17 +245,24 @@ impl Linker<'_> {
         let mut globals: Vec<(usize, &Variable)> =
             env.variables.iter().enumerate().filter(|(_, v)| self.has_place(v)).collect();
         globals.sort_by_key(|(_, v)| Reverse(v.align));
+        let is_unified = |v: &Variable| self.options.relocatable && v.unified.is_some();
+        let (mut unified, globals): (Vec<_>, Vec<_>) = globals.into_iter().partition(|(_, v)| is_unified(v));
+        unified.sort_by_key(|(i, v)| (v.linkage == Linkage::Internal, *i));
+        let mut unified_data = Data::default();
+        let unified_align = unified.iter().map(|(_, v)| u64::from(v.align)).fold(1, u64::max);
+        let kinds = self.target.cubin.function_address;
+        for (i, v) in unified {
+            let at = (unified_data.bytes.len() as u64).next_multiple_of(alignment(v)?);
+            check_size(at, v)?;
+            self.append_variable(&mut unified_data, at, v, [kinds.whole, kinds.lowest_byte])?;
+            self.places[i] = Some((SectionId(0), at));
+        }
         for (i, v) in globals {
             let align = alignment(v)?;
             let at = if v.init.is_some() {
                 let at = (data.bytes.len() as u64).next_multiple_of(align);
-                if v.size > MOST_BYTES - at {
-                    return Err(CodegenError::Limit {
-                        at: SrcId(0),
-                        what: format!("initialized variables exceed {MOST_BYTES} bytes at '{}'", v.name),
-                    });
-                }
-                self.append_variable(&mut data, at, v)?;
+                check_size(at, v)?;
+                self.append_variable(&mut data, at, v, GENERIC)?;
                 init_align = init_align.max(align);
                 at
             } else {
@@ -242,6 +273,13 @@ impl Linker<'_> {
             };
             self.places[i] = Some((SectionId(0), at));
         }
-        Ok(Globals { initialised: data.if_any(), init_align, zeroed_bytes, zeroed_align })
+        Ok(Globals {
+            initialised: data.if_any(),
+            init_align,
+            zeroed_bytes,
+            zeroed_align,
+            unified: unified_data.if_any(),
+            unified_align,
+        })
     }
 }

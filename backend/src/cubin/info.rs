@@ -48,6 +48,8 @@ pub(super) enum Attribute {
     Tcgen05TwoCtaUsed = 0x52,
     GenErrbarAtExit = 0x53,
     RegReconfig = 0x54,
+    /// No public name is known; present on the stubs of unified functions.
+    UftStub = 0x58,
     ReservedSmemUsed = 0x41,
     MercuryIsaVersion = 0x5f,
 }

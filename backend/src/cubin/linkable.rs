@@ -15,31 +15,19 @@ use super::lines::Lines;
 use super::note::{Caller, Unwound};
 use super::numbers::*;
 use super::symbols::{Names, entry_size};
+use super::unified::{self, UDT_ENTRY, UFT_ENTRY};
 use super::{LinkFunction, Linker, note};
-use crate::abi::{self, Preserved};
 use crate::assemble::LinkTo;
-use crate::driver::{DriverFunction, OVERWRITES};
-use crate::input::{Env, Linkage, Param, SrcId, Symbol as Name, Variable};
+use crate::driver::DriverFunction;
+use crate::input::{Env, Function, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout::Slot;
-use crate::ori::ir::{File, Reg};
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
-use ptx_isa::{ScalarType, Space};
+use ptx_isa::Space;
 use rustc_hash::FxHashMap;
 
-/// Symbols that the linker defines for tables of unified functions and their data.
-const UNIFIED_TABLES: [&str; 8] = [
-    "__UDT_OFFSET",
-    "__UFT_OFFSET",
-    "__UFT_CANONICAL",
-    "__UDT_CANONICAL",
-    "__UFT",
-    "__UDT",
-    "__UFT_END",
-    "__UDT_END",
-];
 /// Bytes of an instruction.
 const WORD: u64 = 16;
 /// The number that code adds to indices of target lists.
@@ -72,7 +60,7 @@ pub fn object(
 
 /// The target of a relocation of code or data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Named {
+pub(super) enum Named {
     /// A function with code, by its index among those linked.
     Own(usize),
     /// A function without code, by its index in the module.
@@ -88,22 +76,24 @@ enum Named {
     Handle(usize, u32),
     /// The target lists of a function.
     Tables(usize),
+    /// The entry of a unified function with code in the table of such functions.
+    Stub(usize),
     /// The size of an entry of a driver table.
     EntrySize(Descriptors),
 }
 
 /// A relocation whose symbol has no number yet.
-struct Open {
-    at: u64,
-    kind: u32,
-    named: Named,
-    addend: i64,
+pub(super) struct Open {
+    pub(super) at: u64,
+    pub(super) kind: u32,
+    pub(super) named: Named,
+    pub(super) addend: i64,
 }
 
 impl Open {
     /// Whether the relocation takes the address of a function. The relocation of a return address also names the
     /// function, but has an addend.
-    fn takes_function(&self, target: &Target) -> bool {
+    pub(super) fn takes_function(&self, target: &Target) -> bool {
         let is_function = matches!(self.named, Named::Own(_) | Named::Foreign(_));
         let is_address = [target.cubin.function_address.low, KERNEL_ADDRESS.low].contains(&self.kind);
         is_address && is_function && self.addend == 0
@@ -145,10 +135,32 @@ impl Linker<'_> {
             open.push(relocs);
         }
 
+        // Other objects may refer to a function by its alias.
+        let aliases: Vec<(u32, usize)> = (0..)
+            .zip(&self.env.functions)
+            .filter(|(_, signature)| !of_name.contains_key(signature.name.as_str()))
+            .filter_map(|(i, _)| Some((i, *of_name.get(self.program.stands_for(i)?)?)))
+            .collect();
+        let unified_foreign = (0..).zip(&self.env.functions).filter(|(_, f)| f.unified.is_some());
+        let unified_foreign = unified_foreign.filter_map(|(i, _)| by_index(self.env, i));
+        let mut foreign: Vec<Named> = open
+            .iter()
+            .flatten()
+            .map(|reloc| reloc.named)
+            .chain(self.foreign_in_initialisers(&of_name))
+            .chain(unified_foreign)
+            .filter(|named| matches!(named, Named::Foreign(_) | Named::Driver(_)))
+            .collect();
+        foreign.sort_unstable();
+        foreign.dedup();
+        let taken = self.taken_functions(&open, &by_index);
+        let called = self.described_functions(&foreign, &aliases, &taken);
+
         // Sections that describe the code. Tools expect the notes after the frames.
         let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
         let sm = sass::Sm(self.options.sm.number as u8);
-        let unwound: Vec<Unwound> = code
+        let stubs = self.unified_functions();
+        let mut unwound: Vec<Unwound> = code
             .iter()
             .zip(&sizes)
             .zip(self.functions)
@@ -160,6 +172,11 @@ impl Linker<'_> {
                 Unwound { code_bytes, frame, caller }
             })
             .collect();
+        unwound.extend(stubs.iter().map(|&i| {
+            let return_address = self.functions[i].input.preserved.return_address();
+            let caller = Some(Caller { return_address, saved: Vec::new() });
+            Unwound { code_bytes: unified::STUB_BYTES, frame: None, caller }
+        }));
         let (frame_bytes, frame_addresses) = note::debug_frame(&unwound);
         let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));
         let mut line_tables = Vec::new();
@@ -219,12 +236,28 @@ impl Linker<'_> {
             .iter()
             .map(|name| self.section(&format!(".nv.info.{name}"), SHT_CUDA_INFO, SHF_INFO, 4, 0))
             .collect();
+        let stub_info: Vec<SectionId> = stubs
+            .iter()
+            .map(|&i| {
+                let name = format!(".nv.info.{}", unified::stub_name(&names[i]));
+                self.section(&name, SHT_CUDA_INFO, SHF_INFO, 4, 0)
+            })
+            .collect();
+        let unified_entries = self.entry_sections();
         let call_graph = self.section(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, 8);
-        let prototypes = self.section(".nv.prototype", SHT_CUDA_PROTOTYPE, 0, 4, 8);
+        let prototypes =
+            (!called.is_empty()).then(|| self.section(".nv.prototype", SHT_CUDA_PROTOTYPE, 0, 4, 8));
         let code_relocs: Vec<Option<SectionId>> = (0..names.len())
             .map(|i| {
                 (!open[i].is_empty())
                     .then(|| self.section(&format!(".rela.text.{}", names[i]), SHT_RELA, SHF_INFO, 8, 24))
+            })
+            .collect();
+        let stub_relocs: Vec<SectionId> = stubs
+            .iter()
+            .map(|&i| {
+                let name = format!(".rela{}", unified::stub_section(&names[i]));
+                self.section(&name, SHT_RELA, SHF_INFO, 8, 24)
             })
             .collect();
         let data_relocs = |linker: &mut Self, name: &str, data: Option<&Data>| {
@@ -233,6 +266,7 @@ impl Linker<'_> {
         };
         let initial_relocs = data_relocs(&mut self, ".nv.global.init", globals.initialised.as_ref());
         let constant_relocs = data_relocs(&mut self, ".nv.constant3", constants.as_ref());
+        let unified_relocs = data_relocs(&mut self, ".nv.udt", globals.unified.as_ref());
 
         let line_tables: Vec<(SectionId, SectionId, Vec<Reloc>)> = line_tables
             .into_iter()
@@ -280,6 +314,12 @@ impl Linker<'_> {
                 self.image.add_section(section)
             })
             .collect();
+        let stub_text: Vec<SectionId> = stubs.iter().map(|&i| self.stub(&names[i])).collect();
+        let unified_data = globals.unified.as_ref().map(|data| {
+            let (align, bytes) = (globals.unified_align, data.bytes.clone());
+            let flags = SHF_WRITE | SHF_ALLOC;
+            self.image.add_section(Self::plain(".nv.udt", SHT_CUDA_UDT, flags, align, bytes))
+        });
         let init = globals.initialised.as_ref().map(|data| {
             let flags = SHF_WRITE | SHF_ALLOC;
             self.image.add_section(Self::plain(
@@ -296,22 +336,41 @@ impl Linker<'_> {
         let shared_bytes: u64 = self.shared_variables().map(|(_, v)| v.size).fold(0, u64::saturating_add);
         let shared = (shared_bytes > 0)
             .then(|| self.zeros(".nv_debug.shared", SHT_CUDA_SHARED, shared_align, shared_bytes));
-        self.resolve_places(init, zeroed, constant3);
+        self.resolve_places(init, zeroed, constant3, unified_data);
 
         // Symbols.
         let mut table = Table::default();
         let section =
             |name: &str, id: SectionId| symbol(name, Some(id), Binding::Local, SymbolKind::Section, 0);
         // The linker finds the notes, and the tool version in them, through these symbols.
-        for (name, id) in [
-            (".note.nv.tkinfo", tool_note),
-            (".note.nv.cuinfo", cuda_note),
-            (".nv.callgraph", call_graph),
-            (".nv.prototype", prototypes),
-        ] {
+        for (name, id) in
+            [(".note.nv.tkinfo", tool_note), (".note.nv.cuinfo", cuda_note), (".nv.callgraph", call_graph)]
+        {
             table.add(section(name, id), None);
         }
+        let optional = [
+            (".nv.prototype", prototypes),
+            (UFT_ENTRY, unified_entries[0]),
+            (UDT_ENTRY, unified_entries[1]),
+            (".nv.udt", unified_data),
+            (".nv.global", zeroed),
+            (".nv.global.init", init),
+            (".nv.constant3", constant3),
+            (".nv_debug.shared", shared),
+        ];
+        for (name, id) in optional {
+            if let Some(id) = id {
+                table.add(section(name, id), None);
+            }
+        }
         table.add(section(".debug_frame", frames), Some(Key::Frames));
+        for (&i, &text) in stubs.iter().zip(&stub_text) {
+            table.add(section(&unified::stub_section(&names[i]), text), None);
+            let name = unified::stub_name(&names[i]);
+            let stub = symbol(&name, Some(text), Binding::Local, SymbolKind::Function, 0);
+            let stub = Symbol { size: unified::STUB_BYTES, ..stub };
+            table.add(stub, Some(Key::Named(Named::Stub(i))));
+        }
         for (i, &(name, id)) in named_sections.iter().enumerate() {
             table.add(section(name, id), Some(Key::Debug(i)));
         }
@@ -324,8 +383,10 @@ impl Linker<'_> {
             }
             if let Some(id) = parameters[i] {
                 table.add(section(&format!(".nv.constant0.{}", names[i]), id), Some(Key::Parameters(i)));
+                table.0.extend(self.parameter_symbol(own, id).map(|symbol| (symbol, None)));
             }
             if let Some(id) = tables[i] {
+                table.add(section(&format!(".nv.constant2.{}", names[i]), id), None);
                 let bytes = self.functions[i].code.tables.iter().map(|t| u64::from(t.bytes())).sum();
                 let name = format!("{}.const_opt.0.{bytes}", names[i]);
                 let own = Symbol {
@@ -342,19 +403,15 @@ impl Linker<'_> {
             }
         }
         for (key, v) in self.named_variables() {
+            // Used or not: the linker searches libraries for it.
             let undefined = v.linkage == Linkage::Extern;
-            if undefined
-                && !open.iter().flatten().any(|reloc| reloc.named == key)
-                && !self.in_initialisers(key)
-            {
-                continue;
-            }
             let (other, place) = match v.space {
                 Space::Shared => (STO_CUDA_SHARED, shared.map(|id| (id, u64::from(v.align)))),
                 Space::Const => (STO_CUDA_CONSTANT, self.place_of(key)),
                 _ if v.managed => (STO_CUDA_GLOBAL | STO_CUDA_MANAGED, self.place_of(key)),
                 _ => (STO_CUDA_GLOBAL, self.place_of(key)),
             };
+            let other = if v.unified.is_some() { other | STO_CUDA_UNIFIED } else { other };
             let merged = self.is_merged(&v).then_some((SectionId::COMMON, u64::from(v.align)));
             let place = merged.or(place).filter(|_| !undefined);
             let name = match key {
@@ -376,32 +433,21 @@ impl Linker<'_> {
                     Some(text[i]),
                     f.input.linkage.into(),
                     SymbolKind::Function,
-                    other_of_function(f.input.entry),
+                    if stubs.contains(&i) {
+                        STO_CUDA_UNIFIED_FUNCTION
+                    } else {
+                        other_of_function(f.input.entry)
+                    },
                 )
             };
             table.add(own, Some(Key::Named(Named::Own(i))));
         }
-        // Other objects may refer to a function by its alias.
-        let aliases: Vec<(u32, usize)> = (0..)
-            .zip(&self.env.functions)
-            .filter(|(_, signature)| !of_name.contains_key(signature.name.as_str()))
-            .filter_map(|(i, _)| Some((i, *of_name.get(self.program.stands_for(i)?)?)))
-            .collect();
         for &(i, of) in &aliases {
             let alias = &self.env.functions[i as usize];
             let (place, binding) = (Some(text[of]), alias.linkage.into());
             let own = symbol(&alias.name, place, binding, SymbolKind::Function, other_of_function(false));
             table.add(own, Some(Key::Named(Named::Alias(i))));
         }
-        let mut foreign: Vec<Named> = open
-            .iter()
-            .flatten()
-            .map(|reloc| reloc.named)
-            .filter(|named| matches!(named, Named::Foreign(_) | Named::Driver(_)))
-            .chain(self.foreign_in_initialisers(&of_name))
-            .collect();
-        foreign.sort_unstable();
-        foreign.dedup();
         for &named in &foreign {
             let (name, entry) = match named {
                 Named::Foreign(i) => {
@@ -421,12 +467,13 @@ impl Linker<'_> {
             table.add(entry_size(described), Some(Key::Named(Named::EntrySize(described))));
         }
         if self.target.cubin.rela {
-            // From sm_90 on, the linker rejects objects without a symbol for the system's part of shared memory. If
-            // functions have addresses, ptxas also refers to tables of unified functions.
-            let tables = if self.uses_addresses(&open) { &UNIFIED_TABLES[..] } else { &[] };
-            let named = tables.iter().map(|&name| (name, 8)).chain([(".nv.reservedSmem.offset0", 4)]);
-            for (name, size) in named {
-                table.add(Symbol { size, ..symbol(name, None, Binding::Weak, SymbolKind::Object, 0) }, None);
+            // From sm_90 on, the linker rejects objects without a symbol for the system's part of shared memory. Every
+            // object of ptxas also names the tables of unified functions and variables.
+            let tables = unified::TABLES.map(|name| (name, 8, 0));
+            let reserved = (".nv.reservedSmem.offset0", 4, self.target.cubin.reserved_shared);
+            for (name, size, value) in tables.into_iter().chain([reserved]) {
+                let named = symbol(name, None, Binding::Weak, SymbolKind::Object, 0);
+                table.add(Symbol { size, value, ..named }, None);
             }
         }
         let ids = table.finish(&mut self.image);
@@ -470,6 +517,13 @@ impl Linker<'_> {
             let externs = open[i].iter().filter_map(|reloc| match reloc.named {
                 Named::Foreign(foreign) => Some((Slot::Function(foreign), id(reloc.named))),
                 Named::Driver(function) => Some((Slot::Driver(function), id(reloc.named))),
+                Named::Own(kernel)
+                    if reloc.takes_function(self.target) && self.functions[kernel].input.entry =>
+                {
+                    let name = &names[kernel];
+                    let index = self.env.functions.iter().position(|declared| declared.name == *name)?;
+                    Some((Slot::Function(index as u32), id(reloc.named)))
+                }
                 _ => None,
             });
             let mut externs: Vec<(Slot, SymbolId)> = externs.collect();
@@ -488,7 +542,16 @@ impl Linker<'_> {
             let records = self.kernel_records(&f, bank, &known);
             self.fill(info[i], text[i], records);
         }
+        let stub_bytes = self.stub_records();
+        for (at, &i) in stubs.iter().enumerate() {
+            self.image.section_mut(stub_text[at]).info = id(Named::Stub(i)).0;
+            self.fill(stub_info[at], stub_text[at], stub_bytes.clone());
+            let call = entry(0, id(Named::Own(i)), self.target.cubin.call_relocation, 0);
+            self.fill(stub_relocs[at], stub_text[at], call);
+        }
+        self.fill_entries(unified_entries, &id);
         for (section, of, data) in [
+            (unified_relocs, unified_data, globals.unified.as_ref()),
             (initial_relocs, init, globals.initialised.as_ref()),
             (constant_relocs, constant3, constants.as_ref()),
         ] {
@@ -501,15 +564,22 @@ impl Linker<'_> {
             self.fill(*section, *of, bytes);
         }
         let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
-        let described = frame_addresses.iter().enumerate().flat_map(|(i, &(common, at))| {
+        let pieces = (0..names.len()).map(Named::Own).chain(stubs.iter().map(|&i| Named::Stub(i)));
+        let described = frame_addresses.iter().zip(pieces).flat_map(|(&(common, at), piece)| {
             // The word before the address refers to the common entry.
             let common = i64::try_from(common).unwrap_or(0);
-            [entry(at - 8, frames_id, R_CUDA_64, common), entry(at, id(Named::Own(i)), R_CUDA_64, 0)].concat()
+            let address = entry(at, id(piece), R_CUDA_64, 0);
+            // The linker clears the size of a function that it leaves out.
+            let size = entry(at + 8, id(piece), R_CUDA_UNUSED_CLEAR64, 0);
+            [entry(at - 8, frames_id, R_CUDA_64, common), address, size].concat()
         });
         let described = described.collect();
         self.fill(frame_relocs, frames, described);
         self.image.section_mut(module_info).body = Body::Bytes(self.object_records(&id));
-        self.describe_calls((call_graph, prototypes), &open, &foreign, &aliases, &by_index, &id);
+        self.describe_calls(call_graph, &open, &aliases, taken, &by_index, &id);
+        if let Some(prototypes) = prototypes {
+            self.describe_prototypes(prototypes, &called, &id);
+        }
         let format = Format {
             e_flags: cuda_note.0 << 24 | u32::from(self.options.sm.number) << 8 | EF_CUDA_SASS,
             plain_header_segment: self.target.cubin.rela,
@@ -521,19 +591,14 @@ impl Linker<'_> {
             .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
     }
 
-    /// Whether the address of a function is taken, or a function is called through its address, or a driver function is
-    /// called.
-    fn uses_addresses(&self, open: &[Vec<Open>]) -> bool {
-        let in_data = self.initial_symbols().any(|symbol| matches!(symbol, Name::Function(_)));
-        in_data
-            || open
-                .iter()
-                .flatten()
-                .any(|reloc| reloc.takes_function(self.target) || matches!(reloc.named, Named::Driver(_)))
-            || self.functions.iter().any(|f| !indirect_calls(f).is_empty())
-    }
-
-    fn section(&mut self, name: &str, kind: u32, flags: u64, align: u64, entry_size: u64) -> SectionId {
+    pub(super) fn section(
+        &mut self,
+        name: &str,
+        kind: u32,
+        flags: u64,
+        align: u64,
+        entry_size: u64,
+    ) -> SectionId {
         let mut section = Self::plain(name, kind, flags, align, Vec::new());
         section.link = Image::SYMTAB;
         section.entry_size = entry_size;
@@ -559,7 +624,20 @@ impl Linker<'_> {
         let name = format!(".nv.constant2.{name}");
         let flags = SHF_ALLOC | SHF_INFO;
         (!bytes.is_empty())
-            .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 8, bytes)))
+            .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 4, bytes)))
+    }
+
+    /// The symbol that ptxas writes for the contents of a kernel's constant bank 0 before sm_90: for the parameters, or
+    /// for the driver's words if there are none.
+    fn parameter_symbol(&self, kernel: &Function, bank: SectionId) -> Option<Symbol> {
+        let block = self.target.place_params(&kernel.params);
+        let (name, value, size) = match block.bytes {
+            0 => ("_SREG", 0, u64::from(block.first)),
+            bytes => ("_param", u64::from(block.first), u64::from(bytes)),
+        };
+        let other = STO_CUDA_CONSTANT | STV_INTERNAL;
+        let named = symbol(name, Some(bank), Binding::Local, SymbolKind::Variable, other);
+        (!self.target.cubin.rela).then_some(Symbol { value, size, ..named })
     }
 
     /// All variables whose addresses the linker assigns.
@@ -589,11 +667,6 @@ impl Linker<'_> {
     pub(super) fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
         let inits = self.env.variables.iter().filter_map(|v| v.init.as_ref());
         inits.flat_map(|init| &init.relocs).map(|reloc| reloc.symbol)
-    }
-
-    fn in_initialisers(&self, named: Named) -> bool {
-        self.initial_symbols()
-            .any(|symbol| matches!((symbol, named), (Name::Global(i), Named::Variable(j)) if i == j))
     }
 
     fn foreign_in_initialisers(&self, of_name: &FxHashMap<&str, usize>) -> Vec<Named> {
@@ -654,12 +727,26 @@ impl Linker<'_> {
                             return Err(wrong("a symbol has no place"));
                         }
                     };
+                    let is_unified = match symbol {
+                        Name::Global(g) => {
+                            self.env.variables.get(g as usize).is_some_and(|v| v.unified.is_some())
+                        }
+                        _ => false,
+                    };
+                    let kinds = self.target.cubin.function_address;
                     let kind = match space {
                         _ if crate::layout::opaque(self.env, f.input, symbol).is_some() => {
                             self.target.cubin.uniform_relocation
                         }
                         Some(Space::Shared) => R_CUDA_ABS32_32,
                         Some(Space::Const) => R_CUDA_ABS16_32,
+                        _ if is_unified => {
+                            if high {
+                                kinds.high
+                            } else {
+                                kinds.low
+                            }
+                        }
                         _ => half(high),
                     };
                     (kind, named, i64::from(offset))
@@ -682,169 +769,19 @@ impl Linker<'_> {
                 records.flag(Attribute::GenErrbarAtExit);
             }
         }
+        for i in self.unified_functions() {
+            let symbol = id(Named::Stub(i)).0;
+            let registers = self.functions[i].input.preserved.fewest_registers();
+            records.words(Attribute::Regcount, &[symbol, registers]);
+            records.words(Attribute::MaxStackSize, &[symbol, 0]);
+            records.words(Attribute::FrameSize, &[symbol, 0]);
+        }
         self.sampler_records(&mut records, |variable| id(Named::Variable(variable)));
         if !self.functions.iter().any(|f| f.input.entry) {
             self.version_record(&mut records);
         }
         records.into_bytes()
     }
-
-    /// Adds callers and callees, aliases and the functions that they name, functions whose addresses are taken and the functions that take them, functions that
-    /// call through addresses, and the prototypes of calls.
-    fn describe_calls(
-        &mut self,
-        (call_graph, prototypes): (SectionId, SectionId),
-        open: &[Vec<Open>],
-        foreign: &[Named],
-        aliases: &[(u32, usize)],
-        by_index: &dyn Fn(&Env, u32) -> Option<Named>,
-        id: &dyn Fn(Named) -> SymbolId,
-    ) {
-        let mut words: Vec<[u32; 2]> = vec![[0, 1u32.wrapping_neg()]];
-        let pairs = |found: Vec<(Named, Named)>, words: &mut Vec<[u32; 2]>| {
-            let mut found: Vec<[u32; 2]> = found.into_iter().map(|(a, b)| [id(a).0, id(b).0]).collect();
-            found.sort_unstable();
-            found.dedup();
-            words.extend(found);
-        };
-        let each =
-            || open.iter().enumerate().flat_map(|(i, relocs)| relocs.iter().map(move |reloc| (i, reloc)));
-        let call = self.target.cubin.call_relocation;
-        let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
-        // As in files of ptxas, an alias counts as a caller of its function.
-        let of_aliases = aliases.iter().map(|&(i, of)| (Named::Alias(i), Named::Own(of)));
-        pairs(calls.chain(of_aliases).collect(), &mut words);
-        let takes: Vec<(Named, Named)> = each()
-            .filter(|(_, r)| r.takes_function(self.target))
-            .map(|(i, r)| (Named::Own(i), r.named))
-            .collect();
-        let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
-            Name::Function(i) => by_index(self.env, i),
-            _ => None,
-        });
-        let mut taken: Vec<Named> = takes.iter().map(|(_, named)| *named).chain(in_data).collect();
-        taken.sort_unstable_by_key(|named| id(*named).0);
-        taken.dedup();
-        words.push([0, 2u32.wrapping_neg()]);
-        for &named in &taken {
-            words.push([id(named).0, self.prototype_of(named)]);
-        }
-        words.push([0, 3u32.wrapping_neg()]);
-        for (i, f) in self.functions.iter().enumerate() {
-            for text in indirect_calls(f) {
-                words.push([id(Named::Own(i)).0, self.image.string(&text)]);
-            }
-        }
-        words.push([0, 4u32.wrapping_neg()]);
-        pairs(takes, &mut words);
-        self.image.section_mut(call_graph).body = Body::Words(words.concat());
-
-        let mut described: Vec<[u32; 2]> = Vec::new();
-        let own = (0..self.functions.len()).filter(|&i| {
-            let f = self.functions[i].input;
-            !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
-        });
-        let visible = aliases
-            .iter()
-            .map(|&(i, _)| i)
-            .filter(|&i| self.env.functions[i as usize].linkage != Linkage::Internal);
-        let all = own.map(Named::Own).chain(foreign.iter().copied()).chain(visible.map(Named::Alias));
-        let all: Vec<Named> = all.collect();
-        // The call graph contains the prototypes of functions whose addresses are taken.
-        for named in all.into_iter().filter(|named| !taken.contains(named)) {
-            described.push([id(named).0, self.prototype_of(named)]);
-        }
-        self.image.section_mut(prototypes).body = Body::Words(described.concat());
-    }
-
-    /// The offset of the prototype among the strings. Kernels have no prototype, because their addresses are for
-    /// launches, not for calls.
-    fn prototype_of(&mut self, named: Named) -> u32 {
-        let text = match named {
-            Named::Own(i) => {
-                let f = self.functions[i].input;
-                (!f.entry).then(|| prototype(&f.params, &f.returns, f.preserved))
-            }
-            Named::Foreign(i) | Named::Alias(i) => {
-                let declared = self.env.functions.get(i as usize).filter(|f| !f.entry);
-                declared.map(|f| {
-                    let text = prototype(&f.params, &f.returns, f.preserved);
-                    if f.is_of_driver() { text + OVERWRITES } else { text }
-                })
-            }
-            Named::Driver(function) => Some(function.prototype()),
-            _ => None,
-        };
-        text.map_or(0, |text| self.image.string(&text))
-    }
-}
-
-/// The prototypes of a function's calls through addresses.
-fn indirect_calls(f: &LinkFunction<'_>) -> Vec<String> {
-    use crate::input::{Operand, Stmt};
-    let mut found: Vec<String> = f
-        .input
-        .body
-        .iter()
-        .filter_map(|stmt| match stmt {
-            Stmt::Instr(instr) => instr.operands.iter().find_map(|operand| match operand {
-                Operand::Prototype(prototype) => Some(prototype),
-                _ => None,
-            }),
-            Stmt::Label(_) => None,
-        })
-        .map(|signature| prototype(&signature.params, &signature.returns, signature.preserved))
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// The prototype of a function as text. It must be the same in every object, because the linker loses functions if two
-/// objects differ. It has a letter for each result, then one for each parameter. If the function states what it
-/// preserves, these follow: the number of words of parameters or results and the first register, the return address,
-/// and masks of the registers that the function overwrites.
-fn prototype(params: &[Param], returns: &[Param], preserved: Preserved) -> String {
-    // A vector of registers has the letter of a scalar of its size. An array has the letter of its elements and their
-    // number.
-    let letter = |param: &Param| {
-        let bytes = param.ty.bytes().max(1);
-        let letter = match (param.ty, if param.is_array { bytes } else { param.size }) {
-            (ScalarType::F32, 4) => "f",
-            (ScalarType::F64, 8) => "d",
-            (_, 1) => "b",
-            (_, 2) => "h",
-            (_, 4) => "i",
-            (_, 8) => "l",
-            _ => "x",
-        };
-        let count = param.is_array.then(|| (param.size / bytes).to_string());
-        letter.to_owned() + &count.unwrap_or_default()
-    };
-    let mut text = String::from("#");
-    if returns.is_empty() {
-        text.push('v');
-    }
-    text.extend(returns.iter().chain(params).map(letter));
-    if preserved == Preserved::default() {
-        return text;
-    }
-    text.push('|');
-    let overwrites = |file, index| u128::from(!preserved.has(Reg { file, index }));
-    if preserved.general.is_some() {
-        let words = abi::words_in_sequence(params, returns);
-        text += &format!("{words}p{}r{}", abi::FIRST, preserved.return_address());
-    }
-    if preserved.control.is_some() {
-        let mask = (0..16).fold(0, |mask, i| mask | overwrites(File::B, i) << i);
-        text += &format!("sBx{mask:08x}");
-    }
-    if preserved.general.is_some() {
-        let half =
-            |first: u8, end: u8| (first..end).fold(0, |mask, i| mask | overwrites(File::R, i) << (i - first));
-        text += &format!("sRx{:032x}{:032x}", half(128, 255), half(0, 128));
-    }
-    text
 }
 
 /// nvlink rejects a kernel whose symbol is marked as a kernel in one object but not in another, even if the other only
@@ -888,62 +825,5 @@ impl Table {
         let ids = ids.collect();
         image.set_symbols(self.0.into_iter().map(|(symbol, _)| symbol).collect());
         ids
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn param(ty: ScalarType, size: u32, is_array: bool) -> Param {
-        Param {
-            name: String::new(),
-            ty,
-            size,
-            is_array,
-            align: ty.bytes(),
-            offset: 0,
-            reg: None,
-            pointer: None,
-        }
-    }
-
-    #[test]
-    fn prototypes_are_those_of_the_assembler() {
-        use ScalarType::{B8, B16, B32, B64, B128, F32, F64, U16};
-        let plain = |params: &[Param], returns: &[Param]| prototype(params, returns, Preserved::default());
-        assert_eq!(plain(&[], &[]), "#v");
-        let scalars = [B8, B16, B32, B64, B128, F32, F64].map(|ty| param(ty, ty.bytes(), false));
-        assert_eq!(plain(&scalars, &scalars[2..3]), "#ibhilxfd");
-        let arrays = [
-            param(B8, 1, true),
-            param(B8, 0, true),
-            param(B8, 24, true),
-            param(U16, 4, true),
-            param(B32, 4, true),
-            param(F64, 16, true),
-        ];
-        assert_eq!(plain(&arrays, &[]), "#vb1b0b24h2i1d2");
-        assert_eq!(plain(&[param(B32, 8, false)], &[]), "#vl");
-    }
-
-    #[test]
-    fn prototypes_name_registers_that_are_overwritten() {
-        let word = param(ScalarType::B32, 4, false);
-        let double = param(ScalarType::B64, 8, false);
-        let of = |general, control, params: &[Param]| {
-            prototype(params, std::slice::from_ref(&word), Preserved { general, control })
-        };
-        let some = std::slice::from_ref(&word);
-        assert_eq!(
-            of(Some(5), Some(2), some),
-            "#ii|1p4r18sBx00000003sRx7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffe0fff9"
-        );
-        let three = [word.clone(), double, word.clone()];
-        assert_eq!(
-            of(Some(230), None, &three),
-            "#iili|5p4r244sRx7fc000000000000000000000000000000000000000000000000000000000fff9"
-        );
-        assert_eq!(of(None, Some(0), some), "#ii|sBx00000000");
     }
 }

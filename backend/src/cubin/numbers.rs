@@ -16,6 +16,11 @@ pub(super) const SHT_CUDA_SHARED: u32 = 0x7000_000a;
 /// The type of constant bank 0; those of the other banks follow.
 pub(super) const SHT_CUDA_CONSTANT: u32 = 0x7000_0064;
 pub(super) const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
+/// Stubs of unified functions, unified variables, and the entries that describe them.
+pub(super) const SHT_CUDA_UFT: u32 = 0x7000_000e;
+pub(super) const SHT_CUDA_UFT_ENTRY: u32 = 0x7000_0011;
+pub(super) const SHT_CUDA_UDT: u32 = 0x7000_0012;
+pub(super) const SHT_CUDA_UDT_ENTRY: u32 = 0x7000_0014;
 pub(super) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
 pub(super) const SHF_WRITE: u64 = 1;
 pub(super) const SHF_ALLOC: u64 = 2;
@@ -31,6 +36,10 @@ pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
 /// `st_other` of the reserved shared memory's alias.
 pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
 
+/// `st_other` of a function with a stub.
+pub(super) const STO_CUDA_UNIFIED_FUNCTION: u8 = 4;
+/// In `st_other` of a variable: it is in the table of unified variables.
+pub(super) const STO_CUDA_UNIFIED: u8 = 0x10;
 /// `st_other` of variables that host and device share.
 pub(super) const STO_CUDA_MANAGED: u8 = 4;
 /// `st_other` of variables in objects: their state space.
@@ -62,5 +71,7 @@ pub(super) const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
 pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;
+/// The size of a function in the frame description, which is zero if the function is not linked.
+pub(super) const R_CUDA_UNUSED_CLEAR64: u32 = 73;
 /// The lowest byte of an address; the types for the other seven bytes follow.
 pub(super) const R_CUDA_G8_0: u32 = 84;

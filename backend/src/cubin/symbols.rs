@@ -88,7 +88,7 @@ impl Linker<'_> {
         for &(i, section) in loaded.shared.iter().filter(has_static) {
             symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
         }
-        self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
+        self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3, None);
         let mut parts = vec![Vec::new(); self.kernels.len()];
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
         let mut kernels = vec![SymbolId(0); self.functions.len()];
@@ -244,10 +244,12 @@ impl Linker<'_> {
         init: Option<SectionId>,
         zeroed: Option<SectionId>,
         constant3: Option<SectionId>,
+        unified: Option<SectionId>,
     ) {
         for (v, place) in self.env.variables.iter().zip(&mut self.places) {
             let section = match v.space {
                 Space::Const => constant3,
+                _ if self.options.relocatable && v.unified.is_some() => unified,
                 _ if v.init.is_some() => init,
                 _ => zeroed,
             };

@@ -109,8 +109,17 @@ impl Sample {
             _ => Space::Const,
         };
         let (linkage, ty, init) = (Linkage::Internal, ScalarType::B32, None);
-        let variable =
-            Variable { name: name.into(), space, linkage, ty, size, align: 4, init, managed: false };
+        let variable = Variable {
+            name: name.into(),
+            space,
+            linkage,
+            ty,
+            size,
+            align: 4,
+            init,
+            managed: false,
+            unified: None,
+        };
         let inside = matches!(space, Space::Shared | Space::Local);
         let list = if inside { &mut self.func.locals } else { &mut self.env.variables };
         let index = list.len() as u32;
