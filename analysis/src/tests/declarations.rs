@@ -78,8 +78,10 @@ fn constant_banks() {
 #[test]
 fn attributes_of_functions() {
     check(
-        &[".func .attribute(.unified(1,0x2U)) f() { ret; }"],
+        &[],
         &[
+            // Only the option `-c` of the compiler allows it.
+            (".func .attribute(.unified(1,0x2U)) f() { ret; }", 1, "E0115"),
             (".func .attribute(.unified(1.0,2)) f() { ret; }", 1, "E0004"),
             (".func .attribute(.unified(1+1,2)) f() { ret; }", 1, "E0004"),
             (".func .attribute(.unified(1)) f() { ret; }", 1, "E0101"),

@@ -97,7 +97,7 @@ fn check_size(at: u64, v: &Variable) -> Result<(), CodegenError> {
     if at > MOST_BYTES || v.size > MOST_BYTES - at {
         return Err(CodegenError::Limit {
             at: SrcId(0),
-            what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
+            what: format!("initialized variables exceed {MOST_BYTES} bytes at '{}'", v.name),
         });
     }
     Ok(())

@@ -16,6 +16,7 @@ use crate::ori::signature::facts;
 use crate::phase::branches::arguments_from;
 use crate::phase::edit::{added, known};
 use crate::target::Target;
+use rustc_hash::FxHashSet;
 
 /// A loop with one test, at its end.
 pub(super) struct Counted {
@@ -146,6 +147,58 @@ impl Counted {
         self.convergent || self.accesses(func).any(|memory| memory.kind == Kind::Update)
     }
 
+    /// Whether loaded values determine stores to the same memory, and nothing else in the loop waits for loads of other
+    /// memory. With a store whose address is a phi, addresses are known early. ptxas does not unroll such a loop if the threads of a
+    /// warp leave it at different times; found by compiling loops that load, compute and store in many ways.
+    fn returns_loads(&self, func: &Function) -> bool {
+        let of_class = |memory: &Memory, shared: bool| match memory.space {
+            Space::Shared => shared,
+            Space::Global | Space::Generic => !shared,
+            Space::Local | Space::Constant => false,
+        };
+        let loads = |shared: bool| {
+            self.accesses(func).any(|memory| memory.kind == Kind::Load && of_class(&memory, shared))
+        };
+        [false, true].into_iter().any(|shared| {
+            let is = |inst: &Inst, kind: Kind| {
+                memory(&inst.op).is_some_and(|memory| memory.kind == kind && of_class(&memory, shared))
+            };
+            if !loads(shared) || loads(!shared) {
+                return false;
+            }
+            let loaded = self.derived(func, |inst| is(inst, Kind::Load));
+            let phis = &func.block(self.header()).phis;
+            let is_phi = |src: &Src| src.value().is_some_and(|v| phis.iter().any(|phi| phi.dst == v));
+            let stores = || self.insts(func).filter(|inst| is(inst, Kind::Store));
+            !stores().any(|inst| inst.srcs.first().is_some_and(is_phi))
+                && stores().any(|inst| inst.uses().filter_map(Src::value).any(|v| loaded.contains(&v)))
+        })
+    }
+
+    /// The values of the loop that depend on the results of some instructions.
+    fn derived(&self, func: &Function, of: impl Fn(&Inst) -> bool) -> FxHashSet<Value> {
+        let mut found = FxHashSet::default();
+        loop {
+            let before = found.len();
+            for &b in &self.body {
+                let block = func.block(b);
+                for phi in &block.phis {
+                    if phi.args.iter().filter_map(|(_, src)| src.value()).any(|v| found.contains(&v)) {
+                        found.insert(phi.dst);
+                    }
+                }
+                for inst in &block.insts {
+                    if of(inst) || inst.uses().filter_map(Src::value).any(|v| found.contains(&v)) {
+                        found.extend(inst.defs());
+                    }
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
     /// The pieces of the unrolled loop; `None` if unrolling does not pay. `agree` tells whether the threads of a warp
     /// leave together.
     pub(super) fn pieces(&self, func: &Function, agree: impl Fn() -> bool) -> Option<Vec<Piece>> {
@@ -157,7 +210,9 @@ impl Counted {
             Some(all) if let Some(iterations) = divisor(all, (LONGEST_DIVIDED / size.max(1)) as u32) => {
                 vec![Piece { iterations, repeats: true }]
             }
-            _ if self.cost(func) <= self.most_cost(func) && (!self.is_kept_together(func) || agree()) => {
+            _ if self.cost(func) <= self.most_cost(func)
+                && (!self.is_kept_together(func) && !self.returns_loads(func) || agree()) =>
+            {
                 PIECES.to_vec()
             }
             _ => return None,

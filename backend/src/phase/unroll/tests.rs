@@ -211,3 +211,19 @@ fn loops_that_call_routines_or_wait_stay() {
         assert_eq!(is_unrolled_on(90, &text), newer, "{first}");
     }
 }
+
+/// As in ptxas's code.
+#[test]
+fn loops_that_store_what_they_load_stay_where_threads_leave_apart() {
+    let address = |n: u32| format!("%v{n}:r2 = IMAD.WIDE %v1, 0x4, RZ\n");
+    let (load, store) = ("%v10:r = LDG.E %v9, RZ\n", "STG.E %v8, RZ, %v10\n");
+    let copy = [&address(9), &address(8), load, store].concat();
+    assert!(!is_unrolled(&costing(&copy, 0)));
+    // All threads leave the loop together.
+    assert!(is_unrolled(&costing(&copy, 0).replace("phi b0 %v0", "phi b0 RZ")));
+    // The stored value is not loaded, or not from the same memory.
+    let unrelated = copy.replace("RZ, %v10\n", "RZ, %v0\n");
+    assert!(is_unrolled(&costing(&unrelated, 0)));
+    let shared = [&address(8), "%v10:r = LDS %v1, RZ\n", store].concat();
+    assert!(is_unrolled(&costing(&shared, 0)));
+}
