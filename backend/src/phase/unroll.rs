@@ -25,10 +25,11 @@
 //! ptxas creates the same pieces. Inner loops are unrolled first. If all of them became straight-line code, the loop
 //! around them may be unrolled too.
 //!
-//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions or routines are not unrolled. A loop with
-//! convergent operations is unrolled only if the threads that execute an operation together execute the same copy of an
-//! iteration: the operations are executed in every iteration, and either the trip count is known or the threads of a
-//! warp leave the loop together. So is a loop that stores what it loads. A copy of an instruction belongs to a copy of its statement ([`crate::copies`]).
+//! Before and after: SSA. Loops with `.pragma "nounroll"` and loops that call functions or routines are not unrolled. A
+//! loop with convergent operations is unrolled only if the threads that execute an operation together execute the same
+//! copy of an iteration: the operations are executed in every iteration, and either the trip count is known or the
+//! threads of a warp leave the loop together. A loop that stores what it loads is unrolled on the same condition. A copy
+//! of an instruction belongs to a copy of its statement ([`crate::copies`]).
 
 mod copy;
 mod counted;
