@@ -627,8 +627,8 @@ impl Linker<'_> {
             .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 4, bytes)))
     }
 
-    /// The symbol that ptxas writes for the contents of a kernel's constant bank 0 before sm_90: for the parameters, or
-    /// for the driver's words if there are none.
+    /// The symbol that ptxas writes before sm_90 for the contents of a kernel's constant bank 0. It covers the parameters
+    /// or, in a kernel without parameters, the driver's words.
     fn parameter_symbol(&self, kernel: &Function, bank: SectionId) -> Option<Symbol> {
         let block = self.target.place_params(&kernel.params);
         let (name, value, size) = match block.bytes {

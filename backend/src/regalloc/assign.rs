@@ -42,6 +42,8 @@ pub(crate) struct Assignment {
 
 /// The number of bundles that [`repaired`] places at most. Large functions do not gain enough for their time.
 const MOST_REPLACED: usize = 4000;
+/// The number of orders that [`repaired`] begins with. Others seldom lead to better results.
+const REPAIRED_ORDERS: usize = 2;
 /// The number of attempts with bundles of one order. Later ones seldom succeed.
 const MOST_RESTARTS: usize = 32;
 
@@ -120,6 +122,12 @@ pub(crate) fn assign(
     {
         return Some(found);
     }
+    // The result, or the position of the first bundle that does not fit.
+    let place = |order: &Order, count: u16, fit: Fit| {
+        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
+        let failed = order.iter().position(|&i| !run.place(bundles, i, fit));
+        failed.map_or(Ok((run.assignment, run.occupancy)), Err)
+    };
     let mut orders: Vec<Order> = Vec::new();
     let mut best: Option<(Assignment, Occupancy)> = None;
     for (&fit, attempt) in fits.iter().flat_map(|fit| (0..keys.len()).map(move |attempt| (fit, attempt))) {
@@ -137,22 +145,17 @@ pub(crate) fn assign(
         if orders[..attempt].contains(&orders[attempt]) {
             continue;
         }
-        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
-        if orders[attempt].iter().all(|&i| run.place(bundles, i, fit)) {
-            best = Some((run.assignment, run.occupancy));
+        if let Ok(found) = place(&orders[attempt], count, fit) {
+            best = Some(found);
         }
     }
     if pool.unit > 1 {
         checkpoint();
         let most = best.as_ref().map_or(pool.count + 1, |(a, _)| whole(a.used));
         let counts = (whole(fewest)..most).step_by(pool.unit.into());
-        let place = |order: &Order, count: u16| {
-            let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
-            let failed = order.iter().position(|&i| !run.place(bundles, i, Fit::Lowest));
-            failed.map_or(Ok((run.assignment, run.occupancy)), Err)
-        };
         let pinned = all.iter().filter(|&&i| at(i).pin.is_some()).count();
-        best = repaired(&orders, pinned, counts, place).or(best);
+        let first = &orders[..orders.len().min(REPAIRED_ORDERS)];
+        best = repaired(first, pinned, counts, |order, count| place(order, count, Fit::Lowest)).or(best);
     }
     match &best {
         Some((a, _)) if pool.unit > 1 && whole(a.used) > whole(fewest) => settled(whole(a.used)).or(best),
@@ -171,7 +174,7 @@ fn repaired<T>(
 ) -> Option<T> {
     let mut left = MOST_REPLACED;
     for count in counts {
-        for order in orders.iter().take(2) {
+        for order in orders {
             let mut order = order.clone();
             for _ in 0..MOST_RESTARTS {
                 match place(&order, count) {

@@ -146,7 +146,7 @@ fn affordable(need: u32, free: u32) -> u32 {
 /// An order of a block, from the last instruction to the first, and the maximum that is live in it.
 type Ordered = (Vec<u32>, Count);
 
-/// The order of a block for a limit; the original one if there is no other.
+/// The order of a block for a limit. `order` is `None` if the block keeps its original order.
 #[derive(Clone)]
 struct Found {
     order: Option<Vec<u32>>,

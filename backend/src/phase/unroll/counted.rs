@@ -147,8 +147,8 @@ impl Counted {
         self.convergent || self.accesses(func).any(|memory| memory.kind == Kind::Update)
     }
 
-    /// Whether loaded values determine stores to the same memory, and nothing else in the loop waits for loads of other
-    /// memory. With a store whose address is a phi, addresses are known early. ptxas does not unroll such a loop if the threads of a
+    /// Whether loaded values determine stores to the same memory, and the loop does not wait for loads of other memory.
+    /// A loop with a store whose address is a phi does not count. ptxas does not unroll such a loop if the threads of a
     /// warp leave it at different times; found by compiling loops that load, compute and store in many ways.
     fn returns_loads(&self, func: &Function) -> bool {
         let of_class = |memory: &Memory, shared: bool| match memory.space {
