@@ -127,11 +127,8 @@ impl<'a> Lowering<'a> {
 
     /// The words of an address in global memory.
     fn global_address(&mut self, instr: &Statement<'a>, i: usize) -> Result<[Src; 2]> {
-        use super::memory::Target;
         let address = self.address(instr, i)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address whose space is not `.global`");
-        };
+        let (address, offset) = self.wide_address(address, false)?;
         let address = self.pair(address);
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
     }

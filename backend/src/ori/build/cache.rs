@@ -85,9 +85,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("a policy without a priority");
         };
         let address = self.address(instr, 1)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
-            return self.malformed("a global address whose space is not `.global`");
-        };
+        let (address, offset) = self.wide_address(address, false)?;
         let mut start = self.pair(address);
         if offset != 0 {
             start = self.add_pair(start, super::operand::halves(offset as u64));
@@ -202,9 +200,7 @@ impl<'a> Lowering<'a> {
             Some(_) => return self.unsupported(instr, "this state space"),
         };
         let address = self.address(instr, 0)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(address, space.is_none())? else {
-            return self.malformed("a generic address in another space");
-        };
+        let (address, offset) = self.wide_address(address, space.is_none())?;
         let mut words = self.pair(address);
         if let Some(window) = window {
             words = self.add_pair(words, window);

@@ -87,10 +87,7 @@ impl<'a> Lowering<'a> {
 
     fn copy_source(&mut self, instr: &Statement<'a>) -> Result<(Src, i32)> {
         let address = self.address(instr, 1)?;
-        match self.wide_target(address, false)? {
-            Target::Wide { address, offset, .. } => Ok((address, offset)),
-            _ => self.malformed("a global address whose space is not `.global`"),
-        }
+        self.wide_address(address, false)
     }
 
     /// The part for a number of copied bytes, or for a predicate that suppresses the copy.
@@ -143,10 +140,8 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "the instruction on this target");
         }
         let address = self.address(instr, 0)?;
-        match self.wide_target(address, false)? {
-            Target::Wide { address, offset, .. } => self.effect(op(offset), &[address]),
-            _ => return self.malformed("a global address whose space is not `.global`"),
-        }
+        let (address, offset) = self.wide_address(address, false)?;
+        self.effect(op(offset), &[address]);
         Ok(())
     }
 }

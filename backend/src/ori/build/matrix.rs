@@ -103,9 +103,7 @@ impl<'a> Lowering<'a> {
 
     /// Converts a generic address, which must be in shared memory, to a shared address.
     fn generic_shared(&mut self, address: Address) -> Result<(Src, Src, i32)> {
-        let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
-            return self.malformed("a generic address in a space");
-        };
+        let (address, offset) = self.wide_address(address, true)?;
         let low = self.part(address, 0);
         let low = match self.target.driver.shared_window {
             Some(window) => self.subtract(low, Src::constant(0, window)),

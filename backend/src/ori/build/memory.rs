@@ -232,8 +232,14 @@ impl<'a> Lowering<'a> {
         crate::layout::variable(self.env, self.func, symbol).map(|variable| variable.space)
     }
 
-    /// The register of an address, and the part of the offset that fits; the rest is added to the register.
-    pub(super) fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
+    fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
+        let (address, offset) = self.wide_address(address, generic)?;
+        Ok(Target::Wide { address, offset, generic })
+    }
+
+    /// The register of a global or generic address, and the part of the offset that fits; the rest is added to the
+    /// register.
+    pub(super) fn wide_address(&mut self, address: Address, generic: bool) -> Result<(Src, i32)> {
         let base = match address.base {
             AddressBase::Reg(reg) => self.read_address(reg)?,
             AddressBase::Symbol(symbol) => {
@@ -243,11 +249,11 @@ impl<'a> Lowering<'a> {
             AddressBase::Absolute => Src::ZERO,
         };
         if OFFSETS.contains(&address.offset) && address.base != AddressBase::Absolute {
-            return Ok(Target::Wide { address: base, offset: address.offset as i32, generic });
+            return Ok((base, address.offset as i32));
         }
         let base = self.pair(base);
         let sum = self.add_pair(base, super::operand::halves(address.offset as u64));
-        Ok(Target::Wide { address: self.pack(&sum), offset: 0, generic })
+        Ok((self.pack(&sum), 0))
     }
 
     /// A 64-bit address; a 32-bit register is extended with zeros.

@@ -150,9 +150,7 @@ impl<'a> Lowering<'a> {
         instr.operand(2);
         let scope = scope(instr).unwrap_or(Scope::Gpu);
         let to = self.address(instr, 0)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(to, false)? else {
-            return self.malformed("a global address whose space is not `.global`");
-        };
+        let (address, offset) = self.wide_address(to, false)?;
         let from = self.shared_address(instr, 1)?;
         self.join_all();
         let lane = self.s2r(sr::LANE_ID);
@@ -186,9 +184,7 @@ impl<'a> Lowering<'a> {
         // The size of a map is fixed.
         instr.operand(1);
         let address = self.address(instr, 0)?;
-        let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
-            return self.malformed("a generic address in another space");
-        };
+        let (address, offset) = self.wide_address(address, true)?;
         let address = self.pair(address);
         let address = self.add_pair(address, super::operand::halves(i64::from(offset) as u64));
         self.one_by_one(|this, chosen| {
@@ -264,9 +260,7 @@ impl<'a> Lowering<'a> {
             // The address must be in shared memory, so the low word of a generic address suffices.
             false => {
                 let address = self.address(instr, 0)?;
-                let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
-                    return self.malformed("a generic address in another space");
-                };
+                let (address, offset) = self.wide_address(address, true)?;
                 let low = self.part(address, 0);
                 self.add(low, Src::imm(offset as u32))
             }
