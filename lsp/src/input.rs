@@ -74,7 +74,7 @@ pub fn settings(path: &Path) -> io::Result<String> {
 }
 
 fn is_folder() -> io::Error {
-    io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file")
+    io::Error::new(ErrorKind::IsADirectory, "it is a folder, not a file")
 }
 
 /// Reads to the end, but no more than the limit: a device may never end.
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(error.to_string(), "larger than 1 MiB; `--max-input-size MIB` raises the limit");
         assert_eq!(bounded(endless().take(1 << 20), 1).unwrap().len(), 1 << 20);
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR")), 1).unwrap_err();
-        assert_eq!(error.to_string(), "is a folder, not a file");
+        assert_eq!(error.to_string(), "it is a folder, not a file");
         assert_eq!(read(Path::new("no such file"), 1).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

@@ -113,7 +113,7 @@ pub fn main() -> ExitCode {
         // A reader of the output that stops early (`| head`) is not an error.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            terminal::say(message);
+            message.lines().for_each(|line| terminal::say(format!("sass: {line}")));
             ExitCode::from(FAILED)
         }
     }

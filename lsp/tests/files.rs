@@ -59,7 +59,7 @@ fn what_cannot_be_read_is_named() {
         ("dangling.ptx", "o such file"),
         ("loop.ptx", "symbolic links"),
         ("a.ptx", "symbolic links"),
-        ("folder.ptx", "is a folder, not a file"),
+        ("folder.ptx", "it is a folder, not a file"),
         ("folder.ptx/a.ptx", "o such file"),
         ("huge.ptx", "larger than 256 MiB"),
         ("huge.ptx/a.ptx", "ot a directory"),
@@ -178,7 +178,7 @@ fn files_of_settings_are_bounded() {
     for (name, message) in [
         ("huge", "larger than 1 MiB"),
         ("/dev/zero", "larger than 1 MiB"),
-        ("folder", "is a folder, not a file"),
+        ("folder", "it is a folder, not a file"),
         ("noise", "is not UTF-8 text"),
         ("missing", "does not exist"),
     ] {

@@ -314,7 +314,7 @@ fn inputs_that_are_no_text_give_one_message() {
     let (status, text) = run(CHECK, folder.path(), &["empty"]);
     let message = "ptx-check: empty: folder contains no .ptx files; `--embedded` looks for";
     assert!(status == 2 && text.starts_with(message) && text.lines().count() == 1, "{text}");
-    assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("is a folder, not a file"));
+    assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("it is a folder, not a file"));
 }
 
 #[test]

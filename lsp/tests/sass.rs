@@ -215,18 +215,18 @@ zz\tEXIT
     "#]]
     .assert_eq(&out);
     expect![[r#"
-        line 6: column 6: expected .EF, .EL, .LU, .EU, .NA, .LTC64B, .LTC128B, .LTC256B, .U8, .S8, .U16, .S16, .64, .128, .CONSTANT.PRIVATE, .CONSTANT.CTA, .CONSTANT.CTA.PRIVATE, .CONSTANT, .STRONG.SM, .STRONG.GPU.PRIVATE, .STRONG.GPU, .MMIO.GPU, .CONSTANT.SM, .STRONG.SYS, .CONSTANT.SM.PRIVATE, .MMIO.SYS, .CONSTANT.VC, .CONSTANT.VC.PRIVATE, .CONSTANT.GPU or a blank here
-        line 7: column 9: register number out of range
-        line 8: column 1: unknown mnemonic
-        line 9: column 12: expected ',' here
-        line 10: 'zz' is not an offset
+        sass: line 6: column 6: expected .EF, .EL, .LU, .EU, .NA, .LTC64B, .LTC128B, .LTC256B, .U8, .S8, .U16, .S16, .64, .128, .CONSTANT.PRIVATE, .CONSTANT.CTA, .CONSTANT.CTA.PRIVATE, .CONSTANT, .STRONG.SM, .STRONG.GPU.PRIVATE, .STRONG.GPU, .MMIO.GPU, .CONSTANT.SM, .STRONG.SYS, .CONSTANT.SM.PRIVATE, .MMIO.SYS, .CONSTANT.VC, .CONSTANT.VC.PRIVATE, .CONSTANT.GPU or a blank here
+        sass: line 7: column 9: register number out of range
+        sass: line 8: column 1: unknown mnemonic
+        sass: line 9: column 12: expected ',' here
+        sass: line 10: 'zz' is not an offset
     "#]].assert_eq(&errors);
     assert_eq!(status, 1);
     let (out, errors, status) =
         run(&["words", "--arch", "sm_90"], b"0\t0x000fea0003800000000000000000794d\n0\tx\n");
     assert_eq!(
         (out.as_str(), errors.as_str(), status),
-        ("EXIT\n\n", "line 2: 'x' is not an instruction word\n", 1)
+        ("EXIT\n\n", "sass: line 2: 'x' is not an instruction word\n", 1)
     );
 }
 
@@ -267,7 +267,7 @@ fn a_listing_tells_its_generations() {
     assert_eq!((out.as_str(), status), ("\n", 1));
     assert_eq!(
         errors,
-        "line 1: unknown architecture: use --arch, or put a line `# sm_90 NAME` before the code\n"
+        "sass: line 1: unknown architecture: use --arch, or put a line `# sm_90 NAME` before the code\n"
     );
 }
 
@@ -279,13 +279,13 @@ fn wrong_usage_and_files_are_refused() {
         errors
     };
     expect![[r#"
-        Cargo.toml: neither a cubin nor a file that holds cubins
+        sass: Cargo.toml: neither a cubin nor a file that holds cubins
     "#]]
     .assert_eq(&refused(&["dis", "Cargo.toml"], b""));
     let arch = refused(&["asm", "--arch", "sm_20"], b"");
     assert!(arch.contains("unknown architecture 'sm_20'"), "{arch}");
     expect![[r#"
-        standard input: not UTF-8 text
+        sass: standard input: not UTF-8 text
     "#]]
     .assert_eq(&refused(&["asm", "--arch", "sm_80"], b"\xff\xfe"));
     assert!(refused(&["dis", "--unpack-limit", "x", "file"], b"").contains("'x' is not a number of MiB"));
@@ -345,7 +345,7 @@ mod unix {
     fn arguments_need_not_be_unicode() {
         let output = command().arg("dis").arg(OsStr::from_bytes(b"no\xffwhere")).output().expect("it runs");
         assert_eq!(output.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("no\u{fffd}where: "));
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("sass: no\u{fffd}where: "));
         let output = command().arg(OsStr::from_bytes(b"\xff")).output().expect("it runs");
         assert_eq!(output.status.code(), Some(1));
     }
@@ -368,7 +368,7 @@ mod unix {
             assert!(String::from_utf8_lossy(&output.stderr).contains("standard output: "));
         }
         let output = command().args(["dis", "/dev/zero"]).output().expect("it runs");
-        let expected = b"/dev/zero: neither a cubin nor a file that holds cubins\n";
+        let expected = b"sass: /dev/zero: neither a cubin nor a file that holds cubins\n";
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(1), expected.as_slice()));
     }
 }

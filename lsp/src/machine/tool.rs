@@ -82,7 +82,7 @@ fn input(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 fn open(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     match file.metadata()?.is_dir() {
-        true => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file")),
+        true => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")),
         false => Ok(file),
     }
 }
