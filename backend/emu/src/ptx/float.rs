@@ -95,6 +95,13 @@ fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
     }
 }
 
+/// The rounded quotient. If subnormal results are flushed, so are those that rounding makes normal, as in ptxas's code.
+fn quotient(format: Format, a: u64, b: u64, mode: Rounding, ftz: bool) -> u64 {
+    let result = format.div(a, b, mode);
+    let is_small = || (F32.to_f64(a) / F32.to_f64(b)).abs() < f64::from(f32::MIN_POSITIVE);
+    if ftz && format == F32 && is_small() { result & format.sign() } else { result }
+}
+
 fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
     use FormId as F;
     let op = &instr.opcode;
@@ -121,9 +128,9 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::FmaF32 | F::FmaF64 | F::FmaF32x2 | F::MadF32 | F::MadF64 | F::FmaHalf => format.fma(a, b, c, mode),
         F::DivFull => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
         F::DivF32 if approximate => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
-        F::DivF32 | F::DivF64 => format.div(a, b, mode),
+        F::DivF32 | F::DivF64 => quotient(format, a, b, mode, ftz),
         F::RcpF32 if approximate => function(Function::Reciprocal),
-        F::RcpF32 | F::RcpF64 => format.div(format.one(), a, mode),
+        F::RcpF32 | F::RcpF64 => quotient(format, format.one(), a, mode, ftz),
         F::RcpApproxF64 => function(Function::Reciprocal) & !0xffff_ffff,
         F::SqrtF32 if approximate => function(Function::Root),
         F::SqrtF32 | F::SqrtF64 => format.sqrt(a, mode),

@@ -143,10 +143,8 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
     }
 
-    fn narrowed(&mut self, src: Src, round: Round, ftz: bool) -> Src {
-        let op = Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false };
-        let single = self.reg(op, &[src]);
-        if ftz { self.flush(single) } else { single }
+    fn narrowed(&mut self, src: Src, round: Round) -> Src {
+        self.reg(Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false }, &[src])
     }
 
     /// `div` of .f32 with a rounding modifier.
@@ -169,12 +167,21 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The quotient of fp32 values, computed in fp64: exact for every operand.
+    /// The quotient of fp32 values, assembled in fp64: exact for every operand.
     fn divide_in_double(&mut self, a: Src, b: Src, round: Round, ftz: bool) -> Src {
         let (a, b) = if ftz { (self.flush(a), self.flush(b)) } else { (a, b) };
         let quotient: [Src; 2] = self.compute(Routine::QuotientF32, &[a, b]);
+        let high = quotient[1];
         let quotient = self.pack(&quotient);
-        self.narrowed(quotient, round, ftz)
+        let single = self.narrowed(quotient, round);
+        if !ftz {
+            return single;
+        }
+        // As in ptxas, a subnormal quotient is flushed even if rounding makes it normal.
+        let magnitude = self.lop3(lut::A & lut::B, high, Src::imm(0x7fff_ffff), Src::ZERO);
+        let is_small = self.compare(ICmp::Lt, false, magnitude, double(f32::MIN_POSITIVE.into()));
+        let zero = self.lop3(lut::A & lut::B, single, Src::imm(0x8000_0000), Src::ZERO);
+        self.select(is_small, zero, single, 1)
     }
 
     /// `rcp` and `sqrt` of .f32 with a rounding modifier.
@@ -215,12 +222,12 @@ impl<'a> Lowering<'a> {
         self.unless(fast, slow, 1, |this| this.root_in_double(a, Round::Rn, ftz))
     }
 
-    /// The square root of an fp32 value, computed in fp64.
+    /// The square root of an fp32 value, assembled in fp64.
     fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
         let a = if ftz { self.flush(a) } else { a };
         let root: [Src; 2] = self.compute(Routine::RootF32, &[a]);
         let root = self.pack(&root);
-        self.narrowed(root, round, false)
+        self.narrowed(root, round)
     }
 
     /// The result of a routine of the runtime library for these words.
