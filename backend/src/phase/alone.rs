@@ -9,12 +9,16 @@
 //! as long as the code is in the same loops as the branch: threads chosen in different iterations might meet outside of
 //! the loop.
 //!
+//! Several threads that invalidate or prefetch the same tensor map do what one of them does. So if the map's address is
+//! uniform, that loop has only one iteration, too.
+//!
 //! Before and after: SSA. The loops become straight-line code when branches are folded.
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
+use crate::ori::divergence::Divergence;
+use crate::ori::ir::{Block, BlockId, Dst, File, Function, Inst, Src, SrcMods, Term, Value};
 use crate::ori::op::{Op, lut};
 use crate::phase::edit::Replacements;
 use crate::phases::{Change, Context};
@@ -41,8 +45,30 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
             }
         }
     }
+    for block in cfg.order.iter().map(|b| func.block(*b)) {
+        if let Some(chosen) = chosen_for_maps(block)
+            && takes_uniform_values(block, context.analyses.divergence(func))
+        {
+            replaced.insert(chosen, Src::TRUE);
+        }
+    }
     replaced.apply(func, cfg);
     Ok(Change::Something)
+}
+
+/// The result of `ELECT` in a block that otherwise only invalidates or prefetches a tensor map.
+fn chosen_for_maps(block: &Block) -> Option<Value> {
+    let (elect, others) = block.insts.split_first()?;
+    let [Dst::Value(chosen), Dst::Sink] = elect.dsts[..] else { return None };
+    let is_for_map =
+        |inst: &Inst| matches!(inst.op, Op::R2ur | Op::Uldc { .. } | Op::Pack | Op::TensorMap { .. });
+    (elect.op == Op::Elect && elect.guard.is_true() && others.iter().all(is_for_map)).then_some(chosen)
+}
+
+/// Whether the values that the block moves into uniform registers are the same in all threads.
+fn takes_uniform_values(block: &Block, divergence: &Divergence) -> bool {
+    let same = |src: &Src| src.value().is_none_or(|v| !divergence.is_divergent(v));
+    block.insts.iter().filter(|inst| inst.op == Op::R2ur).flat_map(|inst| &inst.srcs).all(same)
 }
 
 /// Branches on such a predicate, and the blocks that only threads with a true predicate reach.
