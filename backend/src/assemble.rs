@@ -6,6 +6,7 @@
 use crate::CodegenError;
 use crate::driver::DriverFunction;
 use crate::input::SrcId;
+use crate::layout;
 use crate::mach::{Block, BlockId, Code, Effect, Link, MachInst, RegisterSet};
 use crate::sched::sweep::Sweep;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
@@ -84,6 +85,8 @@ pub enum LinkTo {
     Return { place: u32, high: bool },
     /// A load from the function's target lists, at this offset from their start.
     Table(u32),
+    /// An operand in the function's literals, at this offset from their start.
+    Literal(u32),
     /// A move of the address of a symbol, or of the number that represents a function's address.
     Symbol(crate::ori::op::Link),
     /// A move of the size of an entry of a driver table, which the driver fills in.
@@ -127,6 +130,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
                 None
             }
         };
+        let to = to.or_else(|| literal(&mut inst));
         links.extend(to.map(|to| CodeLink { at: next as u32 - 1, to }));
         if matches!(to, Some(LinkTo::Function(_))) && inst.form().name == "CALL.REL" {
             // The target is in no block of this function.
@@ -189,6 +193,15 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     }
     assembled.code = words.into_boxed_slice();
     Ok(assembled)
+}
+
+/// The link of an operand in [`layout::LITERALS`], which becomes an operand in the bank that contains the literals.
+fn literal(inst: &mut Inst) -> Option<LinkTo> {
+    if inst.get(Field::CBank) != Some(layout::LITERALS.into()) {
+        return None;
+    }
+    inst.set(Field::CBank, layout::FUNCTION_BANK.into());
+    Some(LinkTo::Literal(inst.get(Field::COffset)? as u32))
 }
 
 /// The offset of a target list among those of the function, in bytes.

@@ -143,6 +143,7 @@ fn compile_with(
         },
         links: assembled.links,
         tables: assembled.tables,
+        literals: ori.literals,
         attributes: Attributes {
             exits: assembled.exits,
             system_calls: assembled.system_calls,

@@ -334,6 +334,7 @@ mod tests {
             entry: true,
             links: Vec::new(),
             tables: Vec::new(),
+            literals: Vec::new(),
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
             copies: Default::default(),

@@ -399,6 +399,7 @@ b1:
                     }],
                     layout: vec![ir::BlockId(0)],
                     values: Vec::new(),
+                    literals: Vec::new(),
                     frame: ir::Frame::default(),
                     facts: Default::default(),
                 };

@@ -19,8 +19,9 @@ use sass::{Field, Sm};
 const WORD: u64 = 16;
 /// The size of a function's entry in bank 2. The first entry is not used.
 const ENTRY: u32 = 8;
-/// The largest offset in the bank that an instruction can encode, plus one.
-const MOST_CONSTANTS: u32 = 1 << 15;
+/// The largest offset in the bank that a load can encode, plus one, and the same for an operand.
+const MOST_LOADED: u32 = 1 << 15;
+const MOST_CONSTANTS: u32 = 1 << 16;
 
 /// A kernel with the functions that it calls.
 #[derive(Clone, Debug)]
@@ -31,8 +32,8 @@ pub struct Joined {
     pub kernel: CompiledFunction,
     /// The functions, in the order of their code.
     pub parts: Vec<Part>,
-    /// The kernel's constant bank 2: the starts of functions whose addresses are taken, then the target lists of
-    /// indirect branches.
+    /// The kernel's constant bank 2: the starts of functions whose addresses are taken, the target lists of indirect
+    /// branches, then the literals.
     pub constants: Vec<u8>,
     /// Functions of the module, and the numbers that represent their addresses.
     pub addresses: Vec<(u32, u32)>,
@@ -134,7 +135,8 @@ impl<'a> Program<'a> {
     /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
     pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
         if is_whole(target.generation(), kernel.code) {
-            let (parts, constants) = (Vec::new(), Vec::new());
+            let (parts, constants) =
+                (Vec::new(), kernel.code.literals.iter().copied().flat_map(u64::to_le_bytes).collect());
             let kernel = kernel.code.clone();
             let frame_bytes = kernel.resources.stack_bytes;
             return Ok(Joined { kernel, parts, constants, addresses: self.addresses(), frame_bytes });
@@ -169,23 +171,29 @@ impl<'a> Program<'a> {
             piece.tables = end;
             end += piece.function.code.tables.iter().map(JumpTable::bytes).sum::<u32>();
         }
-        if end > MOST_CONSTANTS {
-            return Err(CodegenError::Limit {
-                at: SrcId(0),
-                what: format!("lists of branch targets and functions of more than {MOST_CONSTANTS} bytes"),
-            });
+        let literals = Literals::new(&pieces, end.next_multiple_of(layout::LITERAL_BYTES));
+        let limit = |most: u32, what: &str| {
+            Err(CodegenError::Limit { at: SrcId(0), what: format!("{what} of more than {most} bytes") })
+        };
+        if end > MOST_LOADED {
+            return limit(MOST_LOADED, "lists of branch targets and functions");
+        }
+        if literals.end() > MOST_CONSTANTS {
+            return limit(MOST_CONSTANTS, "numbers, lists of branch targets and functions");
         }
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
         let shared = Shared::new(self.env, &pieces, target);
         let handles = handle_words(self.env, &pieces);
-        Whole { program: self, sm, shared, handles, pieces, places }.joined(any_address)
+        Whole { program: self, sm, shared, handles, literals, pieces, places }.joined(any_address)
     }
 }
 
 /// Whether the kernel refers to no other function. A kernel begins its section, so offsets from the section's start are
 /// already correct.
 fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
-    let own = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::EntrySize(_));
+    let own = |link: &CodeLink| {
+        matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::EntrySize(_) | LinkTo::Literal(_))
+    };
     kernel.links.iter().all(own) && !takes_addresses(sm, kernel)
 }
 
@@ -239,6 +247,36 @@ fn handle_words(env: &Env, pieces: &[Piece<'_>]) -> HandleWords {
     handles
 }
 
+/// The literals of a kernel and its functions, each number once.
+struct Literals {
+    /// The offset of the first in the kernel's constants.
+    start: u32,
+    places: FxHashMap<u64, u32>,
+    numbers: Vec<u64>,
+}
+
+impl Literals {
+    fn new(pieces: &[Piece<'_>], start: u32) -> Literals {
+        let mut literals = Literals { start, places: FxHashMap::default(), numbers: Vec::new() };
+        for &number in pieces.iter().flat_map(|piece| &piece.function.code.literals) {
+            let next = literals.end();
+            literals.places.entry(number).or_insert_with(|| {
+                literals.numbers.push(number);
+                next
+            });
+        }
+        literals
+    }
+
+    fn end(&self) -> u32 {
+        self.start + self.numbers.len() as u32 * layout::LITERAL_BYTES
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.numbers.iter().flat_map(|number| number.to_le_bytes())
+    }
+}
+
 /// The shared variables of all functions of a kernel.
 struct Shared {
     /// The offsets of the module's variables, and of the variables of a piece.
@@ -283,6 +321,7 @@ struct Whole<'p, 'a> {
     sm: Sm,
     shared: Shared,
     handles: HandleWords,
+    literals: Literals,
     pieces: Vec<Piece<'a>>,
     /// The index of the piece of each function.
     places: FxHashMap<u32, usize>,
@@ -345,7 +384,14 @@ impl Whole<'_, '_> {
         kernel.resources.stack_bytes = own_frame.saturating_add(self.deepest(&apart));
         // A kernel without calls has already placed its variables.
         let places_nothing = |link: &CodeLink| {
-            matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_) | LinkTo::EntrySize(_))
+            matches!(
+                link.to,
+                LinkTo::Start
+                    | LinkTo::Place(_)
+                    | LinkTo::Table(_)
+                    | LinkTo::EntrySize(_)
+                    | LinkTo::Literal(_)
+            )
         };
         if !self.pieces[0].function.code.links.iter().all(places_nothing) {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
@@ -356,6 +402,10 @@ impl Whole<'_, '_> {
         let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
         let targets = kernel.tables.iter().flat_map(|table| &table.targets);
         constants.extend(targets.flat_map(|target| (target * WORD as u32).to_le_bytes()));
+        if !self.literals.numbers.is_empty() {
+            constants.resize(self.literals.start as usize, 0);
+            constants.extend(self.literals.bytes());
+        }
         Ok(Joined {
             kernel,
             parts: self.parts(&apart),
@@ -428,6 +478,14 @@ impl Whole<'_, '_> {
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
             LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } | LinkTo::Driver(_) => {
                 return Err(wrong("an address for another linker"));
+            }
+            LinkTo::Literal(offset) => {
+                let index = offset / layout::LITERAL_BYTES;
+                let number = self.pieces[piece].function.code.literals.get(index as usize);
+                let start = number.and_then(|number| self.literals.places.get(number));
+                let start = start.ok_or_else(|| wrong("a literal has no place"))?;
+                // The operand may be the high word of the number.
+                (Field::COffset, (start + offset % layout::LITERAL_BYTES).into())
             }
             LinkTo::Table(start) => (Field::COffset, (self.pieces[piece].tables + start).into()),
             LinkTo::Symbol(Link { symbol, .. })

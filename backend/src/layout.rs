@@ -10,8 +10,14 @@ use ptx_isa::{ScalarType, Space};
 
 /// The constant bank of `.const` variables.
 pub const CONST_BANK: u8 = 3;
-/// The constant bank of each kernel that contains the numbers for addresses of functions.
+/// The constant bank of each kernel that contains the numbers for addresses of functions, the target lists of indirect
+/// branches, and literals.
 pub const FUNCTION_BANK: u8 = 2;
+/// The bank of operands in [`crate::ori::ir::Function::literals`] until the code is assembled. They are linked into
+/// [`FUNCTION_BANK`]. No instruction reads a bank of this number.
+pub const LITERALS: u8 = 0x12;
+/// Bytes of a literal.
+pub const LITERAL_BYTES: u32 = 8;
 /// The constant bank whose 8-byte slots hold the addresses of global variables and functions.
 pub const ADDRESS_BANK: u8 = 4;
 /// The size of a constant bank in bytes.

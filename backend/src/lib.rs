@@ -173,6 +173,8 @@ pub struct CompiledFunction {
     pub links: Vec<assemble::CodeLink>,
     /// The targets of indirect branches, in the order of the branches.
     pub tables: Vec<assemble::JumpTable>,
+    /// Numbers of 64 bits that the code reads from constant bank 2.
+    pub literals: Vec<u64>,
 }
 
 /// The statements that unrolling copied, and the loads that were joined with others.

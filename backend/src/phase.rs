@@ -19,6 +19,7 @@ pub mod guard;
 pub mod halves;
 pub mod hoist;
 pub mod join;
+pub mod literals;
 pub mod pairs;
 pub mod predication;
 pub mod reassociate;

@@ -304,6 +304,12 @@ pub const PHASES: &[Phase] = &[
         ],
     )
     .keeps_flow(),
+    optional(
+        "ExtractShaderConstsFinal",
+        phase::literals::run,
+        &[("OriFold", "numbers that are immediates have been folded into their uses")],
+    )
+    .keeps_flow(),
     Phase {
         name: "LateLegalization",
         run: crate::legalize::run,

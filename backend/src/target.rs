@@ -48,6 +48,8 @@ pub struct Target {
     pub certain_meetings: bool,
     /// ptxas lets accesses of shared memory multiply the register of their address.
     pub scales_addresses: bool,
+    /// ptxas puts 64-bit numbers that no instruction contains into constant bank 2 of the kernel.
+    pub literals: bool,
     /// ptxas unrolls loops in which threads of a warp wait for each other.
     pub unrolls_warp_waits: bool,
     /// Threads of a warp converge before an aligned arrival at a barrier of the block.
@@ -373,6 +375,7 @@ const SM_75: Target = Target {
     predicate_votes: false,
     certain_meetings: false,
     scales_addresses: true,
+    literals: true,
     unrolls_warp_waits: false,
     joins_arrivals: true,
     driver_gradients: false,
@@ -429,6 +432,7 @@ const SM_90: Target = Target {
     uniform_handles: true,
     deferred_barriers: DeferredBarriers::All,
     scales_addresses: false,
+    literals: false,
     unrolls_warp_waits: true,
     joins_arrivals: false,
     driver_gradients: true,

@@ -21,7 +21,7 @@ use crate::assemble::LinkTo;
 use crate::driver::DriverFunction;
 use crate::input::{Env, Function, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
-use crate::layout::Slot;
+use crate::layout::{LITERAL_BYTES, Slot};
 use crate::ori::op::{Descriptors, Link};
 use crate::target::Target;
 use crate::{CodegenError, Options};
@@ -76,6 +76,8 @@ pub(super) enum Named {
     Handle(usize, u32),
     /// The target lists of a function.
     Tables(usize),
+    /// A literal of a function, by its index.
+    Literal(usize, u32),
     /// The entry of a unified function with code in the table of such functions.
     Stub(usize),
     /// The size of an entry of a driver table.
@@ -387,19 +389,13 @@ impl Linker<'_> {
             }
             if let Some(id) = tables[i] {
                 table.add(section(&format!(".nv.constant2.{}", names[i]), id), None);
-                let bytes = self.functions[i].code.tables.iter().map(|t| u64::from(t.bytes())).sum();
-                let name = format!("{}.const_opt.0.{bytes}", names[i]);
-                let own = Symbol {
-                    size: bytes,
-                    ..symbol(
-                        &name,
-                        Some(id),
-                        Binding::Local,
-                        SymbolKind::Variable,
-                        STO_CUDA_CONSTANT | STV_INTERNAL,
-                    )
-                };
-                table.add(own, Some(Key::Named(Named::Tables(i))));
+                for (named, start, end) in self.constant_parts(i) {
+                    let name = format!("{}.const_opt.{start}.{end}", names[i]);
+                    let other = STO_CUDA_CONSTANT | STV_INTERNAL;
+                    let part = symbol(&name, Some(id), Binding::Local, SymbolKind::Variable, other);
+                    let part = Symbol { value: start, size: end - start, ..part };
+                    table.add(part, Some(Key::Named(named)));
+                }
             }
         }
         for (key, v) in self.named_variables() {
@@ -618,13 +614,35 @@ impl Linker<'_> {
         self.image.add_section(section)
     }
 
+    /// A function's constant bank 2: the target lists of its indirect branches, then its literals.
     fn table_section(&mut self, i: usize, name: &str) -> Option<SectionId> {
-        let targets = self.functions[i].code.tables.iter().flat_map(|table| &table.targets);
-        let bytes: Vec<u8> = targets.flat_map(|target| (target * WORD as u32).to_le_bytes()).collect();
+        let code = self.functions[i].code;
+        let targets = code.tables.iter().flat_map(|table| &table.targets);
+        let mut bytes: Vec<u8> = targets.flat_map(|target| (target * WORD as u32).to_le_bytes()).collect();
+        let align = if code.literals.is_empty() { 4 } else { LITERAL_BYTES.into() };
+        bytes.resize(bytes.len().next_multiple_of(align as usize), 0);
+        bytes.extend(code.literals.iter().flat_map(|literal| literal.to_le_bytes()));
         let name = format!(".nv.constant2.{name}");
         let flags = SHF_ALLOC | SHF_INFO;
         (!bytes.is_empty())
-            .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 4, bytes)))
+            .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, align, bytes)))
+    }
+
+    /// The parts of a function's constant bank 2 that its code refers to, each with its start and its end.
+    fn constant_parts(&self, i: usize) -> Vec<(Named, u64, u64)> {
+        let code = self.functions[i].code;
+        let lists: u64 = code.tables.iter().map(|table| u64::from(table.bytes())).sum();
+        let mut parts = Vec::new();
+        if lists > 0 {
+            parts.push((Named::Tables(i), 0, lists));
+        }
+        let mut start = lists.next_multiple_of(LITERAL_BYTES.into());
+        for index in 0..code.literals.len() as u32 {
+            let end = start + u64::from(LITERAL_BYTES);
+            parts.push((Named::Literal(i, index), start, end));
+            start = end;
+        }
+        parts
     }
 
     /// The symbol that ptxas writes before sm_90 for the contents of a kernel's constant bank 0. It covers the parameters
@@ -705,6 +723,10 @@ impl Linker<'_> {
                 LinkTo::Return { place, high } => (half(high), Named::Own(i), i64::from(place) * WORD as i64),
                 LinkTo::Table(start) => {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
+                }
+                LinkTo::Literal(offset) => {
+                    let (index, word) = (offset / LITERAL_BYTES, offset % LITERAL_BYTES);
+                    (R_CUDA_CONST_FIELD19_40, Named::Literal(i, index), word.into())
                 }
                 LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
                 LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {

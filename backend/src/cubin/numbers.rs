@@ -55,6 +55,7 @@ pub(super) const R_CUDA_ABS32_32: u32 = 55;
 pub(super) const R_CUDA_ABS32_LO_32: u32 = 56;
 pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
+pub(super) const R_CUDA_CONST_FIELD19_40: u32 = 64;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
 /// The address of a kernel is that of its descriptor, which launches use: R_CUDA_FUNC_DESC32_LO_32,

@@ -546,6 +546,7 @@ pub(super) fn flow(blocks: Vec<Block>) -> ir::Function {
         layout: (0..blocks.len() as u32).map(BlockId).collect(),
         blocks,
         values: Vec::new(),
+        literals: Vec::new(),
         frame: ir::Frame::default(),
         facts: ir::Facts::default(),
     }

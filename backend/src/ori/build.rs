@@ -263,6 +263,7 @@ impl<'a> Lowering<'a> {
             blocks: Vec::new(),
             layout: Vec::new(),
             values: Vec::new(),
+            literals: Vec::new(),
             frame: ir::Frame::default(),
             facts: ir::Facts::default(),
         };

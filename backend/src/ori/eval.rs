@@ -11,6 +11,7 @@
 pub mod float;
 mod operation;
 
+use crate::layout::{LITERAL_BYTES, LITERALS};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::op::{MemSize, Op, Routine};
 use crate::ori::signature;
@@ -138,6 +139,15 @@ impl Thread<'_> {
         Ok(())
     }
 
+    fn constant(&self, bank: u8, offset: u16) -> u32 {
+        if bank != LITERALS {
+            return self.machine.constant(bank, offset);
+        }
+        let (index, byte) = (u32::from(offset) / LITERAL_BYTES, u32::from(offset) % LITERAL_BYTES);
+        let literal = self.func.literals.get(index as usize).copied().unwrap_or(0);
+        (literal >> (8 * byte)) as u32
+    }
+
     fn phis(&mut self, from: BlockId, block: BlockId) -> Result<(), EvalError> {
         let mut read = Vec::new();
         for phi in &self.func.block(block).phis {
@@ -167,7 +177,7 @@ impl Thread<'_> {
             SrcKind::Const(c) => {
                 let mut word = [0; 4];
                 for (i, w) in word.iter_mut().enumerate().take(usize::from(width)) {
-                    *w = self.machine.constant(c.bank, c.offset + 4 * i as u16);
+                    *w = self.constant(c.bank, c.offset + 4 * i as u16);
                 }
                 word
             }

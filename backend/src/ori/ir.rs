@@ -93,6 +93,8 @@ pub struct Function {
     pub layout: Vec<BlockId>,
     /// Indexed by [`Value`].
     pub values: Vec<ValueData>,
+    /// The numbers to which operands in [`crate::layout::LITERALS`] refer.
+    pub literals: Vec<u64>,
     pub frame: Frame,
     pub facts: Facts,
 }

@@ -98,6 +98,10 @@ fn write_function(func: &Function, out: &mut String) -> fmt::Result {
     if !facts.is_empty() {
         write!(out, " facts({})", facts.join(","))?;
     }
+    if !func.literals.is_empty() {
+        let literals: Vec<String> = func.literals.iter().map(|literal| format!("{literal:#x}")).collect();
+        write!(out, " literals({})", literals.join(","))?;
+    }
     writeln!(out, " {{")?;
     for &b in &func.layout {
         writeln!(out, "b{}:", b.0)?;
@@ -288,6 +292,7 @@ pub fn parse(text: &str) -> Result<Function, ParseError> {
         blocks: Vec::new(),
         layout: Vec::new(),
         values: Vec::new(),
+        literals: Vec::new(),
         frame: Frame::default(),
         facts: Facts::default(),
     };
@@ -360,8 +365,14 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
         _ => return Err("expected `entry`, `func` or `routine`".to_owned()),
     }
     while !rest.trim().is_empty() {
-        let (group, after) = rest.trim_start().split_once(')').ok_or("expected `frame(…)` or `facts(…)`")?;
-        let (name, items) = group.split_once('(').ok_or("expected `frame(…)` or `facts(…)`")?;
+        const EXPECTED: &str = "expected `frame(…)`, `facts(…)` or `literals(…)`";
+        let (group, after) = rest.trim_start().split_once(')').ok_or(EXPECTED)?;
+        let (name, items) = group.split_once('(').ok_or(EXPECTED)?;
+        rest = after;
+        if name == "literals" {
+            func.literals = items.split(',').map(literal).collect::<Result<_, _>>()?;
+            continue;
+        }
         for item in items.split(',') {
             let (key, value) = item.split_once('=').unwrap_or((item, "1"));
             let value: u32 = value.parse().map_err(|_| format!("`{value}` is not a number"))?;
@@ -399,9 +410,14 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 }
             }
         }
-        rest = after;
     }
     Ok(())
+}
+
+fn literal(text: &str) -> Result<u64, String> {
+    let digits = text.trim().strip_prefix("0x");
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.ok_or_else(|| format!("`{text}` is not a hexadecimal number"))
 }
 
 fn block_name(func: &mut Function, text: &str) -> Result<BlockId, String> {

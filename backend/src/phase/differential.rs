@@ -355,6 +355,7 @@ fn function(seed: u64) -> Function {
         blocks: Vec::new(),
         layout: Vec::new(),
         values: Vec::new(),
+        literals: Vec::new(),
         frame: Frame::default(),
         facts: Default::default(),
     };

@@ -31,6 +31,7 @@ pub(crate) fn function(seed: u64, shape: Shape) -> Function {
             blocks: vec![Block::default()],
             layout: vec![BlockId(0)],
             values: Vec::new(),
+            literals: Vec::new(),
             frame: Frame::default(),
             facts: Facts::default(),
         },

@@ -638,6 +638,7 @@ fn skeleton(func: &Function) -> Function {
             .collect(),
         layout: func.layout.clone(),
         values: Vec::new(),
+        literals: Vec::new(),
         frame: func.frame,
         facts: Default::default(),
     }
