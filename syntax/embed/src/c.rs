@@ -3,6 +3,7 @@
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
 use crate::literal::{Decoded, Escapes, range};
+use crate::module;
 use crate::operand::{self, Kind, Operand};
 use crate::scan::Sink;
 use crate::template::Style;
@@ -22,7 +23,7 @@ pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
                 }
             }
             b'/' if matches!(cursor.peek(1), b'/' | b'*') => skip_comment(&mut cursor),
-            b'"' => sink.string(&mut cursor, literal, literals),
+            b'"' => sink.string(&mut cursor, literal, literals, module::stands_alone),
             b'\'' => skip_quoted(&mut cursor, b'\''),
             b'0'..=b'9' => skip_number(&mut cursor),
             byte if is_word(byte) => {
@@ -31,7 +32,7 @@ pub(crate) fn scan(text: &str, likely: bool, sink: &mut Sink<'_>) {
                     "asm" | "__asm__" | "__asm" => assembly(&mut cursor, likely, sink),
                     prefix if cursor.byte() == b'"' && is_prefix(prefix) => {
                         cursor.at = start;
-                        sink.string(&mut cursor, literal, literals);
+                        sink.string(&mut cursor, literal, literals, module::stands_alone);
                     }
                     _ => {}
                 }

@@ -30,8 +30,8 @@ pub(crate) fn is_cuda_with_assembly(text: &str) -> bool {
     text.contains("asm") && ["__global__", "__device__"].iter().any(|word| text.contains(word))
 }
 
-/// Whether a string is used as it is, judged by the next character: the program does not append to it, index it or
-/// format it.
-pub(crate) fn stands_alone(next: u8) -> bool {
+/// Whether a string is used as it is, judged by the next character after blanks: the program does not append to it, index
+/// it or format it.
+pub(crate) fn stands_alone(_blanks: &str, next: u8) -> bool {
     !matches!(next, b'+' | b'%' | b'.' | b'[' | b'"' | b'_' | b'<') && !next.is_ascii_alphanumeric()
 }

@@ -4,6 +4,7 @@
 use crate::cursor::{Cursor, is_word};
 use crate::document::Document;
 use crate::literal::{Decoded, Escapes, range};
+use crate::module;
 use crate::operand;
 use crate::scan::Sink;
 use crate::template::Style;
@@ -22,13 +23,13 @@ pub(crate) fn scan(text: &str, sink: &mut Sink<'_>) {
                 }
             }
             b'#' => skip_comment(&mut cursor),
-            b'"' | b'\'' => sink.string(&mut cursor, literal, literals),
+            b'"' | b'\'' => sink.string(&mut cursor, literal, literals, stands_alone),
             byte if is_word(byte) => {
                 let start = cursor.at;
                 let word = cursor.word();
                 if matches!(cursor.byte(), b'"' | b'\'') && prefix(word).is_some() {
                     cursor.at = start;
-                    sink.string(&mut cursor, literal, literals);
+                    sink.string(&mut cursor, literal, literals, stands_alone);
                 } else if matches!(word, "inline_asm_elementwise" | "InlineAsm" | "inline_asm" | "asm") {
                     assembly(&mut cursor, word, sink);
                 }
@@ -71,6 +72,12 @@ fn skip_blanks(cursor: &mut Cursor<'_>) {
             _ => return,
         }
     }
+}
+
+/// Whether a string is used as it is. A word on another line begins the next statement. (Within brackets it could also be
+/// `if` or `for`, which is rare.)
+fn stands_alone(blanks: &str, next: u8) -> bool {
+    is_word(next) && blanks.contains('\n') || module::stands_alone(blanks, next)
 }
 
 /// Reads consecutive literals. Returns their contents and the end of the last one.

@@ -52,12 +52,14 @@ impl<'a> Sink<'a> {
     }
 
     /// Handles a string in code: it may be a module, or CUDA code with inline assembly. `literal` reads one literal.
-    /// `literals` reads all consecutive literals and returns the end of the last one.
+    /// `literals` reads all consecutive literals and returns the end of the last one. `stands_alone` says whether the
+    /// string is used as it is, judged by the blanks after it and the next character.
     pub(crate) fn string(
         &mut self,
         cursor: &mut Cursor<'_>,
         literal: fn(&mut Cursor<'_>, &mut Decoded) -> Option<()>,
         literals: fn(&mut Cursor<'_>) -> Option<(Decoded, usize)>,
+        stands_alone: fn(&str, u8) -> bool,
     ) {
         let start = *cursor;
         let mut first = Decoded::default();
@@ -70,7 +72,7 @@ impl<'a> Sink<'a> {
         let decoded = literals(&mut all);
         self.looked(all.at);
         if let Some((decoded, end)) = decoded
-            && module::stands_alone(all.byte())
+            && stands_alone(&all.text[end..all.at], all.byte())
         {
             match module::begins(&decoded.text) {
                 true => self.snippet(range(start.at, end), Document::module(&decoded)),
@@ -115,6 +117,23 @@ impl<'a> Sink<'a> {
     }
 }
 
+/// Words that occur only in code for GPUs, which headers also contain.
+const CUDA_WORDS: [&str; 7] = [
+    "__device__",
+    "__global__",
+    "__CUDA_ARCH__",
+    "__CUDACC__",
+    "CUTE_DEVICE",
+    "CUTE_HOST_DEVICE",
+    "CUTLASS_DEVICE",
+];
+
+/// The language of a text: C++ with words of CUDA is CUDA.
+fn refined(language: Language, text: &str) -> Language {
+    let is_cuda = language == Language::Cpp && CUDA_WORDS.iter().any(|word| text.contains(word));
+    if is_cuda { Language::Cuda } else { language }
+}
+
 fn run(language: Language, text: &str, sink: &mut Sink<'_>) {
     match language {
         Language::Cuda => c::scan(text, true, sink),
@@ -126,6 +145,7 @@ fn run(language: Language, text: &str, sink: &mut Sink<'_>) {
 
 /// Finds the snippets of a text. A text that is too long for 32-bit positions has none.
 pub fn scan(language: Language, text: &str) -> Scan {
+    let language = refined(language, text);
     let mut sink = Sink::new(0, &|_| false);
     if u32::try_from(text.len()).is_ok() {
         run(language, text, &mut sink);
@@ -170,6 +190,10 @@ impl Scan {
         let (snippets, marks, stop) = loop {
             let end = (edited_end + window).min(len);
             let text = read(start as usize..end);
+            if refined(self.language, &text) != self.language {
+                let before = std::mem::replace(self, scan(Language::Cuda, &read(0..len)));
+                return (0..before.snippets.len(), self.snippets.len());
+            }
             let mut sink = Sink::new(start, &is_known);
             run(self.language, &text, &mut sink);
             if sink.stopped_at.is_some() || end == len {

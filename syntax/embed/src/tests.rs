@@ -126,6 +126,11 @@ y = tl.inline_asm_elementwise(
     assert_eq!(back(text, &snippet, "$0, $2"), "$0, $2");
     one(Language::Python, "ir.InlineAsm(fnty, 'activemask.b32 $0;', '=r', side_effect=True)");
     one(Language::Python, "K = r'''\n//\n.version 8.0\n.target sm_80\n'''");
+    // The next statement begins with a word.
+    one(Language::Python, "K = '''.version 8.0\n.target sm_80\n'''\nimport x");
+    one(Language::Python, "class C:\n  K = '.version 8.0 .target sm_80' # PTX\n\n  def f(self): pass");
+    none(Language::Python, "K = ('.version 8.0 .target sm_80'\n     + rest)");
+    none(Language::Python, "K = '.version 8.0 .target sm_80' if x else y");
     for text in [
         "tl.inline_asm_elementwise(f\"mov.{t} $0, 1;\", \"=r\", [])",
         "tl.inline_asm_elementwise(\"mov.%s $0, 1;\" % t, \"=r\", [])",
@@ -138,6 +143,18 @@ y = tl.inline_asm_elementwise(
     ] {
         none(Language::Python, text);
     }
+}
+
+/// A misspelled instruction is certainly PTX only in code for GPUs, which headers may contain.
+#[test]
+fn headers_with_code_for_gpus() {
+    let assembly = "void f() { asm(\"ad.u32 %0, %0, 1;\" : \"+r\"(x)); }\n";
+    none(Language::Cpp, assembly);
+    one(Language::Cpp, &format!("CUTE_HOST_DEVICE {assembly}"));
+    let mut found = scan(Language::Cpp, assembly);
+    let text = format!("__device__ {assembly}");
+    assert_eq!(found.edit(0..0, 11, text.len(), |range| read(&text, range)), (0..0, 1));
+    assert_eq!(found.snippets(), scan(Language::Cpp, &text).snippets());
 }
 
 const PIECES: &[&str] = &[
