@@ -120,15 +120,17 @@ fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
 
 /// A name whose declaration cannot be parsed counts as declared.
 fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
+    const BROKEN: &[&str] = &["E0003", "E0004", "E0103", "E0109"];
+    if !findings.iter().any(|d| NAMES.contains(&d.lint.code)) {
+        return;
+    }
     let mut broken: FxHashSet<&str> = FxHashSet::default();
-    for finding in findings.iter().filter(|d| d.lint == &BAD_DECLARATION || d.lint == &UNEXPECTED) {
-        let rest = &text[finding.range.end().into()..];
-        let line = rest.split('\n').next().unwrap_or_default();
-        if let Some((names, _)) = line.split_once(';')
-            && text[..finding.range.start().into()].trim_end().ends_with(".reg")
-        {
-            let name = |part: &'_ str| part.trim().split('<').next().map(str::len);
-            broken.extend(names.split(',').filter_map(|part| Some(&part.trim()[..name(part)?])));
+    let mistakes = findings.iter().filter(|d| d.lint == &BAD_DECLARATION || BROKEN.contains(&d.lint.code));
+    for declaration in mistakes.filter_map(|d| register_declaration(text, d.range.start())) {
+        for name in declaration.split(',').filter_map(declared_name) {
+            // `%r8>` was to be `%r<8>`.
+            broken.extend(split_number(name).map(|(prefix, _)| prefix));
+            broken.insert(name);
         }
     }
     if !broken.is_empty() {
@@ -137,6 +139,24 @@ fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
         };
         findings.retain(|d| !NAMES.contains(&d.lint.code) || !is_broken(&text[d.range]));
     }
+}
+
+/// The `.reg` declaration around a place, without `.reg`, to its end or that of its last line.
+fn register_declaration(text: &str, at: TextSize) -> Option<&str> {
+    let before = &text[..at.into()];
+    let start = before.rfind([';', '{', '}']).map_or(0, |end| end + 1);
+    let declaration = text[start..].trim_start().strip_prefix(".reg")?;
+    let end = (declaration.len() + usize::from(at)).saturating_sub(text.len());
+    let length = declaration[end..].find([';', '\n']).map_or(declaration.len(), |length| end + length);
+    Some(&declaration[..length])
+}
+
+/// The name in one part of a declaration: its first word that is not a type.
+fn declared_name(part: &str) -> Option<&str> {
+    let word = part.split_ascii_whitespace().find(|word| !word.starts_with('.'))?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+    let length = word.find(|c| !is_part(c)).unwrap_or(word.len());
+    (length > 0).then_some(&word[..length])
 }
 
 /// A label in text that cannot be parsed counts as defined.

@@ -387,3 +387,13 @@ fn what_is_not_complete_is_reported_once() {
         E0104 E0004 E0212"#]]
     .assert_eq(&found.join("\n"));
 }
+
+/// Registers whose declaration has a mistake count as declared.
+#[test]
+fn mistakes_in_register_declarations_are_reported_once() {
+    for name in ["%r<>", "%r 8>", "%r8>", "%r[8]", "%r<8x>", "%r<8", "%r<-1>", "%r<8.5>", "%x, %r<>, %y"] {
+        let body = "mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nadd.u32 %r3, %r1, %r2;\nret;";
+        let found = errors(&format!(".entry k() {{\n.reg .b32 {name};\n{body}\n}}"));
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+    }
+}
