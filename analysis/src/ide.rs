@@ -25,6 +25,7 @@ mod signature_help;
 mod source;
 mod symbols;
 mod tokens;
+mod truth;
 mod words;
 
 pub use crate::compile::{check_all, compile_diagnostics};

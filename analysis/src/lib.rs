@@ -48,7 +48,7 @@ pub use db::{
 pub use debug_data::has_section;
 pub use ptx_backend::occupancy;
 pub use ready::{Code, is_ready, length, make_ready};
-pub use text::Text;
+pub use text::{Text, counted};
 
 /// Every lint, for lists and explanations.
 pub fn lints() -> &'static [&'static diagnostic::Lint] {

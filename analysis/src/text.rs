@@ -6,6 +6,11 @@ use std::sync::Arc;
 
 use text_size::{TextRange, TextSize};
 
+/// `1 register`, `2 registers`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A text that is cheap to clone. It may be a part of a larger text, which it then keeps in memory.
 #[derive(Clone)]
 pub struct Text {

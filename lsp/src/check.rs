@@ -35,6 +35,7 @@ use crate::check::files::Found;
 use crate::input::{self, Input};
 use crate::project::Project;
 use crate::{output, pictures, terminal, threads};
+use ptx_analysis::counted;
 use terminal::say;
 
 const CLEAN: u8 = 0;
@@ -200,17 +201,15 @@ impl Counts {
 
     /// "2 errors and 1 warning in 14 files, 0.12 s"
     fn summary(self, time: Duration) -> String {
-        let plural =
-            |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
         let mut some: Vec<String> = all
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| plural(count, what))
+            .map(|(count, what)| counted(count, what))
             .collect();
         let last = some.pop().unwrap_or_else(|| "no findings".to_owned());
         let found = if some.is_empty() { last } else { format!("{} and {last}", some.join(", ")) };
-        format!("{found} in {}, {:.2} s", plural(self.files, "file"), time.as_secs_f64())
+        format!("{found} in {}, {:.2} s", counted(self.files, "file"), time.as_secs_f64())
     }
 }
 

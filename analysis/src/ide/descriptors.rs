@@ -1,10 +1,11 @@
-//! Describes descriptors and cache policies whose values are known.
+//! Describes descriptors, cache policies, truth tables and selections of bytes whose values are known.
 
 use std::fmt::Write as _;
 
 use ptx_isa::{Mod, Opcode};
 
 use crate::ide::layout::Written;
+use crate::ide::truth;
 
 /// The description of known descriptors among an instruction's operands. `value` returns the value of an operand, given
 /// its text.
@@ -18,6 +19,8 @@ pub(super) fn about(opcode: &Opcode, written: &Written, value: impl Fn(&str) -> 
             ("tcgen05", "a" | "b-desc" | "s-desc") => Some(matrix(value, tensor_swizzle(value >> 61))),
             ("wgmma", "a" | "b-desc") => Some(matrix(value, group_swizzle(value >> 62))),
             (_, "cache-policy") => policy(value),
+            ("lop3", "immLut") => Some(format!("`{}`", truth::expression(value as u8))),
+            ("prmt", "c") if !BYTE_MODES.iter().any(|&mode| opcode.has(mode)) => Some(bytes(value)),
             _ => None,
         };
         if let Some(words) = words {
@@ -25,6 +28,20 @@ pub(super) fn about(opcode: &Opcode, written: &Written, value: impl Fn(&str) -> 
         }
     }
     if out.is_empty() { out } else { format!("\n{out}") }
+}
+
+/// The modes of `prmt` in which the selection has another meaning.
+const BYTE_MODES: [Mod; 6] = [Mod::F4e, Mod::B4e, Mod::Rc8, Mod::Ecl, Mod::Ecr, Mod::Rc16];
+
+/// The bytes that `prmt` selects, lowest first.
+fn bytes(selection: u64) -> String {
+    let byte = |at: u32| {
+        let (number, is_sign) = (selection >> (4 * at) & 7, selection >> (4 * at + 3) & 1 == 1);
+        let source = if number < 4 { 'a' } else { 'b' };
+        let what = if is_sign { "sign of byte" } else { "byte" };
+        format!("{what} {} of `{source}`", number % 4)
+    };
+    format!("from the lowest byte on: {}", (0..4).map(byte).collect::<Vec<_>>().join(", "))
 }
 
 /// The instruction descriptor of `tcgen05.mma`.

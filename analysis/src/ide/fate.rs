@@ -21,6 +21,8 @@ pub(super) struct Fates<'a> {
     map: &'a SourceMap,
     text: &'a str,
     has_code: FxHashSet<SrcId>,
+    /// Calls of the function have been replaced by the bodies of the called functions.
+    inlines: bool,
     /// For each register, the statement that writes it; `None` if several do.
     writer: FxHashMap<Entity, Option<SrcId>>,
     readers: FxHashMap<Entity, Vec<SrcId>>,
@@ -29,8 +31,14 @@ pub(super) struct Fates<'a> {
 impl<'a> Fates<'a> {
     pub(super) fn new(map: &'a SourceMap, text: &'a str, compiled: &CompiledFunction) -> Self {
         let has_code = compiled.lines.iter().copied().flatten().collect();
-        let mut fates =
-            Self { map, text, has_code, writer: FxHashMap::default(), readers: FxHashMap::default() };
+        let mut fates = Self {
+            map,
+            text,
+            has_code,
+            inlines: compiled.inlined.is_some(),
+            writer: FxHashMap::default(),
+            readers: FxHashMap::default(),
+        };
         let registers = map.occurrences.iter().filter(|o| matches!(o.entity, Entity::Register(_)));
         for occurrence in registers.filter(|o| o.access != Usage::Declaration) {
             let Some(src) = map.statement_at(occurrence.range.start()) else { continue };
@@ -80,11 +88,17 @@ impl<'a> Fates<'a> {
     pub(super) fn of(&self, src: SrcId, line: impl Fn(TextRange) -> u32) -> String {
         let written: Vec<Entity> = self.registers(src, Usage::Write).collect();
         let is_single = |entity: &Entity| self.writer.get(entity) == Some(&Some(src));
-        if written.is_empty() || !written.iter().all(is_single) {
+        if self.name(src) == Some("call") && self.inlines {
+            return "no instruction of its own: the function is inlined".to_owned();
+        }
+        if written.is_empty() {
             return "no machine code for this statement".to_owned();
         }
         if !written.iter().any(|entity| self.readers.contains_key(entity)) {
             return "no machine code: the result is never read".to_owned();
+        }
+        if !written.iter().all(is_single) {
+            return "no machine code: other instructions do its work, or its result is not needed".to_owned();
         }
         let readers = |src| {
             let written = self.registers(src, Usage::Write);
@@ -105,13 +119,18 @@ impl<'a> Fates<'a> {
         self.places(&self.reached(src, false, writers), line)
     }
 
+    /// The name of a statement's instruction.
+    fn name(&self, src: SrcId) -> Option<&'a str> {
+        let range = self.map.statement(src)?;
+        let mut words = self.text[range].split(|c: char| c.is_ascii_whitespace() || c == ';');
+        words.find(|word| !word.is_empty() && !word.starts_with('@'))
+    }
+
     /// `ld.param.u64 (line 7), mul.f32 (line 9)`
     fn places(&self, all: &[SrcId], line: impl Fn(TextRange) -> u32) -> Option<String> {
         let name = |src: &SrcId| {
             let range = self.map.statement(*src)?;
-            let mut words = self.text[range].split(|c: char| c.is_ascii_whitespace() || c == ';');
-            let name = words.find(|word| !word.is_empty() && !word.starts_with('@'))?;
-            Some(format!("`{name}` (line {})", line(range)))
+            Some(format!("`{}` (line {})", self.name(*src)?, line(range)))
         };
         let mut names: Vec<String> = all.iter().take(NAMED).filter_map(name).collect();
         if all.len() > NAMED {

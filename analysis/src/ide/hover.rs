@@ -26,6 +26,7 @@ use crate::readable::readable_in_full;
 use crate::ready::Code;
 use crate::scope::{DeclId, DeclKind, Entity};
 use crate::source_map::{Occurrence, Usage};
+use crate::text::counted;
 
 /// Markdown about the name, instruction, register or directive at an offset.
 pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'_>) -> Option<Hover> {
@@ -69,7 +70,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize, compiled: Code<'
             let number = with_minus(&parent).map_or(token.text_range(), |negative| negative.text_range());
             let text = &spot.item.text(db)[number];
             let words = words::special(text, setting).or_else(|| words::integer(text))?;
-            (number, words + &used_as_descriptor(db, file, spot))
+            (number, words + &described(db, spot, number) + &used_as_descriptor(db, file, spot))
         }
         (SyntaxKind::FLOAT, SyntaxKind::VERSION_DIRECTIVE) => return None,
         (SyntaxKind::FLOAT, _) => (token.text_range(), words::float(token.text())?),
@@ -348,7 +349,7 @@ fn instruction(
             if lines.len() > SHOWN {
                 let _ = writeln!(out, "// {} more", lines.len() - SHOWN);
             }
-            let _ = writeln!(out, "```\n\n{live} live registers");
+            let _ = writeln!(out, "```\n\n{}", counted(live.into(), "live register"));
             if let Some(statements) = fates(db, item).and_then(|fates| fates.taken_in(src, line_of)) {
                 let _ = writeln!(out, "\nincludes {statements}");
             }
@@ -448,6 +449,23 @@ fn used_as_descriptor(db: &dyn Db, file: SourceFile, Spot { item, offset }: Spot
         }
     }
     out
+}
+
+/// What a number means as an operand of its statement.
+fn described(db: &dyn Db, Spot { item, offset }: Spot<'_>, number: TextRange) -> String {
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let statement = map.statement_at(offset).and_then(|src| map.statement(src));
+    let about = |statement: TextRange| {
+        let root = StatementParser::default().parse(&text[statement], statement.start()).syntax();
+        let node = root.descendants().find(|node| node.kind() == SyntaxKind::INSTRUCTION)?;
+        let (mnemonic, words) = name_of(&node, text)?;
+        let opcode = ptx_isa::resolve(mnemonic, &words).ok()?;
+        let written = written(&node, text, &ptx_isa::signature(&opcode).operands);
+        let value =
+            |operand: &str| (operand == &text[number]).then(|| literal::integer(operand).ok()).flatten();
+        Some(descriptors::about(&opcode, &written, |operand| value(operand).map(|number| number.value)))
+    };
+    statement.and_then(about).unwrap_or_default()
 }
 
 /// What became of the statements of a compiled function without machine code.

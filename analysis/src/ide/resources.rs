@@ -20,6 +20,7 @@ use crate::lower::{function, has_body, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
 use crate::ready::Code;
+use crate::text::counted;
 
 impl FunctionResources {
     /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or the reason why there is no
@@ -267,7 +268,10 @@ impl LiveRegisters {
                 standing: self.standing,
                 offset: statement.range.end(),
                 label: format!("{was}{count} live{mark}"),
-                tooltip: format!("{count} live registers; the peak of the function is {peak}"),
+                tooltip: format!(
+                    "{}; the peak of the function is {peak}",
+                    counted(count.into(), "live register")
+                ),
             })
         })
     }

@@ -18,6 +18,7 @@ use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
 use crate::readable::readable;
+use crate::text::counted;
 
 /// The machine code of a function by name, or the reason why it has none.
 pub fn sass_view(db: &Database, file: SourceFile, name: &str, style: SassStyle) -> Option<SassView> {
@@ -263,8 +264,7 @@ fn in_words(control: sass::Control, awaited: impl Fn(u8) -> String) -> String {
     if !waits.is_empty() {
         parts.push(format!("waits for {}", waits.join(" ")));
     }
-    let plural = if control.stall == 1 { "" } else { "s" };
-    parts.push(format!("{} cycle{plural}", control.stall));
+    parts.push(counted(control.stall.into(), "cycle"));
     if control.yield_ {
         parts.push("may yield".to_owned());
     }

@@ -13,6 +13,7 @@ use crate::lower::{Resolved, resolved};
 use crate::readable::readable;
 use crate::scope::Entity;
 use crate::signature::{FunctionDecl, ItemDecl, VariableDecl, item_decl};
+use crate::text::counted;
 
 /// Functions with their parameters, shared and local variables and labels; variables; debug sections.
 pub fn document_symbols(db: &Database, file: SourceFile) -> Vec<DocumentSymbol> {
@@ -70,9 +71,8 @@ fn function_symbol(
         (false, false) => SymbolKind::Prototype,
     };
     let count = decl.signature.params.len();
-    let plural = if count == 1 { "" } else { "s" };
     let what = if decl.signature.entry { ".entry" } else { ".func" };
-    let detail = format!("{what}, {count} parameter{plural}");
+    let detail = format!("{what}, {}", counted(count, "parameter"));
     let focus = resolved.map.name_range()?;
     let children = members(item.text(db), resolved);
     let name = item.name(db);

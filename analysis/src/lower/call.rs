@@ -17,6 +17,7 @@ use crate::diagnostic::Diagnostic;
 use crate::module::Global;
 use crate::scope::{DeclKind, Entity};
 use crate::signature::Shapes;
+use crate::text::counted;
 
 /// An argument or a result of a call.
 enum Passed {
@@ -241,8 +242,7 @@ impl Walker<'_> {
         let optional = usize::from(!is_result && formals.last().is_some_and(Shape::is_open));
         if passed.len() > formals.len() || passed.len() + optional < formals.len() {
             let range = list.map_or(call, Node::text_range);
-            let plural = if formals.len() == 1 { "" } else { "s" };
-            let message = format!("expected {} {what}{plural}, found {}", formals.len(), passed.len());
+            let message = format!("expected {}, found {}", counted(formals.len(), what), passed.len());
             let declared: Vec<String> = formals.iter().map(|formal| format!("`{formal}`")).collect();
             let note = match declared.as_slice() {
                 [] => format!("the function has no {what}s"),

@@ -4,6 +4,7 @@ use ptx_backend::input::{Linkage, Signature};
 
 use crate::declaration::Shape;
 use crate::signature::{FunctionDecl, Shapes};
+use crate::text::counted;
 
 /// How a later declaration contradicts an earlier one, as the end of the phrase "was declared …".
 pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl) -> Option<String> {
@@ -58,8 +59,7 @@ pub(super) fn difference(one: &Shapes, other: &Shapes) -> Option<String> {
 
 fn pairwise(what: &str, one: &[Shape], other: &[Shape]) -> Option<String> {
     if one.len() != other.len() {
-        let plural = if one.len() == 1 { "" } else { "s" };
-        return Some(format!("{} {what}{plural} instead of {}", one.len(), other.len()));
+        return Some(format!("{} instead of {}", counted(one.len(), what), other.len()));
     }
     let (at, (one, other)) = one.iter().zip(other).enumerate().find(|(_, (one, other))| one != other)?;
     Some(format!("{what} {} is `{one}` instead of `{other}`", at + 1))

@@ -98,6 +98,8 @@ fn hover_on_parts_of_statements() {
         first("ld.global.L2::c$0ache_hint.f32 %f0, [%rd0], %rd1;"),
         first("lop3.b$032 %r1, %r1, %r2, %r3, 0xCA;"),
         first("lop3.b32 %r1, %r1, %r2, %r3, 0x$0CA;"),
+        first("prmt.b32 %r1, %r1, %r2, 0x54$010;"),
+        first("prmt.b32.rc8 %r1, %r1, %r2, 0$0x9;"),
         first(".local .align 4 .b8 sta$0ck[16];\nno.such;"),
         first(".pragma \"noun$0roll\";"),
         first("mov.u32 %r1, %cluster$0id.x;"),
@@ -112,7 +114,9 @@ fn hover_on_parts_of_statements() {
         `1.0` as `.f32`, bits `0f3F800000`
         `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy`  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
         `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
-        `202` = `0xca`
+        `202` = `0xca`  - `immLut` is `0xca`: `(a & b) | (~a & c)`
+        `21520` = `0x5410`  - `c` is `0x5410`: from the lowest byte on: byte 0 of `a`, byte 1 of `a`, byte 0 of `b`, byte 1 of `b`
+        `9` = `0x9`
         ```ptx .local .align 4 .b8 stack[16] ``` 
         `nounroll`: do not unroll this loop, or any loop of the function or module
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid

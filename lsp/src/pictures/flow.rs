@@ -3,6 +3,7 @@
 use super::Picture;
 use super::canvas::Canvas;
 use super::placement::{Placement, place};
+use ptx_analysis::counted;
 use ptx_analysis::ide::{Instruction, MachineBlock, Portrait};
 
 const NODE: (f64, f64) = (196.0, 62.0);
@@ -38,7 +39,6 @@ impl Summary {
         lines.dedup();
         let cycles = instructions.iter().map(|one| u32::from(one.stall.max(1))).sum();
         let live = instructions.iter().map(|one| one.live).max().unwrap_or(0);
-        let plural = if instructions.len() == 1 { "" } else { "s" };
         let often = match block.loops.len() {
             0 => "once".to_owned(),
             depth => format!("loop depth {depth}"),
@@ -47,8 +47,12 @@ impl Summary {
             lines,
             cycles,
             share: 0.0,
-            size: format!("{} instruction{plural}, {cycles} cycles", instructions.len()),
-            weight: format!("{live} live registers, {often}"),
+            size: format!(
+                "{}, {}",
+                counted(instructions.len(), "instruction"),
+                counted(cycles as usize, "cycle")
+            ),
+            weight: format!("{}, {often}", counted(live.into(), "live register")),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Picture;
 use super::canvas::Canvas;
+use ptx_analysis::counted;
 use ptx_analysis::ide::{Fragments, Portrait};
 use ptx_isa::fragment::{Fragment, Place};
 
@@ -92,8 +93,8 @@ fn grid(fragment: &Fragment, name: &str) -> Picture {
     let below = TOP + rows as f64 * ROW + 18.0;
     let lanes = if fragment.is_quad() { "lane of one of the four products" } else { "lane" };
     let legend = format!(
-        "each cell: {lanes}, register; framed: lane {EXAMPLE}; {per} element{} in a register",
-        if per == 1 { "" } else { "s" }
+        "each cell: {lanes}, register; framed: lane {EXAMPLE}; {} in a register",
+        counted(per, "element")
     );
     canvas.text("soft", LEFT, below, legend);
     let mut below = below;

@@ -2,6 +2,7 @@
 
 use super::Picture;
 use super::canvas::{Canvas, Plot};
+use ptx_analysis::counted;
 use ptx_analysis::ide::Portrait;
 
 const WIDTH: f64 = 920.0;
@@ -118,7 +119,8 @@ fn tips(canvas: &mut Canvas, portrait: &Portrait, columns: &[Column], plot: &Plo
             true => portrait.instructions[column.first].text.as_str(),
             false => "",
         };
-        let tip = format!("{text}\n{lines}\n{} live registers, {} stall cycles", column.live, column.stall);
+        let live = counted(column.live.into(), "live register");
+        let tip = format!("{text}\n{lines}\n{live}, {}", counted(column.stall as usize, "stall cycle"));
         canvas.rect("none", [x, plot.top, width, bottom - plot.top], tip.trim());
     }
 }

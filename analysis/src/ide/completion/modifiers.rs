@@ -9,6 +9,7 @@ use crate::ide::CompletionKind;
 use crate::ide::reference::needs;
 use crate::ide::setting::Setting;
 use crate::ide::signature_help::spelled;
+use crate::text::counted;
 
 /// All mnemonics, the frequent ones first; those without a form for the target come last.
 pub(super) fn mnemonics(out: &mut Collector, setting: &Setting) {
@@ -67,8 +68,7 @@ pub(super) fn modifiers(out: &mut Collector, setting: &Setting, name: &str) {
             }
             Suffix::Type(ty) => {
                 let detail = require.filter(|_| !candidate.is_legal);
-                let plural = if ty.bits() == 1 { "" } else { "s" };
-                let detail = detail.unwrap_or_else(|| format!("{} bit{plural}", ty.bits()));
+                let detail = detail.unwrap_or_else(|| counted(ty.bits() as usize, "bit"));
                 out.add(rank, ty.text(), CompletionKind::Type, detail);
             }
         }
