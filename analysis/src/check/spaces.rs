@@ -327,8 +327,11 @@ fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRang
     let ty = ctx.register_type(register);
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     let fits = ty.bits() == 64 || integer && ty.bits() == 32 && target.space == Space::Shared;
-    let message =
-        || format!("`{}` is `.{}`, which does not have the width of an address", ctx.slice(range), ty.text());
+    let wanted = match target.space {
+        Space::Shared => "a 64-bit address or a 32-bit integer",
+        _ => "a 64-bit address",
+    };
+    let message = || format!("`{}` is `.{}`, expected {wanted}", ctx.slice(range), ty.text());
     (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 

@@ -60,9 +60,9 @@ fn lanes_words(lanes: Lanes) -> String {
         Lanes::Any | Lanes::Bf16Pair | Lanes::Of(&[1]) | Lanes::OrBare(&[]) => String::new(),
         Lanes::Of(of) => counts(of),
         Lanes::OrBare(of) => format!("{} in braces", counts(of)),
-        Lanes::Named(1) => "as many elements as the modifier (`.v2`, `.x4`) names".to_owned(),
+        Lanes::Named(1) => "as many elements as the modifier (`.v2`, `.x4`) states".to_owned(),
         Lanes::Named(most) => {
-            format!("as many elements as the modifier (`.v2`, `.x4`) names; {most} without one")
+            format!("as many elements as the modifier (`.v2`, `.x4`) states; {most} without one")
         }
         Lanes::Sparse(_) => "number of elements depends on count, types and sparsity".to_owned(),
         Lanes::Fragment(_) => "number of elements depends on shape and type".to_owned(),

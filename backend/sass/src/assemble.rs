@@ -92,14 +92,14 @@ fn set_hidden(sm: Sm, inst: &mut Inst, name: &str, value: &str) -> Result<(), &'
         inst.control = control;
         return Ok(());
     }
-    let value = u64::try_from(value).map_err(|_| "the value does not fit its field")?;
+    let value = u64::try_from(value).map_err(|_| "the value does not fit into its field")?;
     if name == REUSE {
         inst.control.reuse = (value & 7) as u8;
         return Ok(());
     }
     let field = inst.form().fields.iter().map(|spec| spec.field).find(|field| format!("{field:?}") == name);
     inst.set(field.ok_or("the instruction has no such field")?, value);
-    if inst.rejected().is_some() { Err("the value does not fit its field") } else { Ok(()) }
+    if inst.rejected().is_some() { Err("the value does not fit into its field") } else { Ok(()) }
 }
 
 /// Names in braces that are not fields: the bits of operand caches, and all bits except the control word.

@@ -19,7 +19,7 @@ impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EncodeError::Generation => f.write_str("the instruction does not exist on this generation"),
-            EncodeError::Value(field) => write!(f, "the value of {field:?} does not fit its field"),
+            EncodeError::Value(field) => write!(f, "the value of {field:?} does not fit into its field"),
             EncodeError::Control => f.write_str("the control word is out of range"),
         }
     }

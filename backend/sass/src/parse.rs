@@ -147,7 +147,7 @@ impl Parser<'_, '_> {
     fn set(&mut self, at: usize, spec: &FieldSpec, value: u64) -> Result<(), Failed> {
         self.inst.set_spec(spec, value);
         match self.inst.rejected() {
-            Some(_) => Err(self.cursor.fail_at(at, Wanted::Not("the value does not fit its field"))),
+            Some(_) => Err(self.cursor.fail_at(at, Wanted::Not("the value does not fit into its field"))),
             None => Ok(()),
         }
     }
@@ -342,7 +342,7 @@ impl Parser<'_, '_> {
                 if spec.value == Value::Unsigned && value < 0 {
                     let limit = 1i64 << (spec.bits() - 1);
                     if value < -limit {
-                        return Err(self.cursor.fail(Wanted::Not("the value does not fit its field")));
+                        return Err(self.cursor.fail(Wanted::Not("the value does not fit into its field")));
                     }
                     value as u64 & ones(spec.bits() as u8) as u64
                 } else {
@@ -435,7 +435,7 @@ impl Parser<'_, '_> {
             let offset = self.cursor.integer()?;
             let bits = c.offset.value_bits() as u8;
             if offset < -(1 << (bits - 1)) {
-                return Err(self.cursor.fail_at(start, Wanted::Not("the value does not fit its field")));
+                return Err(self.cursor.fail_at(start, Wanted::Not("the value does not fit into its field")));
             }
             let offset = if offset < 0 { offset as u64 & ones(bits) as u64 } else { offset as u64 };
             self.set(start, &c.offset, offset)?;

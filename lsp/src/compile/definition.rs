@@ -43,7 +43,7 @@ fn about(row: &Row) -> String {
     let short = if row.short == row.long { String::new() } else { format!("-{}", row.short) };
     let effect = match row.effect {
         Effect::Honoured | Effect::Holds => String::new(),
-        Effect::Missing(what) => format!("warned of: {what}"),
+        Effect::Missing(what) => format!("ignored with a warning: {what}"),
         Effect::Refused(what) => format!("refused: {what}"),
     };
     let separator = if short.is_empty() || effect.is_empty() { "" } else { "; " };

@@ -91,7 +91,7 @@ pub fn handle(s: &Snapshot, params: &SassDifferenceParams) -> Result<Option<Valu
         With::OptLevel(level) => return Err(format!("unknown optimization level {level}, expected 0 to 3")),
         With::MaxRegisters(most) if !REGISTERS.contains(&i64::from(*most)) => {
             let (least, largest) = (REGISTERS.start(), REGISTERS.end());
-            return Err(format!("{most} registers are not possible, expected {least} to {largest}"));
+            return Err(format!("invalid register limit {most}: expected {least} to {largest}"));
         }
         With::MaxRegisters(most) => {
             other(s, own, Change::Registers(*most), &format!("with at most {most} registers"))?

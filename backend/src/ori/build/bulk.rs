@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
         // Single floats and pairs have only one way of adding.
         instr.ignore(&[Mod::Noftz]);
         let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
-            return self.malformed("a reduction without its operation");
+            return self.malformed("a reduction without an operation such as `.add`");
         };
         let ty = match self.type_of(instr, 0)? {
             ScalarType::S32 if matches!(op, AtomOp::Min | AtomOp::Max) => BulkType::S32,
@@ -218,7 +218,7 @@ impl<'a> Lowering<'a> {
             F::CpAsyncBulkPrefetchTensor => Op::TensorPrefetch { dims, mode },
             _ => {
                 let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
-                    return self.malformed("a reduction without its operation");
+                    return self.malformed("a reduction without an operation such as `.add`");
                 };
                 Op::TensorReduce { dims, mode, op }
             }

@@ -209,7 +209,7 @@ impl<'a> Lowering<'a> {
             words = self.add_pair(words, super::operand::halves(offset as u64));
         }
         if !self.encodes(&Op::TensorMap { op: MapOp::Prefetch }) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         self.one_by_one(|this, chosen| {
             let map = this.uniform_pack(&words, chosen);

@@ -103,7 +103,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "clusters on this target");
         }
         let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
-            return self.malformed("a shared address in another space");
+            return self.malformed("a `.shared` address used in another state space");
         };
         let low = self.based(address, base);
         let high = self.s2r(sr::SHARED_WINDOW_HIGH);
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn shared_address(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let address = self.address(instr, i)?;
         let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
-            return self.malformed("a shared address in another space");
+            return self.malformed("a `.shared` address used in another state space");
         };
         let address = self.based(address, base);
         Ok(if offset == 0 { address } else { self.add(address, Src::imm(offset as u32)) })
@@ -155,7 +155,7 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
-            return self.malformed("a reduction without its operation");
+            return self.malformed("a reduction without an operation such as `.add`");
         };
         let ty_of = match (op, ty.bits(), ty.is_signed()) {
             (AtomOp::Min | AtomOp::Max, 32, true) => AtomType::S32,

@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
     fn copy_destination(&mut self, instr: &Statement<'a>) -> Result<(Src, i32)> {
         let address = self.address(instr, 0)?;
         let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
-            return self.malformed("a shared address in another space");
+            return self.malformed("a `.shared` address used in another state space");
         };
         // With a uniform base there would be no room for the descriptor of the source.
         let address = self.based(address, base);
@@ -137,7 +137,7 @@ impl<'a> Lowering<'a> {
         instr.operand(1);
         let op = |offset| Op::Line { op: LineOp::Discard, offset };
         if !self.encodes(&op(0)) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let address = self.address(instr, 0)?;
         let (address, offset) = self.wide_address(address, false)?;

@@ -243,7 +243,7 @@ impl<'a> Lowering<'a> {
         let (ftz, nan, xor) = (instr.has(Mod::Ftz), instr.has(Mod::Nan), instr.has(Mod::XorSign));
         let op = Op::Hmnmx2 { bf16, ftz, nan, xor };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let choose = if instr.form() == FormId::MinHalf { Src::TRUE } else { Src::FALSE };
         let abs = instr.has(Mod::Abs);

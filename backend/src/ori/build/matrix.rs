@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         let (address, base, offset) = self.matrix_address(instr, 0)?;
         let op = Op::Stsm { layout, count, offset };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let stored = self.operand(instr, 1)?;
         let data = self.stored(elements(instr, stored), ScalarType::B32)?;
@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
         }
         match self.shared_target(instr, address)? {
             Target::Shared { address, base, offset } => Ok((address, base, offset)),
-            _ => self.malformed("a shared address in another space"),
+            _ => self.malformed("a `.shared` address used in another state space"),
         }
     }
 

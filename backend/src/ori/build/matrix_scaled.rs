@@ -21,7 +21,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "this kind and type");
         };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let mut srcs = Vec::new();
         for i in 1..=3 {

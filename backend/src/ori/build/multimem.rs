@@ -59,7 +59,7 @@ impl<'a> Lowering<'a> {
             Some(ty) => self.float_of_devices(instr, ty, order, offset)?,
             None => {
                 let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
-                    return self.malformed("a reduction without its operation");
+                    return self.malformed("a reduction without an operation such as `.add`");
                 };
                 let signed = matches!(op, AtomOp::Min | AtomOp::Max);
                 let ty = match ty {
@@ -97,7 +97,9 @@ impl<'a> Lowering<'a> {
         offset: i32,
     ) -> Result<Op> {
         let ops = [(Mod::Add, ManyOp::Add), (Mod::Min, ManyOp::Min), (Mod::Max, ManyOp::Max)];
-        let Some(op) = instr.take(&ops) else { return self.malformed("a reduction without its operation") };
+        let Some(op) = instr.take(&ops) else {
+            return self.malformed("a reduction without an operation such as `.add`");
+        };
         if !instr.has(Mod::AccF32) && !instr.has(Mod::AccF16) {
             return Ok(Op::LdgmcFloat { op, ty, order, offset });
         }

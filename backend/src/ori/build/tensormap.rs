@@ -208,7 +208,7 @@ impl<'a> Lowering<'a> {
         instr.ignore(&[Mod::SharedCta, Mod::MbarrierCompleteTxBytes]);
         let op = Op::NextWork { broadcast: instr.has(Mod::MulticastClusterAll) };
         if !self.encodes(&op) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let (to, object) = (self.shared_address(instr, 0)?, self.shared_address(instr, 1)?);
         self.one_by_one(|this, chosen| {
@@ -252,7 +252,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn clear_block(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Weak]);
         if !self.encodes(&Op::ClearBlock) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         instr.operand(2);
         let address = match instr.has(Mod::SharedCta) {

@@ -296,7 +296,7 @@ impl<'a> Lowering<'a> {
         if !self.func.entry || calls {
             return self.unsupported(
                 instr,
-                "derivatives with three coordinates or a depth comparison, where a function is not inlined",
+                "derivatives with three coordinates or a depth comparison in a function that is not inlined",
             );
         }
         let (offsets, compare) = (extras.offsets.is_some(), extras.compared.is_some());
@@ -417,7 +417,7 @@ impl<'a> Lowering<'a> {
             [(Mod::Zero, SurfClamp::Ignore), (Mod::Clamp, SurfClamp::Clamp), (Mod::Trap, SurfClamp::Trap)];
         match instr.take(&clamps) {
             Some(clamp) => Ok(clamp),
-            None => self.malformed("a surface without its clamping"),
+            None => self.malformed("a surface access without a clamp mode"),
         }
     }
 
@@ -526,7 +526,7 @@ impl<'a> Lowering<'a> {
             (Mod::Or, AtomOp::Or),
         ];
         let Some(op) = instr.take(&operations) else {
-            return self.malformed("a reduction without its operation");
+            return self.malformed("a reduction without an operation such as `.add`");
         };
         instr.ignore(&[Mod::B]);
         let elements = instr.has(Mod::P);

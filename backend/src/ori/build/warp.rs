@@ -207,7 +207,7 @@ impl<'a> Lowering<'a> {
                 (Mod::Max, if abs { FloatRedux::MaxAbs } else { FloatRedux::Max }),
             ];
             let Some(op) = instr.take(&operations) else {
-                return self.malformed("a reduction of floats without its operation");
+                return self.malformed("a reduction of floats without `.min` or `.max`");
             };
             let redux = Op::Credux { op, ty: ExtremeType::F32, nan: instr.has(Mod::Nan) };
             return self.reduce_by(instr, redux, ty);
@@ -221,7 +221,7 @@ impl<'a> Lowering<'a> {
             (Mod::Xor, ReduxOp::Xor),
         ];
         let Some(op) = instr.take(&operations) else {
-            return self.malformed("a reduction without its operation");
+            return self.malformed("a reduction without an operation such as `.add`");
         };
         let extreme = match op {
             ReduxOp::Min => Some(FloatRedux::Min),
@@ -238,7 +238,7 @@ impl<'a> Lowering<'a> {
 
     fn reduce_by(&mut self, instr: &Statement<'a>, redux: Op, ty: ScalarType) -> Result<()> {
         if !self.encodes(&redux) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         let a = self.source(instr, 1, ty)?;
         self.join_warp(instr, 2, true)?;
@@ -251,7 +251,7 @@ impl<'a> Lowering<'a> {
     /// `elect.sync`.
     pub(super) fn elect(&mut self, instr: &Statement<'a>) -> Result<()> {
         if !self.encodes(&Op::Elect) {
-            return self.unsupported(instr, "the instruction on this target");
+            return self.unsupported(instr, "this instruction on this target");
         }
         self.join_warp(instr, 1, true)?;
         let (lane, chosen) = self.destinations(instr)?;
