@@ -157,8 +157,12 @@ impl Positions {
             };
             known = Some((src, found));
             let found = (found.0.or(last.0), found.1);
-            if i > 0 && found != last {
+            if found != last {
                 last = found;
+                // The code begins with this statement, not with the brace.
+                if i == 0 {
+                    rows.pop();
+                }
                 rows.push(Row { at: start + i * INST_BYTES, place: last.0, ptx_line: last.1 });
             }
         }

@@ -594,10 +594,16 @@ pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option
     })
 }
 
-/// The parameters of a function, given by its index in [`Env::functions`].
+/// The signature of a function, given by its index in [`Env::functions`].
 #[salsa::tracked(returns(clone))]
-pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<Arc<Shapes>> {
-    module(db, file).shapes.get(function as usize).cloned()
+pub fn function_signature(
+    db: &dyn Db,
+    file: SourceFile,
+    function: u32,
+) -> Option<(Arc<Signature>, Arc<Shapes>)> {
+    let module = module(db, file);
+    let signature = module.env.functions.get(function as usize)?;
+    Some((Arc::new(signature.clone()), Arc::clone(module.shapes.get(function as usize)?)))
 }
 
 /// Whether a name at module scope is declared in or before an item, so that the item may use it.

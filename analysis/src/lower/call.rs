@@ -1,6 +1,6 @@
 //! Calls: the target, the arguments and the prototype.
 
-use ptx_backend::input::Symbol;
+use ptx_backend::input::{Signature, Symbol};
 use ptx_isa::{ScalarType, Space, TypeKind};
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::flat::Node;
@@ -141,7 +141,7 @@ impl Walker<'_> {
         let name = self.slice(range);
         let shapes = match self.find_name(range) {
             Some(Entity::Prototype(index)) => self.prototype_shapes.get(index as usize).cloned(),
-            Some(Entity::Symbol(Symbol::Global(_))) => self.table(name),
+            Some(Entity::Symbol(Symbol::Global(_))) => self.table(name).map(|(_, shapes)| shapes),
             // Reported when the operands were read.
             None => return None,
             Some(_) => None,
@@ -154,8 +154,17 @@ impl Walker<'_> {
         shapes
     }
 
-    /// The parameters of the functions in a table: those of the first function.
-    fn table(&mut self, name: &str) -> Option<Arc<Shapes>> {
+    /// The prototype of a call that names a table of functions.
+    pub(super) fn table_prototype(&mut self, operands: &[Node<'_>]) -> Option<Arc<Signature>> {
+        let name = Parts::of(operands)?.prototype?.text_range();
+        match self.find_name(name) {
+            Some(Entity::Symbol(Symbol::Global(_))) => self.table(self.slice(name)).map(|(found, _)| found),
+            _ => None,
+        }
+    }
+
+    /// The signature of the functions in a table: that of the first function.
+    fn table(&self, name: &str) -> Option<(Arc<Signature>, Arc<Shapes>)> {
         let key = crate::module::Name::new(self.db, smol_str::SmolStr::new(name));
         let Some(Global::Variable {
             is_array: true,
@@ -166,7 +175,7 @@ impl Walker<'_> {
         else {
             return None;
         };
-        crate::module::function_shapes(self.db, self.file, *function)
+        crate::module::function_signature(self.db, self.file, *function)
     }
 
     /// The arguments or results; `None` for an operand that cannot be passed, which is reported.

@@ -122,6 +122,11 @@ impl<'db> Walker<'db> {
         let mut lowered = lowered;
         let is_right = self.diagnostics.count() == found;
         self.put_sums(&mut lowered, is_right);
+        if is_call && let Some(prototype) = self.table_prototype(&nodes) {
+            let last = lowered.operands.last_mut();
+            last.into_iter()
+                .for_each(|last| *last = Some(Operand::Prototype(Box::new((*prototype).clone()))));
+        }
         if lowered.operands.iter().all(Option::is_some) {
             self.add(src, &resolved.opcode, guard, lowered.operands, names);
         } else {
