@@ -194,8 +194,8 @@ struct Lowering<'a> {
     checks_tensor_memory: bool,
     /// The variables for the words of parameters and results, of calls and of the function itself.
     words: FxHashMap<(Symbol, u32), Variable>,
-    /// The frame offset of each parameter that is kept in the frame because the body uses its address.
-    in_memory: FxHashMap<u32, u32>,
+    /// The frame offset of each parameter or result that is kept in the frame because the body uses its address.
+    in_memory: FxHashMap<Symbol, u32>,
     /// The frame offset of the results of calls that are not returned in registers.
     results_at: u32,
     /// The number of bytes at the end of the stack for the arguments and results of calls that are not in registers.
@@ -247,13 +247,19 @@ impl<'a> Lowering<'a> {
         locals.size = locals.size.saturating_add(below.into());
         let mut in_memory = FxHashMap::default();
         if !func.entry {
-            for i in call::with_addresses(func) {
-                let Some(param) = func.params.get(i as usize) else { continue };
-                if let Some(abi::ArgumentPlace::Registers(_)) = convention.params.get(i as usize) {
-                    locals.size = locals.size.next_multiple_of(u64::from(param.align.clamp(4, 16)));
-                    in_memory.insert(i, u32::try_from(locals.size).unwrap_or(u32::MAX));
-                    locals.size += u64::from(param.size.next_multiple_of(4));
-                }
+            for symbol in call::with_addresses(func) {
+                let param = match symbol {
+                    Symbol::Param(i) => match convention.params.get(i as usize) {
+                        Some(abi::ArgumentPlace::Registers(_)) => func.params.get(i as usize),
+                        _ => None,
+                    },
+                    Symbol::Return(i) => func.returns.get(i as usize),
+                    _ => None,
+                };
+                let Some(param) = param else { continue };
+                locals.size = locals.size.next_multiple_of(u64::from(param.align.clamp(4, 16)));
+                in_memory.insert(symbol, u32::try_from(locals.size).unwrap_or(u32::MAX));
+                locals.size += u64::from(param.size.next_multiple_of(4));
             }
         }
         let mut out = ir::Function {

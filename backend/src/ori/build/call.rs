@@ -321,12 +321,12 @@ impl<'a> Lowering<'a> {
     pub(super) fn is_parameter(&self, symbol: Symbol) -> bool {
         match symbol {
             Symbol::Local(i) => self.func.locals.get(i as usize).is_some_and(|v| v.space == Space::Param),
-            Symbol::Return(_) => true,
+            Symbol::Return(_) => !self.in_memory.contains_key(&symbol),
             Symbol::Param(i) => {
                 let place = self.convention.params.get(i as usize);
                 !self.func.entry
                     && matches!(place, Some(ArgumentPlace::Registers(_)))
-                    && !self.in_memory.contains_key(&i)
+                    && !self.in_memory.contains_key(&symbol)
             }
             Symbol::Global(_) | Symbol::Function(_) => false,
         }
@@ -448,7 +448,7 @@ impl<'a> Lowering<'a> {
         self.prologue.append(&mut copies);
         self.begin_stack(entry);
         for (i, param, taken) in words {
-            if let Some(&start) = self.in_memory.get(&i) {
+            if let Some(&start) = self.in_memory.get(&Symbol::Param(i)) {
                 self.out.frame.uses_stack = true;
                 for (w, word) in (0..).zip(&taken) {
                     // This store belongs to no statement. It puts an argument that is passed in a register into the
@@ -576,6 +576,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn given_words(&mut self, index: u32, result: &Param) -> Result<Vec<Src>> {
+        if let Some(&start) = self.in_memory.get(&Symbol::Return(index)) {
+            self.out.frame.uses_stack = true;
+            let load = |w: u32| Op::Ldl { size: MemSize::B32, offset: (start + 4 * w) as i32 };
+            return Ok((0..abi::words(result)).map(|w| self.reg(load(w), &[STACK])).collect());
+        }
         let Some(reg) = result.reg else {
             return Ok((0..abi::words(result)).map(|i| self.read_word(Symbol::Return(index), i)).collect());
         };
@@ -692,16 +697,16 @@ pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function, t
     Outgoing { params: rounded(params), results: rounded(results), align }
 }
 
-/// The parameters of a function whose addresses the body uses, except in loads at known offsets.
-pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
+/// The parameters and results of a function whose addresses the body uses, except in accesses at known offsets.
+pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<Symbol> {
     let mut found = Vec::new();
     for stmt in &func.body {
         let crate::input::Stmt::Instr(instr) = stmt else { continue };
         for operand in &instr.operands {
-            if let Operand::Symbol(Symbol::Param(i), _) = operand
-                && !found.contains(i)
+            if let Operand::Symbol(symbol @ (Symbol::Param(_) | Symbol::Return(_)), _) = operand
+                && !found.contains(symbol)
             {
-                found.push(*i);
+                found.push(*symbol);
             }
         }
     }

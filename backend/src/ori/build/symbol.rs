@@ -49,12 +49,15 @@ impl<'a> Lowering<'a> {
         if layout::opaque(self.env, self.func, symbol).is_some() {
             return self.refuse("a memory access to a texture or surface variable");
         }
+        if let Some(&start) = self.in_memory.get(&symbol) {
+            return Ok(SymbolPlace::Local(start));
+        }
+        if let Symbol::Return(_) = symbol {
+            return self.refuse("the address of a result");
+        }
         if let Symbol::Param(i) = symbol {
             if self.func.params.get(i as usize).is_none() {
                 return self.malformed(format!("parameter {i} does not exist"));
-            }
-            if let Some(&start) = self.in_memory.get(&i) {
-                return Ok(SymbolPlace::Local(start));
             }
             if let Some(crate::abi::ArgumentPlace::Stack(start)) = self.convention.params.get(i as usize) {
                 return Ok(SymbolPlace::Incoming(*start));
