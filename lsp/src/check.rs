@@ -50,7 +50,7 @@ const AFTER: &str = "Examples:
   ptx-check --fix kernels/                      apply all safe fixes
   ptx-check kernel.cu layers.py                 check inline assembly in CUDA, C++, Rust and Python
   ptx-check -W unused-register=error --format github kernels/
-  ptx-check --explain E0303                     explain a diagnostic, or an instruction: --explain ld
+  ptx-check --explain E0303                     explain a diagnostic, or an instruction of PTX (ld) or SASS (IMAD)
 
 Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be read or written, 3 for \
 internal errors of ptx-check.";

@@ -4,6 +4,7 @@
 //! [`encode`] and [`decode`] are inverse to each other. [`print()`] writes an instruction as NVIDIA's disassembler
 //! does, and [`parse`] reads this text back. The crate has no dependencies.
 
+pub mod about;
 mod assemble;
 mod class;
 mod control;

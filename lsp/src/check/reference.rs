@@ -8,14 +8,35 @@ use ptx_analysis::ide;
 
 use crate::output;
 
-/// The page of a diagnostic code, a diagnostic name or a mnemonic.
+/// The page of a diagnostic code, a diagnostic name, a mnemonic of PTX or one of machine code.
 pub fn page(word: &str) -> Option<String> {
     let lints = ptx_analysis::lints();
     match lints.iter().find(|lint| lint.code.eq_ignore_ascii_case(word) || lint.name == word) {
         Some(lint) => Some(lint.page.to_owned()),
         // The page of `ld.global.u32` is that of `ld`.
-        None => ide::instruction_page(word.split('.').next().unwrap_or(word)),
+        None => {
+            let mnemonic = word.split('.').next().unwrap_or(word);
+            ide::instruction_page(mnemonic).or_else(|| machine_page(mnemonic))
+        }
     }
+}
+
+/// What a machine instruction does, and the targets that have it.
+fn machine_page(mnemonic: &str) -> Option<String> {
+    let about = sass::about::about(mnemonic)?;
+    let twin = match sass::about::is_uniform_twin(mnemonic) {
+        true => ". It works on uniform registers, once for all threads of the warp",
+        false => "",
+    };
+    let forms = || sass::forms().map(sass::form).filter(|form| form.mnemonic == mnemonic);
+    let has = |sm: &&sass::Sm| forms().any(|form| (form.sm.0..=form.sm.1).contains(&sm.0));
+    let targets: Vec<String> = sass::Sm::ALL.iter().filter(has).map(|sm| format!("`sm_{}`", sm.0)).collect();
+    let mut begin = about.chars();
+    let about: String = begin.next().into_iter().flat_map(char::to_uppercase).chain(begin).collect();
+    Some(format!(
+        "# `{mnemonic}`\n\n{about}{twin}.\n\nA machine instruction (SASS) of {}.\n",
+        targets.join(", ")
+    ))
 }
 
 /// The code, name or mnemonic nearest to a misspelled word.
@@ -24,6 +45,21 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     let word = word.split('.').next().unwrap_or(word);
     let mnemonics = ptx_isa::mnemonics().iter().copied();
     ptx_isa::suggestions(word, lints.chain(mnemonics)).into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+
+    #[test]
+    fn pages_of_machine_instructions() {
+        let text = page("IMAD.WIDE.U32").expect("a page");
+        assert!(text.starts_with("# `IMAD`\n\nMultiply integers and add"), "{text}");
+        assert!(page("UIADD3").is_some_and(|text| text.contains("uniform registers, once")));
+        assert!(page("UTCHMMA").is_some_and(|text| text.ends_with("of `sm_100`, `sm_103`, `sm_110`.\n")));
+        assert!(page("ld").is_some_and(|text| !text.contains("SASS")));
+        assert_eq!(page("NOTHING"), None);
+    }
 }
 
 /// Writes the whole reference to a folder. Returns the number of pages.
