@@ -6,6 +6,7 @@ use crate::literal::{Decoded, Escapes, range};
 use crate::module;
 use crate::operand::{self, Kind, Operand};
 use crate::scan::Sink;
+use crate::statements;
 use crate::template::Style;
 
 /// How many bytes of an operand's expression are examined.
@@ -153,6 +154,9 @@ fn assembly(cursor: &mut Cursor<'_>, likely: bool, sink: &mut Sink<'_>) {
     sink.looked(ahead.at + 1);
     let Some(Statement { start, end, decoded, operands, is_extended }) = statement else { return };
     cursor.at = ahead.at;
+    if !is_extended && statements::is_symbol(&decoded.text) {
+        return;
+    }
     // The constraints are not PTX's, so the assembly is for another machine.
     let Some(operands) = operands else { return };
     let style = if is_extended { Style::Gcc } else { Style::Plain };

@@ -24,16 +24,21 @@ pub(crate) fn heads(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The registers and labels that a text declares outside of braces.
+/// The registers and labels that a text declares outside of braces, or in a brace that another text closes.
 pub(crate) fn open_names(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0;
-    text.split_inclusive([';', '{', '}']).flat_map(move |statement| {
-        let is_open = depth <= 0;
+    let statements: Vec<&str> = text.split_inclusive([';', '{', '}']).collect();
+    // From the last statement to the first: how many braces are closed after it but not opened.
+    let mut closed = 0i32;
+    let is_open = statements.iter().rev().map(|statement| {
         match statement.as_bytes().last() {
-            Some(b'{') => depth += 1,
-            Some(b'}') => depth -= 1,
+            Some(b'}') => closed += 1,
+            Some(b'{') => closed = (closed - 1).max(0),
             _ => {}
         }
+        closed == 0
+    });
+    let is_open: Vec<bool> = is_open.collect();
+    statements.into_iter().zip(is_open.into_iter().rev()).flat_map(move |(statement, is_open)| {
         let words = statement
             .split(|c: char| !(matches!(c, '_' | '$' | '%' | ':' | '.') || c.is_ascii_alphanumeric()));
         let is_declaration = statement.trim_start().starts_with(".reg");
@@ -50,6 +55,13 @@ pub(crate) fn opcode(head: &str) -> Option<Opcode> {
     let mnemonic = words.next()?;
     let words: Vec<&str> = words.collect();
     ptx_isa::resolve(mnemonic, &words).ok()
+}
+
+/// Whether a text is the name of a symbol, which `asm` after the declaration of a function gives it.
+pub(crate) fn is_symbol(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    let first = text.split('.').next().unwrap_or(text);
+    !text.is_empty() && text.chars().all(is_part) && !ptx_isa::is_mnemonic(first)
 }
 
 /// Whether a text is certainly PTX. If PTX is `likely`, one name with a type or modifier of PTX is enough.
@@ -83,6 +95,8 @@ mod tests {
     fn names_outside_of_braces() {
         let text = ".reg .pred p, q; { .reg .u32 t; } L: bra L;";
         assert_eq!(open_names(text).collect::<Vec<_>>(), ["p", "q", "L"]);
+        let text = "{ .reg .u32 t; } { .reg.pred %p; { .reg .u32 u; }";
+        assert_eq!(open_names(text).collect::<Vec<_>>(), ["%p"]);
     }
 
     #[test]

@@ -157,6 +157,13 @@ fn headers_with_code_for_gpus() {
     assert_eq!(found.snippets(), scan(Language::Cpp, &text).snippets());
 }
 
+/// The name of a function's symbol is not an instruction.
+#[test]
+fn names_of_symbols() {
+    none(Language::Cuda, "__device__ half load(int) __asm(\"llvm.amdgcn.raw.buffer.load.i16\");");
+    one(Language::Cuda, "asm(\"membar.gl\");");
+}
+
 const PIECES: &[&str] = &[
     "asm",
     "(",
