@@ -47,6 +47,19 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     ptx_isa::suggestions(word, lints.chain(mnemonics)).into_iter().next()
 }
 
+/// Writes the whole reference to a folder. Returns the number of pages.
+pub fn write(folder: &Path) -> io::Result<usize> {
+    let pages = ide::pages();
+    for page in &pages {
+        let path = folder.join(&page.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        output::write(&path, page.text.as_bytes())?;
+    }
+    Ok(pages.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::page;
@@ -60,17 +73,4 @@ mod tests {
         assert!(page("ld").is_some_and(|text| !text.contains("SASS")));
         assert_eq!(page("NOTHING"), None);
     }
-}
-
-/// Writes the whole reference to a folder. Returns the number of pages.
-pub fn write(folder: &Path) -> io::Result<usize> {
-    let pages = ide::pages();
-    for page in &pages {
-        let path = folder.join(&page.path);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        output::write(&path, page.text.as_bytes())?;
-    }
-    Ok(pages.len())
 }
