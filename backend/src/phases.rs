@@ -73,6 +73,9 @@ const fn optional(
 /// The phase that `--fmad=false` disables.
 pub const CONTRACTION: &str = "OriContractProducts";
 
+/// The phase that `--disable-optimizer-constants` disables.
+pub const LITERALS: &str = "ExtractShaderConstsFinal";
+
 /// All phases in the order in which they run. A name may appear several times; `after` then requires one earlier run of
 /// it.
 pub const PHASES: &[Phase] = &[
@@ -305,7 +308,7 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
-        "ExtractShaderConstsFinal",
+        LITERALS,
         phase::literals::run,
         &[("OriFold", "numbers that are immediates have been folded into their uses")],
     )

@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
 /// The text for options that only print something, such as `--help`. `None` if there is something to compile.
 fn told(options: &Options) -> Option<String> {
     if options.help || options.sources.is_empty() && !options.version && !options.list_versions {
-        return Some(USAGE.to_owned());
+        return Some(definition::usage());
     }
     if options.version {
         return Some(VERSION.to_owned());
@@ -97,40 +97,6 @@ const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\n"
 );
-
-const USAGE: &str = "\
-Usage  : ptxc [options] <ptx file>,...
-
-ptxc takes the options of ptxas 13.0: long names with two dashes, short names with one, values after `=` or as the next
-argument. Options that are not supported yet cause a warning or an error. Common options:
-
-  --gpu-name      -arch sm_NN       target (default sm_75); with compute_NN or lto_NN, only check
-  --output-file   -o FILE           output file (default elf.o)
-  --opt-level     -O N              optimization level, 0 to 3 (default 3)
-  --maxrregcount  -maxrregcount N   maximum number of registers per thread
-  --maxntid, --minnctapersm         launch bounds of kernels without them, or of all kernels
-                                    with --override-directive-values
-  --entry         -e NAME,...       compile only these entries and the functions they call
-  --input-as-string -ias TEXT       PTX text instead of an input file
-  --options-file  -optf FILE        file with more options
-  --split-compile N                 compile with N threads; 0: one per core
-  --verbose       -v                print the resources of each function
-  --disable-warnings -w, --warning-as-error -Werror
-  --warn-on-spills, --warn-on-local-memory-usage, --warn-on-double-precision-use
-  --compiler-stats time,memory,phase-wise
-                                    print times and peak memory usage
-  --fdevice-time-trace FILE         append times to a trace event file
-  --list-version                    print the supported PTX ISA versions
-  --help -h, --version -V
-
-Options of ptxc only:
-  -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
-  -knob PHASE=-NAME,...             disable compiler phases, in addition to those in the environment variable
-                                    PTX_PHASE; an unknown name lists the phases
-  --max-input-size MIB              reject larger files (default 256, maximum 4095)
-
-Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.
-";
 
 /// Compiles. Messages go to the log.
 fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {

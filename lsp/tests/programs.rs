@@ -847,7 +847,7 @@ fn closed_standard_input() {
     for (program, arguments, expected) in [
         (CHECK, "-", (2, "ptx-check: cannot read standard input: it is closed\n")),
         (SERVER, "dump --stage items -", (2, "ptx-lsp dump: cannot read standard input: it is closed\n")),
-        (sass, "asm", (1, "cannot read standard input: it is closed\n")),
+        (sass, "asm", (1, "sass: cannot read standard input: it is closed\n")),
         (
             COMPILE,
             "-",
@@ -861,6 +861,43 @@ fn closed_standard_input() {
         let found = run("sh", folder.path(), &["-c", &closed]);
         assert_eq!(found, (expected.0, expected.1.to_owned()));
     }
+}
+
+/// The help of the compiler lists every option.
+#[test]
+fn the_help_lists_options() {
+    let (status, text) = run(COMPILE, folder(&[]).path(), &["--help"]);
+    assert_eq!(status, 0);
+    for line in [
+        "  --compile-only (-c)                         write an object for nvlink\n",
+        "  --gpu-name (-arch) sm_NN                    target",
+        "  --disable-optimizer-constants (-disable-optimizer-consts)\n                                              do not",
+        "  --sanitize WORD                             add checks of memory accesses (memcheck) or delays (threadsteer) (refused)\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+/// Doubles are in constant bank 2, unless an option forbids it.
+#[test]
+fn constants_of_the_optimizer() {
+    let body = "\t.reg .f64 %d<3>;\n\tld.param.f64 %d1, [x];\n\tfma.rn.f64 %d2, %d1, %d1, 0d400921FB54442D18;\n\
+                \tst.global.f64 [0], %d2;\n\tret;";
+    let text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .f64 x)\n{{\n{body}\n}}\n"
+    );
+    let folder = folder(&[("a.ptx", &text)]);
+    let resources = |options: &[&str]| {
+        let (status, text) = run(
+            COMPILE,
+            folder.path(),
+            &[&["-arch=sm_80", "-v", "-o", "a.cubin", "a.ptx"], options].concat(),
+        );
+        assert_eq!(status, 0, "{text}");
+        text
+    };
+    assert!(resources(&[]).contains(", 8 bytes cmem[2]"));
+    assert!(!resources(&["-disable-optimizer-consts"]).contains("cmem[2]"));
 }
 
 /// The message about an unreadable folder names it once.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use ptx_analysis::{CacheModifier, CacheModifiers, LineTables};
 use ptx_backend::Switches;
 use ptx_backend::compile::stages;
-use ptx_backend::phases::CONTRACTION;
+use ptx_backend::phases::{CONTRACTION, LITERALS};
 use ptx_backend::target::Target;
 use ptx_isa::{Mod, Sm};
 
@@ -347,6 +347,9 @@ impl Reader {
         self.lists()?;
         if self.text("fmad").as_deref() == Some("false") {
             self.options.turn(&format!("PHASE=-{CONTRACTION}"))?;
+        }
+        if has("disable-optimizer-constants") {
+            self.options.turn(&format!("PHASE=-{LITERALS}"))?;
         }
         self.told_only(&flags);
         if let Some(threads) = self.number("split-compile") {
