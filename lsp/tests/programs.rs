@@ -881,10 +881,10 @@ fn the_help_lists_options() {
 /// Doubles are in constant bank 2, unless an option forbids it.
 #[test]
 fn constants_of_the_optimizer() {
-    let body = "\t.reg .f64 %d<3>;\n\tld.param.f64 %d1, [x];\n\tfma.rn.f64 %d2, %d1, %d1, 0d400921FB54442D18;\n\
-                \tst.global.f64 [0], %d2;\n\tret;";
+    let body = "\t.reg .f64 %d<3>;\n\t.reg .b64 %rd<2>;\n\tld.param.f64 %d1, [x];\n\tld.param.u64 %rd1, [p];\n\tfma.rn.f64 %d2, %d1, %d1, 0d400921FB54442D18;\n\
+                \tst.global.f64 [%rd1], %d2;\n\tret;";
     let text = format!(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .f64 x)\n{{\n{body}\n}}\n"
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .f64 x, .param .u64 p)\n{{\n{body}\n}}\n"
     );
     let folder = folder(&[("a.ptx", &text)]);
     let resources = |options: &[&str]| {
