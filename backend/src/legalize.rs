@@ -9,6 +9,7 @@
 use crate::CodegenError;
 use crate::emit::takes_uniform;
 use crate::input::SrcId;
+use crate::layout;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value, sign_bits};
 use crate::ori::memory;
@@ -359,8 +360,9 @@ impl Legalizer {
             .max_by_key(|(i, (src, slot))| {
                 let wide = slot.width == Width::Exactly(2);
                 let immediate = matches!(src.kind, SrcKind::Imm(_));
+                let literal = matches!(src.kind, SrcKind::Const(c) if c.bank == layout::LITERALS);
                 let loaded = self.in_block.contains_key(&(src.kind, if wide { 2 } else { 1 }, File::R));
-                (wide, !immediate, !loaded, std::cmp::Reverse(*i))
+                (wide, !immediate, literal, !loaded, std::cmp::Reverse(*i))
             })
             .map(|(i, _)| i)
     }

@@ -95,22 +95,24 @@ impl Literals {
         if !inst.srcs.iter().any(|src| is_number(src).is_some()) || inst.op == Op::Pack {
             return None;
         }
-        // An instruction has at most one operand that is not a register.
-        if inst.srcs.iter().any(|src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_))) {
+        // An instruction has at most one operand that is not a register. An immediate or another constant would have to
+        // be moved to a register in place of the number; ptxas does so only with a constant.
+        if inst.srcs.iter().any(|src| matches!(src.kind, SrcKind::Imm(_))) {
             return None;
         }
         let slots = signature(&inst.op).srcs;
         for i in 0..inst.srcs.len() {
             let Some(number) = is_number(&inst.srcs[i]) else { continue };
             let mut changed = inst.clone();
-            changed.srcs[i].kind = SrcKind::Const(Const { bank: layout::LITERALS, offset: 0 });
+            let literal = |offset| SrcKind::Const(Const { bank: layout::LITERALS, offset });
+            changed.srcs[i].kind = literal(0);
             legalize::exchange(func, &mut changed);
-            let at = changed.srcs.iter().position(|src| matches!(src.kind, SrcKind::Const(_)))?;
+            let at = changed.srcs.iter().position(|src| src.kind == literal(0))?;
             let fits = slots
                 .get(at)
                 .is_some_and(|slot| slot.width == Width::Exactly(2) && slot.accept.has(Accept::CONST));
             if fits && let Some(offset) = self.place(number) {
-                changed.srcs[at].kind = SrcKind::Const(Const { bank: layout::LITERALS, offset });
+                changed.srcs[at].kind = literal(offset);
                 return Some(changed);
             }
         }
