@@ -28,6 +28,8 @@ use ties::Tie;
 const NOT_LIVE: u32 = 3;
 /// The number of predicates that may be live together: one is left for the allocator's moves.
 const PREDICATES: u32 = 6;
+/// The number of predicates for a block in which more than the others are live throughout.
+const PREDICATES_OF_BLOCK: u32 = 2;
 /// The number of live registers below which none is saved: an instruction that could wait runs while a load is in
 /// progress instead.
 const PLENTY: u32 = 8;
@@ -101,12 +103,12 @@ impl Plans {
         while counts.is_none() && limit + NOT_LIVE > (*free).max(REGISTER_UNIT) {
             let fewer = (limit + NOT_LIVE - 1) / REGISTER_UNIT * REGISTER_UNIT - NOT_LIVE;
             let narrower = plans.iter_mut().zip(&orders).map(|(plan, found)| {
-                if found.peak.excess(fewer) == 0 {
+                if found.peak.excess(fewer, plan.predicates) == 0 {
                     return Some(found.clone());
                 }
                 checkpoint();
                 let found = plan.order(func, lanes, latencies, fewer);
-                (found.peak.excess(fewer) == 0).then_some(found)
+                (found.peak.excess(fewer, plan.predicates) == 0).then_some(found)
             });
             let Some(narrower) = narrower.collect() else { break };
             (orders, limit) = (narrower, fewer);
@@ -154,10 +156,10 @@ struct Found {
 }
 
 impl Count {
-    /// The number of values that exceed the limit for general registers. A predicate without a register takes a general
-    /// one.
-    fn excess(self, limit: u32) -> u32 {
-        self.general.saturating_sub(limit) + self.predicates.saturating_sub(PREDICATES)
+    /// The number of values that exceed the limits. A predicate without a register takes a general one.
+    fn excess(self, limit: u32, predicates: u32) -> u32 {
+        let general = self.general + self.predicates.saturating_sub(PREDICATES);
+        general.saturating_sub(limit) + self.predicates.saturating_sub(predicates)
     }
 }
 
@@ -168,6 +170,9 @@ struct Plan {
     end: Vec<u32>,
     ties: Vec<Tie>,
     original: Count,
+    /// The number of predicates that may be live together. If many are live throughout the block, some of them are in
+    /// general registers in any order, and there are still predicates for what the block computes.
+    predicates: u32,
     /// Computed on first use.
     graph: Option<Graph>,
     /// Computed on first use: the order with the fewest live values, if it is better than the original one.
@@ -180,9 +185,11 @@ impl Plan {
     fn new(func: &Function, cfg: &Cfg, b: BlockId, lanes: &mut Lanes) -> Plan {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
+        let throughout = lanes.predicates_throughout(&block.insts);
         let original = lanes.peak(block.insts.iter().rev());
+        let predicates = PREDICATES.max(throughout + PREDICATES_OF_BLOCK);
         let ties = ties::ties(func, cfg, b, lanes, &end);
-        Plan { block: b, end, ties, original, graph: None, narrow: None, is_tight: false }
+        Plan { block: b, end, ties, original, predicates, graph: None, narrow: None, is_tight: false }
     }
 
     fn graph(&mut self, func: &Function, lanes: &Lanes, latencies: &mut Latencies) -> &Graph {
@@ -256,15 +263,16 @@ impl Plan {
             depth_first,
             fences_last: false,
         };
+        let most = self.predicates;
         let tries = [
-            within(limit, PREDICATES, false),
-            within(limit * 7 / 8, PREDICATES - 1, false),
-            within(limit, PREDICATES, true),
-            within(limit * 3 / 4, PREDICATES - 2, true),
-            within(limit * 5 / 8, PREDICATES - 2, true),
-            within(limit / 2, PREDICATES - 3, true),
-            Limits { fences_last: true, ..within(limit * 7 / 8, PREDICATES - 1, false) },
-            Limits { fences_last: true, ..within(limit * 3 / 4, PREDICATES - 2, true) },
+            within(limit, most, false),
+            within(limit * 7 / 8, most - 1, false),
+            within(limit, most, true),
+            within(limit * 3 / 4, most - 2, true),
+            within(limit * 5 / 8, most - 2, true),
+            within(limit / 2, most - 3, true),
+            Limits { fences_last: true, ..within(limit * 7 / 8, most - 1, false) },
+            Limits { fences_last: true, ..within(limit * 3 / 4, most - 2, true) },
         ];
         // The first order that fits, otherwise the one with the smallest excess.
         let mut best: Option<Ordered> = None;
@@ -273,20 +281,20 @@ impl Plan {
                 break;
             }
             let found = self.attempt(func, lanes, latencies, limits);
-            let excess = found.1.excess(limit);
-            if best.as_ref().is_none_or(|(_, peak)| excess < peak.excess(limit)) {
+            let excess = found.1.excess(limit, most);
+            if best.as_ref().is_none_or(|(_, peak)| excess < peak.excess(limit, most)) {
                 best = Some(found);
             }
             if excess == 0 {
                 break;
             }
         }
-        let least = best.as_ref().map_or(u32::MAX, |(_, peak)| peak.excess(limit));
-        if let Some(narrow) = self.narrow().filter(|(_, peak)| peak.excess(limit) < least) {
+        let least = best.as_ref().map_or(u32::MAX, |(_, peak)| peak.excess(limit, most));
+        if let Some(narrow) = self.narrow().filter(|(_, peak)| peak.excess(limit, most) < least) {
             best = Some(narrow.clone());
         }
         match best {
-            Some((order, peak)) if peak.excess(limit) <= self.original.excess(limit) => {
+            Some((order, peak)) if peak.excess(limit, most) <= self.original.excess(limit, most) => {
                 Found { order: Some(order), peak }
             }
             _ => original,

@@ -67,6 +67,13 @@ impl Lanes {
         end
     }
 
+    /// The number of predicates that are live at the end of a block, where this starts, and that it does not define.
+    pub(super) fn predicates_throughout(&self, insts: &[Inst]) -> u32 {
+        let is_own =
+            |v: &Value| self.file[v.index()] == File::P && self.is_live[self.base[v.index()] as usize];
+        self.count.predicates - insts.iter().flat_map(Inst::defs).filter(is_own).count() as u32
+    }
+
     /// Returns to the end of a block.
     pub(super) fn reset(&mut self, end: &[u32]) {
         for lane in self.touched.drain(..) {
