@@ -17,7 +17,7 @@ cat >"$work/init.lua" <<'LUA'
 vim.opt.swapfile = false
 vim.opt.runtimepath:prepend(vim.env.ROOT .. '/editors/neovim')
 vim.lsp.config('ptx', { cmd = { vim.env.SERVER } })
-require('ptx').setup()
+require('ptx').setup({ folding = true, linked_editing = true, format_on_type = true })
 vim.diagnostic.config({ virtual_text = true, signs = true })
 LUA
 cd "$work"
@@ -42,13 +42,14 @@ FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,swi
 # Without a server, the user gets advice, and files are still colored.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
   +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
-  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
+  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1) ||
+  { printf 'FAIL without a server: status %s\n%s\n' $? "$missing"; exit 1; }
 for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done
 # For colors, it is enough that the folder is on the runtime path.
 plain=$("$nvim" --headless --clean --cmd "set runtimepath^=$root/editors/neovim" saxpy.ptx \
-  +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1)
+  +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1) || plain+=" (status $?)"
 [ "$plain" = ptxMnemonic ] || { echo "FAIL without setup: $plain"; exit 1; }
 echo "Neovim $("$nvim" --version | head -1): ok"
 [ -n "${CAPTURE:-}" ] || exit 0
