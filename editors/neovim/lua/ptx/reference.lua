@@ -15,7 +15,7 @@ end
 
 function M.show(name)
   local buffer = vim.api.nvim_get_current_buf()
-  local client = server.client(buffer)
+  local client = server.of_ptx(buffer)
   if not client then
     return
   end

@@ -53,7 +53,7 @@ function M.place()
   if view and here == view.buffer then
     return view.source, { ['function'] = view.name }
   end
-  if not server.client(here) then
+  if not server.of_ptx(here) then
     return
   end
   return here, position(here)
@@ -261,7 +261,7 @@ end
 -- Shows the machine code of a function by name, or of the one under the cursor.
 function M.show(name)
   local source = vim.api.nvim_get_current_buf()
-  if not server.client(source) then
+  if not server.of_ptx(source) then
     return
   end
   local place = name and { ['function'] = name } or position(source)
