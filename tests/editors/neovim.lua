@@ -245,18 +245,50 @@ local ok, failure = pcall(function()
     vim.cmd.PtxSassDiff(with)
     wait('difference from ' .. with, function()
       local windows = vim.api.nvim_tabpage_list_wins(0)
-      return #windows == 2 and vim.wo[windows[1]].diff and vim.wo[windows[2]].diff and vim.wo[windows[2]].winbar == title
+      return #windows == 2 and vim.wo[windows[1]].diff and vim.wo[windows[2]].diff and vim.startswith(vim.wo[windows[2]].winbar, title .. ': ')
     end)
-    local texts = vim.tbl_map(function(window)
+    return vim.tbl_map(function(window)
       return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\n')
     end, vim.api.nvim_tabpage_list_wins(0))
+  end
+  local function difference(with, title)
+    local texts = sides(with, title)
     vim.cmd.tabclose()
     return texts
   end
   local saved = sides('saved', 'saxpy as it is')
+  local side = vim.api.nvim_get_current_win()
+  assert(vim.wo[side].winbar:find('+1 instruction', 1, true), vim.wo[side].winbar)
   assert(not saved[1]:find('FADD') and saved[2]:find('FADD'), vim.inspect(saved))
-  assert(sides('sm_100', 'saxpy for sm_100')[2]:find('saxpy for sm_100', 1, true))
-  assert(#sides('O0', 'saxpy with -O0')[2] > #saved[2], 'level 0 has no more code')
+  -- It follows an edit, and so do pictures in the browser.
+  local opened
+  local open = vim.ui.open
+  vim.ui.open = function(path) opened = path end
+  vim.cmd.tabprevious()
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
+  vim.cmd.PtxPictures()
+  wait('pictures', function() return opened and vim.fn.filereadable(opened) == 1 end)
+  local function pictures()
+    return table.concat(vim.fn.readfile(opened), '\n')
+  end
+  local first = pictures()
+  edit(function() vim.fn.append(line + 2, { '    ex2.approx.f32 %f4, %f4;', '    sin.approx.f32 %f4, %f4;' }) end)
+  wait('difference after an edit', function() return pcall(line_of, vim.api.nvim_win_get_buf(side), 'MUFU.EX2') end)
+  wait('summary of it', function() return not vim.wo[side].winbar:find('+1 instruction', 1, true) end)
+  wait('pictures after an edit', function() return pictures() ~= first and pictures():find('Live registers') end)
+  edit(function() vim.fn.append(line + 2, '    junk;') end)
+  wait('pale pictures', function() return pictures():find('not compiled') and pictures():find('Live registers') end)
+  edit(function() vim.cmd('silent undo') end)
+  edit(function() vim.cmd('silent undo') end)
+  wait('difference after undoing', function() return not pcall(line_of, vim.api.nvim_win_get_buf(side), 'MUFU.EX2') end)
+  vim.ui.open = open
+  vim.api.nvim_set_current_win(side)
+  vim.cmd.tabclose()
+  assert(difference('sm_100', 'saxpy for sm_100')[2]:find('saxpy for sm_100', 1, true))
+  assert(#difference('O0', 'saxpy with -O0')[2] > #saved[2], 'level 0 has no more code')
+
+  vim.api.nvim_buf_call(buffer, function() vim.cmd('silent write') end)
+  wait('no difference after a save', function() return noted() == '' end)
 
   -- What it takes on each target, and pictures of it.
   vim.cmd.PtxTargets()

@@ -9,7 +9,7 @@ local marks = vim.api.nvim_create_namespace('ptx.sass')
 local grey = vim.api.nvim_create_namespace('ptx.sass.stale')
 local notes = vim.api.nvim_create_namespace('ptx.sass.notes')
 -- The delay after the last keystroke or cursor movement, in milliseconds.
-local PAUSE = 150
+local PAUSE = require('ptx.edits').PAUSE
 
 -- The state of the view: source, buffer, name, lines (PTX range of each line), heat (live registers and stall cycles of
 -- each line), tick (of the text that was compiled), reason (why the code is outdated), difference (from the last save).
@@ -253,7 +253,7 @@ end
 local function follow()
   local group = vim.api.nvim_create_augroup('ptx.sass', {})
   vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, { group = group, callback = moved })
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'BufWritePost' }, {
     group = group, callback = function(args) edited(args.buf) end,
   })
 end
