@@ -23,6 +23,11 @@ LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
 
+mkdir "$work/project"
+cp "$root"/tests/editors/calls.{ptx,cu} "$work/project"
+echo 'target = "sm_90"' >"$work/project/ptx-check.toml"
+(cd "$work/project" && "$nvim" --headless --clean -u ../init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/features.lua")
+
 # PTX inside another language, and machine code in a file.
 cat >"$work/kernel.cu" <<'CUDA'
 __device__ unsigned f(unsigned long long x)
