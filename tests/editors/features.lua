@@ -74,6 +74,12 @@ local ok, failure = pcall(function()
   assert(vim.fn.getline(at + 1) == '  st.param.b32   [result],%r2;', vim.fn.getline(at + 1))
   vim.cmd('silent edit!')
 
+  -- The line after a comment continues it.
+  go('again:')
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('o// one<CR>two<Esc>', true, true, true), 'xt', false)
+  assert(vim.trim(vim.api.nvim_get_current_line()) == '// two', vim.api.nvim_get_current_line())
+  vim.cmd('silent edit!')
+
   -- Live registers are hints that a setting switches on and off.
   local function hints()
     return vim.inspect(vim.lsp.inlay_hint.get({ bufnr = buffer }))
