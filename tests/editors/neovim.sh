@@ -75,9 +75,19 @@ tmux -L ptx -f /dev/null new-session -d -s ptx -x 160 -y 52 \
     "env TERM=tmux-256color COLORTERM=truecolor $nvim --clean -u init.lua +'set termguicolors number laststatus=0' saxpy.ptx"
 trap 'tmux -L ptx kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 keys() { tmux -L ptx send-keys -t ptx "$@"; sleep 0.7; }
-sleep 2
+shows() { # TEXT: waits until the screen has the text
+  for _ in $(seq 300); do
+    if tmux -L ptx capture-pane -p -t ptx | grep -qF -- "$1"; then return; fi
+    sleep 0.1
+  done
+  printf 'FAIL: the screen has no "%s":\n%s\n' "$1" "$(tmux -L ptx capture-pane -p -t ptx)"
+  exit 1
+}
+shows 'not compiled: register'
 keys ':37' Enter '4l'
 keys ':PtxSass' Enter
+shows 'FFMA'
 keys 'hl'
 keys 'K'
+shows '4 live registers'
 tmux -L ptx capture-pane -e -p -t ptx >"$CAPTURE"
