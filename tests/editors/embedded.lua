@@ -33,6 +33,16 @@ local ok, failure = pcall(function()
   vim.api.nvim_buf_set_text(buffer, found.lnum, column, found.lnum, column + 17, { 'cvt.u32.u64 %0, %1' })
   wait('end of the diagnostic', function() return #vim.diagnostic.get(buffer) == 0 end)
 
+  -- Commands that need the machine code of a function say that they cannot work here.
+  local notify, told = vim.notify, nil
+  vim.notify = function(text) told = text end
+  for _, command in ipairs({ 'PtxSass', 'PtxTargets', 'PtxPictures', 'PtxSassDiff', 'PtxBlocks' }) do
+    told = nil
+    vim.cmd[command]()
+    assert(told and told:find('only in PTX files', 1, true), command .. ' says ' .. tostring(told))
+  end
+  vim.notify = notify
+
   vim.cmd.edit('kernel.cubin')
   assert(vim.bo.filetype == 'ptx-sass' and vim.bo.readonly, vim.bo.filetype)
   local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')

@@ -127,6 +127,51 @@ local ok, failure = pcall(function()
   vim.cmd('silent undo')
   wait('end of the diagnostics', function() return #vim.diagnostic.get(buffer) == 0 end)
 
+  -- A line above the function shows its resources, also on the screen, and running it opens the machine code. After a
+  -- save with a reference compiler, here our own, a second one leads to both listings.
+  local function lenses()
+    return table.concat(vim.tbl_map(function(entry) return entry.lens.command.title end,
+      vim.lsp.codelens.get({ bufnr = buffer })), '\n')
+  end
+  wait('lens', function() return lenses():find('10 registers.*occupancy') end)
+  wait('lens on the screen', function()
+    vim.cmd.redraw()
+    return vim.inspect(vim.api.nvim_buf_get_extmarks(buffer, -1, 0, -1, { details = true })):find('LspCodeLens')
+  end)
+  local function run_lens(wanted)
+    local choose = vim.ui.select
+    vim.ui.select = function(candidates, _, take)
+      take(vim.iter(candidates):find(function(candidate) return candidate.lens.command.command == wanted end))
+    end
+    vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
+    vim.api.nvim_win_set_cursor(0, { line_of(buffer, '.entry saxpy') + 1, 0 })
+    vim.lsp.codelens.run()
+    return function() vim.ui.select = choose end
+  end
+  local done = run_lens('ptx.showSass')
+  wait('machine code from a lens', function() return vim.fn.bufnr('ptx-sass://') >= 0 end)
+  done()
+  vim.cmd.bwipeout('ptx-sass://sass')
+  local program = vim.fs.dirname(vim.env.SERVER) .. '/ptxc'
+  client:notify('workspace/didChangeConfiguration', { settings = { reference = { path = program } } })
+  vim.cmd('silent write')
+  wait('lens of the reference', function() return lenses():find('reference: 10 registers, no spills', 1, true) end)
+  done = run_lens('ptx.showReference')
+  wait('both listings', function()
+    local windows = vim.api.nvim_tabpage_list_wins(0)
+    return #windows == 2 and vim.iter(windows):all(function(window)
+      return vim.wo[window].diff and pcall(line_of, vim.api.nvim_win_get_buf(window), 'FFMA')
+    end)
+  end)
+  done()
+  vim.cmd.tabclose()
+
+  -- A change of a setting takes effect at once: no lenses.
+  client:notify('workspace/didChangeConfiguration', { settings = { codeLens = false } })
+  wait('end of the lenses', function() return lenses() == '' end)
+  client:notify('workspace/didChangeConfiguration', { settings = vim.lsp.config.ptx.init_options })
+  wait('lenses again', function() return lenses():find('occupancy') end)
+
   -- Opening marks the machine code of the statement under the cursor.
   vim.api.nvim_win_set_cursor(0, { line + 1, column })
   vim.cmd.PtxSass()
@@ -200,18 +245,50 @@ local ok, failure = pcall(function()
     vim.cmd.PtxSassDiff(with)
     wait('difference from ' .. with, function()
       local windows = vim.api.nvim_tabpage_list_wins(0)
-      return #windows == 2 and vim.wo[windows[1]].diff and vim.wo[windows[2]].diff and vim.wo[windows[2]].winbar == title
+      return #windows == 2 and vim.wo[windows[1]].diff and vim.wo[windows[2]].diff and vim.startswith(vim.wo[windows[2]].winbar, title .. ': ')
     end)
-    local texts = vim.tbl_map(function(window)
+    return vim.tbl_map(function(window)
       return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\n')
     end, vim.api.nvim_tabpage_list_wins(0))
+  end
+  local function difference(with, title)
+    local texts = sides(with, title)
     vim.cmd.tabclose()
     return texts
   end
   local saved = sides('saved', 'saxpy as it is')
+  local side = vim.api.nvim_get_current_win()
+  assert(vim.wo[side].winbar:find('+1 instruction', 1, true), vim.wo[side].winbar)
   assert(not saved[1]:find('FADD') and saved[2]:find('FADD'), vim.inspect(saved))
-  assert(sides('sm_100', 'saxpy for sm_100')[2]:find('saxpy for sm_100', 1, true))
-  assert(#sides('O0', 'saxpy with -O0')[2] > #saved[2], 'level 0 has no more code')
+  -- It follows an edit, and so do pictures in the browser.
+  local opened
+  local open = vim.ui.open
+  vim.ui.open = function(path) opened = path end
+  vim.cmd.tabprevious()
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
+  vim.cmd.PtxPictures()
+  wait('pictures', function() return opened and vim.fn.filereadable(opened) == 1 end)
+  local function pictures()
+    return table.concat(vim.fn.readfile(opened), '\n')
+  end
+  local first = pictures()
+  edit(function() vim.fn.append(line + 2, { '    ex2.approx.f32 %f4, %f4;', '    sin.approx.f32 %f4, %f4;' }) end)
+  wait('difference after an edit', function() return pcall(line_of, vim.api.nvim_win_get_buf(side), 'MUFU.EX2') end)
+  wait('summary of it', function() return not vim.wo[side].winbar:find('+1 instruction', 1, true) end)
+  wait('pictures after an edit', function() return pictures() ~= first and pictures():find('Live registers') end)
+  edit(function() vim.fn.append(line + 2, '    junk;') end)
+  wait('pale pictures', function() return pictures():find('not compiled') and pictures():find('Live registers') end)
+  edit(function() vim.cmd('silent undo') end)
+  edit(function() vim.cmd('silent undo') end)
+  wait('difference after undoing', function() return not pcall(line_of, vim.api.nvim_win_get_buf(side), 'MUFU.EX2') end)
+  vim.ui.open = open
+  vim.api.nvim_set_current_win(side)
+  vim.cmd.tabclose()
+  assert(difference('sm_100', 'saxpy for sm_100')[2]:find('saxpy for sm_100', 1, true))
+  assert(#difference('O0', 'saxpy with -O0')[2] > #saved[2], 'level 0 has no more code')
+
+  vim.api.nvim_buf_call(buffer, function() vim.cmd('silent write') end)
+  wait('no difference after a save', function() return noted() == '' end)
 
   -- What it takes on each target, and pictures of it.
   vim.cmd.PtxTargets()
@@ -236,9 +313,8 @@ local ok, failure = pcall(function()
   assert(vim.api.nvim_get_current_buf() == buffer and vim.fn.line('.') == first, 'a block does not lead to its line')
   vim.api.nvim_win_close(blocks, true)
   edit(function() vim.fn.append(line + 1, '    junk;') end)
-  vim.wait(600)
+  wait('reason', function() return noted():find('not compiled: ', 1, true) end)
   assert(stale() and marked(view) == '', 'machine code of a function with errors is not grey')
-  assert(noted():find('not compiled: ', 1, true), noted())
   wait('hint with the last good values', function()
     local all = vim.lsp.inlay_hint.get({ bufnr = buffer })
     local text = all[1] and all[1].inlay_hint.label
@@ -292,10 +368,29 @@ local ok, failure = pcall(function()
     range, steps = range.parent, steps + 1
   end
   assert(steps >= 4, vim.inspect(selection))
+  -- Typing changes both places of a label.
   go('again:', 2)
-  local linked = vim.lsp.get_clients({ bufnr = calls, name = 'ptx' })[1]:request_sync('textDocument/linkedEditingRange',
-    vim.lsp.util.make_position_params(0, 'utf-8'), 20000, calls)
-  assert(#linked.result.ranges == 2, vim.inspect(linked))
+  wait('ranges of linked editing', function()
+    vim.api.nvim_exec_autocmds('CursorMoved', { buffer = calls })
+    return vim.inspect(vim.api.nvim_buf_get_extmarks(calls, -1, 0, -1, { details = true })):find('LspReferenceTarget')
+  end)
+  vim.api.nvim_feedkeys('ix', 'xt', false)
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = calls })
+  wait('both places of the label', function() return pcall(line_of, calls, 'agxain:') and pcall(line_of, calls, 'bra agxain;') end)
+  vim.cmd('silent edit!')
+  wait('client after reading again', function() return vim.lsp.get_clients({ bufnr = calls, name = 'ptx' })[1] end)
+
+  -- Functions fold, and a semicolon formats its statement.
+  local brace = line_of(calls, '.entry caller') + 2
+  go('ld.param.u64')
+  wait('fold', function() return vim.fn.foldlevel(brace) == 1 and vim.fn.foldlevel('$') == 1 end)
+  assert(vim.fn.foldclosed('.') == -1, 'folds are closed at first')
+  vim.cmd('normal! zc')
+  assert(vim.fn.foldclosed('.') == brace and vim.fn.foldclosedend('.') == vim.fn.line('$'), 'the fold is not the function')
+  vim.cmd('normal! zo')
+  vim.api.nvim_feedkeys('oadd.u32   %r1,%r1,  1;', 'xt', false)
+  wait('formatted statement', function() return pcall(line_of, calls, '    add.u32 %r1, %r1, 1;') end)
+  vim.cmd('silent edit!')
   vim.cmd('silent edit!')
   vim.cmd.buffer({ buffer, bang = true })
 

@@ -17,11 +17,16 @@ cat >"$work/init.lua" <<'LUA'
 vim.opt.swapfile = false
 vim.opt.runtimepath:prepend(vim.env.ROOT .. '/editors/neovim')
 vim.lsp.config('ptx', { cmd = { vim.env.SERVER } })
-require('ptx').setup()
+require('ptx').setup({ folding = true, linked_editing = true, format_on_type = true })
 vim.diagnostic.config({ virtual_text = true, signs = true })
 LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/neovim.lua"
+
+mkdir "$work/project"
+cp "$root"/tests/editors/calls.{ptx,cu} "$work/project"
+echo 'target = "sm_90"' >"$work/project/ptx-check.toml"
+(cd "$work/project" && "$nvim" --headless --clean -u ../init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/features.lua")
 
 # PTX inside another language, and machine code in a file.
 cat >"$work/kernel.cu" <<'CUDA'
@@ -42,13 +47,14 @@ FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,swi
 # Without a server, the user gets advice, and files are still colored.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
   +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
-  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
+  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1) ||
+  { printf 'FAIL without a server: status %s\n%s\n' $? "$missing"; exit 1; }
 for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done
 # For colors, it is enough that the folder is on the runtime path.
 plain=$("$nvim" --headless --clean --cmd "set runtimepath^=$root/editors/neovim" saxpy.ptx \
-  +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1)
+  +"lua io.stdout:write(vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'))" +'qa!' 2>&1) || plain+=" (status $?)"
 [ "$plain" = ptxMnemonic ] || { echo "FAIL without setup: $plain"; exit 1; }
 echo "Neovim $("$nvim" --version | head -1): ok"
 [ -n "${CAPTURE:-}" ] || exit 0
@@ -69,9 +75,19 @@ tmux -L ptx -f /dev/null new-session -d -s ptx -x 160 -y 52 \
     "env TERM=tmux-256color COLORTERM=truecolor $nvim --clean -u init.lua +'set termguicolors number laststatus=0' saxpy.ptx"
 trap 'tmux -L ptx kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 keys() { tmux -L ptx send-keys -t ptx "$@"; sleep 0.7; }
-sleep 2
+shows() { # TEXT: waits until the screen has the text
+  for _ in $(seq 300); do
+    if tmux -L ptx capture-pane -p -t ptx | grep -qF -- "$1"; then return; fi
+    sleep 0.1
+  done
+  printf 'FAIL: the screen has no "%s":\n%s\n' "$1" "$(tmux -L ptx capture-pane -p -t ptx)"
+  exit 1
+}
+shows 'not compiled: register'
 keys ':37' Enter '4l'
 keys ':PtxSass' Enter
+shows 'FFMA'
 keys 'hl'
 keys 'K'
+shows '4 live registers'
 tmux -L ptx capture-pane -e -p -t ptx >"$CAPTURE"

@@ -2,7 +2,7 @@
 // the difference view of the editor. The code is compiled again after each edit and each save.
 
 import * as vscode from 'vscode';
-import { LANGUAGE, Place, SassView } from './sass';
+import { LANGUAGE, notInside, Place, SassView } from './sass';
 import { Server } from './server';
 
 const SCHEME = 'ptx-sass-difference';
@@ -81,12 +81,19 @@ export class Differences implements vscode.TextDocumentContentProvider, vscode.D
             this.server.missing();
             return undefined;
         }
-        return this.view.place();
+        const place = this.view.place();
+        if (!place) {
+            notInside();
+        }
+        return place;
     }
 
     private async show(source: vscode.Uri, place: Place, other: With): Promise<void> {
         const answer = await this.ask(source, place, other).catch((error: Error) => void vscode.window.showErrorMessage(`PTX: ${error.message}`));
         if (!answer) {
+            if (answer === null) {
+                notInside();
+            }
             return;
         }
         this.take({ source, with: other, answer });

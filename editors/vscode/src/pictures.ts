@@ -2,7 +2,7 @@
 // the machine code, and a click on a block of the control flow goes to the first line of the block.
 
 import * as vscode from 'vscode';
-import { Place, SassView } from './sass';
+import { notInside, Place, SassView } from './sass';
 import { Server } from './server';
 
 interface Answer {
@@ -44,7 +44,7 @@ export class Pictures implements vscode.Disposable {
         const place = this.view.place();
         const answer = place && await this.ask(place.source, place.place);
         if (!answer) {
-            void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
+            notInside();
             return;
         }
         if (!this.panel) {
@@ -62,6 +62,7 @@ export class Pictures implements vscode.Disposable {
         const place = this.view.place();
         const answer = place && await this.ask(place.source, place.place, false);
         if (!answer) {
+            notInside();
             return;
         }
         const folder = vscode.Uri.joinPath(place.source, '..');

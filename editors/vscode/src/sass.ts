@@ -41,6 +41,10 @@ const PAUSE = 150;
 /** The lines above and below the visible ones that get cells. Each cell is a separate style; thousands are slow. */
 const AROUND = 150;
 
+export function notInside(): void {
+    void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
+}
+
 export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.DefinitionProvider,
     vscode.DocumentLinkProvider, vscode.Disposable {
     private readonly uri = vscode.Uri.from({ scheme: SCHEME, path: '/SASS' });
@@ -139,7 +143,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         }
         const answer = await this.ask(source, place).catch(() => undefined);
         if (!answer) {
-            void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
+            notInside();
             return;
         }
         this.take(answer);

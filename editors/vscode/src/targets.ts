@@ -1,8 +1,7 @@
 // Shows a page with the resources that a function uses on each target.
 
-import * as vscode from 'vscode';
 import { Pages } from './explain';
-import { SassView } from './sass';
+import { notInside, SassView } from './sass';
 import { Server } from './server';
 
 export async function compareTargets(server: Server, view: SassView, pages: Pages): Promise<void> {
@@ -18,6 +17,6 @@ export async function compareTargets(server: Server, view: SassView, pages: Page
     if (answer) {
         await pages.show(answer.function, answer.markdown);
     } else {
-        void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
+        notInside();
     }
 }

@@ -297,11 +297,13 @@ const parts = {
             const selected = [];
             for (let i = 0; i < 4; i++) {
                 await w.press('Shift+Alt+ArrowRight');
-                await w.page.waitForTimeout(200);
-                const text = await w.page.locator('.statusbar').innerText();
-                selected.push(Number(/\((\d+) selected\)/.exec(text)?.[1] ?? 0));
+                selected.push(await until('larger selection', async () => {
+                    const text = await w.page.locator('.statusbar').innerText();
+                    const count = Number(/\((\d+) selected\)/.exec(text)?.[1] ?? 0);
+                    return count > (selected.at(-1) ?? 0) && count;
+                }));
             }
-            assert(selected[0] === 3 && selected.every((count, i) => i === 0 || count > selected[i - 1]), `selections: ${selected}`);
+            assert.strictEqual(selected[0], 3, `selections: ${selected}`);
             saw(`selections of ${selected.join(', ')} characters`);
             // Both places of a label change together.
             await go('again:', 2);
@@ -355,7 +357,9 @@ const parts = {
             await w.line('/*0000*/', 1).first().waitFor({ timeout: 20000 });
             await w.line('/*0000*/', 1).first().click();
             await w.press('Control+End');
-            await until('cells at the end', async () => (await w.line('EXIT', 1).count()) > 0 && (await w.beside('EXIT', 1)).length === 2);
+            // Functions that the compiler adds follow the kernel, whose last instruction is EXIT.
+            await until('end of the kernel', async () => (await w.line('EXIT', 1).count()) > 0 || w.press('PageUp'));
+            await until('cells at the end', async () => (await w.beside('EXIT', 1)).length === 2);
             saw('cells of lines that come into sight');
             await w.quick('>View: Close All Editors', 'View: Close All Editors');
 
@@ -376,6 +380,133 @@ const parts = {
         }
     },
 
+    async 'symbols, folding, fixes and settings'() {
+        const folder = project('features');
+        copyFileSync(`${root}/tests/editors/calls.ptx`, `${folder}/calls.ptx`);
+        copyFileSync(`${root}/tests/editors/calls.cu`, `${folder}/calls.cu`);
+        const example = readFileSync(`${root}/examples/saxpy.ptx`, 'utf8');
+        // An error with a safe fix, and a read of a register that has no value yet.
+        writeFileSync(`${folder}/wrong.ptx`, example.replace('fma.rn', 'fna.rn').replace('%rd6, %rd3, %rd5', '%rd6, %rd3, %rd6'));
+        const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server } });
+        const status = async () => (await w.page.locator('.statusbar').innerText()).replace(/\s+/g, ' ');
+        try {
+            await w.press('Control+B');
+            await w.open('calls.ptx', 'call (y)');
+            const lens = () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count();
+            await until('lens', lens);
+            const lines = await readFile(`${folder}/calls.ptx`);
+            const go = async (text, shift = 0) => {
+                const at = lines.findIndex(line => line.includes(text));
+                await w.go(at + 1, lines[at].indexOf(text) + 1 + shift);
+            };
+            await go('%r2, %r1', 6);
+            await w.press('Control+Shift+Space');
+            await w.page.waitForSelector('.parameter-hints-widget.visible:has-text("add.s32 d, a, b")', { timeout: 20000 });
+            await w.press('Escape');
+            saw('signature of an instruction');
+
+            await w.press('Control+Shift+O');
+            for (const name of ['twice', 'caller', 'again']) {
+                await w.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor({ timeout: 20000 });
+            }
+            await w.press('Escape');
+            await w.page.waitForSelector('.quick-input-widget', { state: 'hidden' });
+            saw('symbols of the document');
+
+            await go('%r2, %r1', 1);
+            await w.quick('>Go to Type Definition', 'Go to Type Definition');
+            await until('declaration of the type', async () => / Ln 8, Col 10 /.test(` ${await status()} `));
+            saw('type of a register');
+
+            // The fold contains the body of the function.
+            await go('ld.param.u64', 2);
+            await w.press('Control+Shift+[');
+            await until('fold', async () => { const text = await w.text(); return !text.includes('ld.param.u64') && text.includes('twice('); });
+            await w.press('Control+Shift+]');
+            await until('unfolded text', async () => (await w.text()).includes('ld.param.u64'));
+            saw('folding');
+
+            // A new line continues a comment that it breaks, and is indented after a label.
+            await go('again:');
+            await w.press('End', 'Enter');
+            await w.page.keyboard.type('// one two');
+            await w.press('Control+ArrowLeft', 'Enter');
+            await until('continued comment', async () => /^ {4}\/\/ one ?\n {4}\/\/ two$/m.test(await w.text()));
+            saw('a comment continued, and a line indented after a label');
+            await w.quick('>File: Revert File', 'File: Revert File');
+
+            // Formatting a selection leaves the next line as it is.
+            await go('add.s32 %r2');
+            await w.press('Home', 'Shift+End');
+            await w.page.keyboard.type('  add.s32   %r2,%r1,%r1;');
+            await w.press('Escape', 'ArrowDown', 'Home', 'Home', 'Shift+End');
+            await w.page.keyboard.type('  st.param.b32   [result],%r2;');
+            await w.press('Escape', 'ArrowUp', 'Home', 'Shift+End');
+            await w.press('Control+K', 'Control+F');
+            await until('formatted line', async () => (await w.text()).includes('    add.s32 %r2, %r1, %r1;'));
+            assert((await w.text()).includes('  st.param.b32   [result],%r2;'), 'the next line is formatted too');
+            saw('formatted a selection');
+            await w.quick('>File: Revert File', 'File: Revert File');
+
+            // The name in `.file` is a link.
+            const link = w.line('.file 1').locator('.detected-link').first();
+            await link.waitFor({ timeout: 20000 });
+            await link.click({ modifiers: ['Control'] });
+            await w.line('do *a').first().waitFor({ timeout: 20000 });
+            saw('link to the source');
+
+            // One line of the menu explains a diagnostic, and one switches its lint off.
+            await w.open('wrong.ptx', 'fna.rn');
+            await until('error', () => w.editor().locator('.squiggly-error').count());
+            const wrong = await readFile(`${folder}/wrong.ptx`);
+            const choose = async (text, action, menu) => {
+                const at = wrong.findIndex(line => line.includes(text));
+                await w.go(at + 1, wrong[at].lastIndexOf(text) + 2);
+                const row = w.page.locator('.action-widget:visible .monaco-list-row', { hasText: action }).first();
+                // On a slow machine, the menu may open before the server knows the action.
+                await until(action, async () => {
+                    if (menu) await w.quick(`>${menu}`, menu);
+                    else await w.press('Control+.');
+                    if (await row.waitFor({ timeout: 5000 }).then(() => true, () => false)) return true;
+                    await w.press('Escape');
+                    return false;
+                }, 60);
+                await row.click();
+            };
+            await choose('fna.rn', 'Explain E0210', 'Source Action...');
+            await w.inside('E0210');
+            saw('explanation of a diagnostic');
+            await w.page.locator('.editor-group-container .tab', { hasText: 'E0210' }).click({ button: 'middle' });
+            await w.line('fna.rn').first().click();
+
+            await w.quick('>Fix All', 'Fix All');
+            await until('fixed text', async () => (await w.text()).includes('fma.rn'));
+            saw('all safe fixes');
+            const warning = () => w.editor().locator('.squiggly-warning').count();
+            await until('warning', warning);
+            await choose('%rd6;', 'Ignore W0507 in this project');
+            await w.quick('>File: Save All', 'File: Save All Files');
+            await until('project file', () => existsSync(`${folder}/ptx-check.toml`) && /W0507|unassigned-read/.test(readFileSync(`${folder}/ptx-check.toml`, 'utf8')));
+            // The client asks for diagnostics again after an edit.
+            await w.go(1);
+            await w.press('End');
+            await w.page.keyboard.type(' ');
+            await until('end of the warning', async () => (await warning()) === 0);
+            saw('a lint switched off in the project');
+
+            // Settings take effect without a restart.
+            await w.open('calls.ptx', 'call (y)');
+            await until('lens', lens);
+            w.configure({ 'ptx.codeLens': false, 'ptx.liveRegisters': true });
+            await until('end of the lenses', async () => (await lens()) === 0);
+            await until('live registers', async () => /3 live/.test(await w.text()));
+            saw('settings changed while the server runs');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
     async 'other languages and machine code in files'() {
         const folder = project('others');
         writeFileSync(`${folder}/kernel.cu`, `__device__ unsigned f(unsigned long long x)
@@ -383,6 +514,27 @@ const parts = {
     unsigned r;
     asm("add.u64 %0, %1, 1;" : "=r"(r) : "l"(x));
     return r;
+}
+`);
+        writeFileSync(`${folder}/kernel.py`, `PTX = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a)
+{
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [a];
+    add.u32 %rd2, %rd1, 1;
+    ret;
+}
+"""
+`);
+        writeFileSync(`${folder}/kernel.rs`, `use core::arch::asm;
+
+pub fn f(x: u64) -> u32 {
+    let r: u32;
+    unsafe { asm!("add.u64 {0}, {1}, 1;", out(reg32) r, in(reg64) x) };
+    r
 }
 `);
         execFileSync(path.join(path.dirname(path.resolve(given)), 'ptxc'), ['-arch=sm_80', '-o', `${folder}/kernel.cubin`, `${folder}/saxpy.ptx`]);
@@ -402,6 +554,20 @@ const parts = {
             await w.press('Escape');
             saw('squiggle, colours and hover in inline assembly');
             await w.picture('vscode-cuda');
+            for (const [file, text, column] of [['kernel.py', 'add.u32', 6], ['kernel.rs', 'add.u64', 20]]) {
+                await w.open(file, text);
+                await until(`squiggle in ${file}`, () => w.page.locator('.monaco-editor .squiggly-error').count());
+                await w.go((await readFile(`${folder}/${file}`)).findIndex(line => line.includes(text)) + 1, column);
+                await w.press('Control+K', 'Control+I');
+                await w.page.waitForSelector(`.monaco-hover:visible:has-text("${text} d, a, b")`, { timeout: 20000 });
+                await w.press('Escape');
+            }
+            const [word, kind] = await until('colours', async () => {
+                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64')];
+                return colours.every(Boolean) && colours;
+            });
+            assert.notStrictEqual(word, kind, 'colours in Rust');
+            saw('squiggles and hovers in Python and Rust, colours in Rust');
             await w.quick('kernel.cubin', 'kernel.cubin');
             await w.page.waitForSelector('.monaco-editor .view-line:has-text("FFMA")', { timeout: 20000 });
             saw('a cubin as machine code');

@@ -47,10 +47,8 @@ export class Workbench {
     /** Starts one part after another; `stop` ends those that have started. */
     async begin({ extension, folder, settings = {}, trusted = true, width = 1280, height = 800 }) {
         this.data = mkdtempSync(path.join(tmpdir(), 'ptx-code-'));
-        for (const place of ['User', 'Machine']) {
-            mkdirSync(`${this.data}/user/${place}`, { recursive: true });
-            writeFileSync(`${this.data}/user/${place}/settings.json`, JSON.stringify({ ...SETTINGS, ...settings }));
-        }
+        this.settings = SETTINGS;
+        this.configure(settings);
         const entry = `${process.env.CODE_SERVER}/out/node/entry.js`;
         const common = ['--user-data-dir', `${this.data}/user`, '--extensions-dir', `${this.data}/extensions`];
         const env = { ...process.env, XDG_CONFIG_HOME: this.data, XDG_DATA_HOME: this.data, EXTENSIONS_GALLERY: '{}', DISPLAY: '' };
@@ -73,6 +71,15 @@ export class Workbench {
         this.page = await (await this.browser.newContext({ viewport: { width, height } })).newPage();
         await this.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`, { timeout: 90000 });
         await this.page.waitForSelector('.monaco-workbench .explorer-folders-view', { timeout: 90000 });
+    }
+
+    /** Adds user settings. They also take effect while the workbench is open. */
+    configure(settings) {
+        this.settings = { ...this.settings, ...settings };
+        for (const place of ['User', 'Machine']) {
+            mkdirSync(`${this.data}/user/${place}`, { recursive: true });
+            writeFileSync(`${this.data}/user/${place}/settings.json`, JSON.stringify(this.settings));
+        }
     }
 
     async stop() {
@@ -99,7 +106,7 @@ export class Workbench {
         await this.page.keyboard.type(text.replace(/^[>:]/, ''), { delay: 5 });
         if (row) {
             // The list may still show the rows of an earlier filter; Enter could then choose a wrong row.
-            await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 20000 });
+            await this.page.locator('.quick-input-list .monaco-list-row', { hasText: row }).first().click({ timeout: 60000 });
         } else {
             await this.page.waitForTimeout(150);
             await this.press('Enter');

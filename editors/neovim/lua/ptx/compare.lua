@@ -1,31 +1,9 @@
 -- The machine code of a function compared with its code at the last save, for another target or with another option;
--- the resources that the function uses on each target; its pictures; and its blocks.
+-- the resources that the function uses on each target; and its blocks. A comparison is updated after each edit and save.
 local M = {}
 
-local sass = require('ptx.sass')
-
-local function fail(err)
-  vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
-end
-
--- Asks the server about the function whose code is shown or which is under the cursor.
-local function ask(method, more, take)
-  local source, place = sass.place()
-  local client = source and vim.lsp.get_clients({ bufnr = source, name = 'ptx' })[1]
-  if not client or not place then
-    return
-  end
-  local params = vim.tbl_extend('force', { textDocument = vim.lsp.util.make_text_document_params(source) }, place, more)
-  client:request(method, params, function(err, answer)
-    if err then
-      fail(err)
-    elseif not answer or answer == vim.NIL then
-      vim.notify('ptx: the cursor is not inside a function', vim.log.levels.INFO)
-    else
-      take(answer, source)
-    end
-  end, source)
-end
+local edits = require('ptx.edits')
+local ask = require('ptx.ask')
 
 -- Parses the other side of a comparison: `saved`, a target, `O0` to `O3`, or a number of registers.
 local function other(text)
@@ -54,55 +32,66 @@ local function scratch(name, text, filetype)
   return buffer
 end
 
--- Shows both texts in a new tab page, with their differences marked.
+-- Replaces the text of a buffer if it changes.
+local function fill(buffer, text)
+  local lines = vim.split(text:gsub('\n$', ''), '\n')
+  if not vim.deep_equal(lines, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
+    vim.bo[buffer].modifiable = true
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+    vim.bo[buffer].modifiable = false
+  end
+end
+
+-- Shows both texts in a new tab page, with their differences marked and summarized above the second.
 function M.difference(with)
-  ask('ptx/sassDifference', { with = other(with) }, function(answer)
+  with = other(with)
+  ask.here('ptx/sassDifference', { with = with }, function(answer, source)
     vim.cmd.tabnew()
     vim.bo.bufhidden = 'wipe'
+    local windows, buffers = {}, {}
     for i, side in ipairs({ answer.before, answer.after }) do
-      local buffer = scratch('ptx-sass://' .. side.title, side.text, 'ptx-sass')
       if i == 2 then
         vim.cmd('rightbelow vertical split')
       end
-      vim.api.nvim_win_set_buf(0, buffer)
-      vim.wo.winbar = side.title:gsub('%%', '%%%%')
+      buffers[i], windows[i] = scratch('ptx-sass://' .. side.title, side.text, 'ptx-sass'), vim.api.nvim_get_current_win()
+      vim.api.nvim_win_set_buf(0, buffers[i])
       vim.cmd.diffthis()
     end
+    local function show(now)
+      for i, side in ipairs({ now.before, now.after }) do
+        fill(buffers[i], side.text)
+        local title = i == 2 and ('%s: %s'):format(side.title, now.summary) or side.title
+        vim.wo[windows[i]].winbar = title:gsub('%%', '%%%%')
+      end
+      vim.api.nvim_win_call(windows[2], vim.cmd.diffupdate)
+    end
+    show(answer)
     vim.notify(('ptx: %s: %s'):format(answer['function'], answer.summary))
+    local function is_open()
+      return vim.iter(windows):all(vim.api.nvim_win_is_valid) and vim.iter(buffers):all(vim.api.nvim_buf_is_valid)
+    end
+    edits.follow('difference', source, is_open, function()
+      ask.about(source, 'ptx/sassDifference', { ['function'] = answer['function'], with = with }, function(_, now)
+        if now and is_open() then
+          show(now)
+        end
+      end)
+    end)
   end)
 end
 
 -- Shows the resources that the function uses on each target.
 function M.targets()
-  ask('ptx/compareTargets', {}, function(answer)
+  ask.here('ptx/compareTargets', {}, function(answer)
     vim.cmd('botright 20split')
     vim.api.nvim_win_set_buf(0, scratch('ptx-targets://' .. answer['function'], answer.markdown, 'markdown'))
     vim.wo.wrap = false
   end)
 end
 
--- Shows pictures of the function in the browser, or writes them to a file: an SVG if its name ends in .svg, else HTML.
-function M.pictures(file)
-  ask('ptx/pictures', {}, function(answer)
-    local path = file ~= '' and vim.fn.fnamemodify(file, ':p') or vim.fn.tempname() .. '.html'
-    local text = path:match('%.svg$') and answer.svg or answer.html
-    local out, why = io.open(path, 'w')
-    if not out then
-      return fail({ message = why })
-    end
-    out:write(text)
-    out:close()
-    if file == '' then
-      vim.ui.open(path)
-    else
-      vim.notify('ptx: wrote ' .. path)
-    end
-  end)
-end
-
 -- Lists the blocks of the control flow of the function; <CR> goes to the first line of one.
 function M.blocks()
-  ask('ptx/pictures', {}, function(answer, source)
+  ask.here('ptx/pictures', {}, function(answer, source)
     local texts = vim.tbl_map(function(block) return block.text end, answer.blocks)
     if #texts == 0 then
       return vim.notify('ptx: `' .. answer['function'] .. '` is not compiled', vim.log.levels.INFO)

@@ -39,9 +39,50 @@ local function set_colours()
   end
 end
 
+-- Shows the code lenses of a buffer and keeps them up to date.
+local function show_lenses(buffer)
+  if vim.lsp.codelens.enable then
+    return vim.lsp.codelens.enable(true, { bufnr = buffer })
+  end
+  -- Neovim 0.11 only requests lenses when it is told to.
+  local function refresh()
+    vim.lsp.codelens.refresh({ bufnr = buffer })
+  end
+  local group = vim.api.nvim_create_augroup('ptx.lenses', { clear = false })
+  vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'BufWritePost', 'TextChanged', 'InsertLeave' },
+    { group = group, buffer = buffer, callback = refresh })
+  refresh()
+end
+
+-- Folds a buffer in its windows as the server says. All folds are open at first.
+local function fold(buffer)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local options = vim.wo[window][0]
+    options.foldmethod, options.foldexpr, options.foldlevel = 'expr', 'v:lua.vim.lsp.foldexpr()', 99
+  end
+end
+
+-- Turns on what the server does for a buffer and Neovim does not do by itself.
+local function attached(client, buffer, options)
+  vim.lsp.inlay_hint.enable(true, { bufnr = buffer })
+  show_lenses(buffer)
+  if options.folding then
+    fold(buffer)
+  end
+  -- Neovim 0.11 lacks these modules.
+  for option, module in pairs({ linked_editing = 'linked_editing_range', format_on_type = 'on_type_formatting' }) do
+    if options[option] and vim.fn.has('nvim-0.12') == 1 then
+      vim.lsp[module].enable(true, { client_id = client.id })
+    end
+  end
+end
+
 -- Registers the commands of code lenses and code actions, registers the user commands, and enables the server.
--- `embedded = false` disables the support of PTX inside other languages.
+-- `embedded = false` disables the support of PTX inside other languages. `folding`, `linked_editing` and
+-- `format_on_type` turn on these features.
 function M.setup(options)
+  options = options or {}
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)
     M.show_sass(command.arguments[2])
@@ -65,7 +106,7 @@ function M.setup(options)
     require('ptx.compare').targets()
   end, { desc = 'Compare targets' })
   vim.api.nvim_create_user_command('PtxPictures', function(args)
-    require('ptx.compare').pictures(args.args)
+    require('ptx.pictures').show(args.args)
   end, { nargs = '?', complete = 'file', desc = 'Show pictures of this function, or write them to a file' })
   vim.api.nvim_create_user_command('PtxBlocks', function()
     require('ptx.compare').blocks()
@@ -77,12 +118,12 @@ function M.setup(options)
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
     local client = vim.lsp.get_client_by_id(args.data.client_id)
     if client and client.name == 'ptx' then
-      vim.lsp.inlay_hint.enable(true, { bufnr = args.buf })
+      attached(client, args.buf, options)
     end
   end })
   vim.api.nvim_create_autocmd('FileType', { pattern = 'ptx', once = true, callback = server.look })
   vim.lsp.enable('ptx')
-  if not options or options.embedded ~= false then
+  if options.embedded ~= false then
     server.enable_embedded()
   end
 end

@@ -9,7 +9,7 @@ local marks = vim.api.nvim_create_namespace('ptx.sass')
 local grey = vim.api.nvim_create_namespace('ptx.sass.stale')
 local notes = vim.api.nvim_create_namespace('ptx.sass.notes')
 -- The delay after the last keystroke or cursor movement, in milliseconds.
-local PAUSE = 150
+local PAUSE = require('ptx.edits').PAUSE
 
 -- The state of the view: source, buffer, name, lines (PTX range of each line), heat (live registers and stall cycles of
 -- each line), tick (of the text that was compiled), reason (why the code is outdated), difference (from the last save).
@@ -53,7 +53,7 @@ function M.place()
   if view and here == view.buffer then
     return view.source, { ['function'] = view.name }
   end
-  if not server.client(here) then
+  if not server.of_ptx(here) then
     return
   end
   return here, position(here)
@@ -253,7 +253,7 @@ end
 local function follow()
   local group = vim.api.nvim_create_augroup('ptx.sass', {})
   vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, { group = group, callback = moved })
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'BufWritePost' }, {
     group = group, callback = function(args) edited(args.buf) end,
   })
 end
@@ -261,7 +261,7 @@ end
 -- Shows the machine code of a function by name, or of the one under the cursor.
 function M.show(name)
   local source = vim.api.nvim_get_current_buf()
-  if not server.client(source) then
+  if not server.of_ptx(source) then
     return
   end
   local place = name and { ['function'] = name } or position(source)

@@ -59,15 +59,28 @@ function M.enable_embedded()
   vim.lsp.enable('ptx_embedded')
 end
 
--- Returns the client of a buffer. Tells the user if there is none.
+local function named(name, buffer)
+  return vim.lsp.get_clients({ bufnr = buffer, name = name })[1]
+end
+
+-- Returns the client of a buffer with PTX or a language that contains PTX. Tells the user if there is none.
 function M.client(buffer)
-  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
-    or vim.lsp.get_clients({ bufnr = buffer, name = 'ptx_embedded' })[1]
+  local client = named('ptx', buffer) or named('ptx_embedded', buffer)
   if not client then
     local why = M.missing() or 'no language server is attached to this buffer'
     vim.notify('ptx: ' .. why .. '. See :checkhealth ptx', vim.log.levels.WARN)
   end
   return client
+end
+
+-- Returns the client of a PTX buffer. Otherwise tells the user that the command needs PTX.
+function M.of_ptx(buffer)
+  local client = named('ptx', buffer)
+  if not client and named('ptx_embedded', buffer) then
+    vim.notify('ptx: only in PTX files: inline assembly is compiled as a part of the function around it', vim.log.levels.WARN)
+    return nil
+  end
+  return client or M.client(buffer)
 end
 
 return M
