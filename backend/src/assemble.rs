@@ -243,6 +243,14 @@ fn block_starts(code: &Code) -> Vec<u32> {
         .collect()
 }
 
+/// The number of instructions before the end of the section.
+pub fn used(sm: Sm, code: &[u128]) -> usize {
+    let is_nop =
+        |word: &u128| sass::decode(sm, *word).is_some_and(|inst| crate::sched::facts::name(&inst) == "NOP");
+    // The last instruction that is not a `NOP` is the branch to itself.
+    code.iter().rposition(|word| !is_nop(word)).unwrap_or(0)
+}
+
 /// Appends the end of the section.
 pub(crate) fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
     let add = |mnemonic: &str, insts: &mut Vec<(Inst, Option<SrcId>)>| {

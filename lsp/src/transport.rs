@@ -17,6 +17,7 @@ use crate::owner::Event;
 use crate::parent::Parent;
 use crate::written::{self, Written};
 use futures_util::{FutureExt, SinkExt, StreamExt};
+use serde_json::Value;
 use std::sync::mpsc::Sender;
 use tokio::io::AsyncRead;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -157,6 +158,7 @@ where
     /// Answers `initialize` before the next message is read, because the meaning of the next message may depend on it.
     async fn initialize(&mut self, call: Request) {
         let process = call.params().and_then(|params| params.get("processId")?.as_i64());
+        let call = with_old_names(call);
         let answer = written::collect(self.service.call(call)).await;
         if let Ok(Some(answer)) = &answer.0
             && answer.is_ok()
@@ -167,6 +169,22 @@ where
             }
         }
         put(&self.outbox, answer);
+    }
+}
+
+/// The request `initialize` with `workspace.diagnostic`, as the protocol's types here call `workspace.diagnostics`.
+fn with_old_names(call: Request) -> Request {
+    let (method, id, params) = call.into_parts();
+    let mut params = params.unwrap_or_default();
+    let given = params.pointer("/capabilities/workspace/diagnostics").cloned();
+    let workspace = params.pointer_mut("/capabilities/workspace").and_then(Value::as_object_mut);
+    if let (Some(given), Some(workspace)) = (given, workspace) {
+        workspace.entry("diagnostic").or_insert(given);
+    }
+    let call = Request::build(method).params(params);
+    match id {
+        Some(id) => call.id(id).finish(),
+        None => call.finish(),
     }
 }
 

@@ -102,7 +102,7 @@ fn instructions(
     sm: Sm,
 ) -> Vec<Instruction> {
     let (map, offset, lines) = (&lower(db, item).map, item.offset(db), line_index(db, file));
-    let end = compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let end = ptx_backend::assemble::used(table(sm), &compiled.code);
     let one = |index: usize| {
         let address = index as u64 * sass::INST_BYTES;
         let word = compiled.code[index];

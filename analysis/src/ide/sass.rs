@@ -76,10 +76,11 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
     let lines = line_index(db, file);
     let line_of = |src| Some(lines.line_col(map.statement(src)?.start() + offset).line + 1);
     let labels = if style.addresses { BTreeMap::new() } else { labels(compiled, sm) };
+    let used = ptx_backend::assemble::used(table(sm), &compiled.code);
     let end = match style.addresses {
         true => compiled.code.len(),
         // The instructions after it are padding.
-        false => compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1),
+        false => used,
     };
     let mut previous = None;
     for index in 0..end {
@@ -96,9 +97,13 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
         if let Some(label) = labels.get(&(index as u64 * sass::INST_BYTES)) {
             out.push(&format!("{label}:"), None, None);
         }
-        out.push(&line(compiled, sm, index, style, &labels, &line_of), place, heat(compiled, index));
+        out.push(
+            &line(compiled, sm, index, style, &labels, &line_of),
+            place,
+            (index < used).then(|| heat(compiled, index)),
+        );
     }
-    Some(out.finish(&compiled.name, Some(figures(db, file, item, compiled))))
+    Some(out.finish(&compiled.name, Some(figures(db, file, item, compiled, used))))
 }
 
 /// Why there is no machine code, and the statement that causes it.
@@ -122,17 +127,22 @@ fn labels(compiled: &CompiledFunction, sm: Sm) -> BTreeMap<u64, String> {
     targets.into_iter().enumerate().map(|(i, address)| (address, format!(".L_x_{i}"))).collect()
 }
 
-fn heat(compiled: &CompiledFunction, index: usize) -> Option<Heat> {
-    compiled.lines.get(index).copied().flatten()?;
+fn heat(compiled: &CompiledFunction, index: usize) -> Heat {
     let control = sass::Control::from_bits(compiled.code[index]);
-    Some(Heat { live: compiled.live_registers.get(index).copied().unwrap_or(0), stall: control.stall })
+    Heat { live: compiled.live_registers.get(index).copied().unwrap_or(0), stall: control.stall }
 }
 
-fn figures(db: &dyn Db, file: SourceFile, item: Item<'_>, compiled: &CompiledFunction) -> Figures {
+fn figures(
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    compiled: &CompiledFunction,
+    used: usize,
+) -> Figures {
     let resources = compiled.resources;
     Figures {
         registers: resources.registers,
-        instructions: compiled.lines.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1),
+        instructions: used as u32,
         spilled: resources.spill_store_bytes + resources.spill_load_bytes,
         stack: resources.stack_bytes,
         shared: resources.shared_bytes,

@@ -71,6 +71,22 @@ async fn wrong_settings_are_shown() {
     client.stop().await;
 }
 
+/// A client that pulls diagnostics is told to do so again. The protocol calls the capability `diagnostics`.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_refresh_diagnostics() {
+    let capabilities = json!({
+        "textDocument": { "diagnostic": {} },
+        "workspace": { "diagnostics": { "refreshSupport": true } },
+    });
+    let (mut client, _) = Client::start(capabilities, json!({})).await;
+    let settings = json!({ "settings": { "lints": { "unused-register": "error" } } });
+    client.notify("workspace/didChangeConfiguration", settings).await;
+    while !client.asked.iter().any(|asked| asked["method"] == "workspace/diagnostic/refresh") {
+        client.receive().await;
+    }
+    client.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_file_of_a_project_is_followed() {
     let folder = Folder::new("polled", "[lints]\nunused-label = \"error\"\n");
