@@ -56,6 +56,35 @@ fn compile_as(
     private: bool,
     session: &mut Session<'_>,
 ) -> Result<CompiledFunction, CodegenError> {
+    let first = session.dumps.len();
+    let found = compile_once(env, func, options, private, session)?;
+    let second = session.dumps.len();
+    let switches = options.switches.without(phases::HOISTING);
+    let bytes = |code: &CompiledFunction| code.resources.spill_store_bytes + code.resources.spill_load_bytes;
+    if bytes(&found) == 0 || options.opt_level == 0 || switches == options.switches {
+        return Ok(found);
+    }
+    // Invariants that are computed in the loop again may cost less than others that spill.
+    let options = Options { switches, ..options.clone() };
+    match compile_once(env, func, &options, private, session) {
+        Ok(other) if bytes(&other) < bytes(&found) => {
+            session.dumps.drain(first..second);
+            Ok(other)
+        }
+        _ => {
+            session.dumps.truncate(second);
+            Ok(found)
+        }
+    }
+}
+
+fn compile_once(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    private: bool,
+    session: &mut Session<'_>,
+) -> Result<CompiledFunction, CodegenError> {
     let changes = registers::starts_with(env, func, options);
     match compile_with(env, func, options, private, changes, session) {
         // `setmaxnreg` leaves too few registers at some point; without it the thread may have enough everywhere.

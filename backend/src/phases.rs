@@ -73,6 +73,9 @@ const fn optional(
 /// The phase that `--fmad=false` disables.
 pub const CONTRACTION: &str = "OriContractProducts";
 
+/// The phase that moves invariants out of loops, where they take registers throughout.
+pub const HOISTING: &str = "OriHoistInvariantsEarly";
+
 /// The phase that `--disable-optimizer-constants` disables.
 pub const LITERALS: &str = "ExtractShaderConstsFinal";
 
@@ -118,7 +121,7 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
-        "OriHoistInvariantsEarly",
+        HOISTING,
         phase::hoist::run,
         &[
             ("GvnCse", "equal expressions have been merged, so each is hoisted once"),

@@ -71,6 +71,12 @@ impl Switches {
         self.off >> phase & 1 == 0
     }
 
+    /// The same parts without a phase.
+    pub(crate) fn without(self, name: &str) -> Switches {
+        let runs = PHASES.iter().enumerate().filter(|(_, phase)| phase.name == name);
+        Switches { off: runs.fold(self.off, |off, (i, _)| off | 1 << i) }
+    }
+
     /// Whether a step is enabled.
     pub fn takes(self, step: Step) -> bool {
         self.off >> (FIRST_STEP + step as usize) & 1 == 0
@@ -172,6 +178,7 @@ mod tests {
         assert_eq!(off("-OriAddressFold, -OriDoRemat"), ["OriAddressFold", "OriDoRemat"]);
         assert_eq!(off("-GvnCse#2"), ["GvnCse#2"]);
         assert_eq!(off("-GvnCse,+GvnCse"), [""; 0]);
+        assert_eq!(Switches::ALL_ON.without("GvnCse"), Switches::parse("-GvnCse").unwrap());
         let all = off("-all");
         assert_eq!(all, singles().into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         assert_eq!(off("-all,+GvnCse#1").len(), all.len() - 1);
