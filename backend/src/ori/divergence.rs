@@ -9,7 +9,7 @@ use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory::{Effect, Kind, Space};
-use crate::ori::op::Op;
+use crate::ori::op::{Op, ShflMode};
 use crate::ori::operations::facts;
 use crate::ori::signature::special;
 use std::cmp::Reverse;
@@ -121,6 +121,7 @@ fn is_source(inst: &Inst) -> bool {
         (Op::S2r { sr } | Op::Cs2r { sr, .. }, _) => !special::is_uniform(sr),
         // All threads that waited at the barrier read the same value.
         (Op::B2r { .. }, _) => false,
+        _ if reads_one_lane(inst) => false,
         // All threads that execute it together get the same value.
         (_, Effect::None | Effect::Warp { .. }) if facts.uniform => false,
         (_, Effect::Warp { .. } | Effect::Everything) => true,
@@ -139,6 +140,19 @@ fn is_source(inst: &Inst) -> bool {
             inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R))
         }
     }
+}
+
+/// Whether every thread that executes the instruction reads the value of the same thread of the warp. This is how
+/// programs make the number of the warp uniform.
+fn reads_one_lane(inst: &Inst) -> bool {
+    const WHOLE_WARP: u32 = 0x1f;
+    let known = |i: usize| match inst.srcs.get(i).map(|src| src.kind) {
+        Some(SrcKind::Imm(bits)) => Some(bits),
+        Some(SrcKind::Zero) => Some(0),
+        _ => None,
+    };
+    let is_whole = known(1).is_some() && known(2) == Some(WHOLE_WARP);
+    inst.op == Op::Shfl { mode: ShflMode::Idx } && inst.guard.is_true() && is_whole
 }
 
 /// A reader of a value.
@@ -228,7 +242,12 @@ impl Analysis<'_> {
         let func = self.func;
         match user {
             User::Phi(b, i) => self.mark_phi(func.block(b).phis[i as usize].dst),
-            User::Inst(b, i) => func.block(b).insts[i as usize].defs().for_each(|v| self.mark(v)),
+            User::Inst(b, i) => {
+                let inst = &func.block(b).insts[i as usize];
+                if !reads_one_lane(inst) {
+                    inst.defs().for_each(|v| self.mark(v));
+                }
+            }
             User::Term(b) => self.branch(b),
         }
     }
@@ -370,6 +389,18 @@ mod tests {
         let branches =
             (0..func.blocks.len() as u32).filter(|b| result.branch_diverges(BlockId(*b))).collect();
         (values, branches)
+    }
+
+    #[test]
+    fn all_threads_read_the_value_of_one_lane() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            %v1:r, _ = SHFL.IDX %v0, RZ, 0x1f
+            %v2:r, _ = SHFL.IDX %v0, 0x3, 0x181f
+            %v3:r, _ = SHFL.IDX %v0, %v0, 0x1f
+            %v4:r, _ = SHFL.BFLY %v0, 0x1, 0x1f
+            EXIT";
+        assert_eq!(divergent(body), (vec![0, 2, 3, 4], vec![]));
     }
 
     #[test]
