@@ -145,11 +145,11 @@ pub(crate) fn to_start_with(func: &Function, most: u32) -> Option<u32> {
     Some(first)
 }
 
-/// The number of registers after an operation.
+/// The number of registers after an operation. A decrease to more registers than the thread has is undefined, so a
+/// thread with fewer does not come: programs let each role of a warp decrease in a branch of its own, one after the other.
 pub(crate) fn after(count: u32, op: &Op) -> u32 {
     match *op {
-        Op::GiveRegisters { count: kept } => count.min(kept),
-        Op::HaveRegisters { count } => count.min(MAX_REGISTERS),
+        Op::GiveRegisters { count } | Op::HaveRegisters { count } => count.min(MAX_REGISTERS),
         _ => count,
     }
 }
@@ -157,4 +157,34 @@ pub(crate) fn after(count: u32, op: &Op) -> u32 {
 /// The highest register that code may name plus one, for a number of registers.
 pub(crate) fn end(count: u32) -> u8 {
     count.saturating_sub(HIDDEN_REGISTERS).min(MAX_REGISTERS) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+
+    /// Warps with fewer registers do not reach the decrease of another role, although control flow would let them.
+    #[test]
+    fn a_decrease_sets_the_number() {
+        let func = text::parse(
+            "entry \"f\" facts(registers=128) {
+             b0:
+             %v0:p, _ = ISETP.EQ.AND c[0x0][0x160], RZ, PT
+             BRA %v0, b1, b2
+             b1:
+             USETMAXREG.DEALLOC{count=0x20}
+             JUMP b2
+             b2:
+             USETMAXREG.DEALLOC{count=0x60}
+             JUMP b3
+             b3:
+             EXIT
+             }",
+        )
+        .unwrap();
+        let counts = Counts::of(&func, &Cfg::new(&func)).unwrap();
+        let starts: Vec<u32> = (0..4).map(|b| counts.at_start(BlockId(b))).collect();
+        assert_eq!(starts, [128, 128, 32, 96]);
+    }
 }
