@@ -12,8 +12,8 @@ function M.about(source, method, params, take)
   end
 end
 
--- Asks about the function whose code is shown or which is under the cursor. `take` gets the answer, the buffer with the
--- PTX. Tells the user if there is no answer.
+-- Asks about the function whose code is shown or which is under the cursor. Passes the answer and the PTX buffer to
+-- `take`. If there is no answer, a message says why.
 function M.here(method, more, take)
   local source, place = require('ptx.sass').place()
   if not source or not place then
@@ -27,6 +27,18 @@ function M.here(method, more, take)
     else
       take(answer, source)
     end
+  end)
+end
+
+-- Asks again after each edit and save of a PTX buffer, as long as `is_wanted` returns true, and passes each answer to
+-- `show`. One buffer is followed for each `purpose`.
+function M.follow(purpose, source, is_wanted, method, params, show)
+  require('ptx.edits').follow(purpose, source, is_wanted, function()
+    M.about(source, method, params, function(_, answer)
+      if answer and is_wanted() then
+        show(answer)
+      end
+    end)
   end)
 end
 

@@ -2,7 +2,6 @@
 -- the resources that the function uses on each target; and its blocks. A comparison is updated after each edit and save.
 local M = {}
 
-local edits = require('ptx.edits')
 local ask = require('ptx.ask')
 
 -- Parses the other side of a comparison: `saved`, a target, `O0` to `O3`, or a number of registers.
@@ -70,13 +69,8 @@ function M.difference(with)
     local function is_open()
       return vim.iter(windows):all(vim.api.nvim_win_is_valid) and vim.iter(buffers):all(vim.api.nvim_buf_is_valid)
     end
-    edits.follow('difference', source, is_open, function()
-      ask.about(source, 'ptx/sassDifference', { ['function'] = answer['function'], with = with }, function(_, now)
-        if now and is_open() then
-          show(now)
-        end
-      end)
-    end)
+    local params = { ['function'] = answer['function'], with = with }
+    ask.follow('difference', source, is_open, 'ptx/sassDifference', params, show)
   end)
 end
 

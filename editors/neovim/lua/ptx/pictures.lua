@@ -2,7 +2,6 @@
 local M = {}
 
 local ask = require('ptx.ask')
-local edits = require('ptx.edits')
 
 -- Loads the page again when a file beside it states another version. It stops when this file no longer exists.
 local SCRIPT = [[<script nonce="%s">
@@ -77,13 +76,7 @@ function M.show(file)
     local function is_shown()
       return page == own
     end
-    edits.follow('pictures', source, is_shown, function()
-      ask.about(source, 'ptx/pictures', { ['function'] = answer['function'] }, function(_, now)
-        if now and is_shown() then
-          show(now)
-        end
-      end)
-    end)
+    ask.follow('pictures', source, is_shown, 'ptx/pictures', { ['function'] = answer['function'] }, show)
   end)
 end
 
