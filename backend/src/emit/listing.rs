@@ -28,7 +28,7 @@ pub(crate) fn listing(sm: u8, body: &str, options: Options) -> String {
         .map(|&word| sass::decode(sm, word).expect("what was encoded decodes"))
         .collect();
     assert_eq!(hazard::check(sm, &insts, &[]), []);
-    let end = assembled.lines.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let end = crate::assemble::used(sm, &assembled.code);
     let mut out = String::new();
     for (at, inst) in insts[..end].iter().enumerate() {
         let control = inst.control;
