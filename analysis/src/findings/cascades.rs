@@ -120,12 +120,12 @@ fn types_first(text: &str, findings: &mut Vec<Diagnostic>) {
 
 /// A name whose declaration cannot be parsed counts as declared.
 fn declared_nonetheless(text: &str, findings: &mut Vec<Diagnostic>) {
-    const BROKEN: &[&str] = &["E0003", "E0004", "E0103", "E0109"];
+    const BROKEN: &[&str] = &["E0003", "E0004", "E0101", "E0103", "E0109"];
     if !findings.iter().any(|d| NAMES.contains(&d.lint.code)) {
         return;
     }
     let mut broken: FxHashSet<&str> = FxHashSet::default();
-    let mistakes = findings.iter().filter(|d| d.lint == &BAD_DECLARATION || BROKEN.contains(&d.lint.code));
+    let mistakes = findings.iter().filter(|d| BROKEN.contains(&d.lint.code));
     for declaration in mistakes.filter_map(|d| register_declaration(text, d.range.start())) {
         for name in declaration.split(',').filter_map(declared_name) {
             // `%r8>` was to be `%r<8>`.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::{Function, Linkage, SrcId, Symbol, Variable};
-use ptx_isa::{Expected, Space};
+use ptx_isa::{Expected, Opcode, Space};
 use ptx_syntax::ast::literal;
 use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
@@ -433,19 +433,13 @@ fn used_as_descriptor(db: &dyn Db, file: SourceFile, Spot { item, offset }: Spot
     for used in map.occurrences.iter().filter(is_use).take(DESCRIBED) {
         let Some(src) = map.statement_at(used.range.start()) else { continue };
         let Some(range) = map.statement(src) else { continue };
-        let root = StatementParser::default().parse(&text[range], range.start()).syntax();
-        let Some(node) = root.descendants().find(|node| node.kind() == SyntaxKind::INSTRUCTION) else {
-            continue;
-        };
-        let Some((mnemonic, words)) = name_of(&node, text) else { continue };
-        let Ok(opcode) = ptx_isa::resolve(mnemonic, &words) else { continue };
-        let written = written(&node, text, &ptx_isa::signature(&opcode).operands);
+        let Some((opcode, written)) = resolved(text, range) else { continue };
         let is_this = |operand: &str| operand == &text[used.range];
         let value = |operand: &str| is_this(operand).then(|| constant(db, item, src, operand)).flatten();
         let words = descriptors::about(&opcode, &written, value);
         if !words.is_empty() && !out.contains(words.trim()) {
             let line = line_number(db, file, range.start() + item.offset(db));
-            let _ = write!(out, "\nin `{mnemonic}` on line {line}:\n{words}");
+            let _ = write!(out, "\nin `{}` on line {line}:\n{words}", opcode.form.mnemonic());
         }
     }
     out
@@ -456,16 +450,22 @@ fn described(db: &dyn Db, Spot { item, offset }: Spot<'_>, number: TextRange) ->
     let (map, text) = (&lower(db, item).map, item.text(db));
     let statement = map.statement_at(offset).and_then(|src| map.statement(src));
     let about = |statement: TextRange| {
-        let root = StatementParser::default().parse(&text[statement], statement.start()).syntax();
-        let node = root.descendants().find(|node| node.kind() == SyntaxKind::INSTRUCTION)?;
-        let (mnemonic, words) = name_of(&node, text)?;
-        let opcode = ptx_isa::resolve(mnemonic, &words).ok()?;
-        let written = written(&node, text, &ptx_isa::signature(&opcode).operands);
+        let (opcode, written) = resolved(text, statement)?;
         let value =
             |operand: &str| (operand == &text[number]).then(|| literal::integer(operand).ok()).flatten();
         Some(descriptors::about(&opcode, &written, |operand| value(operand).map(|number| number.value)))
     };
     statement.and_then(about).unwrap_or_default()
+}
+
+/// The instruction of the statement in a range, and its operands as written.
+fn resolved(text: &str, statement: TextRange) -> Option<(Opcode, layout::Written)> {
+    let root = StatementParser::default().parse(&text[statement], statement.start()).syntax();
+    let node = root.descendants().find(|node| node.kind() == SyntaxKind::INSTRUCTION)?;
+    let (mnemonic, words) = name_of(&node, text)?;
+    let opcode = ptx_isa::resolve(mnemonic, &words).ok()?;
+    let written = written(&node, text, &ptx_isa::signature(&opcode).operands);
+    Some((opcode, written))
 }
 
 /// What became of the statements of a compiled function without machine code.

@@ -3,18 +3,18 @@
 /// What an instruction with this mnemonic does; `None` for unknown mnemonics. The words are those of a list: they begin
 /// with a lower-case verb and have no full stop.
 pub fn about(mnemonic: &str) -> Option<&'static str> {
-    let find = |name: &str| {
-        let place = ABOUT.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-        Some(ABOUT[place].1)
-    };
-    find(mnemonic).or_else(|| find(mnemonic.strip_prefix('U')?))
+    listed(mnemonic).or_else(|| listed(mnemonic.strip_prefix('U')?))
 }
 
 /// Whether an instruction of the general datapath has this mnemonic after a `U`: the uniform datapath does the same once
 /// for all threads of the warp, in uniform registers.
 pub fn is_uniform_twin(mnemonic: &str) -> bool {
-    let is_known = |name: &str| ABOUT.binary_search_by(|(known, _)| (*known).cmp(name)).is_ok();
-    !is_known(mnemonic) && mnemonic.strip_prefix('U').is_some_and(is_known)
+    listed(mnemonic).is_none() && about(mnemonic).is_some()
+}
+
+fn listed(mnemonic: &str) -> Option<&'static str> {
+    let place = ABOUT.binary_search_by(|(known, _)| (*known).cmp(mnemonic)).ok()?;
+    Some(ABOUT[place].1)
 }
 
 /// By mnemonic, sorted. Instructions of the uniform datapath are listed only if they do something else than the

@@ -16,7 +16,7 @@ use crate::ori::op::Op;
 use crate::ori::signature::{Accept, Width, signature};
 use crate::phases::{Change, Context};
 use crate::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most numbers of a kernel, and of a function that kernels may call: the bank holds those of a kernel and of all
 /// functions that it calls.
@@ -67,14 +67,14 @@ fn numbers(func: &Function, cfg: &Cfg) -> FxHashMap<Value, u64> {
 
 /// Removes the pairs that only instructions with a literal read.
 fn remove_unread(func: &mut Function, cfg: &Cfg, numbers: &FxHashMap<Value, u64>) {
-    let mut unread = numbers.clone();
+    let mut unread: FxHashSet<Value> = numbers.keys().copied().collect();
     for &b in &cfg.order {
         for_each_use(func, b, |src| {
             src.value().map(|v| unread.remove(&v));
         });
     }
     for &b in &cfg.order {
-        let is_read = |inst: &Inst| inst.defs().next().is_none_or(|v| !unread.contains_key(&v));
+        let is_read = |inst: &Inst| inst.defs().next().is_none_or(|v| !unread.contains(&v));
         func.block_mut(b).insts.retain(is_read);
     }
 }
@@ -119,7 +119,7 @@ impl Literals {
         None
     }
 
-    /// The offset of a number; `None` if there is no space for it.
+    /// The offset of a number, which joins the list if it is new. `None` if the list is full.
     fn place(&mut self, number: u64) -> Option<u16> {
         if let Some(offset) = self.offsets.get(&number) {
             return Some(*offset);
