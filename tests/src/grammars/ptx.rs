@@ -43,7 +43,8 @@ pub(super) fn textmate() -> Value {
     let begins = format!(r"{START}(?:(?:{all})(?=\s*\.)|(?:{whole})(?=\s*(?:[;/]|$|\s[^:=\s])))(?!\s*:)");
     // A statement without a semicolon ends where the next one begins.
     let next = any(directives(|kind| !matches!(kind, K::Attribute)));
-    let ends = format!(r"(;)|(?=^\s*(?:@|\.(?:{next}){END}|(?:{all})\.[a-z]|(?:{whole})\s*;))");
+    let next_statement = format!(r"(?=^\s*(?:@|\.(?:{next}){END}|(?:{all})\.[a-z]|(?:{whole})\s*;))");
+    let ends = format!("(;)|{next_statement}");
     let instruction = |mnemonics: &str, operands: &[&str]| {
         let mut patterns: Vec<Value> = vec![include("comment"), include("string")];
         patterns.extend(operands.iter().map(|name| include(name)));
@@ -131,14 +132,24 @@ pub(super) fn textmate() -> Value {
             ),
             "call": instruction(
                 &format!(r"{START}call(?=[.\s])(?!\s*:)"),
-                &["arguments", "register", "callee"],
+                &["arguments", "callee"],
             ),
             "instruction": instruction(&begins, &values),
             "arguments": {
                 "begin": r"\(", "end": r"\)|(?=;)",
                 "patterns": values.iter().map(|name| include(name)).chain([include("comment")]).collect::<Vec<_>>()
             },
-            "callee": { "name": "entity.name.function.ptx", "match": format!("{START}{NAME}") },
+            // The name of a function, or the register that contains its address. The name after it is a list of targets, a
+            // prototype or a table.
+            "callee": {
+                "begin": format!(r"{START}(?:(%[\w$]+)|({NAME}))"),
+                "beginCaptures": {
+                    "1": { "name": "variable.other.register.ptx" },
+                    "2": { "name": "entity.name.function.ptx" }
+                },
+                "end": format!("(?=;)|{next_statement}"),
+                "patterns": [include("comment"), include("arguments"), include("register"), include("jump-target")]
+            },
             "jump-target": { "name": "variable.other.constant.label.ptx", "match": format!("{START}{NAME}") },
             "directive": { "patterns": [
                 {
