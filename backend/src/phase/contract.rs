@@ -9,7 +9,7 @@
 
 use crate::CodegenError;
 use crate::ori::defs::Defs;
-use crate::ori::ir::{BlockId, Function, Inst, SrcKind, Value};
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
 use crate::ori::op::{HalfRead, HalfZeros, Op};
 use crate::ori::signature::fold_modifiers;
 use crate::phases::{Change, Context};
@@ -20,7 +20,15 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
         return Ok(Change::Nothing);
     }
     let cfg = context.analyses.cfg(func);
-    let uses = context.analyses.uses(func);
+    let mut uses = context.analyses.uses(func).to_vec();
+    // The readers of one float of a pair read its product, not the pair. An unused pair is not a use of it.
+    for inst in cfg.order.iter().flat_map(|&b| &func.block(b).insts) {
+        if inst.op == Op::Pack && inst.defs().all(|pair| uses[pair.index()] == 0) {
+            for product in inst.srcs.iter().filter_map(Src::value) {
+                uses[product.index()] -= 1;
+            }
+        }
+    }
     let contraction = Contraction { defs: context.analyses.defs(func), unrounded };
     // For each product, the number of uses with which it could be fused.
     let mut parts = vec![0u32; func.values.len()];
@@ -89,6 +97,9 @@ fn multiply_add(product: Op, sum: Op) -> Option<Op> {
     match (product, sum) {
         (Op::Fmul { ftz: one, sat: false, round }, Op::Fadd { ftz, sat, .. }) if one == ftz => {
             Some(Op::Ffma { round, ftz, sat })
+        }
+        (Op::Fmul2 { ftz: one, round }, Op::Fadd2 { ftz, .. }) if one == ftz => {
+            Some(Op::Ffma2 { ftz, round })
         }
         (Op::Dmul { round }, Op::Dadd { .. }) => Some(Op::Dfma { round }),
         (

@@ -5,6 +5,7 @@
 
 use super::integer::lut;
 use super::operand::known;
+use super::row::names_no_rounding;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
@@ -67,6 +68,9 @@ impl<'a> Lowering<'a> {
         if self.encodes(&both) {
             let srcs: Vec<Src> = srcs.iter().enumerate().map(|(i, src)| minus(i, *src)).collect();
             let result = self.wide(2, both, &srcs);
+            if names_no_rounding(instr) {
+                self.out.facts.unrounded.extend(result.value());
+            }
             return self.result(instr, result);
         }
         let halves = [0, 1].map(|half| {
@@ -74,6 +78,9 @@ impl<'a> Lowering<'a> {
                 srcs.iter().enumerate().map(|(i, src)| minus(i, self.part(*src, half))).collect();
             self.reg(one, &srcs)
         });
+        if names_no_rounding(instr) {
+            self.out.facts.unrounded.extend(halves.iter().filter_map(Src::value));
+        }
         self.result_pair(instr, halves)
     }
 

@@ -101,12 +101,15 @@ impl<'a> Lowering<'a> {
 
 /// Whether a sum or product of floats has no rounding modifier. It is then rounded to nearest even, unless sum and
 /// product are fused.
-fn names_no_rounding(instr: &Statement<'_>) -> bool {
+pub(super) fn names_no_rounding(instr: &Statement<'_>) -> bool {
     use FormId as F;
     let contractible = [
         F::AddF32,
         F::SubF32,
         F::MulF32,
+        F::AddF32x2,
+        F::SubF32x2,
+        F::MulF32x2,
         F::AddF64,
         F::SubF64,
         F::MulF64,

@@ -1,15 +1,17 @@
 //! Replaces operations that change the sign of a float by modifiers of the operands that read it.
 
 use super::{Combiner, single_result};
-use crate::ori::ir::{BlockId, Src, SrcKind, SrcMods};
+use crate::ori::ir::{BlockId, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::{Op, Round};
-use crate::ori::signature::signature;
-use crate::ori::signature::{Interpretation, facts};
+use crate::ori::signature::{Interpretation, facts, fold_modifiers, signature};
 
 impl Combiner<'_> {
     pub(super) fn float_signs(&mut self, b: BlockId, i: usize) {
         let inst = self.inst(b, i);
-        let wide = match inst.op {
+        // A selection has no modifiers, but its form for floats has.
+        let op = if inst.op == Op::Sel { Op::Fsel { ftz: false } } else { inst.op };
+        let wide = match op {
+            Op::Fsel { .. } => false,
             Op::Fadd { .. } | Op::Fmul { .. } | Op::Ffma { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } => {
                 false
             }
@@ -17,7 +19,7 @@ impl Combiner<'_> {
             Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => true,
             _ => return,
         };
-        debug_assert_eq!(facts(&inst.op).modifiers, Interpretation::Float);
+        debug_assert_eq!(facts(&op).modifiers, Interpretation::Float);
         if wide {
             self.double_immediate(b, i);
         }
@@ -26,7 +28,7 @@ impl Combiner<'_> {
         if self.sign_change(&inst.srcs, inst.op, wide).is_some() {
             return;
         }
-        let sig = signature(&inst.op);
+        let sig = signature(&op);
         let mut new = None;
         for (k, slot) in sig.srcs.iter().enumerate() {
             let Some(src) = inst.srcs.get(k).copied() else { break };
@@ -40,12 +42,13 @@ impl Combiner<'_> {
                 continue;
             }
             // An operation that flushes denormals can only be removed if the reader flushes them.
-            if flushes(def.op) && !flushes(inst.op) {
+            if flushes(def.op) && !flushes(op) {
                 continue;
             }
-            new.get_or_insert_with(|| inst.clone()).srcs[k] = Src { kind: inner.kind, mods };
+            new.get_or_insert_with(|| Inst { op, ..inst.clone() }).srcs[k] = Src { kind: inner.kind, mods };
         }
-        if let Some(new) = new {
+        if let Some(mut new) = new {
+            fold_modifiers(&mut new);
             self.rewrite(b, i, new);
         }
     }
@@ -68,7 +71,7 @@ impl Combiner<'_> {
             }
             let mut new = inst.clone();
             new.srcs[k].kind = SrcKind::Imm(high);
-            crate::ori::signature::fold_modifiers(&mut new);
+            fold_modifiers(&mut new);
             self.rewrite(b, i, new);
             return;
         }
