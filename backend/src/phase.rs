@@ -27,6 +27,7 @@ pub mod routines;
 pub mod scale;
 pub mod sink;
 pub mod split_phis;
+pub mod threading;
 pub mod to_uniform;
 pub mod uniform;
 pub mod unroll;

@@ -232,6 +232,14 @@ pub const PHASES: &[Phase] = &[
     optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
     optional("OriBranchOpt", phase::branches::run, &[("OriFold", "folding makes predicates constant")]),
     optional(
+        "OptimizeNestedCondBranches",
+        phase::threading::run,
+        &[
+            ("GvnCse", "equal conditions have become one predicate"),
+            ("OriBranchOpt", "loops over threads that have one iteration are gone"),
+        ],
+    ),
+    optional(
         "OriDoPredication",
         phase::predication::run,
         &[("OriLiveDead", "dead code does not count for the length of a block")],

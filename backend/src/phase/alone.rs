@@ -9,8 +9,8 @@
 //! as long as the code is in the same loops as the branch: threads chosen in different iterations might meet outside of
 //! the loop.
 //!
-//! Several threads that invalidate or prefetch the same tensor map do what one of them does. So if the map's address is
-//! uniform, that loop has only one iteration, too.
+//! Several threads that initialize the same barrier with the same count, or invalidate or prefetch the same tensor map, do
+//! what one of them does. So if these operands are uniform, the loop has only one iteration, too.
 //!
 //! Before and after: SSA. The loops become straight-line code when branches are folded.
 
@@ -46,7 +46,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
         }
     }
     for block in cfg.order.iter().map(|b| func.block(*b)) {
-        if let Some(chosen) = chosen_for_maps(block)
+        if let Some(chosen) = chosen_to_repeat(block)
             && takes_uniform_values(block, context.analyses.divergence(func))
         {
             replaced.insert(chosen, Src::TRUE);
@@ -56,13 +56,18 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     Ok(Change::Something)
 }
 
-/// The result of `ELECT` in a block that otherwise only invalidates or prefetches a tensor map.
-fn chosen_for_maps(block: &Block) -> Option<Value> {
+/// The result of `ELECT` in a block whose effects are the same if it is executed again with the same values: it only
+/// initializes barriers, or invalidates or prefetches tensor maps.
+fn chosen_to_repeat(block: &Block) -> Option<Value> {
     let (elect, others) = block.insts.split_first()?;
     let [Dst::Value(chosen), Dst::Sink] = elect.dsts[..] else { return None };
-    let is_for_map =
-        |inst: &Inst| matches!(inst.op, Op::R2ur | Op::Uldc { .. } | Op::Pack | Op::TensorMap { .. });
-    (elect.op == Op::Elect && elect.guard.is_true() && others.iter().all(is_for_map)).then_some(chosen)
+    let repeats = |inst: &Inst| {
+        matches!(
+            inst.op,
+            Op::R2ur | Op::Uldc { .. } | Op::Pack | Op::TensorMap { .. } | Op::SyncsExch { .. }
+        )
+    };
+    (elect.op == Op::Elect && elect.guard.is_true() && others.iter().all(repeats)).then_some(chosen)
 }
 
 /// Whether the values that the block moves into uniform registers are the same in all threads.
