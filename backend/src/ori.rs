@@ -18,4 +18,5 @@ pub(crate) mod row;
 pub mod signature;
 pub mod text;
 pub mod together;
+mod varying;
 pub mod verify;

@@ -99,6 +99,11 @@ fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
     })
 }
 
+/// Whether the threads of each warp differ only in `%tid.x`, which is a multiple of 32 for the first.
+fn fills_warps_along_x([x, y, z]: [u32; 3]) -> bool {
+    x % 32 == 0 || (y <= 1 && z <= 1)
+}
+
 /// The number of statements between checkpoints.
 const STRIDE: usize = 1 << 10;
 
@@ -135,6 +140,7 @@ pub fn build(
     }
     let mut lowering = Lowering::new(env, func, options, target, checkpoint)?;
     lowering.out.facts.starts_with = starts_with;
+    lowering.out.facts.warps_along_x = func.entry && func.launch.reqntid.is_some_and(fills_warps_along_x);
     lowering.body(checkpoint)?;
     checkpoint();
     let mut out = lowering.finish(checkpoint);

@@ -12,21 +12,22 @@ use crate::ori::memory::{Effect, Kind, Space};
 use crate::ori::op::{Op, ShflMode};
 use crate::ori::operations::facts;
 use crate::ori::signature::special;
+use crate::ori::varying::{self, ALL, PLACE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The result of the analysis for one state of a function.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// Indexed by value.
-    values: Vec<bool>,
+    /// For each value, the bits that may differ.
+    values: Vec<u32>,
     /// For each block, whether its branch is divergent.
     branches: Vec<bool>,
 }
 
 impl Divergence {
     pub fn is_divergent(&self, v: Value) -> bool {
-        self.values[v.index()]
+        self.values[v.index()] != 0
     }
 
     /// Whether threads of a warp may leave the block's branch in different directions.
@@ -44,7 +45,7 @@ impl Divergence {
             left: vec![false; loops.loops.len()],
             left_irreducible: false,
             result: Divergence {
-                values: vec![false; func.values.len()],
+                values: vec![0; func.values.len()],
                 branches: vec![false; func.blocks.len()],
             },
             work: Vec::new(),
@@ -56,8 +57,10 @@ impl Divergence {
         analysis.open_joins = phis.count();
         for &b in &cfg.order {
             for inst in &func.block(b).insts {
+                let is_place = func.facts.warps_along_x && inst.op == Op::S2r { sr: special::TID[0] };
                 if is_source(inst) {
-                    inst.defs().for_each(|v| analysis.mark(v));
+                    let bits = if is_place && inst.guard.is_true() { PLACE } else { ALL };
+                    inst.defs().for_each(|v| analysis.mark(v, bits));
                 }
             }
         }
@@ -226,26 +229,51 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    fn mark(&mut self, v: Value) {
-        if !self.result.values[v.index()] {
-            self.result.values[v.index()] = true;
+    fn mark(&mut self, v: Value, bits: u32) {
+        let old = self.result.values[v.index()];
+        if old | bits != old {
+            self.result.values[v.index()] = old | bits;
             self.work.push(v);
         }
     }
 
-    fn mark_phi(&mut self, v: Value) {
-        self.open_joins -= usize::from(!self.result.values[v.index()]);
-        self.mark(v);
+    fn mark_phi(&mut self, v: Value, bits: u32) {
+        let was_open = self.result.values[v.index()] != ALL;
+        self.mark(v, bits);
+        self.open_joins -= usize::from(was_open && self.result.values[v.index()] == ALL);
     }
 
+    /// Processes a reader of a value whose varying bits are known.
     fn visit(&mut self, user: User) {
         let func = self.func;
         match user {
-            User::Phi(b, i) => self.mark_phi(func.block(b).phis[i as usize].dst),
+            User::Phi(b, i) => {
+                let phi = &func.block(b).phis[i as usize];
+                let values = &self.result.values;
+                let args = phi.args.iter().filter_map(|(_, src)| src.value());
+                let bits = args.fold(0, |bits, v| bits | values[v.index()]);
+                self.mark_phi(phi.dst, bits);
+            }
             User::Inst(b, i) => {
                 let inst = &func.block(b).insts[i as usize];
                 if !reads_one_lane(inst) {
-                    inst.defs().for_each(|v| self.mark(v));
+                    let bits = varying::results(inst, &self.result.values);
+                    inst.defs().for_each(|v| self.mark(v, bits));
+                }
+            }
+            User::Term(b) => self.branch(b),
+        }
+    }
+
+    /// Processes a reader of a value that is another one for each thread.
+    fn visit_apart(&mut self, user: User) {
+        let func = self.func;
+        match user {
+            User::Phi(b, i) => self.mark_phi(func.block(b).phis[i as usize].dst, ALL),
+            User::Inst(b, i) => {
+                let inst = &func.block(b).insts[i as usize];
+                if !reads_one_lane(inst) {
+                    inst.defs().for_each(|v| self.mark(v, ALL));
                 }
             }
             User::Term(b) => self.branch(b),
@@ -316,7 +344,7 @@ impl Analysis<'_> {
             self.labels[to.index()] = label;
         } else {
             let func = self.func;
-            func.block(to).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
+            func.block(to).phis.iter().for_each(|phi| self.mark_phi(phi.dst, ALL));
             self.labels[to.index()] = own;
         }
         if Some(to) != end && to != b {
@@ -327,7 +355,7 @@ impl Analysis<'_> {
     fn every_join(&mut self) {
         let func = self.func;
         for &b in &self.cfg.order {
-            func.block(b).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
+            func.block(b).phis.iter().for_each(|phi| self.mark_phi(phi.dst, ALL));
         }
     }
 
@@ -337,8 +365,8 @@ impl Analysis<'_> {
         if self.loops.is_irreducible(b) && !std::mem::replace(&mut self.left_irreducible, true) {
             // There is no loop that separates inside from outside, so every value of such a cycle counts.
             for &at in self.cfg.order.iter().filter(|at| self.loops.is_irreducible(**at)) {
-                func.block(at).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
-                func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.mark(v));
+                func.block(at).phis.iter().for_each(|phi| self.mark_phi(phi.dst, ALL));
+                func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.mark(v, ALL));
             }
         }
         let mut left = None;
@@ -368,7 +396,7 @@ impl Analysis<'_> {
             let user = self.uses.users[i as usize];
             let (User::Inst(b, _) | User::Phi(b, _) | User::Term(b)) = user;
             if !self.loops.contains(id, b) {
-                self.visit(user);
+                self.visit_apart(user);
             }
         }
     }
@@ -401,6 +429,45 @@ mod tests {
             %v4:r, _ = SHFL.BFLY %v0, 0x1, 0x1f
             EXIT";
         assert_eq!(divergent(body), (vec![0, 2, 3, 4], vec![]));
+    }
+
+    #[test]
+    fn warps_along_x_share_the_high_bits_of_the_thread_index() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            %v1:r = SHF.R.U32.HI RZ, 0x5, %v0
+            %v2:r = SHF.R.U32.HI RZ, 0x4, %v0
+            %v3:r = LOP3{lut=0xc0} %v0, 0xffffffe0, RZ
+            %v4:r = LOP3{lut=0xc0} %v0, 0x30, RZ
+            %v5:p = ISETP.LT.U32.AND %v0, 0x40, PT
+            %v6:p = ISETP.GT.AND %v0, 0x3f, PT
+            %v7:p = ISETP.LT.U32.AND %v0, 0x41, PT
+            %v8:p = ISETP.EQ.U32.AND %v0, 0x40, PT
+            %v9:r = SHF.L.U32 %v0, 0x2, RZ
+            %v10:p = ISETP.LT.U32.AND %v9, 0x80, PT
+            %v11:p = ISETP.LT.U32.AND %v9, 0x40, PT
+            %v12:r, _, _ = IADD3 %v0, 0x1, RZ
+            %v13:r = SHF.R.U32.HI RZ, 0x5, %v12
+            %v14:r = SEL %v0, 0x20, %v5
+            %v15:p = ISETP.LT.U32.AND %v14, 0x20, PT
+            %v16:r = S2R{sr=0x22}
+            %v17:r = SHF.R.U32.HI RZ, 0x5, %v16
+            BRA %v5, b1, b2
+            b1:
+            JUMP b2
+            b2:
+            %v18:r = phi b0 %v0, b1 0x7
+            %v19:r = SHF.R.U32.HI RZ, 0x5, %v18
+            EXIT";
+        let all = |facts: &str| {
+            let func = text::parse(&format!("entry \"f\" {facts} {{\n{body}\n}}")).unwrap();
+            let cfg = Cfg::new(&func);
+            let loops = Loops::new(&func, &cfg, &dominators(&cfg, &func));
+            let result = Divergence::new(&func, &cfg, &post_dominators(&cfg, &func, &loops), &loops);
+            (0..20).filter(|v| result.is_divergent(Value(*v))).collect::<Vec<u32>>()
+        };
+        assert_eq!(all("facts(warps_along_x)"), [0, 2, 4, 7, 8, 9, 11, 12, 13, 14, 16, 17, 18]);
+        assert_eq!(all("").len(), 20);
     }
 
     #[test]

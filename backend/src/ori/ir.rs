@@ -156,6 +156,9 @@ pub struct Facts {
     /// The number of registers that a thread starts with, for a kernel that changes the number with `setmaxnreg`.
     pub starts_with: Option<u32>,
     pub reads_ctaid_z: bool,
+    /// Each warp consists of 32 threads with consecutive `%tid.x`, starting at a multiple of 32: the kernel states a block
+    /// size with one dimension, or with a multiple of 32 threads along x.
+    pub warps_along_x: bool,
     pub tensor: TensorUse,
     /// A linker fills in the addresses of functions and variables.
     pub relocatable: bool,

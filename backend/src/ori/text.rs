@@ -147,6 +147,9 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     if facts.reads_ctaid_z {
         text.push("ctaid_z".to_owned());
     }
+    if facts.warps_along_x {
+        text.push("warps_along_x".to_owned());
+    }
     if facts.tensor.0 != 0 {
         text.push(format!("tensor={}", facts.tensor.0));
     }
@@ -392,6 +395,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "registers") => func.facts.starts_with = Some(value),
                 ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
+                ("facts", "warps_along_x") => func.facts.warps_along_x = true,
                 ("facts", "tensor") => {
                     func.facts.tensor.0 = value.try_into().map_err(|_| "unknown use of tensor memory")?;
                 }
@@ -631,7 +635,7 @@ mod tests {
 
     #[test]
     fn a_function_survives_a_round_trip() {
-        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,registers=168,ctaid_z,global=2,never=7) {
+        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,registers=168,ctaid_z,warps_along_x,global=2,never=7) {
 b0:
   %v0:r = S2R{sr=0x21} #1
   %v1:p, _ = ISETP.LT.U32.AND %v0, c[0x0][0x160], PT

@@ -62,10 +62,7 @@ fn chosen_to_repeat(block: &Block) -> Option<Value> {
     let (elect, others) = block.insts.split_first()?;
     let [Dst::Value(chosen), Dst::Sink] = elect.dsts[..] else { return None };
     let repeats = |inst: &Inst| {
-        matches!(
-            inst.op,
-            Op::R2ur | Op::Uldc { .. } | Op::Pack | Op::TensorMap { .. } | Op::SyncsExch { .. }
-        )
+        matches!(inst.op, Op::R2ur | Op::Uldc { .. } | Op::Pack | Op::TensorMap { .. } | Op::SyncsExch { .. })
     };
     (elect.op == Op::Elect && elect.guard.is_true() && others.iter().all(repeats)).then_some(chosen)
 }

@@ -145,7 +145,13 @@ impl Threading {
     }
 
     /// For each predecessor of `b`, the target to which it continues.
-    fn ways(&self, func: &Function, b: BlockId, first: BlockId, on: Value) -> Option<Vec<(BlockId, BlockId)>> {
+    fn ways(
+        &self,
+        func: &Function,
+        b: BlockId,
+        first: BlockId,
+        on: Value,
+    ) -> Option<Vec<(BlockId, BlockId)>> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
         let way = |&from: &BlockId| {
             let truth = if from == first {

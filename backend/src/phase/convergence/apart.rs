@@ -4,7 +4,7 @@
 use crate::ori::cfg::for_each_successor;
 use crate::ori::ir::{BlockId, Function};
 
-/// The blocks that threads which were together before may reach in several groups, one after the other.
+/// The blocks that threads which were together before may leave in several groups, one after the other.
 pub(super) struct Apart {
     /// Indexed by block: threads may reach it in several groups.
     comes: Vec<bool>,
@@ -20,11 +20,12 @@ const SEVERAL: u32 = u32::MAX - 1;
 impl Apart {
     /// `branches`: the divergent branches, with their meeting points. `parting`: blocks in which threads are separated
     /// without a branch, such as by masks. `is_end`: whether a region around a block of `parting` ends at another
-    /// block, so that the threads are together again.
+    /// block, so that the threads are together again. `unites`, indexed by block: all threads of the warp meet in it.
     pub(super) fn new(
         func: &Function,
         branches: &[(BlockId, Option<BlockId>)],
         parting: &[BlockId],
+        unites: &[bool],
         is_end: impl Fn(BlockId, BlockId) -> bool,
     ) -> Apart {
         let mut apart = Apart { comes: vec![false; func.blocks.len()], everywhere: false };
@@ -37,7 +38,7 @@ impl Apart {
             let mut work = Vec::new();
             let mut reach = |to: BlockId, way: u32, work: &mut Vec<(BlockId, u32)>| {
                 let old = ways[to.index()];
-                if Some(to) == meet || old == way || old == SEVERAL {
+                if Some(to) == meet || unites[to.index()] || old == way || old == SEVERAL {
                     return;
                 }
                 if old == NO_WAY {
@@ -76,7 +77,8 @@ impl Apart {
                 }
                 budget -= 1;
                 for_each_successor(func, at, |to| {
-                    if !is_end(b, to) && std::mem::replace(&mut seen[to.index()], number) != number {
+                    let ends = is_end(b, to) || unites[to.index()];
+                    if !ends && std::mem::replace(&mut seen[to.index()], number) != number {
                         apart.comes[to.index()] = true;
                         work.push(to);
                     }

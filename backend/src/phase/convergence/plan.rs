@@ -255,7 +255,8 @@ impl Choice<'_> {
                 let apart = plan.elsewhere.iter().map(|(b, _)| *b).filter(|b| diverged[b.index()]);
                 groups.parting.extend(apart.collect::<BTreeSet<_>>());
                 let is_end = |b, to| self.is_end(&plan.barriers, &meetings, b, to);
-                let apart = Apart::new(reduced, &self.pairs(&meetings), &groups.parting, is_end);
+                let apart =
+                    Apart::new(reduced, &self.pairs(&meetings), &groups.parting, &self.unites, is_end);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
                     *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
                 }
