@@ -20,13 +20,14 @@ const SEVERAL: u32 = u32::MAX - 1;
 impl Apart {
     /// `branches`: the divergent branches, with their meeting points. `parting`: blocks in which threads are separated
     /// without a branch, such as by masks. `is_end`: whether a region around a block of `parting` ends at another
-    /// block, so that the threads are together again. `unites`, indexed by block: all threads of the warp meet in it.
+    /// block, so that the threads are together again. `meet_in`: whether the threads that leave a block together all meet
+    /// in another one.
     pub(super) fn new(
         func: &Function,
         branches: &[(BlockId, Option<BlockId>)],
         parting: &[BlockId],
-        unites: &[bool],
         is_end: impl Fn(BlockId, BlockId) -> bool,
+        meet_in: impl Fn(BlockId, BlockId) -> bool,
     ) -> Apart {
         let mut apart = Apart { comes: vec![false; func.blocks.len()], everywhere: false };
         let mut ways = vec![NO_WAY; func.blocks.len()];
@@ -38,7 +39,7 @@ impl Apart {
             let mut work = Vec::new();
             let mut reach = |to: BlockId, way: u32, work: &mut Vec<(BlockId, u32)>| {
                 let old = ways[to.index()];
-                if Some(to) == meet || unites[to.index()] || old == way || old == SEVERAL {
+                if Some(to) == meet || old == way || old == SEVERAL || meet_in(b, to) {
                     return;
                 }
                 if old == NO_WAY {
@@ -77,7 +78,7 @@ impl Apart {
                 }
                 budget -= 1;
                 for_each_successor(func, at, |to| {
-                    let ends = is_end(b, to) || unites[to.index()];
+                    let ends = is_end(b, to) || meet_in(b, to);
                     if !ends && std::mem::replace(&mut seen[to.index()], number) != number {
                         apart.comes[to.index()] = true;
                         work.push(to);

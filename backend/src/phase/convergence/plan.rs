@@ -255,8 +255,8 @@ impl Choice<'_> {
                 let apart = plan.elsewhere.iter().map(|(b, _)| *b).filter(|b| diverged[b.index()]);
                 groups.parting.extend(apart.collect::<BTreeSet<_>>());
                 let is_end = |b, to| self.is_end(&plan.barriers, &meetings, b, to);
-                let apart =
-                    Apart::new(reduced, &self.pairs(&meetings), &groups.parting, &self.unites, is_end);
+                let meet_in = |b, to| self.meet_in(b, to);
+                let apart = Apart::new(reduced, &self.pairs(&meetings), &groups.parting, is_end, meet_in);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
                     *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
                 }
@@ -323,6 +323,25 @@ impl Choice<'_> {
     fn is_end(&self, barriers: &[Barrier], meetings: &[Meeting], b: BlockId, to: BlockId) -> bool {
         let at = self.barrier_at[to.index()].map(|at| at as usize);
         at.is_some_and(|at| meetings[at] == Meeting::Firm && barriers[at].is_around(self.dom, b))
+    }
+
+    /// Whether the threads that leave `b` together meet in `to`, where all threads of the warp do, before any of them
+    /// returns to `b`. In a loop, threads might otherwise meet there in different iterations.
+    fn meet_in(&self, b: BlockId, to: BlockId) -> bool {
+        let once = || match self.loops.innermost(to) {
+            None => true,
+            Some(id) => {
+                self.loops.contains(id, b)
+                    && edges_inside(self.flow, self.loops, id)
+                        .iter()
+                        .all(|latch| self.dom.dominates(to, *latch))
+            }
+        };
+        self.unites[to.index()]
+            && !self.loops.is_irreducible(to)
+            && !self.loops.is_irreducible(b)
+            && self.post.dominates(to, b)
+            && once()
     }
 
     /// For each barrier: loose if threads may yield in its region.
