@@ -8,6 +8,7 @@ mod jobserver;
 mod log;
 pub(crate) mod options;
 mod resources;
+mod several;
 mod source;
 
 use std::ffi::OsString;
@@ -104,9 +105,9 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     for (kind, remark) in &options.remarks {
         log.say(*kind, remark);
     }
-    let text = source::read(options, log);
+    let read = source::read(options, log);
     let failed = options.remarks.iter().any(|(kind, _)| *kind == Kind::Error);
-    let Some(text) = text.filter(|_| !failed) else { return log.aborted() };
+    let Some(read) = read.filter(|_| !failed) else { return log.aborted() };
     let inputs = options.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
         Source::Text(_) => None,
@@ -120,6 +121,10 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     let switches = match switches::chosen(&options.phases) {
         Ok(switches) => switches,
         Err(message) => return log.fatal(message),
+    };
+    let text = match several::joined(options, read, log) {
+        Ok(text) => text,
+        Err(status) => return status,
     };
     let status = compile(options, switches, text, &words.join(" "), &mut clock, log);
     if status == 0 {
@@ -136,6 +141,20 @@ fn compile(
     clock: &mut Clock,
     log: &mut Log,
 ) -> u8 {
+    let mut db = database(options, switches);
+    let file = match options.check_only {
+        true => db.add_frozen_file(text.text.clone()),
+        false => db.add_frozen_file_to_compile(text.text.clone()),
+    };
+    if is_for_debuggers(&*db, file) {
+        db.set_errors_at_exit(true);
+    }
+    let task = Task { options, text, db: &db, file };
+    task.run(command_line, clock, log)
+}
+
+/// A database with the settings of the options.
+fn database(options: &Options, switches: Switches) -> ManuallyDrop<Database> {
     // The process ends with this compilation, so dropping the database would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
@@ -160,16 +179,11 @@ fn compile(
         overrides: options.overrides_directives,
     });
     db.set_caches(options.caches);
-    let file = match options.check_only {
-        true => db.add_frozen_file(text.text.clone()),
-        false => db.add_frozen_file_to_compile(text.text.clone()),
-    };
-    if is_for_debuggers(&*db, file) {
-        db.set_errors_at_exit(true);
-    }
-    let task = Task { options, text, db: &db, file };
-    task.run(command_line, clock, log)
+    db
 }
+
+/// The pragma for which kernels spill registers to shared memory.
+const SPILLING: &str = "enable_smem_spilling";
 
 const NO_JOBSERVER: &str =
     "GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'";
@@ -195,7 +209,10 @@ impl Task<'_> {
             return log.fatal(OPTIMIZED_DEBUGGING);
         }
         self.checks_of_tensor_memory(log);
-        let found = ide::diagnostics_for(db, file, &options.entries);
+        let mut found = ide::diagnostics_for(db, file, &options.entries);
+        if self.text.is_joined() {
+            found.retain(several::is_of_all);
+        }
         let failed = self.report(&found, log);
         clock.end(Stage::Parse);
         if failed {
@@ -217,6 +234,11 @@ impl Task<'_> {
         }
         if self.lacks_debug_data(log) {
             return log.aborted();
+        }
+        if options.per_function && source::has_pragma(&self.text.text, SPILLING) {
+            let message =
+                format_args!("Pragma '{SPILLING}' is not allowed for per-function compilation modes");
+            return log.fatal(message);
         }
         if options.check_only {
             return 0;
@@ -292,11 +314,8 @@ impl Task<'_> {
     /// Reports why functions do not follow the calling convention. Returns the exit status if the compilation must end.
     fn without_convention(&self, log: &mut Log) -> Option<u8> {
         let options = self.options;
-        let version = header(self.db, self.file).version;
-        if options.relocatable && version.is_some_and(|version| version < OLDEST_OF_OBJECTS) {
-            let message =
-                format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
-            return Some(log.fatal(message));
+        if let Some(status) = too_old(options, header(self.db, self.file).version, log) {
+            return Some(status);
         }
         let message = match unconventional(self.db, self.file)? {
             Unconventional::Variable(name) => {
@@ -461,7 +480,8 @@ impl Task<'_> {
             failed |= kind == Kind::Error;
             self.say(kind, d, log);
         }
-        if options.warn_on_doubles && !options.quiet {
+        // The statements of several inputs have been reported for each input.
+        if options.warn_on_doubles && !options.quiet && !self.text.is_joined() {
             let kind = warning.unwrap_or(Kind::Warning);
             for at in ptx_analysis::doubles(self.db, self.file) {
                 let (name, line) = self.text.place(at.into());
@@ -471,6 +491,15 @@ impl Task<'_> {
         }
         failed
     }
+}
+
+/// Reports a version that is too old for objects. Returns the exit status.
+fn too_old(options: &Options, version: Option<PtxVersion>, log: &mut Log) -> Option<u8> {
+    (options.relocatable && version.is_some_and(|version| version < OLDEST_OF_OBJECTS)).then(|| {
+        let message =
+            format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
+        log.fatal(message)
+    })
 }
 
 /// Whether a finding is about launch bounds, which [`resources::ranges`] reports together with those of the options.

@@ -413,6 +413,27 @@ fn inputs_are_one_module() {
     assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "w.ptx"]);
 }
 
+/// Each input has its own header, and its own functions without linkage.
+#[test]
+fn inputs_have_their_own_names() {
+    let text = |version: &str, value: u32| {
+        format!(
+            ".version {version}\n.target sm_80\n.address_size 64\n.global .u32 g;\n.func (.param .b32 r) f()\n{{\n\
+            .reg .b32 %r<2>;\nld.global.u32 %r1, [g];\nadd.u32 %r1, %r1, {value};\nst.param.b32 [r], %r1;\nret;\n}}\n\
+            .visible .entry k{value}(.param .b64 p)\n{{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.b64 %rd1, [p];\n\
+            {{ .param .b32 r; call (r), f; ld.param.b32 %r1, [r]; }}\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+        )
+    };
+    let folder = folder(&[("a.ptx", &text("8.0", 1)), ("b.ptx", &text("8.1", 2))]);
+    for more in [&[][..], &["-c"]] {
+        let arguments = [&["-arch=sm_90a", "-o", "x.cubin", "a.ptx", "b.ptx"], more].concat();
+        assert_eq!(run(COMPILE, folder.path(), &arguments), (0, String::new()));
+        let cubin = fs::read(folder.path().join("x.cubin")).expect("a cubin");
+        let count = |text: &[u8]| cubin.windows(text.len()).filter(|bytes| *bytes == text).count();
+        assert!(count(b"\0.text.k1\0") > 0 && count(b"\0.text.k2\0") > 0);
+    }
+}
+
 #[test]
 fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
     let texts = [

@@ -127,11 +127,33 @@ pub(super) fn report(
     times: &dyn Fn(&str) -> Duration,
     log: &mut Log,
 ) -> bool {
-    let failed = warn(options, linked, log);
+    let mut failed = warn(options, linked, log);
+    failed |= options.extensible && has_too_much_shared(options, linked, log);
     if options.verbose {
         describe((options, has_convention), linked, times, log);
     }
     failed
+}
+
+/// Reports kernels of an extensible program that use too much static shared memory. The linker checks those of other
+/// objects, and the kernels of other programs have been checked before.
+fn has_too_much_shared(options: &Options, linked: &Linked, log: &mut Log) -> bool {
+    let limit = options.sm.static_shared_limit();
+    let mut any = false;
+    for kernel in &linked.kernels {
+        let bytes = u64::from(kernel.resources.shared_bytes);
+        if kernel.entry && bytes > limit {
+            let name = &kernel.name;
+            log.say(
+                Kind::Error,
+                format_args!(
+                    "Entry function '{name}' uses too much shared data ({bytes:#x} bytes, {limit:#x} max)"
+                ),
+            );
+            any = true;
+        }
+    }
+    any
 }
 
 fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
