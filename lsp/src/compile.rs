@@ -149,7 +149,13 @@ fn compile(
     if is_for_debuggers(&*db, file) {
         db.set_errors_at_exit(true);
     }
-    let task = Task { options, text, db: &db, file };
+    // Without the calling convention, a linker cannot add to the program.
+    let alone = (options.extensible && unconventional(&*db, file).is_some()).then(|| {
+        db.set_relocatable(false);
+        db.set_levels(Levels::default());
+        Options { relocatable: false, ..options.clone() }
+    });
+    let task = Task { options: alone.as_ref().unwrap_or(options), text, db: &db, file };
     task.run(command_line, clock, log)
 }
 
@@ -184,6 +190,9 @@ fn database(options: &Options, switches: Switches) -> ManuallyDrop<Database> {
 
 /// The pragma for which kernels spill registers to shared memory.
 const SPILLING: &str = "enable_smem_spilling";
+
+/// The message about a program whose functions do not follow the calling convention.
+const NOT_EXTENSIBLE: &str = "Command line option '--extensible-whole-program' not supported for 'compilation without ABI', will be ignored";
 
 const NO_JOBSERVER: &str =
     "GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'";
@@ -221,6 +230,9 @@ impl Task<'_> {
         if options.patch {
             return self.patch(log);
         }
+        if let Some(status) = self.without_convention(log) {
+            return status;
+        }
         if let Some((kind, message)) = self.missing_entry() {
             log.say(kind, message);
             return if kind == Kind::Fatal { FAILED } else { log.aborted() };
@@ -229,9 +241,6 @@ impl Task<'_> {
             return log.fatal(message);
         }
         clock.end(Stage::Shown);
-        if let Some(status) = self.without_convention(log) {
-            return status;
-        }
         if self.lacks_debug_data(log) {
             return log.aborted();
         }
@@ -314,25 +323,28 @@ impl Task<'_> {
     /// Reports why functions do not follow the calling convention. Returns the exit status if the compilation must end.
     fn without_convention(&self, log: &mut Log) -> Option<u8> {
         let options = self.options;
-        if let Some(status) = too_old(options, header(self.db, self.file).version, log) {
-            return Some(status);
-        }
-        let message = match unconventional(self.db, self.file)? {
+        let reason = unconventional(self.db, self.file).map(|reason| match reason {
             Unconventional::Variable(name) => {
                 format!("Use of module scoped .local or .reg variable '{name}' found, disabling ABI")
             }
             Unconventional::Results(name) => {
                 format!("Function '{name}' with multiple return values found, disabling ABI")
             }
-        };
-        if options.warnings_are_errors {
-            log.say(Kind::Error, message);
+        });
+        let ignored = options.extensible && !options.relocatable;
+        let messages = ignored.then(|| NOT_EXTENSIBLE.to_owned()).into_iter().chain(reason.clone());
+        let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
+        let mut any = false;
+        for message in messages.filter(|_| !options.quiet || kind == Kind::Error) {
+            log.say(kind, message);
+            any = true;
+        }
+        if any && kind == Kind::Error {
             return Some(log.aborted());
         }
-        if !options.quiet {
-            log.say(Kind::Warning, message);
-        }
-        options.relocatable.then(|| log.fatal("'Compile only(-c)' requires ABI"))
+        too_old(options, header(self.db, self.file).version, log).or_else(|| {
+            (reason.is_some() && options.relocatable).then(|| log.fatal("'Compile only(-c)' requires ABI"))
+        })
     }
 
     /// Asks make for the further threads, if the options say so.
@@ -495,11 +507,12 @@ impl Task<'_> {
 
 /// Reports a version that is too old for objects. Returns the exit status.
 fn too_old(options: &Options, version: Option<PtxVersion>, log: &mut Log) -> Option<u8> {
-    (options.relocatable && version.is_some_and(|version| version < OLDEST_OF_OBJECTS)).then(|| {
-        let message =
-            format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
-        log.fatal(message)
-    })
+    (options.relocatable && !options.extensible && version.is_some_and(|version| version < OLDEST_OF_OBJECTS))
+        .then(|| {
+            let message =
+                format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
+            log.fatal(message)
+        })
 }
 
 /// Whether a finding is about launch bounds, which [`resources::ranges`] reports together with those of the options.

@@ -402,6 +402,11 @@ fn inputs_are_one_module() {
             ]
         )
     );
+    // Texts follow the files.
+    let third = texts[0].1.replace("entry k", "entry third");
+    let (_, text) = compile(&["-ias", &third, "a.ptx", "b.ptx"]);
+    let at = |name: &str| text.find(&format!("Compiling entry function '{name}'"));
+    assert!(at("third") < at("other") && at("other") < at("k"), "{text}");
     fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
     assert_eq!(compile(&["-ias", &texts[0].1]).0, 0);
     fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
@@ -462,6 +467,25 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
 }
 
 /// A function that a recursive function calls does not count, even if the kernel calls it too.
+/// Without the calling convention there are no stack frames, only local memory.
+#[test]
+fn local_memory_follows_the_banks() {
+    let text = ".version 2.3\n.target sm_20\n.address_size 64\n.local .align 4 .b8 l[64];\n.shared .b32 s;\n\
+        .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\n\
+        ld.global.u32 %r1, [%rd1];\ncvt.u64.u32 %rd2, %r1;\nmov.u64 %rd3, l;\nadd.u64 %rd3, %rd3, %rd2;\n\
+        st.local.b32 [%rd3], %r1;\nld.local.b32 %r2, [l];\nst.shared.b32 [s], %r2;\nld.volatile.shared.b32 %r1, [s];\n\
+        st.global.b32 [%rd1], %r1;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let used = |arch: &str| {
+        let (_, text) = run(COMPILE, folder.path(), &[arch, "-v", "-warn-lmem-usage", "k.ptx"]);
+        assert!(!text.contains("Local memory used"), "{text}");
+        let line = text.lines().find(|line| line.contains("Used ")).expect("a line").to_owned();
+        line.split_once("barriers, ").expect("barriers").1.to_owned()
+    };
+    assert_eq!(used("-arch=sm_80"), "4 bytes smem, 360 bytes cmem[0], 64 bytes lmem");
+    assert_eq!(used("-arch=sm_90"), "4 bytes smem, 64 bytes lmem");
+}
+
 #[test]
 fn stacks_below_recursion_are_unknown() {
     let call = |name: &str| format!("{{ .param .u64 q; st.param.u64 [q], i; call {name}, (q); }}");

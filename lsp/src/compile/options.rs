@@ -329,6 +329,8 @@ impl Reader {
         o.overrides_directives = has("override-directive-values");
         (o.help, o.version, o.list_versions) = (has("help"), has("version"), has("list-version"));
         o.sources = std::mem::take(&mut self.files);
+        // As with ptxas, texts follow the files.
+        o.sources.sort_by_key(|source| matches!(source, Source::Text(_)));
         if o.sources.len() > 1 {
             o.lines = LineTables::Never;
         }
@@ -918,11 +920,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_files_keep_their_order() {
+    fn texts_follow_files() {
         let words = ["a", "-ias", ".version 8.0 // b", "-"].map(OsString::from);
         let o = parse(words.into_iter()).unwrap();
         let text = Source::Text(".version 8.0 // b".into());
-        assert_eq!(o.sources, [Source::File("a".into()), text, Source::File("-".into())]);
+        assert_eq!(o.sources, [Source::File("a".into()), Source::File("-".into()), text]);
     }
 
     #[test]
