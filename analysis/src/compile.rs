@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ptx_backend::abi::Known;
 use ptx_backend::assemble::{JumpTable, LinkTo};
-use ptx_backend::calls::{callees_first, sort_kernels, taken_in_order};
+use ptx_backend::calls::{in_order_of_objects, sort_kernels, taken_in_order};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
@@ -759,7 +759,7 @@ pub fn link_watched(
         let of = |index: u32| by_name.get(&*env.functions[index as usize].name).copied();
         let bodies = |index| of(index).map(|of| of.input);
         let taken = taken_in_order(env, &bodies);
-        let ordered = callees_first(env.functions.len() as u32, &bodies, &taken);
+        let ordered = in_order_of_objects(env, &bodies, &taken, target.opt_level > 0);
         let kernels = ordered.into_iter().filter_map(of).map(report).collect();
         return Ok(Linked { cubin, kernels, sizes, lacks_files });
     }

@@ -1,6 +1,6 @@
 //! The call graph of a module, as far as function bodies show it.
 
-use crate::input::{AddressBase, Env, Function, Operand, Stmt, Symbol};
+use crate::input::{AddressBase, Env, Function, Linkage, Operand, Stmt, Symbol};
 use ptx_isa::FormId;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -37,15 +37,25 @@ pub fn leads_back(function: u32, bodies: Bodies<'_, '_>) -> bool {
     false
 }
 
-/// All functions, callees before their callers, in the order of ptxas: starting with the last function, and in each
-/// function with its last callee. A function that takes addresses of functions, or calls through one, counts as a caller
-/// of all functions in `taken`, which follow those that it calls by name.
-pub fn callees_first(functions: u32, bodies: Bodies<'_, '_>, taken: &[u32]) -> Vec<u32> {
-    let mut seen = vec![false; functions as usize];
+/// All functions in the order in which ptxas describes those of an object.
+///
+/// Optimized code: callees before their callers, starting with the last function without linkage, then with the last one
+/// of the others, and in each function with its last callee. A function that takes addresses of functions, or calls
+/// through one, counts as a caller of all functions in `taken`, which follow those that it calls by name.
+///
+/// Code without optimization: in the order of the declarations, those without linkage last.
+pub fn in_order_of_objects(env: &Env, bodies: Bodies<'_, '_>, taken: &[u32], is_optimized: bool) -> Vec<u32> {
+    let all = 0..env.functions.len() as u32;
+    let is_local = |i: &u32| env.functions[*i as usize].linkage == Linkage::Internal;
+    let (local, public): (Vec<u32>, Vec<u32>) = all.partition(is_local);
+    if !is_optimized {
+        return public.into_iter().chain(local).collect();
+    }
+    let mut seen = vec![false; env.functions.len()];
     let mut ordered = Vec::new();
     // Functions that wait for their callees, each with its remaining callees; the next callee is the last in the list.
     let mut waiting: Vec<(u32, Vec<u32>)> = Vec::new();
-    for start in (0..functions).rev() {
+    for start in local.into_iter().rev().chain(public.into_iter().rev()) {
         let mut next = Some(start);
         loop {
             if let Some(function) = next.take()

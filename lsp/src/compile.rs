@@ -8,6 +8,7 @@ mod jobserver;
 mod log;
 pub(crate) mod options;
 mod resources;
+mod several;
 mod source;
 
 use std::ffi::OsString;
@@ -104,9 +105,9 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     for (kind, remark) in &options.remarks {
         log.say(*kind, remark);
     }
-    let text = source::read(options, log);
+    let read = source::read(options, log);
     let failed = options.remarks.iter().any(|(kind, _)| *kind == Kind::Error);
-    let Some(text) = text.filter(|_| !failed) else { return log.aborted() };
+    let Some(read) = read.filter(|_| !failed) else { return log.aborted() };
     let inputs = options.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
         Source::Text(_) => None,
@@ -120,6 +121,10 @@ fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
     let switches = match switches::chosen(&options.phases) {
         Ok(switches) => switches,
         Err(message) => return log.fatal(message),
+    };
+    let text = match several::joined(options, read, log) {
+        Ok(text) => text,
+        Err(status) => return status,
     };
     let status = compile(options, switches, text, &words.join(" "), &mut clock, log);
     if status == 0 {
@@ -136,6 +141,26 @@ fn compile(
     clock: &mut Clock,
     log: &mut Log,
 ) -> u8 {
+    let mut db = database(options, switches);
+    let file = match options.check_only {
+        true => db.add_frozen_file(text.text.clone()),
+        false => db.add_frozen_file_to_compile(text.text.clone()),
+    };
+    if is_for_debuggers(&*db, file) {
+        db.set_errors_at_exit(true);
+    }
+    // Without the calling convention, a linker cannot add to the program.
+    let alone = (options.extensible && unconventional(&*db, file).is_some()).then(|| {
+        db.set_relocatable(false);
+        db.set_levels(Levels::default());
+        Options { relocatable: false, ..options.clone() }
+    });
+    let task = Task { options: alone.as_ref().unwrap_or(options), text, db: &db, file };
+    task.run(command_line, clock, log)
+}
+
+/// A database with the settings of the options.
+fn database(options: &Options, switches: Switches) -> ManuallyDrop<Database> {
     // The process ends with this compilation, so dropping the database would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
@@ -160,16 +185,14 @@ fn compile(
         overrides: options.overrides_directives,
     });
     db.set_caches(options.caches);
-    let file = match options.check_only {
-        true => db.add_frozen_file(text.text.clone()),
-        false => db.add_frozen_file_to_compile(text.text.clone()),
-    };
-    if is_for_debuggers(&*db, file) {
-        db.set_errors_at_exit(true);
-    }
-    let task = Task { options, text, db: &db, file };
-    task.run(command_line, clock, log)
+    db
 }
+
+/// The pragma for which kernels spill registers to shared memory.
+const SPILLING: &str = "enable_smem_spilling";
+
+/// The message about a program whose functions do not follow the calling convention.
+const NOT_EXTENSIBLE: &str = "Command line option '--extensible-whole-program' not supported for 'compilation without ABI', will be ignored";
 
 const NO_JOBSERVER: &str =
     "GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'";
@@ -195,7 +218,10 @@ impl Task<'_> {
             return log.fatal(OPTIMIZED_DEBUGGING);
         }
         self.checks_of_tensor_memory(log);
-        let found = ide::diagnostics_for(db, file, &options.entries);
+        let mut found = ide::diagnostics_for(db, file, &options.entries);
+        if self.text.is_joined() {
+            found.retain(several::is_of_all);
+        }
         let failed = self.report(&found, log);
         clock.end(Stage::Parse);
         if failed {
@@ -203,6 +229,9 @@ impl Task<'_> {
         }
         if options.patch {
             return self.patch(log);
+        }
+        if let Some(status) = self.without_convention(log) {
+            return status;
         }
         if let Some((kind, message)) = self.missing_entry() {
             log.say(kind, message);
@@ -212,11 +241,13 @@ impl Task<'_> {
             return log.fatal(message);
         }
         clock.end(Stage::Shown);
-        if let Some(status) = self.without_convention(log) {
-            return status;
-        }
         if self.lacks_debug_data(log) {
             return log.aborted();
+        }
+        if options.per_function && source::has_pragma(&self.text.text, SPILLING) {
+            let message =
+                format_args!("Pragma '{SPILLING}' is not allowed for per-function compilation modes");
+            return log.fatal(message);
         }
         if options.check_only {
             return 0;
@@ -292,28 +323,28 @@ impl Task<'_> {
     /// Reports why functions do not follow the calling convention. Returns the exit status if the compilation must end.
     fn without_convention(&self, log: &mut Log) -> Option<u8> {
         let options = self.options;
-        let version = header(self.db, self.file).version;
-        if options.relocatable && version.is_some_and(|version| version < OLDEST_OF_OBJECTS) {
-            let message =
-                format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
-            return Some(log.fatal(message));
-        }
-        let message = match unconventional(self.db, self.file)? {
+        let reason = unconventional(self.db, self.file).map(|reason| match reason {
             Unconventional::Variable(name) => {
                 format!("Use of module scoped .local or .reg variable '{name}' found, disabling ABI")
             }
             Unconventional::Results(name) => {
                 format!("Function '{name}' with multiple return values found, disabling ABI")
             }
-        };
-        if options.warnings_are_errors {
-            log.say(Kind::Error, message);
+        });
+        let ignored = options.extensible && !options.relocatable;
+        let messages = ignored.then(|| NOT_EXTENSIBLE.to_owned()).into_iter().chain(reason.clone());
+        let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
+        let mut any = false;
+        for message in messages.filter(|_| !options.quiet || kind == Kind::Error) {
+            log.say(kind, message);
+            any = true;
+        }
+        if any && kind == Kind::Error {
             return Some(log.aborted());
         }
-        if !options.quiet {
-            log.say(Kind::Warning, message);
-        }
-        options.relocatable.then(|| log.fatal("'Compile only(-c)' requires ABI"))
+        too_old(options, header(self.db, self.file).version, log).or_else(|| {
+            (reason.is_some() && options.relocatable).then(|| log.fatal("'Compile only(-c)' requires ABI"))
+        })
     }
 
     /// Asks make for the further threads, if the options say so.
@@ -461,7 +492,8 @@ impl Task<'_> {
             failed |= kind == Kind::Error;
             self.say(kind, d, log);
         }
-        if options.warn_on_doubles && !options.quiet {
+        // The statements of several inputs have been reported for each input.
+        if options.warn_on_doubles && !options.quiet && !self.text.is_joined() {
             let kind = warning.unwrap_or(Kind::Warning);
             for at in ptx_analysis::doubles(self.db, self.file) {
                 let (name, line) = self.text.place(at.into());
@@ -471,6 +503,16 @@ impl Task<'_> {
         }
         failed
     }
+}
+
+/// Reports a version that is too old for objects. Returns the exit status.
+fn too_old(options: &Options, version: Option<PtxVersion>, log: &mut Log) -> Option<u8> {
+    (options.relocatable && !options.extensible && version.is_some_and(|version| version < OLDEST_OF_OBJECTS))
+        .then(|| {
+            let message =
+                format_args!("'Compile only(-c)' requires PTX ISA .version {OLDEST_OF_OBJECTS} or later");
+            log.fatal(message)
+        })
 }
 
 /// Whether a finding is about launch bounds, which [`resources::ranges`] reports together with those of the options.

@@ -31,6 +31,22 @@ fn functions_of_objects_are_described_in_the_order_of_ptxas() {
 }
 
 #[test]
+fn functions_without_linkage_are_described_first() {
+    let texts = [
+        ".func a(); .func b() { call a, (); ret; } .func a() { call a, (); ret; }",
+        ".visible .func c() { call b, (); call a, (); ret; }",
+        ".visible .entry k() { call c, (); call a, (); ret; } .func d() { ret; }",
+        ".visible .func e() { call d, (); ret; } .entry l() { ret; }",
+    ];
+    let folder = folder(&[("k.ptx", &module(&texts))]);
+    for (level, expected) in [("-O3", "l d a b e c k"), ("-O0", "c k e a b d l")] {
+        let (_, text) = run(COMPILE, folder.path(), &["-arch=sm_80", "-c", "-v", level, "k.ptx"]);
+        let names = text.lines().filter_map(|line| Some(line.split_once("properties for ")?.1));
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{level}: {text}");
+    }
+}
+
+#[test]
 fn objects_describe_functions_of_the_driver_as_such() {
     let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b64 p) malloc(.param .b64 n);\n\
         .extern .func (.param .b64 p) elsewhere(.param .b64 n);\n.visible .func f()\n{\n.reg .b64 %rd<3>;\nmov.b64 %rd1, 8;\n\
@@ -236,4 +252,61 @@ fn functions_are_described_in_the_order_of_ptxas_if_addresses_are_taken() {
     assert_eq!(described(&module(None, ".global .u64 t = f;\n"), &[]), "bdcea");
     assert_eq!(described(&module(Some('c'), ""), &[]), "cfbdea");
     assert_eq!(described(&module(Some('c'), ""), &["-c"]), "edfcba");
+}
+
+/// The linker checks the static shared memory of kernels, except in programs that it only adds to.
+#[test]
+fn shared_memory_of_objects_is_checked_by_the_linker() {
+    let text = module(&[
+        ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n.shared .align 4 .b8 s[49156];\n\
+        ld.param.b64 %rd1, [p];\nld.shared.b32 %r1, [s+49152];\nst.global.b32 [%rd1], %r1;\nret;\n}\n",
+    ]);
+    let folder = folder(&[("k.ptx", &text)]);
+    let compile =
+        |more: &[&str]| run(COMPILE, folder.path(), &[&["-arch=sm_80", "-o", "k.o", "k.ptx"], more].concat());
+    let (status, said) = compile(&[]);
+    assert!(status == 255 && said.contains("`k` uses 49156 bytes of static shared memory"), "{said}");
+    let (status, said) = compile(&["-ewp"]);
+    let expected = "ptxc error   : Entry function 'k' uses too much shared data (0xc004 bytes, 0xc000 max)\n";
+    assert_eq!((status, &*said), (255, expected));
+    assert!(!folder.path().join("k.o").exists());
+    let (status, said) = compile(&["-c", "-v"]);
+    assert!(status == 0 && said.contains("49156 bytes smem"), "{said}");
+}
+
+/// Kernels cannot spill to shared memory if each function is compiled by itself.
+#[test]
+fn functions_compiled_by_themselves_do_not_spill_to_shared_memory() {
+    let text = ".version 8.7\n.target sm_75\n.address_size 64\n// .pragma \"enable_smem_spilling\";\n\
+        .visible .entry k(.param .u64 p)\n{\n.pragma \" enable_smem_spilling\";\nret;\n}\n";
+    let other = text.replacen(".pragma \" ", "// .pragma \" ", 1);
+    let folder = folder(&[("k.ptx", text), ("l.ptx", &other)]);
+    let fatal =
+        "ptxc fatal   : Pragma 'enable_smem_spilling' is not allowed for per-function compilation modes\n";
+    for (option, said) in [("-c", fatal), ("-ewp", ""), ("-O0", "")] {
+        let expected = if said.is_empty() { 0 } else { 255 };
+        assert_eq!(run(COMPILE, folder.path(), &[option, "k.ptx"]), (expected, said.to_owned()), "{option}");
+        assert_eq!(run(COMPILE, folder.path(), &[option, "l.ptx"]), (0, String::new()), "{option}");
+    }
+    assert_eq!(run(COMPILE, folder.path(), &["-g", "-w", "k.ptx"]), (255, fatal.to_owned()));
+}
+
+/// Old programs are not compiled to objects, and those without the calling convention only as whole programs.
+#[test]
+fn old_programs_are_no_objects() {
+    let head = ".version 2.3\n.target sm_20\n.address_size 64\n";
+    let kernel = ".visible .entry k()\n{\nret;\n}\n";
+    let folder = folder(&[
+        ("a.ptx", &format!("{head}{kernel}")),
+        ("b.ptx", &format!("{head}.reg .b32 %r;\n{kernel}")),
+    ]);
+    let compile = |arguments: &[&str]| run(COMPILE, folder.path(), arguments);
+    let old = "ptxc fatal   : 'Compile only(-c)' requires PTX ISA .version 3.1 or later\n";
+    let no_convention =
+        "ptxc warning : Use of module scoped .local or .reg variable '%r' found, disabling ABI\n";
+    assert_eq!(compile(&["-c", "-e", "none", "a.ptx"]), (255, old.to_owned()));
+    assert_eq!(compile(&["-ewp", "a.ptx"]), (0, String::new()));
+    assert_eq!(compile(&["-c", "b.ptx"]), (255, format!("{no_convention}{old}")));
+    let ignored = "ptxc warning : Command line option '--extensible-whole-program' not supported for 'compilation without ABI', will be ignored\n";
+    assert_eq!(compile(&["-ewp", "b.ptx"]), (0, format!("{ignored}{no_convention}")));
 }

@@ -402,6 +402,11 @@ fn inputs_are_one_module() {
             ]
         )
     );
+    // Texts follow the files.
+    let third = texts[0].1.replace("entry k", "entry third");
+    let (_, text) = compile(&["-ias", &third, "a.ptx", "b.ptx"]);
+    let at = |name: &str| text.find(&format!("Compiling entry function '{name}'"));
+    assert!(at("third") < at("other") && at("other") < at("k"), "{text}");
     fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
     assert_eq!(compile(&["-ias", &texts[0].1]).0, 0);
     fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
@@ -411,6 +416,27 @@ fn inputs_are_one_module() {
     assert!(status == 255 && text.contains("ptxc application ptx input, line 9; error   :"), "{text}");
     assert_eq!(compile(&["a.ptx", "a.ptx"]).0, 255);
     assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "w.ptx"]);
+}
+
+/// Each input has its own header, and its own functions without linkage.
+#[test]
+fn inputs_have_their_own_names() {
+    let text = |version: &str, value: u32| {
+        format!(
+            ".version {version}\n.target sm_80\n.address_size 64\n.global .u32 g;\n.func (.param .b32 r) f()\n{{\n\
+            .reg .b32 %r<2>;\nld.global.u32 %r1, [g];\nadd.u32 %r1, %r1, {value};\nst.param.b32 [r], %r1;\nret;\n}}\n\
+            .visible .entry k{value}(.param .b64 p)\n{{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.b64 %rd1, [p];\n\
+            {{ .param .b32 r; call (r), f; ld.param.b32 %r1, [r]; }}\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+        )
+    };
+    let folder = folder(&[("a.ptx", &text("8.0", 1)), ("b.ptx", &text("8.1", 2))]);
+    for more in [&[][..], &["-c"]] {
+        let arguments = [&["-arch=sm_90a", "-o", "x.cubin", "a.ptx", "b.ptx"], more].concat();
+        assert_eq!(run(COMPILE, folder.path(), &arguments), (0, String::new()));
+        let cubin = fs::read(folder.path().join("x.cubin")).expect("a cubin");
+        let count = |text: &[u8]| cubin.windows(text.len()).filter(|bytes| *bytes == text).count();
+        assert!(count(b"\0.text.k1\0") > 0 && count(b"\0.text.k2\0") > 0);
+    }
 }
 
 #[test]
@@ -441,6 +467,25 @@ fn bounds_out_of_range_and_objects_are_described_as_by_ptxas() {
 }
 
 /// A function that a recursive function calls does not count, even if the kernel calls it too.
+/// Without the calling convention there are no stack frames, only local memory.
+#[test]
+fn local_memory_follows_the_banks() {
+    let text = ".version 2.3\n.target sm_20\n.address_size 64\n.local .align 4 .b8 l[64];\n.shared .b32 s;\n\
+        .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\n\
+        ld.global.u32 %r1, [%rd1];\ncvt.u64.u32 %rd2, %r1;\nmov.u64 %rd3, l;\nadd.u64 %rd3, %rd3, %rd2;\n\
+        st.local.b32 [%rd3], %r1;\nld.local.b32 %r2, [l];\nst.shared.b32 [s], %r2;\nld.volatile.shared.b32 %r1, [s];\n\
+        st.global.b32 [%rd1], %r1;\nret;\n}\n";
+    let folder = folder(&[("k.ptx", text)]);
+    let used = |arch: &str| {
+        let (_, text) = run(COMPILE, folder.path(), &[arch, "-v", "-warn-lmem-usage", "k.ptx"]);
+        assert!(!text.contains("Local memory used"), "{text}");
+        let line = text.lines().find(|line| line.contains("Used ")).expect("a line").to_owned();
+        line.split_once("barriers, ").expect("barriers").1.to_owned()
+    };
+    assert_eq!(used("-arch=sm_80"), "4 bytes smem, 360 bytes cmem[0], 64 bytes lmem");
+    assert_eq!(used("-arch=sm_90"), "4 bytes smem, 64 bytes lmem");
+}
+
 #[test]
 fn stacks_below_recursion_are_unknown() {
     let call = |name: &str| format!("{{ .param .u64 q; st.param.u64 [q], i; call {name}, (q); }}");

@@ -159,7 +159,7 @@ fn words(site: Site, head: &Head, gates: &Gates, text: &str, out: &mut Findings)
         _ => {}
     }
     gate(Gate::since(4, 0, 30), ".attribute(.managed)", words.managed);
-    gate(Gate::since(9, 0, 90), ".attribute(.unified)", words.unified);
+    gate(Gate::since(8, 0, 90), ".attribute(.unified)", words.unified);
     gate(Gate::since(2, 2, 10), ".ptr", words.pointer);
     for (range, word) in [(words.managed, ".managed"), (words.unified, ".unified")] {
         if let Some(range) = range

@@ -114,7 +114,7 @@ fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     let mut words = Words::default();
     declaration::attributes(list, text, &mut words, out);
     if let Some(range) = words.unified {
-        out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
+        out.extend(gates.check(&Gate::since(8, 0, 90), ".attribute(.unified)", range, ""));
         let message = "`.unified` functions are shared between modules and require separate compilation";
         out.push(externals::report(range, message.to_owned()));
     }

@@ -1,6 +1,6 @@
 //! The maximum size of the parameters of a kernel.
 
-use ptx_isa::{Gate, PtxVersion};
+use ptx_isa::{Gate, PtxVersion, TypeKind};
 use text_size::TextRange;
 
 use super::Gates;
@@ -19,9 +19,11 @@ pub struct Block {
     pub align: u32,
 }
 
-/// The number of bytes of a kernel's parameters in their order.
+/// The number of bytes of a kernel's parameters in their order. The driver passes textures, samplers and surfaces in
+/// words of their own.
 pub(crate) fn parameter_bytes(parameters: &[Parameter<'_>]) -> u64 {
-    parameters.iter().fold(0u64, |end, parameter| {
+    let passed = parameters.iter().filter(|parameter| parameter.shape.ty.kind() != TypeKind::Opaque);
+    passed.fold(0u64, |end, parameter| {
         let start = end.checked_next_multiple_of(u64::from(parameter.shape.align)).unwrap_or(u64::MAX);
         start.saturating_add(parameter.bytes)
     })

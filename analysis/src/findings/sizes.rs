@@ -7,7 +7,7 @@ use text_size::TextRange;
 
 use crate::check::limits::Block;
 use crate::check::lints::HARDWARE_LIMIT;
-use crate::db::{Db, SourceFile};
+use crate::db::{Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, item, items};
 use crate::lower::{all_findings, findings, lower};
@@ -51,6 +51,10 @@ pub(super) fn check<'db>(
         let message =
             format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
         out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message)));
+    }
+    // The linker checks the shared memory of kernels in objects.
+    if Options::get(db).relocatable(db) {
+        return out;
     }
     if total(in_space(Space::Shared).map(block).chain(locals(Space::Shared)).collect()) <= limit {
         return out;

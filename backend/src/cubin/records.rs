@@ -101,18 +101,18 @@ impl Linker<'_> {
         }
         let described = f.input.params.iter().zip(&block.offsets).enumerate().rev().filter(|_| f.input.entry);
         for (ordinal, (p, offset)) in described {
-            if p.is_opaque() {
+            let (symbol, place, size, pointee) = if p.is_opaque() {
                 let own = self.functions.iter().position(|of| of.code.name == f.code.name);
                 let symbol = names.handle(own.unwrap_or(0), ordinal as u32);
-                let words = [symbol.0, ordinal as u32 | NO_PLACE, 0x1f << 12 | handle_space(p.ty) << 8];
-                r.words(Attribute::KparamInfo, &words);
-                continue;
-            }
-            let place = ordinal as u32 | offset << 16;
-            if parameter_bytes > SMALL_PARAM_BYTES {
-                r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
+                (symbol.0, NO_PLACE, 0, handle_space(p.ty) << 8)
             } else {
-                r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12 | pointee(p, rela)]);
+                (0, offset << 16, p.size, pointee(p, rela))
+            };
+            let place = ordinal as u32 | place;
+            if parameter_bytes > SMALL_PARAM_BYTES {
+                r.words(Attribute::KparamInfoV2, &[symbol, place, pointee << 16 | size]);
+            } else {
+                r.words(Attribute::KparamInfo, &[symbol, place, size << 18 | 0x1f << 12 | pointee]);
             }
         }
         let uses = |what| attributes.tensor.has(what);

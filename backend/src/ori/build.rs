@@ -74,7 +74,7 @@ use crate::ori::op::Op;
 use crate::phase::branches::decide_known;
 use crate::phase::edit::remove_unreached;
 use crate::regalloc::counts;
-use crate::target::{ParamBlock, SMALL_PARAM_BYTES, Target};
+use crate::target::{ParamBlock, Target};
 use crate::{CodegenError, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -123,20 +123,9 @@ pub fn build(
     if env.address_size != 64 {
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
-    if func.params.iter().any(Param::is_opaque) {
-        let many = target.place_params(&func.params).bytes > SMALL_PARAM_BYTES;
-        let what = match () {
-            () if !func.entry => {
-                "a function's parameter that is a texture, a sampler or a surface".to_owned()
-            }
-            () if many => format!(
-                "a texture, sampler or surface parameter together with more than {SMALL_PARAM_BYTES} bytes of parameters"
-            ),
-            () => String::new(),
-        };
-        if !what.is_empty() {
-            return Err(CodegenError::unsupported(at, what));
-        }
+    if !func.entry && func.params.iter().any(Param::is_opaque) {
+        let what = "a function's parameter that is a texture, a sampler or a surface";
+        return Err(CodegenError::unsupported(at, what));
     }
     let mut lowering = Lowering::new(env, func, options, target, checkpoint)?;
     lowering.out.facts.starts_with = starts_with;

@@ -38,6 +38,10 @@ pub(super) struct Options {
     pub(super) check_only: bool,
     /// Write an object for a linker instead of an executable file.
     pub(super) relocatable: bool,
+    /// The object is a whole program that a linker adds to.
+    pub(super) extensible: bool,
+    /// Each function is compiled by itself: for a linker or for a debugger.
+    pub(super) per_function: bool,
     /// The code is for tools that patch programs.
     pub(super) patch: bool,
     /// Before they exit, threads wait for the errors of their memory accesses.
@@ -109,6 +113,8 @@ impl Default for Options {
             sm: Sm::new(75),
             check_only: false,
             relocatable: false,
+            extensible: false,
+            per_function: false,
             patch: false,
             errors_at_exit: false,
             opt_level: 3,
@@ -300,6 +306,8 @@ impl Reader {
         o.verbose = has("verbose");
         // With `--extensible-whole-program`, a linker adds to the program, so it is an object.
         o.relocatable = has("compile-only") || has("extensible-whole-program");
+        o.extensible = has("extensible-whole-program") && !has("compile-only");
+        o.per_function = has("compile-only") || has("device-debug");
         o.patch = patch;
         // A debugger shows the errors of a kernel's accesses while the kernel runs.
         o.errors_at_exit = has("make-errors-visible-at-exit") || has("device-debug");
@@ -321,6 +329,8 @@ impl Reader {
         o.overrides_directives = has("override-directive-values");
         (o.help, o.version, o.list_versions) = (has("help"), has("version"), has("list-version"));
         o.sources = std::mem::take(&mut self.files);
+        // As with ptxas, texts follow the files.
+        o.sources.sort_by_key(|source| matches!(source, Source::Text(_)));
         if o.sources.len() > 1 {
             o.lines = LineTables::Never;
         }
@@ -910,11 +920,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_files_keep_their_order() {
+    fn texts_follow_files() {
         let words = ["a", "-ias", ".version 8.0 // b", "-"].map(OsString::from);
         let o = parse(words.into_iter()).unwrap();
         let text = Source::Text(".version 8.0 // b".into());
-        assert_eq!(o.sources, [Source::File("a".into()), text, Source::File("-".into())]);
+        assert_eq!(o.sources, [Source::File("a".into()), Source::File("-".into()), text]);
     }
 
     #[test]

@@ -127,14 +127,36 @@ pub(super) fn report(
     times: &dyn Fn(&str) -> Duration,
     log: &mut Log,
 ) -> bool {
-    let failed = warn(options, linked, log);
+    let mut failed = warn((options, has_convention), linked, log);
+    failed |= options.extensible && has_too_much_shared(options, linked, log);
     if options.verbose {
         describe((options, has_convention), linked, times, log);
     }
     failed
 }
 
-fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
+/// Reports kernels of an extensible program that use too much static shared memory. The linker checks those of other
+/// objects, and the kernels of other programs have been checked before.
+fn has_too_much_shared(options: &Options, linked: &Linked, log: &mut Log) -> bool {
+    let limit = options.sm.static_shared_limit();
+    let mut any = false;
+    for kernel in &linked.kernels {
+        let bytes = u64::from(kernel.resources.shared_bytes);
+        if kernel.entry && bytes > limit {
+            let name = &kernel.name;
+            log.say(
+                Kind::Error,
+                format_args!(
+                    "Entry function '{name}' uses too much shared data ({bytes:#x} bytes, {limit:#x} max)"
+                ),
+            );
+            any = true;
+        }
+    }
+    any
+}
+
+fn warn((options, has_convention): (&Options, bool), linked: &Linked, log: &mut Log) -> bool {
     let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
     let mut any = linked.lacks_files && !options.quiet;
     if any {
@@ -143,7 +165,7 @@ fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
     }
     for kernel in linked.kernels.iter().filter(|_| !options.quiet) {
         let (name, frame) = (&kernel.name, kernel.frame);
-        if options.warn_on_local_memory && frame.bytes > 0 {
+        if options.warn_on_local_memory && has_convention && frame.bytes > 0 {
             let bytes = frame.bytes;
             log.say(
                 kind,
@@ -205,17 +227,21 @@ fn properties(name: &str, frame: Frame, log: &mut Log) {
 fn used(kernel: &LinkedKernel, counts_banks: bool, has_convention: bool) -> String {
     let r = &kernel.resources;
     let mut line = format!("Used {} registers, used {} barriers", r.registers, r.barriers);
-    let stack = if has_convention { "cumulative stack size" } else { "lmem" };
-    for (bytes, what) in [(r.stack_bytes, stack), (r.shared_bytes, "smem")] {
+    // Without stack frames, local memory follows the constant banks.
+    let (stack, local) = if has_convention { (r.stack_bytes, 0) } else { (0, r.stack_bytes) };
+    let add = |line: &mut String, bytes: u32, what: &str| {
         if bytes > 0 {
             let _ = write!(line, ", {bytes} bytes {what}");
         }
-    }
+    };
+    add(&mut line, stack, "cumulative stack size");
+    add(&mut line, r.shared_bytes, "smem");
     if counts_banks {
         let _ = write!(line, ", {} bytes cmem[0]", r.const0_bytes);
-        if kernel.bank_2_bytes > 0 {
-            let _ = write!(line, ", {} bytes cmem[2]", kernel.bank_2_bytes);
-        }
+        add(&mut line, kernel.bank_2_bytes, "cmem[2]");
+    }
+    add(&mut line, local, "lmem");
+    if counts_banks {
         for (count, what) in kernel.handles.into_iter().zip(["textures", "surfaces", "samplers"]) {
             if count > 0 {
                 let _ = write!(line, ", {count} {what}");

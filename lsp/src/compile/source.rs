@@ -1,8 +1,9 @@
-//! Joins the inputs to one text, as ptxas does: one module with one definition of each function and variable.
-//!
-//! The header of every input but the first is replaced with blanks, so that all lines and columns stay the same.
+//! Reads the inputs, and finds the input and the line of a position in the text that they are joined to.
 
+use std::ops::Range;
 use std::path::Path;
+
+use ptx_syntax::{SyntaxKind, tokens};
 
 use super::log::{Kind, Log};
 use super::options::{Options, Source};
@@ -11,6 +12,7 @@ use crate::input::{self, Input};
 /// The name that ptxas prints for PTX text from the command line.
 const STRING: &str = "application ptx input";
 
+#[derive(Default)]
 pub(super) struct Text {
     pub(super) text: String,
     /// The name and the start offset of each input.
@@ -18,6 +20,25 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// The text of one input.
+    pub(super) fn of(name: String, text: String) -> Self {
+        Text { text, parts: vec![(name, 0)] }
+    }
+
+    /// Adds the text of a further input.
+    pub(super) fn add(&mut self, name: String, text: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.parts.push((name, self.text.len()));
+        self.text.push_str(text);
+    }
+
+    /// Whether the text consists of several inputs.
+    pub(super) fn is_joined(&self) -> bool {
+        self.parts.len() > 1
+    }
+
     /// The name of the input that contains an offset, and the line in it.
     pub(super) fn place(&self, offset: usize) -> (&str, u32) {
         let at = self.parts.partition_point(|&(_, start)| start <= offset).saturating_sub(1);
@@ -32,7 +53,7 @@ impl Text {
 }
 
 /// Reads all inputs. Errors go to the log.
-pub(super) fn read(options: &Options, log: &mut Log) -> Option<Text> {
+pub(super) fn read(options: &Options, log: &mut Log) -> Option<Vec<Input>> {
     let mut inputs = Vec::new();
     let mut failed = false;
     for source in &options.sources {
@@ -56,10 +77,28 @@ pub(super) fn read(options: &Options, log: &mut Log) -> Option<Text> {
             failed = true;
         }
     }
-    if failed {
-        return None;
+    (!failed).then_some(inputs)
+}
+
+/// Whether a function has this pragma. Without errors, it is not in a comment.
+pub(super) fn has_pragma(text: &str, name: &str) -> bool {
+    if !text.contains(name) {
+        return false;
     }
-    joined(inputs).map_err(|message| log.fatal(message)).ok()
+    let (mut at, mut in_pragma) = (0, false);
+    tokens(text).any(|token| {
+        let word = &text[at..at + token.len as usize];
+        at += word.len();
+        match token.kind {
+            SyntaxKind::DOT_WORD => in_pragma = word == ".pragma",
+            SyntaxKind::SEMICOLON => in_pragma = false,
+            SyntaxKind::STRING if in_pragma => {
+                return word.trim_matches('"').split_whitespace().next() == Some(name);
+            }
+            _ => {}
+        }
+        false
+    })
 }
 
 fn unreadable(input: &Path, error: &std::io::Error) -> String {
@@ -73,42 +112,15 @@ fn unreadable(input: &Path, error: &std::io::Error) -> String {
     }
 }
 
-fn joined(inputs: Vec<Input>) -> Result<Text, String> {
-    let mut inputs = inputs.into_iter();
-    let Some(first) = inputs.next() else { return Ok(Text { text: String::new(), parts: Vec::new() }) };
-    let mut text = first.text;
-    let mut parts = vec![(first.name, 0)];
-    let model = if inputs.len() > 0 { Header::of(&text).words(&text) } else { Vec::new() };
-    for input in inputs {
-        let own = Header::of(&input.text);
-        for (word, value) in own.words(&input.text) {
-            if model.iter().all(|(other, its)| *other != word || *its != value) {
-                return Err(format!(
-                    "Input file '{}' has '{word} {value}', '{}' does not: inputs with different headers are not supported yet",
-                    input.name, parts[0].0
-                ));
-            }
-        }
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        parts.push((input.name, text.len()));
-        let blank = |c: char| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) };
-        text.extend(input.text[..own.end].chars().map(blank));
-        text.push_str(&input.text[own.end..]);
-    }
-    Ok(Text { text, parts })
-}
-
 /// The directives at the start of a module.
-struct Header {
+pub(super) struct Header {
     /// The ranges of the name and of the value of each directive.
-    directives: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>,
-    end: usize,
+    directives: Vec<(Range<usize>, Range<usize>)>,
+    pub(super) end: usize,
 }
 
 impl Header {
-    fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let mut header = Header { directives: Vec::new(), end: 0 };
         let mut at = 0;
         loop {
@@ -132,12 +144,9 @@ impl Header {
         }
     }
 
-    fn words(&self, text: &str) -> Vec<(String, String)> {
-        let compact = |value: &str| value.split_whitespace().collect::<String>();
-        self.directives
-            .iter()
-            .map(|(word, value)| (text[word.clone()].to_owned(), compact(&text[value.clone()])))
-            .collect()
+    /// The ranges of a directive's name and value.
+    pub(super) fn directive(&self, text: &str, name: &str) -> Option<&(Range<usize>, Range<usize>)> {
+        self.directives.iter().find(|(word, _)| &text[word.clone()] == name)
     }
 }
 
@@ -160,36 +169,5 @@ fn skip_blanks(text: &str, mut at: usize) -> usize {
         } else {
             return at;
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn input(name: &str, text: &str) -> Input {
-        Input { name: name.into(), text: text.into(), replaced: None }
-    }
-
-    #[test]
-    fn later_headers_become_blank() {
-        let head = "// a\n.version 8.0\n.target sm_80 , debug\n.address_size 64\n";
-        let text = joined(vec![
-            input("a", &format!("{head}x\ny")),
-            input("b", "/* \u{e4} */ .version 8.0 .target sm_80,debug\n\n.address_size 64 z\nw\n"),
-        ])
-        .unwrap();
-        let rest = text.text.strip_prefix(head).unwrap();
-        assert_eq!(rest.split_whitespace().collect::<Vec<_>>(), ["x", "y", "z", "w"]);
-        let place = |word: &str| text.place(text.text.rfind(word).unwrap());
-        assert_eq!((place("y"), place("z"), place("w")), (("a", 6), ("b", 3), ("b", 4)));
-        assert_eq!(text.first_name(), "a");
-    }
-
-    #[test]
-    fn headers_that_differ_are_refused() {
-        let (a, b) = (".version 8.0\n.target sm_80\n", ".version 8.1\n.target sm_80\n");
-        assert!(joined(vec![input("a", a), input("b", b)]).is_err_and(|e| e.contains(".version 8.1")));
-        assert!(joined(vec![input("a", a)]).is_ok_and(|text| text.text == a));
     }
 }

@@ -19,9 +19,9 @@ use crate::target::Target;
 use ptx_isa::{FormId, ScalarType, Space};
 use smallvec::SmallVec;
 
-/// The maximum number of bytes of one parameter of a function. PTX has no limit, but each four bytes are a value of the
-/// IR.
-const MOST_BYTES: u32 = 1 << 16;
+/// The maximum number of bytes of one parameter of a function: the local memory of a thread has no more. PTX has no
+/// limit, but each four bytes are a value of the IR.
+const MOST_BYTES: u32 = 1 << 19;
 
 /// The parts of a call.
 struct Parts<'a> {
@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
 
     fn convention(&self, params: &[Param], returns: &[Param], preserved: Preserved) -> Result<Convention> {
         if params.iter().chain(returns).any(|param| param.size > MOST_BYTES) {
-            return Err(CodegenError::unsupported(self.src, "a parameter of more than 64 KB"));
+            return Err(CodegenError::unsupported(self.src, "a parameter of more than 512 KB"));
         }
         preserved.convention(params, returns).ok_or_else(|| no_place(self.src))
     }
@@ -357,62 +357,81 @@ impl<'a> Lowering<'a> {
         self.read_variable(variable)
     }
 
-    /// Returns the offset of an access to a parameter, or an error if the access is not inside the parameter or is
-    /// misaligned.
-    fn in_parameter(&self, symbol: Symbol, offset: i64, bytes: u32) -> Result<u32> {
-        let size = self.parameter_bytes(symbol).min(MOST_BYTES.into()) as i64;
-        match u32::try_from(offset) {
-            Ok(start) if offset + i64::from(bytes) <= size && start.is_multiple_of(bytes.min(4)) => Ok(start),
-            _ => Err(CodegenError::unsupported(self.src, "an access outside its parameter, or misaligned")),
+    /// A word of a parameter. Words outside it have no value.
+    fn word_within(&mut self, symbol: Symbol, word: i64) -> Src {
+        match self.within(symbol, word) {
+            Some(word) => self.read_word(symbol, word),
+            None => Src::UNDEF,
         }
     }
 
-    /// Reads an element of a parameter as a value of type `ty`.
-    pub(super) fn parameter_element(&mut self, symbol: Symbol, offset: i64, ty: ScalarType) -> Result<Src> {
-        let start = self.in_parameter(symbol, offset, ty.bytes())?;
+    /// The number of a word, if the parameter has it.
+    fn within(&self, symbol: Symbol, word: i64) -> Option<u32> {
+        let words = self.parameter_bytes(symbol).div_ceil(4);
+        u32::try_from(word).ok().filter(|&word| u64::from(word) < words && word <= MOST_BYTES / 4)
+    }
+
+    /// The four bytes of a parameter from a byte on.
+    fn four_bytes(&mut self, symbol: Symbol, at: i64) -> Src {
+        let (word, lane) = (at.div_euclid(4), at.rem_euclid(4) as u32);
+        let first = self.word_within(symbol, word);
+        if lane == 0 {
+            return first;
+        }
+        let next = self.word_within(symbol, word.saturating_add(1));
+        let selector = (0..4).fold(0, |all, i| all | (lane + i) << (4 * i));
+        self.reg(Op::Prmt, &[defined(first), Src::imm(selector), defined(next)])
+    }
+
+    /// Reads an element of a parameter as a value of type `ty`. Bytes outside the parameter have no value.
+    pub(super) fn parameter_element(&mut self, symbol: Symbol, offset: i64, ty: ScalarType) -> Src {
         if ty.bits() >= 32 {
-            let words: Vec<Src> =
-                (0..registers(ty)).map(|i| self.read_word(symbol, start / 4 + u32::from(i))).collect();
-            return Ok(if let [word] = words[..] { word } else { self.pack(&words) });
+            let words: Vec<Src> = (0..registers(ty))
+                .map(|i| self.four_bytes(symbol, offset.saturating_add(4 * i64::from(i))))
+                .collect();
+            return if let [word] = words[..] { word } else { self.pack(&words) };
         }
-        let word = self.read_word(symbol, start / 4);
-        let shifted = self.shift_right_by(word, Src::imm(start % 4 * 8), false);
-        Ok(self.extend(shifted, ty))
+        let lane = offset.rem_euclid(4) as u32;
+        let value = if lane + ty.bytes() > 4 {
+            self.four_bytes(symbol, offset)
+        } else {
+            let word = self.word_within(symbol, offset.div_euclid(4));
+            self.shift_right_by(word, Src::imm(lane * 8), false)
+        };
+        self.extend(value, ty)
     }
 
-    /// Stores an element to a parameter under the statement's guard.
-    pub(super) fn set_parameter(
-        &mut self,
-        symbol: Symbol,
-        offset: i64,
-        ty: ScalarType,
-        value: Src,
-    ) -> Result<()> {
-        let start = self.in_parameter(symbol, offset, ty.bytes())?;
-        let width = registers(ty);
+    /// Stores an element to a parameter under the statement's guard. Bytes outside the parameter are not stored.
+    pub(super) fn set_parameter(&mut self, symbol: Symbol, offset: i64, ty: ScalarType, value: Src) {
+        let (width, bytes) = (registers(ty), i64::from(ty.bytes().min(4)));
         for i in 0..width {
-            let mut word = self.word(value, i, width);
-            let variable = self.word_variable(symbol, start / 4 + u32::from(i));
-            if ty.bits() < 32 && self.parameter_bytes(symbol) > ty.bytes().into() {
-                let old = self.read_variable(variable);
-                word = self.put_bytes(old, word, start % 4, ty.bytes());
+            let new = self.word(value, i, width);
+            let start = offset.saturating_add(4 * i64::from(i));
+            for word in start.div_euclid(4)..=start.saturating_add(bytes - 1).div_euclid(4) {
+                let Some(word) = self.within(symbol, word) else { continue };
+                let variable = self.word_variable(symbol, word);
+                let at = start - 4 * i64::from(word);
+                let is_whole = at == 0 && (bytes == 4 || self.parameter_bytes(symbol) == bytes as u64);
+                let mut new = new;
+                if !is_whole {
+                    let old = self.read_variable(variable);
+                    new = self.put_bytes(old, new, at, bytes);
+                }
+                if !self.guard.is_true() {
+                    let old = self.read_variable(variable);
+                    new = if old.kind == SrcKind::Undef { new } else { self.select(self.guard, new, old, 1) };
+                }
+                self.write_variable(variable, new);
             }
-            if !self.guard.is_true() {
-                let old = self.read_variable(variable);
-                word = if old.kind == SrcKind::Undef { word } else { self.select(self.guard, word, old, 1) };
-            }
-            self.write_variable(variable, word);
         }
-        Ok(())
     }
 
-    /// `old` with its one or two bytes from byte `at` on replaced by those of `new`.
-    fn put_bytes(&mut self, old: Src, new: Src, at: u32, bytes: u32) -> Src {
-        let old = if old.kind == SrcKind::Undef { Src::ZERO } else { old };
+    /// `old` with some bytes replaced by those of `new`, whose first byte is byte `at`. It may be before the word.
+    fn put_bytes(&mut self, old: Src, new: Src, at: i64, bytes: i64) -> Src {
         // A nibble of 0 to 3 selects a byte of the first operand, 4 to 7 a byte of the last operand.
-        let byte = |i: u32| if (at..at + bytes).contains(&i) { i - at } else { 4 + i };
-        let selector = (0..4).fold(0, |all, i| all | byte(i) << (4 * i));
-        self.reg(Op::Prmt, &[new, Src::imm(selector), old])
+        let byte = |i: i64| if (at..at + bytes).contains(&i) { i - at } else { 4 + i };
+        let selector = (0..4).fold(0, |all, i| all | (byte(i) as u32) << (4 * i));
+        self.reg(Op::Prmt, &[defined(new), Src::imm(selector), defined(old)])
     }
 
     // The function itself.
@@ -607,6 +626,11 @@ impl<'a> Lowering<'a> {
         self.frame_top = Some(top);
         top.into()
     }
+}
+
+/// A source that an instruction can read: zero for one without a value.
+fn defined(src: Src) -> Src {
+    if src.kind == SrcKind::Undef { Src::ZERO } else { src }
 }
 
 /// The operation that extracts an element from a parameter's words, with its sources. A `Pack` with one source is just

@@ -381,10 +381,8 @@ impl<'a> Lowering<'a> {
             AddressBase::Absolute => (Src::ZERO, own),
         };
         if index == Src::ZERO {
-            return match u16::try_from(offset) {
-                Ok(offset) => Ok(Target::Constant { bank, offset }),
-                Err(_) => self.unsupported(instr, "an offset outside the constant bank"),
-            };
+            // As with ptxas, accesses outside the bank begin again at its start.
+            return Ok(Target::Constant { bank, offset: offset as u16 });
         }
         // The offset is a signed number of 16 bits; a load of four words adds 12.
         if (0..0x7ff0).contains(&offset) {
@@ -420,7 +418,7 @@ impl<'a> Lowering<'a> {
             ignore_order(instr);
             for (i, dst) in dsts.iter().enumerate() {
                 let at = offset.saturating_add(i as i64 * i64::from(ty.bytes()));
-                let element = self.parameter_element(symbol, at, ty)?;
+                let element = self.parameter_element(symbol, at, ty);
                 let element = self.widen_to(dst, element, ty)?;
                 self.write(dst, element)?;
             }
@@ -638,12 +636,8 @@ impl<'a> Lowering<'a> {
             ignore_order(instr);
             for (i, src) in srcs.iter().enumerate() {
                 let value = self.read(src, ty)?;
-                self.set_parameter(
-                    symbol,
-                    offset.saturating_add(i as i64 * i64::from(ty.bytes())),
-                    ty,
-                    value,
-                )?;
+                let at = offset.saturating_add(i as i64 * i64::from(ty.bytes()));
+                self.set_parameter(symbol, at, ty, value);
             }
             return Ok(());
         }

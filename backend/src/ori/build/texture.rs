@@ -223,14 +223,11 @@ impl<'a> Lowering<'a> {
             Some(gather) => gather,
             None if spot.sample.is_some() => TexRead::FetchSample,
             None if !extras.derivatives.is_empty() => TexRead::Derive,
-            None if from == ScalarType::S32 && !has_sampler => TexRead::Fetch,
+            // A texel of a given level is fetched even if there is a sampler.
+            None if from == ScalarType::S32 && (!has_sampler || extras.level.is_some()) => TexRead::Fetch,
             None => TexRead::Sample,
         };
-        if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
-            if !matches!(read, TexRead::Sample) || extras.level.is_some() {
-                return self
-                    .unsupported(instr, "a level or derivatives with integer coordinates and a sampler");
-            }
+        if from == ScalarType::S32 && matches!(read, TexRead::Sample) {
             spot.words =
                 spot.words.iter().map(|word| self.word_to_float(Sign::S32, Round::Rn, *word)).collect();
         }
