@@ -272,3 +272,62 @@ fn the_server_starts_in_any_folder() {
         assert_eq!(text.contains("larger than 1 MiB"), name == "huge", "{name}: {text}");
     }
 }
+
+#[test]
+fn only_regular_files_are_rewritten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fifo(&path.join("pipe"));
+    let wrong = TEXT.replace("\tret", "rte");
+    for option in ["--fix", "--format-code"] {
+        let (pipe, text) = (path.join("pipe"), wrong.clone());
+        let writer = std::thread::spawn(move || fs::write(pipe, text).expect("somebody reads"));
+        let (status, text) = run(CHECK, path, &[option, "pipe"]);
+        assert!(status == 2 && text.contains("pipe: not a regular file"), "{option}: {status} {text}");
+        writer.join().expect("it is written");
+    }
+    // The file that a link names is rewritten, and the link stays.
+    fs::write(path.join("a.ptx"), &wrong).expect("a file");
+    symlink("a.ptx", path.join("link.ptx")).expect("a link");
+    assert_eq!(run(CHECK, path, &["--fix", "-q", "link.ptx"]), (0, String::new()));
+    assert!(path.join("link.ptx").is_symlink());
+    assert!(fs::read_to_string(path.join("a.ptx")).expect("the text").contains("ret;"));
+    for place in ["a.ptx", "a.ptx/pages", "pipe"] {
+        let (status, text) = run(CHECK, path, &["--docs", place]);
+        assert!(status == 2 && text.contains(place), "{place}: {status} {text}");
+    }
+}
+
+#[test]
+fn full_devices_are_reported() {
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("a.ptx"), TEXT).expect("a file");
+    let full = "Output file '/dev/full' could not be written: No space left on device";
+    let (status, text) = run(COMPILE, path, &["-arch=sm_80", "a.ptx", "-o", "/dev/full"]);
+    assert!(status == 255 && text.contains(full), "{status} {text}");
+    // A time trace is appended to, so it must be readable.
+    let arguments = ["-arch=sm_80", "a.ptx", "-o", "out.cubin", "--fdevice-time-trace", "/dev/full"];
+    let (status, text) = run(COMPILE, path, &arguments);
+    assert!(status == 255 && text.contains("File '/dev/full' could not be opened"), "{status} {text}");
+}
+
+#[test]
+fn machine_code_is_read_from_pipes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("a.ptx"), TEXT).expect("a file");
+    assert_eq!(run(COMPILE, path, &["-arch=sm_80", "a.ptx", "-o", "a.cubin"]), (0, String::new()));
+    let cubin = fs::read(path.join("a.cubin")).expect("the cubin");
+    fifo(&path.join("pipe"));
+    for (length, status, message) in [(cubin.len(), 0, "EXIT"), (cubin.len() / 3, 1, "truncated")] {
+        let (pipe, part) = (path.join("pipe"), cubin[..length].to_vec());
+        let writer = std::thread::spawn(move || fs::write(pipe, part).expect("somebody reads"));
+        let (found, text) = run(SASS, path, &["dis", "pipe"]);
+        assert!(found == status && text.contains(message), "{found} {text}");
+        writer.join().expect("it is written");
+    }
+}

@@ -2,9 +2,11 @@
 //!
 //! The lexer and the splitter share these functions, so both find the same braces.
 
-/// The position of the first line break at or after `pos`, or the end of the text.
+/// The position of the first line break at or after `pos`, or the end of the text. The break may be `\r\n`, of which the
+/// text of an item may contain only the first half.
 pub(crate) fn line_end(bytes: &[u8], pos: usize) -> usize {
-    memchr::memchr(b'\n', &bytes[pos..]).map_or(bytes.len(), |at| pos + at)
+    let end = memchr::memchr(b'\n', &bytes[pos..]).map_or(bytes.len(), |at| pos + at);
+    end - usize::from(bytes[pos..end].ends_with(b"\r"))
 }
 
 /// The next occurrence of certain bytes, for a reader that only moves forward. Each byte is searched only once, however
@@ -75,11 +77,11 @@ pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => return (at + 1, true),
-            b'\n' => return (at, false),
+            b'\n' => return (line_end(bytes, pos), false),
             _ => at += 1,
         }
     }
-    (bytes.len(), false)
+    (line_end(bytes, pos), false)
 }
 
 /// The end of the preprocessor line at `pos`, including continuation lines after a trailing `\`.
@@ -87,11 +89,11 @@ pub(crate) fn hash_line_end(bytes: &[u8], pos: usize) -> usize {
     let mut at = pos;
     loop {
         let end = line_end(bytes, at);
-        let line = bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]);
-        if end == bytes.len() || line.last() != Some(&b'\\') {
+        let next = end + if bytes[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        if next > bytes.len() || bytes[at..end].last() != Some(&b'\\') {
             return end;
         }
-        at = end + 1;
+        at = next;
     }
 }
 
@@ -167,5 +169,16 @@ mod tests {
             }
         }
         assert_eq!(word_end(b"", 0), 0);
+    }
+
+    #[test]
+    fn lines_end_before_their_whole_break() {
+        for (text, end) in [("// a\r\nb", 4), ("// a\nb", 4), ("// a\rb", 6), ("// a\r", 4), ("//\r\r\n", 3)]
+        {
+            assert_eq!(line_end(text.as_bytes(), 0), end, "{text:?}");
+        }
+        assert_eq!(line_end(b"\r\n", 1), 1);
+        assert_eq!(string_end(b"\"a\r\n\"", 0), (2, false));
+        assert_eq!(hash_line_end(b"# a \\\r\n b\r\nc", 0), 9);
     }
 }

@@ -2,34 +2,16 @@
 //!
 //! `cargo bench -p conformance`. Throughput is in bytes of PTX, or in instructions for machine code.
 
+use conformance::sized::module;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ptx_analysis::{Database, ide};
 use std::hint::black_box;
 
-const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
-
-/// About a megabyte of functions with different names.
-fn module() -> String {
-    let bodies = [
-        include_str!("../kernels/mandelbrot.ptx"),
-        include_str!("../kernels/nbody.ptx"),
-        include_str!("../kernels/stencil.ptx"),
-        include_str!("../kernels/reduce.ptx"),
-    ];
-    let mut text = HEADER.to_owned();
-    let mut count = 0;
-    while text.len() < 1 << 20 {
-        for body in bodies {
-            let functions = &body[body.find(".visible").expect("a function")..];
-            text += &functions.replace(".entry ", &format!(".entry k{count}_"));
-            count += 1;
-        }
-    }
-    text
-}
+/// The size of the module.
+const SIZE: usize = 1 << 20;
 
 fn syntax(c: &mut Criterion) {
-    let text = module();
+    let text = module(SIZE);
     let mut group = c.benchmark_group("syntax");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("split", |b| b.iter(|| ptx_syntax::split(black_box(&text))));
@@ -39,7 +21,7 @@ fn syntax(c: &mut Criterion) {
 }
 
 fn check(c: &mut Criterion) {
-    let text = module();
+    let text = module(SIZE);
     let mut group = c.benchmark_group("check");
     group.throughput(Throughput::Bytes(text.len() as u64)).sample_size(10);
     group.bench_function("cold", |b| {

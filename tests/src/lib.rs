@@ -8,7 +8,10 @@ pub mod fuzz;
 #[cfg(test)]
 mod grammars;
 pub mod long;
+#[cfg(test)]
+mod messages;
 pub mod program;
+pub mod sized;
 pub mod sweep;
 #[cfg(test)]
 mod tidy;

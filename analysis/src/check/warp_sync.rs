@@ -19,7 +19,7 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findin
     let mnemonic = statement.form.mnemonic();
     let message = format!("`{mnemonic}` without `.sync` assumes that the threads of a warp run in lockstep");
     let diagnostic = Diagnostic::new(&NO_SYNC, statement.name, message).note(format!(
-        "from sm_70 on, only `{mnemonic}.sync` is available; it names the participating threads"
+        "from sm_70 on, only `{mnemonic}.sync` is available; its operand `membermask` names the participating threads"
     ));
     out.push(synchronise(diagnostic, statement));
 }

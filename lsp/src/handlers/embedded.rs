@@ -123,8 +123,7 @@ pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionRes
 /// The tokens of all snippets, or of those in a range of the text. Tokens that extend over several string literals are
 /// left out.
 pub fn tokens(s: &Snapshot, e: &Embedded, asked: Option<Range>) -> SemanticTokens {
-    let asked =
-        asked.map(|range| TextRange::new(e.document.offset(range.start), e.document.offset(range.end)));
+    let asked = asked.map(|range| e.document.text_range(range));
     let mut data = Vec::new();
     let mut last = Position::default();
     for (snippet, file) in e.all() {

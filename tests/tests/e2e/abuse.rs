@@ -3,13 +3,18 @@
 //! `PTX_ABUSE` is the number of steps, a few hundred by default. `PTX_SEED` is the seed of the random numbers. With
 //! 10,000 steps or more, the large document has 50 MB.
 
+mod answers;
+mod questions;
+
 use crate::KERNEL;
 use crate::client::Client;
+use answers::Lines;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) const CANCELLED: i64 = -32800;
 pub(crate) const MODIFIED: i64 = -32801;
+const INVALID: i64 = -32602;
 
 fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -36,6 +41,14 @@ const CALLS: &str = "// π\r\n.version 9.0\r\n.target sm_90\n.address_size 64\n.
     \t{ /* a call\n of two lines */ .param .b32 x; .param .b32 y;\n\tst.param.b32 [x], %r1;\n\
     \tcall.uni (y), callee, (x);\n\tld.param.b32 %r1, [y]; }\n\tsetp.lt.s32 %p1, %r1, 5;\n\t@%p1 bra $again;\n\
     \tst.global.u32 [%rd1], %r1;\n\tst.global.u32 [counter], %r1;\n\tret;\n}\n";
+
+const CUDA: &str = "// asm(\"trap \u{3c0};\");\n__device__ unsigned f(unsigned x)\n{\n    unsigned r;\n\
+    \x20   asm volatile(\"{\\n\\t.reg .pred p;\\n\\t\" // a predicate\n\
+    \x20       R\"(setp.ne.u32 p, %1, 0;\n)\" \"@p mov.u32 %0, %%laneid;\\n\\t}\" : \"=r\"(r) : \"r\"(x));\n    return r;\n}\n";
+
+const PYTHON: &str = "import triton.language as tl\n\nPTX = \"\"\"\n.version 8.0\n.target sm_80\n.address_size 64\n\
+    .visible .entry k()\n{\n\t.reg .b32 %r<3>;\n\tmov.u32 %r1, %tid.x;\n\tret;\n}\n\"\"\"\n\
+    y = tl.inline_asm_elementwise(\"add.s32 $0, $1, 1;\", \"=r,r\", [x], dtype=tl.int32, is_pure=True, pack=1)\n";
 
 /// Texts that are typed.
 const PIECES: [&str; 40] = [
@@ -83,6 +96,7 @@ const PIECES: [&str; 40] = [
 
 pub(crate) struct Document {
     pub(crate) uri: String,
+    language: &'static str,
     base: String,
     pub(crate) text: String,
     pub(crate) version: i32,
@@ -115,7 +129,12 @@ fn somewhere(random: &mut fastrand::Rng, text: &str) -> usize {
 impl Document {
     pub(crate) fn new(name: &str, base: &str) -> Self {
         let uri = format!("file:///{name}.ptx");
-        Self { uri, base: base.to_owned(), text: base.to_owned(), version: 1, tokens: None }
+        Self { uri, language: "ptx", base: base.to_owned(), text: base.to_owned(), version: 1, tokens: None }
+    }
+
+    /// A document of another language that contains PTX.
+    fn embedded(name: &str, language: &'static str, base: &str) -> Self {
+        Self { uri: format!("file:///{name}"), language, ..Self::new(name, base) }
     }
 
     fn identifier(&self) -> Value {
@@ -152,8 +171,7 @@ impl Document {
     }
 
     pub(crate) async fn open(&self, client: &mut Client) {
-        let document =
-            json!({ "uri": self.uri, "languageId": "ptx", "version": self.version, "text": self.text });
+        let document = json!({ "uri": self.uri, "languageId": self.language, "version": self.version, "text": self.text });
         client.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
     }
 
@@ -164,96 +182,119 @@ impl Document {
 
     /// A request about a random place.
     fn question(&self, random: &mut fastrand::Rng) -> (&'static str, Value) {
-        const OF_DOCUMENT: [&str; 6] = [
-            "textDocument/documentSymbol",
-            "textDocument/foldingRange",
-            "textDocument/codeLens",
-            "textDocument/diagnostic",
-            "textDocument/semanticTokens/full",
-            "textDocument/semanticTokens/full/delta",
-        ];
-        const OF_PLACE: [&str; 7] = [
-            "textDocument/hover",
-            "textDocument/completion",
-            "textDocument/signatureHelp",
-            "textDocument/definition",
-            "textDocument/documentHighlight",
-            "textDocument/prepareRename",
-            "ptx/sassView",
-        ];
-        const OF_RANGE: [&str; 2] = ["textDocument/inlayHint", "textDocument/semanticTokens/range"];
-        let text_document = self.identifier();
-        let mut place = || position(&self.text, somewhere(random, &self.text));
-        let (here, there) = (place(), place());
-        let range = json!({ "start": here, "end": there });
-        match random.usize(..18) {
-            n @ 0..6 => {
-                let previous = self.tokens.as_ref().map_or("none", |(id, _)| id);
-                let params = json!({ "textDocument": text_document, "previousResultId": previous });
-                (OF_DOCUMENT[n], params)
-            }
-            n @ 6..13 => (OF_PLACE[n - 6], json!({ "textDocument": text_document, "position": here })),
-            n @ 13..15 => (OF_RANGE[n - 13], json!({ "textDocument": text_document, "range": range })),
-            15 => {
-                let context = json!({ "includeDeclaration": true });
-                let params = json!({ "textDocument": text_document, "position": here, "context": context });
-                ("textDocument/references", params)
-            }
-            16 => {
-                let params = json!({ "textDocument": text_document, "position": here, "newName": "%other" });
-                ("textDocument/rename", params)
-            }
-            _ => {
-                let context = json!({ "diagnostics": [] });
-                let params = json!({ "textDocument": text_document, "range": range, "context": context });
-                ("textDocument/codeAction", params)
-            }
-        }
+        questions::question(self, random)
     }
 
-    /// Compares the server's answer with that of a server that sees the text for the first time.
-    async fn check(&mut self, client: &mut Client, fresh: &mut Client, random: &mut fastrand::Rng) {
+    /// Compares the server's answer with that of a server that sees the text for the first time. If functions are
+    /// compiled in the background, the answer may show that for a while; so it is requested until it is the same.
+    async fn check(
+        &mut self,
+        client: &mut Client,
+        fresh: &mut Client,
+        random: &mut fastrand::Rng,
+        is_compiled: bool,
+    ) {
         let (method, params) = self.question(random);
-        let answer = client.request(method, params.clone()).await;
         self.open(fresh).await;
-        let mut expected = match method {
-            "textDocument/semanticTokens/full/delta" => {
-                fresh.request("textDocument/semanticTokens/full", params).await
+        let start = Instant::now();
+        loop {
+            let answer = client.request(method, params.clone()).await;
+            let mut expected = match method {
+                "textDocument/semanticTokens/full/delta" => {
+                    fresh.request("textDocument/semanticTokens/full", params.clone()).await
+                }
+                _ => fresh.request(method, params.clone()).await,
+            };
+            let lines = Lines::new(&self.uri, &self.text);
+            if let Ok(expected) = &expected {
+                // The changes of tokens were answered with all tokens.
+                let checked = lines.check(method.trim_end_matches("/delta"), expected);
+                assert_eq!(checked, Ok(()), "{method} {params} about\n{:?}", self.text);
             }
-            _ => fresh.request(method, params).await,
-        };
-        fresh.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
-        if method.starts_with("textDocument/semanticTokens/full") {
-            self.receive_tokens(answer.as_ref().expect("tokens"));
-            assert_eq!(
-                self.numbers(),
-                numbers(expected.as_ref().expect("tokens")),
-                "{method} about\n{:?}",
-                self.text
-            );
-        } else {
-            if let (Ok(answer), Ok(expected)) = (&answer, &mut expected) {
+            if method.starts_with("textDocument/semanticTokens/full") {
+                self.receive_tokens(answer.as_ref().expect("tokens"));
+                let expected = numbers(expected.as_ref().expect("tokens"));
+                assert_eq!(self.numbers(), expected, "{method} about\n{:?}", self.text);
+                break;
+            }
+            let mut answer = answer;
+            if let (Ok(answer), Ok(expected)) = (&mut answer, &mut expected) {
                 take_earlier_values(answer, expected);
+                if method == "workspace/symbol" {
+                    // The new server has only this document.
+                    let of_others = |symbol: &Value| symbol["location"]["uri"] != *self.uri;
+                    answer.as_array_mut().expect("symbols").retain(|symbol| !of_others(symbol));
+                }
             }
-            assert_eq!(answer, expected, "{method} about\n{:?}", self.text);
+            if answer != expected && is_compiled && start.elapsed() < Duration::from_secs(60) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+            assert_eq!(answer, expected, "{method} {params} about\n{:?}", self.text);
+            if let Ok(answer) = &answer {
+                if method.ends_with("ormatting") {
+                    self.format(method, answer, fresh).await;
+                }
+                if method == "textDocument/completion" {
+                    resolve(answer, client, fresh, random).await;
+                }
+            }
+            break;
+        }
+        fresh.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
+    }
+
+    /// Checks edits of formatting: they change only blanks, and a formatted document is not formatted again.
+    async fn format(&self, method: &str, edits: &Value, fresh: &mut Client) {
+        let formatted = Lines::new(&self.uri, &self.text).formatted(edits);
+        if method == "textDocument/formatting" && formatted != self.text {
+            let document = Document { language: self.language, ..Document::new("formatted", &formatted) };
+            document.open(fresh).await;
+            let options = json!({ "tabSize": 4, "insertSpaces": true });
+            let params = json!({ "textDocument": document.identifier(), "options": options });
+            let again = fresh.request(method, params).await.expect("an answer");
+            fresh.notify("textDocument/didClose", json!({ "textDocument": document.identifier() })).await;
+            assert_eq!(again, json!([]), "{formatted:?}, which is the format of {:?}", self.text);
         }
     }
 
-    /// Receives the reply to a request that may have been cancelled with this code.
-    async fn settle(&mut self, client: &mut Client, id: i64, method: &str, given_up: i64) {
+    /// The ranges of an answer that an edit overtook are in the text before the edit or in that after it, whichever the
+    /// answer is about.
+    fn check_overtaken(&self, method: &str, answer: &Value, before: &str) {
+        let check = |text| Lines::new(&self.uri, text).check(method, answer);
+        if let (Err(error), Err(_)) = (check(before), check(&self.text)) {
+            panic!("{method}: {error} in {answer} about\n{before:?}, and then {:?}", self.text);
+        }
+    }
+
+    /// Receives the reply to a request that may have been cancelled with this code. Returns an answer.
+    async fn settle(&mut self, client: &mut Client, id: i64, method: &str, given_up: i64) -> Option<Value> {
         match client.reply(id).await {
-            Ok(answer) if answer["resultId"].is_string() => self.receive_tokens(&answer),
-            Ok(_) => {}
+            Ok(answer) => {
+                if method.starts_with("textDocument/semanticTokens/full") {
+                    self.receive_tokens(&answer);
+                }
+                Some(answer)
+            }
             Err(error) => {
                 let code = error["code"].as_i64();
-                assert!(code == Some(given_up) || method.ends_with("ename"), "{method}: {error}");
+                let is_refused = code == Some(INVALID)
+                    && ["textDocument/rename", "ptx/sassDifference", "workspace/executeCommand"]
+                        .contains(&method);
+                assert!(code == Some(given_up) || is_refused, "{method}: {error}");
+                None
             }
         }
     }
 
     /// Receives tokens, or their changes.
     pub(crate) fn receive_tokens(&mut self, answer: &Value) {
-        let id = answer["resultId"].as_str().expect("a name").to_owned();
+        if answer.is_null() {
+            self.tokens = None;
+            return;
+        }
+        // Tokens in other languages have no name, and are always sent as a whole.
+        let id = answer["resultId"].as_str().unwrap_or("none").to_owned();
         let data = match answer["edits"].as_array() {
             None => numbers(answer),
             Some(edits) => {
@@ -294,6 +335,15 @@ fn take_earlier_values(answer: &Value, expected: &mut Value) {
     }
 }
 
+/// Resolves an item of a list of completions. Resolving adds the documentation and changes nothing else.
+async fn resolve(answer: &Value, client: &mut Client, fresh: &mut Client, random: &mut fastrand::Rng) {
+    let Some(item) = answer.as_array().and_then(|items| random.choice(items)) else { return };
+    let mut resolved = client.request("completionItem/resolve", item.clone()).await.expect("an item");
+    assert_eq!(fresh.request("completionItem/resolve", item.clone()).await, Ok(resolved.clone()));
+    resolved.as_object_mut().expect("an item").remove("documentation");
+    assert_eq!(resolved, *item);
+}
+
 /// The data of tokens. Empty if the answer has none.
 pub(crate) fn numbers(answer: &Value) -> Vec<u32> {
     let data = answer["data"].as_array().into_iter().flatten();
@@ -314,17 +364,34 @@ fn capabilities() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_is_that_of_a_new_server() {
     let _alone = ALONE.lock().await;
+    abuse(false, steps()).await;
+}
+
+/// The same while functions are compiled in the background.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_is_that_of_a_new_server_that_compiles() {
+    let _alone = ALONE.lock().await;
+    abuse(true, steps() / 10).await;
+}
+
+async fn abuse(is_compiled: bool, all: u64) {
     let mut random = fastrand::Rng::with_seed(variable("PTX_SEED", 1));
-    let options = json!({ "compile": false });
+    let options = json!({ "compile": is_compiled });
     let (mut client, _) = Client::start(capabilities(), options.clone()).await;
     let (mut fresh, _) = Client::start(capabilities(), options.clone()).await;
     let crlf = CALLS.replace('\n', "\r\n").replace("\r\r", "\r");
     let mut documents = [("saxpy", KERNEL), ("calls", CALLS), ("crlf", &crlf), ("empty", "")]
-        .map(|(name, text)| Document::new(name, text));
+        .map(|(name, text)| Document::new(name, text))
+        .into_iter()
+        .chain([
+            Document::embedded("kernel.cu", "cuda-cpp", CUDA),
+            Document::embedded("kernel.py", "python", PYTHON),
+        ])
+        .collect::<Vec<_>>();
     for document in &documents {
         document.open(&mut client).await;
     }
-    let (all, mut early) = (steps(), None);
+    let mut early = None;
     for step in 0..all {
         if step == all / 4 {
             early = memory();
@@ -337,7 +404,7 @@ async fn every_answer_is_that_of_a_new_server() {
         let document = random.choice(&mut documents).expect("some");
         match random.u8(..20) {
             0..9 => document.edit(&mut client, &mut random).await,
-            9..16 => document.check(&mut client, &mut fresh, &mut random).await,
+            9..16 => document.check(&mut client, &mut fresh, &mut random, is_compiled).await,
             // The request is cancelled during its work or afterwards.
             16 | 17 => {
                 let (method, params) = document.question(&mut random);
@@ -352,8 +419,11 @@ async fn every_answer_is_that_of_a_new_server() {
             18 => {
                 let (method, params) = document.question(&mut random);
                 let id = client.post(method, params).await;
+                let before = document.text.clone();
                 document.edit(&mut client, &mut random).await;
-                document.settle(&mut client, id, method, MODIFIED).await;
+                if let Some(answer) = document.settle(&mut client, id, method, MODIFIED).await {
+                    document.check_overtaken(method, &answer, &before);
+                }
             }
             _ => {
                 document.close(&mut client).await;
@@ -390,7 +460,7 @@ async fn requests_are_cancelled_at_every_point() {
             client.notify("$/cancelRequest", json!({ "id": id })).await;
             document.settle(&mut client, id, method, CANCELLED).await;
         }
-        document.check(&mut client, &mut fresh, &mut random).await;
+        document.check(&mut client, &mut fresh, &mut random, false).await;
     }
     client.stop().await;
     fresh.stop().await;

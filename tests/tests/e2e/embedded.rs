@@ -75,6 +75,13 @@ async fn assembly_in_cuda() {
         places.push(line);
     }
     assert!(places.len() > 10 && places.iter().all(|line| (4..=8).contains(line)), "{places:?}");
+    // A range may be given from its end to its start.
+    let (first, last) = (json!({ "line": 0, "character": 0 }), json!({ "line": 10, "character": 0 }));
+    for (start, end) in [(&first, &last), (&last, &first)] {
+        let params = json!({ "textDocument": { "uri": CUDA }, "range": { "start": start, "end": end } });
+        let in_range = client.request("textDocument/semanticTokens/range", params).await.unwrap();
+        assert_eq!(in_range["data"], tokens["data"]);
+    }
     client.stop().await;
 }
 
