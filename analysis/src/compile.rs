@@ -290,46 +290,83 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
 /// Compiles a function. `None` for items that are not functions, have no body or have errors.
 #[salsa::tracked]
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
+    if function(db, item).is_none() || backend_options(db, item.file(db)).is_none() {
+        return None;
+    }
+    let _at_work = item.file(db).at_work(db).begin(db, item.as_id());
+    compile_item(db, item, &mut |env, input, options, is_private| {
+        guarded(db, |session| run(env, input, options, is_private, session))
+    })
+    .map(Arc::new)
+}
+
+/// The text of a function after each run of a stage of the compiler, and the result of the compilation. Statement
+/// numbers in the text are those of the function into which callees have been inlined, if the result says so.
+pub(crate) fn stage_of(db: &dyn Db, item: Item<'_>, stage: &'static str) -> Option<StageText> {
+    let mut texts = Vec::new();
+    let mut is_inlined = false;
+    let result = compile_item(db, item, &mut |env, input, options, is_private| {
+        is_inlined = matches!(inlined(db, item), Ok(Some(inlined)) if std::ptr::eq(&inlined.function, input));
+        guarded(db, |session| {
+            session.shown = Some(stage);
+            let result = run(env, input, options, is_private, session);
+            texts = std::mem::take(&mut session.dumps);
+            result
+        })
+    })?;
+    Some(StageText { texts, is_inlined, error: result.err() })
+}
+
+pub(crate) struct StageText {
+    pub(crate) texts: Vec<String>,
+    /// Whether the texts are of the function with inlined callees.
+    pub(crate) is_inlined: bool,
+    pub(crate) error: Option<CodegenError>,
+}
+
+/// Runs one compilation: of a function with these options, private or not.
+type Run<'a> = dyn FnMut(&Env, &Function, &ptx_backend::Options, bool) -> Compiled + 'a;
+
+/// Compiles a function with `compile`, which may be called again with less inlining or another calling convention.
+fn compile_item(db: &dyn Db, item: Item<'_>, compile: &mut Run<'_>) -> Option<Compiled> {
     let input = function(db, item).as_ref()?;
     let mut options = backend_options(db, item.file(db))?;
-    let _at_work = item.file(db).at_work(db).begin(db, item.as_id());
     if !input.entry {
         // All callers must be able to run.
         options.max_registers = Some(*callee_registers(db, item.file(db)));
     }
     if let Some(error) = too_large(db, item.file(db), input) {
-        return Some(Arc::new(Err(error)));
+        return Some(Err(error));
     }
     let file = item.file(db);
     let is_private = !input.entry && *serves_known_callers(db, item);
     if !input.entry && *shares_with_unknown_callers(db, item) {
         let what = "module-scope registers or variables of a function that is called by its address".into();
-        return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
+        return Some(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what }));
     }
     match inlined(db, item) {
         Ok(None) => {}
         Ok(Some(inlined)) => {
             let env = function_env(db, file, &inlined.function);
-            match compile(db, env, &inlined.function, &options, is_private) {
+            match compile(env, &inlined.function, &options, is_private) {
                 Ok(mut code) => {
                     inlined.restore(&mut code);
-                    return Some(Arc::new(Ok(code)));
+                    return Some(Ok(code));
                 }
                 Err(error) if shares(db, file) => {
-                    return Some(Arc::new(Err(inlined.restore_error(error))));
+                    return Some(Err(inlined.restore_error(error)));
                 }
                 // A callee may be the reason, or inlining may exceed a limit.
                 Err(_) => {}
             }
         }
-        Err(error) => return Some(Arc::new(Err(error.clone()))),
+        Err(error) => return Some(Err(error.clone())),
     }
     let env = function_env(db, file, input);
-    let code = compile(db, env, input, &options, is_private);
-    Some(Arc::new(match code {
-        Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
+    Some(match compile(env, input, &options, is_private) {
+        Err(CodegenError::Limit { .. }) if is_private => compile(env, input, &options, false),
         code => code,
-    }))
+    })
 }
 
 /// The maximum number of registers of functions: the number in the options, or the number that the launch bounds of
@@ -363,22 +400,23 @@ pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
     function(db, item).as_ref().is_some_and(|input| too_large(db, item.file(db), input).is_some())
 }
 
-/// Runs one compilation. Unwinding cancels it, and a panic of the compiler becomes an error.
-fn compile(
-    db: &dyn Db,
+fn run(
     env: &Env,
     input: &Function,
     options: &ptx_backend::Options,
     is_private: bool,
+    session: &mut Session<'_>,
 ) -> Compiled {
+    match is_private {
+        true => ptx_backend::compile_private(env, input, options, session),
+        false => ptx_backend::compile(env, input, options, session),
+    }
+}
+
+/// Runs one compilation. Unwinding cancels it, and a panic of the compiler becomes an error.
+fn guarded(db: &dyn Db, run: impl FnOnce(&mut Session<'_>) -> Compiled) -> Compiled {
     let checkpoint = || db.unwind_if_revision_cancelled();
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut session = Session::new(&checkpoint);
-        match is_private {
-            true => ptx_backend::compile_private(env, input, options, &mut session),
-            false => ptx_backend::compile(env, input, options, &mut session),
-        }
-    }));
+    let result = catch_unwind(AssertUnwindSafe(|| run(&mut Session::new(&checkpoint))));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
             resume_unwind(payload);

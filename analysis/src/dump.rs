@@ -7,7 +7,7 @@ use ptx_backend::input::Stmt;
 use ptx_backend::session::{Session, Times};
 
 use crate::callees::inlined;
-use crate::compile::{backend_options, function_env};
+use crate::compile::{backend_options, function_env, stage_of};
 use crate::db::{Database, SourceFile};
 use crate::items::{Item, items, parse};
 use crate::lower::{function, lower};
@@ -90,10 +90,10 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
                     out.push_str(&view.text);
                 }
             }
-            "ori" | "alloc" | "mach" | "sched" => out.push_str(&item_of_compiler(db, file, item, stage)?),
+            "ori" | "alloc" | "mach" | "sched" => out.push_str(&item_of_compiler(db, item, stage)?),
             "times" => times(db, file, item, &mut out),
             _ if stage.starts_with("phase:") => {
-                out.push_str(&item_of_compiler(db, file, item, &stage["phase:".len()..])?)
+                out.push_str(&item_of_compiler(db, item, &stage["phase:".len()..])?)
             }
             _ => return Err(format!("unknown stage `{stage}`; the stages are {}", STAGES.join(", "))),
         }
@@ -111,25 +111,19 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
 /// # Errors
 /// Lists the stages if there is none of that name.
 pub fn of_compiler(db: &Database, file: SourceFile, stage: &str) -> Result<String, String> {
-    let all = items(db, file).iter().map(|item| item_of_compiler(db, file, *item, stage));
+    let all = items(db, file).iter().map(|item| item_of_compiler(db, *item, stage));
     all.collect::<Result<Vec<_>, _>>().map(|texts| texts.concat())
 }
 
-fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str) -> Result<String, String> {
+fn item_of_compiler(db: &Database, item: Item<'_>, stage: &str) -> Result<String, String> {
     let Some(stage) = stages().find(|known| *known == stage) else {
         let known: Vec<&str> = stages().collect();
         return Err(format!("unknown compiler stage `{stage}`; the stages are {}", known.join(", ")));
     };
-    let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
-        return Ok(String::new());
-    };
-    let mut session = Session { shown: Some(stage), ..Session::default() };
-    let inlined = inlined(db, item).as_ref().ok().and_then(Option::as_ref);
-    let input = inlined.map_or(&**input, |inlined| &inlined.function);
-    let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
-    let mut out: String = session.dumps.concat();
-    if let Err(error) = result {
-        let _ = writeln!(out, "// {}: {error}", input.name);
+    let Some(found) = stage_of(db, item, stage) else { return Ok(String::new()) };
+    let mut out: String = found.texts.concat();
+    if let Some(error) = found.error {
+        let _ = writeln!(out, "// {}: {error}", item.name(db));
     }
     Ok(out)
 }

@@ -6,6 +6,7 @@
 mod actions;
 mod calls;
 mod completion;
+mod counts;
 mod descriptors;
 mod fate;
 mod fix_all;
@@ -16,6 +17,7 @@ mod layout;
 mod navigation;
 mod operands;
 mod portrait;
+mod refactor;
 mod reference;
 mod resources;
 mod sass;
@@ -23,6 +25,7 @@ mod selection;
 mod setting;
 mod signature_help;
 mod source;
+mod stage;
 mod symbols;
 mod tokens;
 mod truth;
@@ -36,6 +39,7 @@ pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
 pub use calls::{CallNode, Calls, call_node, callees, callers};
 pub use completion::{completion_documentation, completions};
+pub use counts::{Referenced, referenced};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use format::{format, format_on_type, formatted};
@@ -49,12 +53,14 @@ pub use resources::{
     FunctionResources, LiveRegisters, code_lenses, function_resources, inlay_hints, live_registers,
     resources_of, targets,
 };
-pub use sass::{sass_view, sass_view_at};
+pub use sass::{control_in_words, sass_view, sass_view_at};
 pub use selection::selection_ranges;
 pub use signature_help::signature_help;
 pub use source::{SourcePlace, file_links, source_place};
+pub use stage::{Stage, stage_view, stage_view_at, stages};
 pub use symbols::{document_symbols, outline};
 pub use tokens::{ItemTokens, item_tokens, semantic_tokens};
+pub use words::unwrapped;
 
 pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 
@@ -218,6 +224,7 @@ pub enum Command {
 pub enum ActionKind {
     QuickFix,
     Rewrite,
+    Inline,
     Source,
 }
 
@@ -342,6 +349,8 @@ pub struct SassView {
     pub lines: Box<[Option<TextRange>]>,
     /// For each line with an instruction, the cost of the instruction.
     pub heat: Box<[Option<Heat>]>,
+    /// Whether the text is code; otherwise it is the reason why there is none.
+    pub has_code: bool,
     /// Only if there is code.
     pub figures: Option<Figures>,
 }

@@ -10,6 +10,7 @@ mod instruction_docs;
 mod lint_docs;
 mod navigation;
 mod operands;
+mod refactor;
 mod rename;
 mod versions;
 

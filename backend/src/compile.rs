@@ -262,6 +262,23 @@ pub fn stages() -> impl Iterator<Item = &'static str> {
     std::iter::once(BUILD).chain(phases.map(|(_, phase)| phase.name)).chain(GENERATION)
 }
 
+/// What the text after a stage shows; for a phase, the reasons for its position.
+pub fn stage_about(stage: &str) -> String {
+    match stage {
+        BUILD => "the IR as built from PTX".to_owned(),
+        "alloc" => "the IR with registers".to_owned(),
+        "mach" => "machine code before scheduling".to_owned(),
+        "sched" => "machine code after scheduling".to_owned(),
+        name => {
+            let phase = phases::PHASES.iter().find(|phase| phase.name == name);
+            let after = phase.map_or(&[][..], |phase| phase.after);
+            let reasons: Vec<String> =
+                after.iter().map(|(earlier, reason)| format!("after {earlier}: {reason}")).collect();
+            if reasons.is_empty() { "a phase".to_owned() } else { reasons.join("; ") }
+        }
+    }
+}
+
 /// The machine code of a function, and its number of registers per thread.
 pub struct Generated {
     pub registers: u32,

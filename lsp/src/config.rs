@@ -16,6 +16,8 @@ pub struct Config {
     pub levels: Levels,
     pub inlay_hints: bool,
     pub code_lens: bool,
+    /// Show the number of references above functions and labels.
+    pub reference_lens: bool,
     /// Show inlay hints with the number of live registers of each line.
     pub live_registers: bool,
     /// Compile all functions when a document is opened or saved, and after a pause in typing.
@@ -37,6 +39,7 @@ impl Default for Config {
             levels,
             inlay_hints: true,
             code_lens: true,
+            reference_lens: false,
             live_registers: false,
             compile: true,
             embedded: true,
@@ -59,7 +62,7 @@ impl Config {
     }
 
     /// These settings, overridden with those of a client:
-    /// `{"target": "sm_90", "lints": {"W0501": "warning"}, "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "liveRegisters": false, "codeLens": true, "compile": true, "embedded": true}`,
+    /// `{"target": "sm_90", "lints": {"W0501": "warning"}, "reference": {"path": "/usr/local/cuda/bin/ptxas"}, "inlayHints": true, "liveRegisters": false, "codeLens": true, "referenceLens": false, "compile": true, "embedded": true}`,
     /// directly or under `"ptx"`. Also returns messages about invalid settings, which are ignored.
     pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
         let mut errors = Vec::new();
@@ -94,6 +97,7 @@ impl Config {
             "inlayHints" => self.inlay_hints = flag()?,
             "liveRegisters" => self.live_registers = flag()?,
             "codeLens" => self.code_lens = flag()?,
+            "referenceLens" => self.reference_lens = flag()?,
             "compile" => self.compile = flag()?,
             "embedded" => self.embedded = flag()?,
             "reference" => self.reference = reference(value)?,
@@ -104,7 +108,7 @@ impl Config {
             // The client reads this setting itself: it says which server to start.
             "server" => {}
             _ => {
-                let all = "target, lints, inlayHints, liveRegisters, codeLens, compile, embedded, embeddedOnly, reference";
+                let all = "target, lints, inlayHints, liveRegisters, codeLens, referenceLens, compile, embedded, embeddedOnly, reference";
                 return Err(format!("unknown setting `{name}`, expected one of {all}"));
             }
         }

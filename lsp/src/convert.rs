@@ -9,7 +9,7 @@ use tower_lsp::lsp_types as lsp;
 use tower_lsp::lsp_types::Url;
 
 /// The address of the folder with the pages of the lints.
-const PAGES: &str = "https://github.com/ptx-analyzer/ptx-analyzer/blob/main/analysis/docs/lints";
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/analysis/docs/lints");
 
 /// The page of a lint, for clients that open links.
 fn page(code: &str) -> Option<lsp::CodeDescription> {

@@ -79,6 +79,7 @@ pub async fn serve(
         lanes: lanes.clone(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
+    .custom_method("ptx/stages", Backend::stages)
     .custom_method("ptx/sassDifference", Backend::sass_difference)
     .custom_method("ptx/compareTargets", Backend::compare_targets)
     .custom_method("ptx/pictures", Backend::pictures)
@@ -174,7 +175,12 @@ impl Backend {
 
     async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
         let uri = params.place.text_document.uri.clone();
-        self.read(uri, move |s| handlers::sass_view::handle(s, &params)).await
+        let answer = self.read(uri, move |s| Some(handlers::sass_view::handle(s, &params))).await?;
+        answer.unwrap_or(Ok(None)).map_err(Error::invalid_params)
+    }
+
+    async fn stages(&self, _: serde_json::Value) -> Result<serde_json::Value> {
+        Ok(handlers::sass_view::stages())
     }
 
     async fn sass_difference(&self, params: SassDifferenceParams) -> Result<Option<serde_json::Value>> {
@@ -268,6 +274,7 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             code_action_kinds: Some(vec![
                 CodeActionKind::QUICKFIX,
                 CodeActionKind::REFACTOR_REWRITE,
+                CodeActionKind::REFACTOR_INLINE,
                 handlers::code_action::FIX_ALL,
             ]),
             ..Default::default()

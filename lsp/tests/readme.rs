@@ -44,3 +44,18 @@ fn the_pictures_are_there() {
         assert!(!README.contains(".svg"), "browsers lay out text in an SVG as they like");
     }
 }
+
+/// The address of the repository is the same in the README, in the package of the editor and in links to pages.
+#[test]
+fn the_repository_has_one_address() {
+    let address = env!("CARGO_PKG_REPOSITORY");
+    let extension = include_str!("../../editors/vscode/package.json");
+    for (name, text) in [("README.md", README), ("package.json", extension)] {
+        let links: Vec<&str> = text.match_indices("https://github.com/").map(|(at, _)| &text[at..]).collect();
+        assert!(!links.is_empty(), "{name}");
+        assert!(
+            links.iter().all(|link| link.starts_with(address)),
+            "{name} has another address than {address}"
+        );
+    }
+}

@@ -138,13 +138,13 @@ local ok, failure = pcall(function()
     vim.cmd.redraw()
     return vim.inspect(vim.api.nvim_buf_get_extmarks(buffer, -1, 0, -1, { details = true })):find('LspCodeLens')
   end)
-  local function run_lens(wanted)
+  local function run_lens(wanted, place)
     local choose = vim.ui.select
     vim.ui.select = function(candidates, _, take)
       take(vim.iter(candidates):find(function(candidate) return candidate.lens.command.command == wanted end))
     end
     vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
-    vim.api.nvim_win_set_cursor(0, { line_of(buffer, '.entry saxpy') + 1, 0 })
+    vim.api.nvim_win_set_cursor(0, { line_of(buffer, place or '.entry saxpy') + 1, 0 })
     vim.lsp.codelens.run()
     return function() vim.ui.select = choose end
   end
@@ -165,6 +165,16 @@ local ok, failure = pcall(function()
   end)
   done()
   vim.cmd.tabclose()
+
+  -- References of labels are counted on request, and a click lists them.
+  client:notify('workspace/didChangeConfiguration', { settings = { referenceLens = true } })
+  wait('lens with references', function() return lenses():find('1 reference', 1, true) end)
+  done = run_lens('ptx.showReferences', 'done:')
+  wait('list of references', function()
+    return vim.iter(vim.fn.getqflist()):any(function(entry) return entry.text:find('bra +done') end)
+  end)
+  done()
+  vim.cmd.cclose()
 
   -- A change of a setting takes effect at once: no lenses.
   client:notify('workspace/didChangeConfiguration', { settings = { codeLens = false } })
@@ -201,6 +211,25 @@ local ok, failure = pcall(function()
   assert(cells[1] and cells[1][1]:find('%d') and cells[1][2]:find('PtxHeat'), vim.inspect(heat))
   assert(not vim.api.nvim_buf_get_lines(view, row, row + 1, false)[1]:find('live'), 'live registers are in the text')
 
+  -- `K` explains the word of machine code under the cursor: an instruction, an operand, a control word.
+  local source = vim.api.nvim_get_current_win()
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(view))
+  local function floating(text)
+    return vim.iter(vim.api.nvim_list_wins()):find(function(window)
+      local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+      return vim.api.nvim_win_get_config(window).relative ~= '' and table.concat(lines, '\n'):find(text, 1, true)
+    end)
+  end
+  for _, case in ipairs({ { 'FFMA', 'rounded once' }, { 'R', '32-bit register' }, { ':S0', 'cycle' } }) do
+    local start = vim.fn.getline(row + 1):find('FFMA', 1, true)
+    local column = vim.fn.getline(row + 1):find(case[1], case[1] == 'R' and start or 1, true)
+    vim.api.nvim_win_set_cursor(0, { row + 1, column - 1 })
+    vim.api.nvim_feedkeys('K', 'xm', false)
+    wait('explanation of ' .. case[1], function() return floating(case[2]) end)
+    vim.api.nvim_win_close(floating(case[2]), true)
+  end
+  vim.api.nvim_set_current_win(source)
+
   -- Control words in words, and not at all.
   vim.cmd.PtxSassControls('words')
   wait('control words in words', function() return pcall(line_of, view, '; ') and pcall(line_of, view, '// waits for') end)
@@ -223,6 +252,27 @@ local ok, failure = pcall(function()
   vim.api.nvim_feedkeys('gd', 'xm', false)
   assert(vim.api.nvim_get_current_buf() == buffer and vim.api.nvim_get_current_line():find('st.global', 1, true),
     'gd in the machine code does not go to the PTX')
+
+  -- The function after stages of the compiler, with the same marks, and the machine code again.
+  local names = vim.fn.getcompletion('PtxStage Gvn', 'cmdline')
+  assert(vim.deep_equal(names, { 'GvnCse' }), vim.inspect(names))
+  vim.cmd.PtxStage('GvnCse')
+  wait('stage', function() return pcall(line_of, view, 'saxpy for sm_80: GvnCse') and pcall(line_of, view, '%v') end)
+  move(buffer, 'fma.rn.f32')
+  wait('mark in the stage', function() return marked(view):find('FFMA') end)
+  move(view, 'STG.E')
+  wait('mark in the PTX', function() return marked(buffer):find('st.global', 1, true) end)
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(buffer))
+  local choose = vim.ui.select
+  vim.ui.select = function(all, options, take)
+    assert(options.format_item(all[1]):find('^ori: '), options.format_item(all[1]))
+    take(vim.iter(all):find(function(one) return one.name == 'alloc' end))
+  end
+  vim.cmd.PtxStage()
+  wait('chosen stage', function() return pcall(line_of, view, 'saxpy for sm_80: alloc') and pcall(line_of, view, 'R0 = ') end)
+  vim.ui.select = choose
+  vim.cmd.PtxSass()
+  wait('machine code again', function() return pcall(line_of, view, '/*0000*/') end)
 
   -- An edit makes it gray until there is new code, and marks are at their new places.
   local function edit(act)

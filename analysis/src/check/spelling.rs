@@ -58,6 +58,21 @@ impl<'t> Name<'t> {
         self.judge(self.word(), &words)
     }
 
+    /// The outcome for the instruction with another word at `index`. A word that has no effect makes no instruction.
+    fn replaced(&self, index: usize, new: &'static str) -> Outcome {
+        let mut words = self.words();
+        words[index] = new;
+        let has_effect = |opcode: &Opcode| match ptx_isa::Suffix::parse(new) {
+            Some(ptx_isa::Suffix::Mod(m)) => opcode.has(m),
+            Some(ptx_isa::Suffix::Type(ty)) => opcode.types().any(|other| other == ty),
+            None => false,
+        };
+        match ptx_isa::resolve(self.word(), &words) {
+            Ok(opcode) if has_effect(&opcode) => self.judge(self.word(), &words),
+            _ => Outcome::Nothing,
+        }
+    }
+
     fn judge(&self, mnemonic: &str, words: &[&str]) -> Outcome {
         match ptx_isa::resolve(mnemonic, words) {
             Ok(opcode) if (self.is_right)(&opcode) => Outcome::Right,
@@ -116,9 +131,22 @@ impl<'t> Name<'t> {
         let same = |word: &&str| SYNONYMS.contains(&(found, *word));
         let mut near: Vec<&str> =
             candidates.iter().copied().filter(|word| is_part(word) || same(word)).collect();
-        near.extend(ptx_isa::suggestions(found, candidates));
-        let outcome = |near| self.outcome(|words| words[index] = near);
-        suggest(diagnostic, self.suffix(index), ".", near, spelling, outcome)
+        near.extend(ptx_isa::suggestions(found, candidates.iter().copied()));
+        let outcome = |near| self.replaced(index, near);
+        let count = diagnostic.fixes.len();
+        let diagnostic = suggest(diagnostic, self.suffix(index), ".", near, spelling, outcome);
+        if spelling != Spelling::Misspelt || diagnostic.fixes.len() > count || found.len() < 2 {
+            return diagnostic;
+        }
+        // An abbreviation such as `.glob`: words that start with it come first. Then words that are less similar, but only
+        // if they make the instruction valid.
+        let short: Vec<&str> = candidates.iter().copied().filter(|word| word.starts_with(found)).collect();
+        let diagnostic = suggest(diagnostic, self.suffix(index), ".", short, spelling, outcome);
+        if diagnostic.fixes.len() > count {
+            return diagnostic;
+        }
+        let far = ptx_isa::suggestions_within(found, candidates, found.len() / 2);
+        suggest(diagnostic, self.suffix(index), ".", far, Spelling::Known, outcome)
     }
 
     /// Offers to add one of the missing words.
@@ -287,7 +315,8 @@ pub(crate) fn unresolved(
                 format!("`ptx-check --explain {0}` lists the modifiers and types of `{0}`", name.word());
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message).note(note);
             let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
-            name.without(name.instead(diagnostic, *index, words, Spelling::Misspelt), *index)
+            let diagnostic = name.instead(diagnostic, *index, words, Spelling::Misspelt);
+            if diagnostic.fixes.is_empty() { name.without(diagnostic, *index) } else { diagnostic }
         }
         ResolveError::NotAllowed { index, expected, .. } => {
             let message = format!("`{word}` does not take `{}`", name.spelled(*index));

@@ -1,19 +1,22 @@
-//! Code actions: fixes of diagnostics, and commands for functions.
+//! Code actions: fixes of diagnostics, refactorings, and commands for functions.
 
 use text_size::{TextRange, TextSize};
 
 use crate::check::suppressions::BAD_SUPPRESSION;
 use crate::db::{Database, SourceFile};
-use crate::diagnostic::{Lint, TextEdit};
-use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
+use crate::diagnostic::{Diagnostic, Lint, TextEdit};
+use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics, refactor};
 use crate::locate::items_in;
 use crate::lower::lower;
 use crate::pieces::IGNORE;
 
-/// The code actions for a range.
+/// The code actions for a range. If no finding is at the range, the actions of the findings on its line are offered.
 pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
     let mut actions = Vec::new();
-    let here = diagnostics(db, file).into_iter().filter(|d| range.intersect(d.range).is_some());
+    let mut here = diagnostics(db, file);
+    let is_at = |range: TextRange| move |d: &Diagnostic| range.intersect(d.range).is_some();
+    let near = if here.iter().any(is_at(range)) { range } else { line_of(file.text(db), range) };
+    here.retain(is_at(near));
     let mut ignored: Vec<&Lint> = Vec::new();
     for diagnostic in here {
         let code = diagnostic.lint.code;
@@ -44,6 +47,7 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
         // A fix as far as clients know: they show other kinds only in menus of their own.
         actions.push(CodeAction { kind: ActionKind::QuickFix, ..shown(title, Command::Explain { code }) });
     }
+    actions.extend(refactor::actions(db, file, range));
     for item in items_in(db, file, Some(range)) {
         if lower(db, item).has_body {
             let function = item.name(db).to_string();
@@ -52,6 +56,18 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
         }
     }
     actions
+}
+
+/// The range, extended to the line if it is inside one.
+fn line_of(text: &str, range: TextRange) -> TextRange {
+    let (start, end) = (usize::from(range.start()).min(text.len()), usize::from(range.end()).min(text.len()));
+    let bytes = text.as_bytes();
+    if bytes[start..end].contains(&b'\n') {
+        return range;
+    }
+    let first = bytes[..start].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let last = bytes[end..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| end + at);
+    TextRange::new(TextSize::new(first as u32), TextSize::new(last as u32))
 }
 
 /// The lints reported in a range that comments and settings can suppress.

@@ -372,8 +372,9 @@ fn instruction(
     if let Some((_, rest)) = page {
         let _ = write!(out, "\n---\n{}", prose(&rest));
     }
-    if let Some(form) = form {
-        let _ = write!(out, "\n---\n{}", marked_forms(form, setting));
+    let forms = form.map_or(String::new(), |form| marked_forms(form, setting));
+    if !forms.is_empty() {
+        let _ = write!(out, "\n---\n{forms}");
     }
     Some(out)
 }
@@ -493,8 +494,11 @@ fn constant(db: &dyn Db, item: Item<'_>, src: SrcId, operand: &str) -> Option<u6
     Some(literal::integer(value.trim_end_matches(';').trim()).ok()?.value)
 }
 
-/// Markdown with names such as `sm_80` as code, because some clients read underscores as emphasis.
+/// Markdown with names such as `sm_80` as code, because some clients read underscores as emphasis, and without line breaks
+/// inside paragraphs.
 fn prose(markdown: &str) -> String {
+    // The second word tells tests that the code is the body of a function.
+    let markdown = &words::unwrapped(&markdown.replace("```ptx body\n", "```ptx\n"));
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(markdown.len() + 16);
     let mut is_block = false;
@@ -529,6 +533,6 @@ fn syntax_line(name: &str, operands: &[Expected]) -> String {
 mod tests {
     #[test]
     fn names_with_underscores_are_code() {
-        assert_eq!(super::prose("On sm_80, `a_b`.\n    c_d\n"), "On `sm_80`, `a_b`.\n    c_d\n");
+        assert_eq!(super::prose("On sm_80,\n`a_b`.\n\n    c_d\n"), "On `sm_80`, `a_b`.\n\n    c_d\n");
     }
 }

@@ -229,12 +229,7 @@ fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str)
     if SpecialReg::parse(new_name).is_some() || SpecialReg::parse(&format!("{new_name}.x")).is_some() {
         return Some(format!("`{new_name}` is a special register"));
     }
-    let declared_in = |item: Item<'_>, new: Names<'_>| {
-        let (map, text) = (&lower(db, item).map, item.text(db));
-        map.declarations.iter().find_map(|declaration| {
-            new.clash(Names { name: &text[declaration.range], count: range_count(&declaration.kind) })
-        })
-    };
+    let declared_in = |item: Item<'_>, new: Names<'_>| declared_in(db, item, new, &[]);
     let Some(item) = subject.item() else {
         let new = Names { name: new_name, count: None };
         // A local name would hide the new one.
@@ -250,8 +245,17 @@ fn conflict(db: &dyn Db, file: SourceFile, subject: Subject<'_>, new_name: &str)
     in_module(db, file, new).or_else(|| Some(declared_in(item, new)?.text("")))
 }
 
+/// Why names cannot be used beside those of an item, apart from some of its declarations.
+pub(super) fn declared_in(db: &dyn Db, item: Item<'_>, new: Names<'_>, apart: &[DeclId]) -> Option<Clash> {
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let others = (0..).zip(&map.declarations).filter(|(id, _)| !apart.contains(&DeclId(*id)));
+    others.into_iter().find_map(|(_, declaration)| {
+        new.clash(Names { name: &text[declaration.range], count: range_count(&declaration.kind) })
+    })
+}
+
 /// Why names cannot be used beside the names of the module.
-fn in_module(db: &dyn Db, file: SourceFile, new: Names<'_>) -> Option<String> {
+pub(super) fn in_module(db: &dyn Db, file: SourceFile, new: Names<'_>) -> Option<String> {
     let names = crate::module::module(db, file).names.keys();
     let all = names.filter_map(|name| new.clash(Names { name, count: None }));
     // The first one in alphabetic order, so that the answer is always the same.
@@ -261,13 +265,13 @@ fn in_module(db: &dyn Db, file: SourceFile, new: Names<'_>) -> Option<String> {
 
 /// The names of a declaration: one name, or `name0` to `name9` of `name<10>`.
 #[derive(Clone, Copy)]
-struct Names<'t> {
-    name: &'t str,
-    count: Option<u32>,
+pub(super) struct Names<'t> {
+    pub(super) name: &'t str,
+    pub(super) count: Option<u32>,
 }
 
 /// Why two declarations exclude each other.
-struct Clash {
+pub(super) struct Clash {
     name: String,
     /// The range to which the name belongs: ``by `%r<4>` ``.
     by: String,

@@ -165,25 +165,37 @@ pub fn instruction_page(mnemonic: &str) -> Option<String> {
 }
 
 /// The forms of a mnemonic as a list for hovers, with the current one marked, and the requirements
-/// that the file does not meet.
+/// that the file does not meet. Empty if there is only one, which the manual page already shows.
 pub(super) fn marked_forms(current: &'static Form, setting: &Setting) -> String {
     /// The number of forms shown besides the current one; more would be too long for a hover.
     const SHOWN: usize = 7;
-    let forms: Vec<&Form> = forms_of(current.mnemonic()).iter().map(|&id| form(id)).collect();
-    let at = forms.iter().position(|form| form.id == current.id).unwrap_or(0);
-    let first = at.saturating_sub(SHOWN / 2).min(forms.len().saturating_sub(SHOWN + 1));
-    let mut out = String::new();
-    for form in forms.iter().skip(first).take(SHOWN + 1) {
-        let line = syntax(form);
+    // Forms with the same line differ only in rules that the line does not show.
+    let mut lines: Vec<(String, bool, String)> = Vec::new();
+    for &id in forms_of(current.mnemonic()) {
+        let form = form(id);
+        let is_current = form.id == current.id;
         let lacks = setting.lacks(&form.gate).map_or(String::new(), |lacks| format!(": {lacks}"));
-        let _ = if form.id == current.id {
-            writeln!(out, "- **`{line}`** ◂ this form{lacks}")
-        } else {
-            writeln!(out, "- `{line}`{lacks}")
+        let line = syntax(form);
+        match lines.iter_mut().find(|(known, ..)| *known == line) {
+            Some(known) if is_current || lacks.is_empty() && !known.1 => *known = (line, is_current, lacks),
+            Some(_) => {}
+            None => lines.push((line, is_current, lacks)),
+        }
+    }
+    if lines.len() == 1 {
+        return String::new();
+    }
+    let at = lines.iter().position(|(_, is_current, _)| *is_current).unwrap_or(0);
+    let first = at.saturating_sub(SHOWN / 2).min(lines.len().saturating_sub(SHOWN + 1));
+    let mut out = String::new();
+    for (line, is_current, lacks) in lines.iter().skip(first).take(SHOWN + 1) {
+        let _ = match is_current {
+            true => writeln!(out, "- **`{line}`** ◂ this form{lacks}"),
+            false => writeln!(out, "- `{line}`{lacks}"),
         };
     }
-    if forms.len() > SHOWN + 1 {
-        let _ = writeln!(out, "- {} more", forms.len() - SHOWN - 1);
+    if lines.len() > SHOWN + 1 {
+        let _ = writeln!(out, "- {} more", lines.len() - SHOWN - 1);
     }
     out
 }

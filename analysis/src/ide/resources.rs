@@ -15,7 +15,7 @@ use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::Severity;
 use crate::ide::{Command, InlayHint, Lens, Standing};
 use crate::items::{Item, line_number};
-use crate::locate::items_in;
+use crate::locate::{items_in, trimmed};
 use crate::lower::{function, has_body, lower};
 use crate::module::architecture;
 use crate::occupancy::{BlockUse, Limiter, Occupancy, occupancy};
@@ -40,7 +40,7 @@ pub(super) const BEING_COMPILED: &str = "being compiled";
 const DEFAULT_THREADS: u32 = 256;
 
 /// Lenses compile every function of the file. In larger files (in bytes), they only offer to do so.
-const LENS_LIMIT: usize = 1 << 19;
+pub(super) const LENS_LIMIT: usize = 1 << 19;
 
 /// The resources of a function, or the reason why it has none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -316,6 +316,12 @@ fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
     label
 }
 
+/// Where a lens about a function belongs: from the start of its heading, because editors indent the lens like the start.
+pub(super) fn above(db: &dyn Db, item: Item<'_>, name: TextRange) -> TextRange {
+    let start = trimmed(db, item).start();
+    if start <= name.start() { TextRange::new(start, name.end()) } else { name }
+}
+
 /// A lens for each function with its resources; a click shows the machine code.
 pub fn code_lenses(db: &Database, file: SourceFile, code: Code<'_>) -> Vec<Lens> {
     let is_large = file.text(db).len() > LENS_LIMIT;
@@ -325,12 +331,13 @@ pub fn code_lenses(db: &Database, file: SourceFile, code: Code<'_>) -> Vec<Lens>
         let function = item.name(db).to_string();
         let command = Some(Command::ShowSass { function: function.clone() });
         if is_large {
-            let (standing, range) = (Standing::Never, item.name_range(db)?);
+            let (standing, range) = (Standing::Never, above(db, item, item.name_range(db)?));
             return Some(Lens { function, standing, range, title: "Show SASS".to_owned(), command });
         }
         let found = of_item(db, file, item, is_ready)?;
         let standing = if is_ready { standing(db, item, &found) } else { Standing::Later };
-        Some(Lens { function, standing, range: found.range, title: found.summary(), command })
+        let range = above(db, item, found.range);
+        Some(Lens { function, standing, range, title: found.summary(), command })
     };
     all.into_iter().zip(ready).filter_map(lens).collect()
 }

@@ -33,26 +33,27 @@ pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize, style: Sa
 
 /// The text under construction, with the data for each line.
 #[derive(Default)]
-struct Lines {
+pub(super) struct Lines {
     text: String,
     ranges: Vec<Option<TextRange>>,
     heat: Vec<Option<Heat>>,
 }
 
 impl Lines {
-    fn push(&mut self, line: &str, range: Option<TextRange>, heat: Option<Heat>) {
+    pub(super) fn push(&mut self, line: &str, range: Option<TextRange>, heat: Option<Heat>) {
         self.text.push_str(line);
         self.text.push('\n');
         self.ranges.push(range);
         self.heat.push(heat);
     }
 
-    fn finish(self, function: &str, figures: Option<Figures>) -> SassView {
+    pub(super) fn finish(self, function: &str, figures: Option<Figures>) -> SassView {
         SassView {
             function: function.to_owned(),
             text: Arc::from(self.text),
             lines: self.ranges.into(),
             heat: self.heat.into(),
+            has_code: figures.is_some(),
             figures,
         }
     }
@@ -107,7 +108,7 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>, style: SassStyle) -> Opti
 }
 
 /// Why there is no machine code, and the statement that causes it.
-fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
+pub(super) fn reason(db: &dyn Db, file: SourceFile, item: Item<'_>) -> SassView {
     let (why, place) = not_compiled(db, file, item);
     let mut out = Lines::default();
     out.push(&format!("// {}: {why}", item.name(db)), place, None);
@@ -259,6 +260,13 @@ fn awaited(
     found.reverse();
     let names = found.join(", ");
     if rest > 0 { format!("{names} and {rest} more") } else { names }
+}
+
+/// The control word of an instruction in words, given its code: `B--2---:R-:W0:-:S04`.
+pub fn control_in_words(code: &str) -> Option<String> {
+    let is_code = code.len() == sass::Control::default().to_string().len();
+    let control = is_code.then(|| sass::Control::parse(code).ok()).flatten()?;
+    Some(in_words(control, |_| String::new()))
 }
 
 /// The control word in words, in the order of events. `awaited` names the instructions that a scoreboard wait is for.

@@ -6,6 +6,41 @@ use ptx_syntax::ast::literal;
 use crate::ide::reference::modifier_needs;
 use crate::ide::setting::Setting;
 
+/// Markdown with each paragraph and each item of a list on one line. Some clients show line breaks inside paragraphs.
+pub fn unwrapped(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut is_block = false;
+    // Whether the next line may continue the last one.
+    let mut is_open = false;
+    for line in markdown.lines() {
+        let text = line.trim_start();
+        let is_fence = text.starts_with("```");
+        let is_item = ["- ", "* ", "+ "].iter().any(|mark| text.starts_with(mark))
+            || text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ");
+        let stands_alone = is_block
+            || is_fence
+            || text.is_empty()
+            || text.starts_with(['#', '|', '>'])
+            || text == "---"
+            || !is_open && line.starts_with("    ");
+        if is_open && !is_item && !stands_alone {
+            out.push(' ');
+            out.push_str(text.trim_end());
+        } else {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(line.trim_end());
+        }
+        is_block ^= is_fence;
+        is_open = !stands_alone;
+    }
+    if markdown.ends_with('\n') {
+        out.push('\n');
+    }
+    out
+}
+
 pub(super) fn code(text: &str) -> String {
     format!("```ptx\n{text}\n```\n")
 }
@@ -159,6 +194,15 @@ pub(super) fn float(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn paragraphs_are_lines() {
+        let text = "# One\nA text\nof two lines.\n\n- an item\n  of two\n- another\n\n    code\n    more\n\n```\na\nb\n```\n\
+            end\n| a |\n|---|\n";
+        let lines = "# One\nA text of two lines.\n\n- an item of two\n- another\n\n    code\n    more\n\n```\na\nb\n```\n\
+            end\n| a |\n|---|\n";
+        assert_eq!(super::unwrapped(text), lines);
+    }
+
     use super::*;
     use expect_test::expect;
 

@@ -57,7 +57,12 @@ impl<'db> Walker<'db> {
         });
         let specials = if expected == Expected::Register && is_suggested { SpecialReg::ALL } else { &[] };
         // A special register with a number is similar to any other name with a number.
-        let specials = specials.iter().filter_map(|special| special.text().split('.').next());
+        // The component, as in `%tid.x`, may already be in the text.
+        let has_component = self.text[range.end().into()..].starts_with('.');
+        let specials = specials.iter().map(|special| match special.text().split_once('.') {
+            Some((vector, _)) if has_component => vector,
+            _ => special.text(),
+        });
         let specials = specials.filter(|special| !special.ends_with(|c: char| c.is_ascii_digit()));
         let diagnostic = lints::undefined(name, range, expected, visible.chain(specials.map(str::to_owned)));
         let key = module::Name::new(self.db, SmolStr::new(name));

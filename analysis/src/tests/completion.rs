@@ -179,14 +179,14 @@ fn operands_begin_with_the_right_type_and_the_nearest() {
         at("st.global.v2.f32 [%rd1], {$0"),
     ];
     expect![[r#"
-        %r4 %u2 %r1 %r3 %u1 %r2
-        %r1 %r3 %u1 %r2 %r4 %r5
+        %r4 %u2 %r3 %r1 %u1 %r2
+        %r3 %r1 %u1 %r2 %r4 %r5
         %r3 %r1 %u1 %r2 %r4 %r5
         %f4 %f1 %f2 %f3 %f5 %f6
         %p1 %p2 %p0
-        %rd1 table %rd2 %rd3 %rd0 %r1
-        %r1 %r3 %u1 %r2 tile %r4
-        input %rd1 %rd2 %rd3 %rd0 %r1
+        %rd1 table %rd2 %rd3 %rd0 %r3
+        %r3 %r1 %u1 %r2 tile %r4
+        input %rd1 %rd2 %rd3 %rd0 %r3
         NEXT START
         %rd1 %rd2 %rd3 %rd0 tile table
         %f4 %f1 %f2 %f3 %f5 %f6

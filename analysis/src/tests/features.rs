@@ -345,14 +345,17 @@ fn tokens_know_their_names() {
 
 #[test]
 fn fixes_are_offered() {
-    let (db, file, offset) = open(".reg .b32 %r<3>;\nad$0.s32 %r1, %r2, 1;\nret;");
-    let actions = ide::code_actions(&db, file, TextRange::empty(offset));
-    let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
-    expect![[r#"
-        change to `add`
-        Explain E0210
-        Show SASS of kernel"#]]
-    .assert_eq(&titles.join("\n"));
+    // Also elsewhere on the line.
+    for body in ["ad$0.s32 %r1, %r2, 1;", "ad.s32 %r1, %r$02, 1;"] {
+        let (db, file, offset) = open(&format!(".reg .b32 %r<3>;\n{body}\nret;"));
+        let actions = ide::code_actions(&db, file, TextRange::empty(offset));
+        let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
+        expect![[r#"
+            change to `add`
+            Explain E0210
+            Show SASS of kernel"#]]
+        .assert_eq(&titles.join("\n"));
+    }
 }
 
 #[test]

@@ -860,3 +860,21 @@ fn mistakes_of_beginners() {
     "#]],
     );
 }
+
+/// Abbreviations of modifiers are completed; words that have no effect on the instruction are not offered.
+#[test]
+fn abbreviated_modifiers() {
+    let at = |statement: &str| {
+        kernel(&format!(".reg .b32 %r;\n.reg .b64 %d;\nld.param.u64 %d, [p];\n{statement}\nret;"))
+    };
+    check("E0211", &at("ld.glob.u32 %r, [%d];"), expect![[""]]);
+    check("E0211", &at("ld.vol.global.u32 %r, [%d];"), expect![[""]]);
+    check("E0211", &at("ld.glbl.u32 %r, [%d];"), expect![[""]]);
+    check("E0211", &at("ld.xyzzy.global.u32 %r, [%d];"), expect![[""]]);
+}
+
+#[test]
+fn misspelled_special_registers() {
+    check("E0202", &kernel(".reg .b32 %r;\nmov.u32 %r, %tidx;\nret;"), expect![[""]]);
+    check("E0202", &kernel(".reg .b32 %r;\nmov.u32 %r, %tdi.x;\nret;"), expect![[""]]);
+}

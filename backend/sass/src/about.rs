@@ -1,5 +1,9 @@
 //! What each machine instruction does, in a few words.
 
+mod parts;
+
+pub use parts::{modifier, operand};
+
 /// What an instruction with this mnemonic does; `None` for unknown mnemonics. The words are those of a list: they begin
 /// with a lower-case verb and have no full stop.
 pub fn about(mnemonic: &str) -> Option<&'static str> {

@@ -104,8 +104,11 @@ impl Control {
     /// The length of the text in bytes.
     pub(crate) const TEXT_LEN: usize = 19;
 
-    /// Parses the output of [`Control`]'s `Display`. The error is the offset of the first wrong byte.
-    pub(crate) fn parse(text: &str) -> Result<Control, usize> {
+    /// Parses the output of [`Control`]'s `Display`.
+    ///
+    /// # Errors
+    /// The offset of the first wrong byte.
+    pub fn parse(text: &str) -> Result<Control, usize> {
         let text = text.as_bytes();
         let mut control = Control::default();
         let scoreboard = |at: usize| match text.get(at) {

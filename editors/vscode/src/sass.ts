@@ -1,6 +1,7 @@
-// The machine code of the function under the cursor, in an editor beside the PTX. The view follows the cursor from
+// The machine code of the function under the cursor, or its text after a stage of the compiler, in an editor beside the
+// PTX. The view follows the cursor from
 // function to function and is updated after every edit; outdated code is gray. A selection in one editor marks the
-// matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
+// matching lines in the other. In machine code, cells beside each instruction show its live registers and its stall cycles; higher
 // figures are redder.
 
 import * as vscode from 'vscode';
@@ -45,9 +46,11 @@ export function notInside(): void {
     void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
 }
 
-export class SassView implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.DefinitionProvider,
-    vscode.DocumentLinkProvider, vscode.Disposable {
-    private readonly uri = vscode.Uri.from({ scheme: SCHEME, path: '/SASS' });
+export class SassView implements vscode.TextDocumentContentProvider, vscode.DefinitionProvider, vscode.DocumentLinkProvider,
+    vscode.Disposable {
+    private readonly uri: vscode.Uri;
+    /** The stage of the compiler that is shown instead of the machine code. */
+    private stage: string | undefined;
     private readonly changed = new vscode.EventEmitter<vscode.Uri>();
     private readonly refreshed = new vscode.EventEmitter<{ source: vscode.Uri; place: Place }>();
     private shown: Shown | undefined;
@@ -77,11 +80,14 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     /** Fired when the shown function was compiled again or another function is shown. */
     readonly onDidRefresh = this.refreshed.event;
 
-    constructor(private readonly server: Server, private readonly memory: vscode.Memento) {
-        const selector = { scheme: SCHEME };
+    constructor(
+        private readonly server: Server, private readonly memory: vscode.Memento,
+        private readonly scheme = SCHEME, name = 'SASS',
+    ) {
+        this.uri = vscode.Uri.from({ scheme, path: `/${name}` });
+        const selector = { scheme };
         this.subscriptions = [
-            vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
-            vscode.languages.registerFoldingRangeProvider({ language: LANGUAGE }, this),
+            vscode.workspace.registerTextDocumentContentProvider(scheme, this),
             vscode.languages.registerDefinitionProvider(selector, this),
             vscode.languages.registerDocumentLinkProvider(selector, this),
             vscode.window.onDidChangeTextEditorSelection(event => this.moved(event.textEditor)),
@@ -96,18 +102,6 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
 
     provideTextDocumentContent(): string {
         return this.shown?.text ?? '';
-    }
-
-    /** Each line of PTX folds the machine code below it. */
-    provideFoldingRanges(document: vscode.TextDocument): vscode.FoldingRange[] {
-        const heads: number[] = [];
-        for (let line = 0; line < document.lineCount; line++) {
-            if (document.lineAt(line).text.startsWith('//')) {
-                heads.push(line);
-            }
-        }
-        const ends = [...heads.slice(1), document.lineCount];
-        return heads.map((head, i) => new vscode.FoldingRange(head, ends[i] - 1)).filter(range => range.end > range.start);
     }
 
     /** The PTX statement that an instruction comes from. */
@@ -154,6 +148,26 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         void this.compareWithSaved();
     }
 
+    /** Asks for a stage of the compiler, and shows the function after it. */
+    async chooseStage(place: { source: vscode.Uri; place: Place } | undefined): Promise<void> {
+        if (!this.server.client) {
+            this.server.missing();
+            return;
+        }
+        if (!place) {
+            notInside();
+            return;
+        }
+        const stages = await this.server.client.sendRequest<{ name: string; about: string }[]>('ptx/stages', {});
+        const choices = stages.map(stage => ({ label: stage.name, detail: stage.about, picked: stage.name === this.stage }));
+        const choice = await vscode.window.showQuickPick(choices, { placeHolder: 'Show the function after', matchOnDetail: true });
+        if (choice) {
+            this.stage = choice.label;
+            this.shown = undefined;
+            await this.show(place.source, place.place);
+        }
+    }
+
     /** Switches the display of control words: a column of codes, words, or hidden. */
     async switchControls(): Promise<void> {
         const next = CONTROLS[(CONTROLS.indexOf(this.controls) + 1) % CONTROLS.length];
@@ -180,7 +194,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     private async ask(source: vscode.Uri, place: Place): Promise<Shown | undefined> {
         const document = vscode.workspace.textDocuments.find(open => open.uri.toString() === source.toString());
         const version = document?.version ?? 0;
-        const parameters = { textDocument: { uri: source.toString() }, ...place, controls: this.controls, live: false };
+        const parameters = { textDocument: { uri: source.toString() }, ...place, controls: this.controls, live: false, stage: this.stage };
         const answer = await this.server.client?.sendRequest<Answer | null>('ptx/sassView', parameters);
         return answer ? { ...answer, source, version } : undefined;
     }
@@ -207,7 +221,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         const shown = this.shown;
         const source = vscode.workspace.textDocuments.find(document => this.isSource(document.uri));
         this.difference = '';
-        if (shown?.hasCode && source?.isDirty && source.uri.scheme === 'file') {
+        if (!this.stage && shown?.hasCode && source?.isDirty && source.uri.scheme === 'file') {
             const parameters = { textDocument: { uri: source.uri.toString() }, function: shown.function, with: { saved: true } };
             const answer = await this.server.client?.sendRequest<{ summary: string } | null>('ptx/sassDifference', parameters).catch(() => null);
             if (this.shown !== shown) {
@@ -219,7 +233,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private get isOpen(): boolean {
-        return vscode.workspace.textDocuments.some(document => document.uri.scheme === SCHEME && !document.isClosed);
+        return vscode.workspace.textDocuments.some(document => document.uri.scheme === this.scheme && !document.isClosed);
     }
 
     private isSource(uri: vscode.Uri): boolean {
@@ -244,7 +258,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private edited(document: vscode.TextDocument): void {
-        if (document.uri.scheme === SCHEME) {
+        if (document.uri.scheme === this.scheme) {
             // A change of the text removes its cells.
             this.heated = new WeakMap();
             this.decorate();

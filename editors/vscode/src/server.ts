@@ -22,6 +22,7 @@ export function settings(): object {
         inlayHints: ptx.get('inlayHints'),
         liveRegisters: ptx.get('liveRegisters'),
         codeLens: ptx.get('codeLens'),
+        referenceLens: ptx.get('referenceLens'),
         compile: ptx.get('compile'),
         lints: ptx.get('lints'),
         embedded: ptx.get('embedded'),

@@ -1,4 +1,5 @@
-//! `textDocument/codeAction`: quick fixes, the action that applies all safe fixes, and "Show SASS for this function".
+//! `textDocument/codeAction`: quick fixes, refactorings, the action that applies all safe fixes, and "Show SASS for this
+//! function".
 
 use std::collections::HashMap;
 
@@ -80,6 +81,7 @@ fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
             kind: Some(match action.kind {
                 ActionKind::QuickFix => CodeActionKind::QUICKFIX,
                 ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
+                ActionKind::Inline => CodeActionKind::REFACTOR_INLINE,
                 ActionKind::Source => CodeActionKind::SOURCE,
             }),
             edit: (!edits.is_empty()).then(|| changes(s, edits)),

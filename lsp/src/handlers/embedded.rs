@@ -6,7 +6,7 @@ use crate::handlers::{completion, explain, highlight, signature_help};
 use crate::host::{Embedded, Inside};
 use crate::owner::Snapshot;
 use ptx_analysis::Database;
-use ptx_analysis::ide;
+use ptx_analysis::ide::{self, ActionKind};
 use text_size::TextRange;
 use tower_lsp::lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionResponse, Command, CompletionResponse,
@@ -96,7 +96,10 @@ pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionRes
     let start = inside(e, asked.start)?;
     let end = inside(e, asked.end).filter(|end| end.start == start.start)?;
     let module_range = TextRange::new(start.offset.min(end.offset), start.offset.max(end.offset));
-    let actions = ide::code_actions(&s.db, start.file, module_range).into_iter().filter_map(|action| {
+    let actions = ide::code_actions(&s.db, start.file, module_range).into_iter();
+    // Refactorings change whole lines, which here belong to the code around the snippet.
+    let actions = actions.filter(|action| matches!(action.kind, ActionKind::QuickFix | ActionKind::Source));
+    let actions = actions.filter_map(|action| {
         let edits: Option<Vec<TextEdit>> =
             action.edits.iter().map(|change| edit(e, &start, change)).collect();
         let edits = edits?;

@@ -1,8 +1,9 @@
-//! The command `ptx.explain`: shows the page of a diagnostic or an instruction.
+//! The command `ptx.explain`: shows the page of a diagnostic, an instruction, or a word of machine code.
 //!
-//! Arguments: the code, name or mnemonic; and `true` if the client shows the page itself. The result is the page.
+//! Arguments: the code, name, mnemonic or word; and `true` if the client shows the page itself. The result is the page.
 
 use crate::check::reference;
+use ptx_analysis::ide;
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 
@@ -18,5 +19,5 @@ pub fn handle(arguments: &[Value]) -> Result<(String, bool)> {
             reference::nearest(word).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Error::invalid_params(format!("no page for `{word}`{near}"))
     })?;
-    Ok((page, arguments.get(1) != Some(&Value::Bool(true))))
+    Ok((ide::unwrapped(&page), arguments.get(1) != Some(&Value::Bool(true))))
 }

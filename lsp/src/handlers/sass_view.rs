@@ -1,10 +1,11 @@
 //! `ptx/sassView`: a function's machine code as a document, each line with the PTX it comes from.
 //!
 //! Parameters: `{ textDocument, function }` or `{ textDocument, position }`, and optionally `controls` (`codes`,
-//! `words` or `hidden`) and `live` (whether the text has a column of live registers). Result:
+//! `words` or `hidden`), `live` (whether the text has a column of live registers) and `stage` (a stage of the compiler,
+//! whose result is shown instead of the machine code). Result:
 //! `{ function, text, lines, heat, hasCode }`; `lines[i]` is the PTX range of line `i` or null, and `heat[i]` is its
 //! number of live registers and its stall cycles, or null. If a function has no machine code, the text says why. The
-//! answer is null outside of a function.
+//! answer is null outside of a function. `ptx/stages` lists the stages: `{ name, about }`.
 
 use crate::document::Document;
 use crate::owner::Snapshot;
@@ -52,6 +53,8 @@ pub struct SassViewParams {
     pub controls: ShownControls,
     #[serde(default)]
     pub live: Option<bool>,
+    #[serde(default)]
+    pub stage: Option<String>,
 }
 
 /// The protocol's form of [`Controls`].
@@ -67,27 +70,44 @@ pub enum ShownControls {
 /// Result of `ptx/sassView`.
 pub type SassViewResult = Value;
 
-pub fn handle(s: &Snapshot, params: &SassViewParams) -> Option<SassViewResult> {
+/// # Errors
+/// There is no stage of that name.
+pub fn handle(s: &Snapshot, params: &SassViewParams) -> Result<Option<SassViewResult>, String> {
+    if let Some(stage) = &params.stage {
+        let view = match (&params.place.function, params.place.position) {
+            (Some(name), _) => ide::stage_view(&s.db, s.file, name, stage)?,
+            (None, Some(position)) => ide::stage_view_at(&s.db, s.file, s.lines().offset(position), stage)?,
+            (None, None) => None,
+        };
+        return Ok(view.map(|view| object(&view, s.lines())));
+    }
     let controls = match params.controls {
         ShownControls::Codes => Controls::Codes,
         ShownControls::Words => Controls::Words,
         ShownControls::Hidden => Controls::Hidden,
     };
     let style = SassStyle { controls, live: params.live.unwrap_or(true), addresses: true };
-    Some(object(&params.place.view(s, style)?, s.lines()))
+    Ok(params.place.view(s, style).map(|view| object(&view, s.lines())))
+}
+
+/// The answer to `ptx/stages`.
+pub fn stages() -> Value {
+    ide::stages().iter().map(|stage| json!({ "name": stage.name, "about": stage.about })).collect()
 }
 
 /// The JSON object of a view. `lines` is the document of the view's ranges.
 pub fn object(view: &SassView, lines: &Document) -> Value {
     let map: Vec<Option<Range>> = view.lines.iter().map(|range| range.map(|r| lines.range(r))).collect();
+    // A text without instructions needs no room for figures before its lines.
+    let shown = if view.heat.iter().any(Option::is_some) { &*view.heat } else { &[] };
     let heat: Vec<Option<[u16; 2]>> =
-        view.heat.iter().map(|heat| heat.map(|heat| [heat.live, heat.stall.into()])).collect();
+        shown.iter().map(|heat| heat.map(|heat| [heat.live, heat.stall.into()])).collect();
     json!({
         "function": view.function,
         "text": &*view.text,
         "lines": map,
         "heat": heat,
-        "hasCode": view.figures.is_some(),
+        "hasCode": view.has_code,
     })
 }
 

@@ -33,7 +33,8 @@ pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, PragmaArgument, Site,
 pub use old::resolve_in;
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{
-    ResolveError, forms_of, frequent, gates, is_mnemonic, mnemonics, resolve, suggestions, title,
+    ResolveError, forms_of, frequent, gates, is_mnemonic, mnemonics, resolve, suggestions,
+    suggestions_within, title,
 };
 pub use rewrites::{SHORT_ADDRESSES, expanded_on, moved_on};
 pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};

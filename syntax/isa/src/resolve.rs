@@ -553,7 +553,15 @@ fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix])
 
 /// The candidates that are similar to a misspelled word, nearest first. Equally near candidates keep their order.
 pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
-    let limit = (word.len() / 3).max(1);
+    suggestions_within(word, candidates, (word.len() / 3).max(1))
+}
+
+/// The candidates within an edit distance of a word, the nearest first.
+pub fn suggestions_within(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'static str>,
+    limit: usize,
+) -> Vec<&'static str> {
     let mut near: Vec<(usize, &'static str)> = Vec::new();
     for candidate in candidates {
         let distance = edit_distance(word, candidate, limit);

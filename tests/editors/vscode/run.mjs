@@ -94,6 +94,33 @@ const parts = {
             await until('control codes', async () => /:S\d\d/.test(await w.text(1)));
             saw('control words as codes, in words, hidden');
 
+            // Hovers explain words of machine code: an instruction, an operand, a control word.
+            const explained = async (word, text) => {
+                await w.line('FFMA', 1).first().locator('span span', { hasText: word }).first().click();
+                await w.press('Control+K', 'Control+I');
+                await w.page.waitForSelector(`.monaco-hover:visible:has-text("${text}")`, { timeout: 20000 });
+                await w.press('Escape');
+            };
+            await explained('FFMA', 'rounded once');
+            await explained(':S0', 'cycle');
+            saw('hover in the machine code');
+
+            // The function after a stage of the compiler, beside the machine code.
+            await w.line('fma.rn.f32', 0).first().click();
+            await w.press('F1');
+            await w.page.waitForSelector('.quick-input-widget:visible');
+            await w.page.keyboard.type('PTX: Show Compiler Stage', { delay: 5 });
+            await w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Show Compiler Stage' }).first().click({ timeout: 60000 });
+            await w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'the IR as built' }).first().waitFor({ timeout: 20000 });
+            await w.page.keyboard.type('GvnCse', { delay: 5 });
+            await w.page.locator('.quick-input-list .monaco-list-row .label-name', { hasText: 'GvnCse' }).first().click({ timeout: 20000 });
+            await until('stage', async () => /saxpy for sm_80: GvnCse/.test(await w.text(1)) && /%v\d/.test(await w.text(1)));
+            await until('mark in the stage', async () => (await w.marked(1)).some(line => line.includes('FFMA')));
+            await w.picture('vscode-stage');
+            await w.page.locator('.editor-group-container .tab', { hasText: 'Stage' }).click({ button: 'middle' });
+            await until('machine code again', async () => /FFMA/.test(await w.text(1)) && !/%v\d/.test(await w.text(1)));
+            saw('a stage of the compiler');
+
             // In the other direction, the cursor in the machine code marks the PTX.
             await w.line('FFMA', 1).first().click();
             await until('mark in the PTX', async () => (await w.marked(0)).some(line => line.includes('fma.rn.f32')));
@@ -561,6 +588,13 @@ pub fn f(x: u64) -> u32 {
                 await w.page.waitForSelector(`.monaco-hover:visible:has-text("${text} d, a, b")`, { timeout: 20000 });
                 await w.press('Escape');
             }
+            await w.open('kernel.py', 'add.u32');
+            await until('colours in Python', async () => {
+                const colours = [await w.colour('add.u32', 'add'), await w.colour('add.u32', '.u32'), await w.colour('PTX = ', '"""')];
+                return colours.every(Boolean) && new Set(colours).size === 3;
+            });
+            saw('colours of a module in a string of Python');
+            await w.open('kernel.rs', 'add.u64');
             const [word, kind] = await until('colours', async () => {
                 const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64')];
                 return colours.every(Boolean) && colours;

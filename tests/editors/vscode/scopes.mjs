@@ -190,6 +190,7 @@ async function others() {
         'source.ptx': `${syntaxes}/ptx.tmLanguage.json`,
         'source.ptx.embedded': `${syntaxes}/ptx-embedded.tmLanguage.json`,
         'source.ptx.calls': `${syntaxes}/ptx-calls.tmLanguage.json`,
+        'source.ptx.modules': `${syntaxes}/ptx-modules.tmLanguage.json`,
     };
     for (const language of ['cpp', 'rust', 'python']) {
         for (const name of readdirSync(`${extensions}/${language}/syntaxes`).filter(name => name.endsWith('.json'))) {
@@ -222,6 +223,20 @@ async function others() {
             if (at(word) !== scope) wrong.push(`${name}: '${word}' has ${at(word)}`);
         }
         if (/ptx/.test(at('mov.u32')) || /ptx/.test(columns.at(-1))) wrong.push(`${name}: outside of assembly there is ${at('mov.u32')}`);
+    }
+    // A string with a whole module is PTX from its first directive to its end.
+    const module = 'S = """text\n.version 8.0\n.entry k()\n{\n    add.u32 %r1, %r2, 1; // sum\n}\n"""\nT = """add.u32"""\n';
+    const python = await registry.loadGrammar('source.python');
+    const lines = module.split('\n');
+    const found = scopes(python, module);
+    const at = (line, word) => found[line][lines[line].indexOf(word)];
+    const expected = [
+        [0, 'text', /^string.*python$/], [1, '.version', /^keyword.other.directive.ptx$/], [4, 'add', /^support.function.mnemonic.ptx$/],
+        [4, '.u32', /^support.type.ptx$/], [4, '%r2', /^variable.other.register.ptx$/], [4, '//', /^comment.*ptx$/],
+        [6, '"""', /python$/], [7, 'T', /^source.python$/], [7, 'add', /^string.*python$/],
+    ];
+    for (const [line, word, scope] of expected) {
+        if (!scope.test(at(line, word))) wrong.push(`source.python: line ${line} of the module: '${word}' has ${at(line, word)}`);
     }
     console.log(`other languages: ${Object.keys(samples).length} lines, ${wrong.length} wrong scopes`);
     return wrong;

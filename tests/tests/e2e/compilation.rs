@@ -46,6 +46,49 @@ async fn control_words_are_shown_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn stages_of_the_compiler_are_shown() {
+    let mut client = started().await;
+    let stages = client.request("ptx/stages", json!({})).await.unwrap();
+    let names: Vec<&str> =
+        stages.as_array().unwrap().iter().filter_map(|stage| stage["name"].as_str()).collect();
+    assert!(
+        names.starts_with(&["ori"]) && names.contains(&"GvnCse") && names.ends_with(&["sched"]),
+        "{stages}"
+    );
+    let after = |stage: &str| with(at("fma.rn"), json!({ "stage": stage }));
+    for (stage, line) in [("ori", "%v"), ("alloc", "R0 = "), ("sched", "FFMA R")] {
+        let view = client.request("ptx/sassView", after(stage)).await.unwrap();
+        let text: Vec<&str> = view["text"].as_str().unwrap().lines().collect();
+        assert_eq!((&view["function"], &view["hasCode"]), (&json!("saxpy"), &json!(true)));
+        assert_eq!(text[0], format!("// saxpy for sm_80: {stage}"));
+        assert!(text.iter().any(|found| found.contains(line)), "{text:#?}");
+        let fma = text.iter().position(|found| found.contains("FFMA")).unwrap();
+        assert_eq!(view["lines"][fma]["start"]["line"], place(KERNEL, "fma.rn").0);
+    }
+    let error = client.request("ptx/sassView", after("nonsense")).await.unwrap_err();
+    assert!(error.to_string().contains("GvnCse"), "{error}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn references_are_counted_on_request() {
+    let (mut client, _) = Client::start(json!({}), json!({ "referenceLens": true, "codeLens": false })).await;
+    client.open(URI, KERNEL).await;
+    client.diagnostics(1).await;
+    let lenses =
+        client.request("textDocument/codeLens", json!({ "textDocument": { "uri": URI } })).await.unwrap();
+    let lenses = lenses.as_array().unwrap();
+    assert_eq!(lenses.len(), KERNEL.matches(":\n").count(), "{lenses:?}");
+    let command = &lenses[0]["command"];
+    assert_eq!(
+        (&command["title"], &command["command"]),
+        (&json!("1 reference"), &json!("ptx.showReferences"))
+    );
+    assert_eq!(command["arguments"][2][0]["range"]["start"]["line"], place(KERNEL, "bra ").0);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn code_that_cannot_be_made_names_the_statement() {
     let mut client = started().await;
     let (line, column) = place(KERNEL, "fma.rn");

@@ -296,7 +296,11 @@ pub(super) fn registers(
             && occurrence.range.end() != here
             && let Some(known) = nearest.get_mut(register.0 as usize)
         {
-            let distance = distance(occurrence.range.start(), here);
+            // The result of a statement is nearer than its operands, because the next statements use it.
+            let is_result = occurrence.access == Usage::Write && occurrence.range.end() < statement;
+            let end = || map.statement(map.statement_at(occurrence.range.start())?).map(|range| range.end());
+            let at = if is_result { end().filter(|&end| end <= here) } else { None };
+            let distance = distance(at.unwrap_or(occurrence.range.start()), here);
             *known = Some(known.map_or(distance, |known| known.min(distance)));
             let is_write = matches!(occurrence.access, Usage::Write | Usage::ReadWrite);
             has_value[register.0 as usize] |= is_write && occurrence.range.start() < statement;

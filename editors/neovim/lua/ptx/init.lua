@@ -16,15 +16,7 @@ function M.explain(code)
   if not client then
     return
   end
-  -- With `true`, the server returns the page and leaves its display to the client.
-  local params = { command = 'ptx.explain', arguments = { code, true } }
-  client:request('workspace/executeCommand', params, function(err, page)
-    if err then
-      return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
-    end
-    vim.lsp.util.open_floating_preview(vim.split(page, '\n'), 'markdown',
-      { focus_id = 'ptx.explain', border = 'rounded', max_width = 100 })
-  end, buffer)
+  require('ptx.explain').show(client, buffer, code)
 end
 
 -- Highlight groups for server tokens that have no color in Neovim, as in syntax/ptx.vim.
@@ -90,10 +82,20 @@ function M.setup(options)
   vim.lsp.commands['ptx.explain'] = function(command)
     M.explain(command.arguments[1])
   end
+  vim.lsp.commands['ptx.showReferences'] = function(command, context)
+    local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    local items = vim.lsp.util.locations_to_items(command.arguments[3], client.offset_encoding)
+    vim.fn.setqflist({}, ' ', { title = command.title, items = items })
+    vim.cmd('botright copen')
+  end
   vim.lsp.commands['ptx.showReference'] = function(command)
     require('ptx.reference').show(command.arguments[2])
   end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
+  vim.api.nvim_create_user_command('PtxStage', function(args)
+    require('ptx.sass').show_stage(args.fargs[1])
+  end, { nargs = '?', desc = 'Show this function after a stage of the compiler',
+    complete = function(start) return require('ptx.sass').stages(start) end })
   vim.api.nvim_create_user_command('PtxSassControls', function(args)
     require('ptx.sass').show_controls(args.fargs[1])
   end, { nargs = '?', desc = 'Show control words as codes, in words or not',

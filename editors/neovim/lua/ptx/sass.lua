@@ -1,7 +1,7 @@
--- The machine code of the function under the cursor, in a window beside the PTX. The view follows the cursor from
--- function to function and is updated after every edit; outdated code is gray. The cursor in one window marks the
--- matching lines in the other. Cells beside each instruction show its live registers and its stall cycles; higher
--- figures are redder. `<CR>` or `gd` goes to the PTX.
+-- The machine code of the function under the cursor, or its text after a stage of the compiler, in a window beside the
+-- PTX. The view follows the cursor from function to function and is updated after every edit; outdated code is gray. The
+-- cursor in one window marks the matching lines in the other. In machine code, cells beside each instruction show its
+-- live registers and its stall cycles; higher figures are redder. `<CR>` or `gd` goes to the PTX.
 local M = {}
 
 local server = require('ptx.server')
@@ -12,10 +12,12 @@ local notes = vim.api.nvim_create_namespace('ptx.sass.notes')
 local PAUSE = require('ptx.edits').PAUSE
 
 -- The state of the view: source, buffer, name, lines (PTX range of each line), heat (live registers and stall cycles of
--- each line), tick (of the text that was compiled), reason (why the code is outdated), difference (from the last save).
+-- each line), tick (of the text that was compiled), stage, reason (why the code is outdated), difference (from the last save).
 local view
 -- How control words are shown: codes, words or hidden.
 local controls = 'codes'
+-- The stage of the compiler that is shown instead of the machine code.
+local stage
 local timer = assert(vim.uv.new_timer())
 -- The number of requests sent. Only the answer to the last one is used.
 local asked = 0
@@ -128,7 +130,7 @@ local function ask(source, place, take)
   asked = asked + 1
   local own = asked
   local params = vim.tbl_extend('force', {
-    textDocument = vim.lsp.util.make_text_document_params(source), controls = controls, live = false,
+    textDocument = vim.lsp.util.make_text_document_params(source), controls = controls, live = false, stage = stage,
   }, place)
   client:request('ptx/sassView', params, function(err, answer)
     if own == asked then
@@ -138,7 +140,8 @@ local function ask(source, place, take)
 end
 
 local function take(source, answer, tick)
-  if not answer.hasCode and is_open() and view.has_code and view.name == answer['function'] and view.source == source then
+  local is_same = is_open() and view.name == answer['function'] and view.source == source and view.stage == stage
+  if not answer.hasCode and is_same and view.has_code then
     -- Keep the old code: it is more useful than the reason alone.
     view.reason = vim.trim(vim.split(answer.text, '\n')[1]:gsub('^// ', ''))
     return
@@ -154,7 +157,7 @@ local function take(source, answer, tick)
     end
   end
   view = { source = source, buffer = buffer, name = answer['function'], lines = answer.lines, heat = answer.heat,
-    tick = tick, has_code = answer.hasCode }
+    tick = tick, has_code = answer.hasCode, stage = stage }
   local text = vim.split(answer.text:gsub('\n$', ''), '\n')
   if not vim.deep_equal(text, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
     vim.bo[buffer].modifiable = true
@@ -167,7 +170,7 @@ end
 -- Shows in the first line what has changed since the last save.
 local function compare_with_saved()
   local shown = view
-  if not shown.has_code or not vim.bo[shown.source].modified then
+  if stage or not shown.has_code or not vim.bo[shown.source].modified then
     return
   end
   local client = vim.lsp.get_clients({ bufnr = shown.source, name = 'ptx' })[1]
@@ -193,10 +196,16 @@ function M.go_to_source()
   vim.api.nvim_win_set_cursor(window, { range.start.line + 1, range.start.character })
 end
 
+local soon
+
 local function refresh(source, place)
-  ask(source, place, function(_, answer, tick)
+  ask(source, place, function(err, answer, tick)
     if not is_open() then
       return
+    end
+    if err and err.code == vim.lsp.protocol.ErrorCodes.ContentModified then
+      -- This text or another one changed while the server worked, which cancelled the request.
+      return soon(function() refresh(source, place) end)
     end
     if answer then
       take(source, answer, tick)
@@ -208,7 +217,7 @@ local function refresh(source, place)
   end)
 end
 
-local function soon(act)
+function soon(act)
   timer:stop()
   timer:start(PAUSE, 0, vim.schedule_wrap(function()
     if is_open() then
@@ -258,15 +267,11 @@ local function follow()
   })
 end
 
--- Shows the machine code of a function by name, or of the one under the cursor.
-function M.show(name)
-  local source = vim.api.nvim_get_current_buf()
-  if not server.of_ptx(source) then
-    return
-  end
-  local place = name and { ['function'] = name } or position(source)
+local function open(source, place)
   ask(source, place, function(err, answer, tick)
     if err then
+      -- There may be no such stage.
+      stage = nil
       return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
     elseif not answer then
       return vim.notify('ptx: the cursor is not inside a function', vim.log.levels.INFO)
@@ -285,6 +290,55 @@ function M.show(name)
     decorate()
     compare_with_saved()
   end)
+end
+
+-- Shows the machine code of a function by name, or of the one under the cursor.
+function M.show(name)
+  local source, place = vim.api.nvim_get_current_buf(), { ['function'] = name }
+  if not name then
+    source, place = M.place()
+  elseif not server.of_ptx(source) then
+    return
+  end
+  if source and place then
+    stage = nil
+    open(source, place)
+  end
+end
+
+-- Shows the function under the cursor after a stage of the compiler. Without a name, asks for the stage.
+function M.show_stage(name)
+  local source, place = M.place()
+  if not source or not place then
+    return
+  end
+  local function take(chosen)
+    if chosen then
+      stage = chosen
+      open(source, place)
+    end
+  end
+  if name then
+    return take(name)
+  end
+  local client = vim.lsp.get_clients({ bufnr = source, name = 'ptx' })[1]
+  client:request('ptx/stages', vim.empty_dict(), function(err, all)
+    if err then
+      return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
+    end
+    vim.ui.select(all, { prompt = 'Show the function after', kind = 'ptx.stage',
+      format_item = function(one) return one.name .. ': ' .. one.about end }, function(one)
+      take(one and one.name)
+    end)
+  end, source)
+end
+
+-- The names of the stages that start with a text.
+function M.stages(start)
+  local client = vim.lsp.get_clients({ name = 'ptx' })[1]
+  local answer = client and client:request_sync('ptx/stages', vim.empty_dict(), 2000)
+  local names = vim.tbl_map(function(one) return one.name end, answer and answer.result or {})
+  return vim.tbl_filter(function(name) return vim.startswith(name:lower(), start:lower()) end, names)
 end
 
 -- Shows control words as a column of codes, in words, or not at all. Without a name, switches to the next of these.
