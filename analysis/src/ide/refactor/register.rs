@@ -42,7 +42,7 @@ pub(super) fn actions(cursor: &Cursor<'_>, selected: TextRange) -> Vec<Change> {
 fn to_range(cursor: &Cursor<'_>, own: &[DeclId]) -> Option<Change> {
     let (map, text) = (cursor.map(), cursor.text());
     let declared = || own.iter().map(|id| &map.declarations[id.0 as usize]);
-    let (first, last) = (declared().next()?, declared().last()?);
+    let (first, last) = (declared().next()?, declared().next_back()?);
     let (prefix, _) = split_number(&text[first.range])?;
     let mut numbers = BTreeSet::new();
     for one in declared() {

@@ -7,8 +7,7 @@ pub fn modifier(mnemonic: &str, modifier: &str) -> Option<&'static str> {
         Some(start) => mnemonic.starts_with(start) || plain.starts_with(start),
         None => mnemonic == *of || plain == *of,
     };
-    let fits =
-        |row: &&Row| row.0.contains(&modifier) && (row.1.is_empty() || row.1.iter().any(|of| is_of(of)));
+    let fits = |row: &&Row| row.0.contains(&modifier) && (row.1.is_empty() || row.1.iter().any(is_of));
     MODIFIERS.iter().find(fits).map(|row| row.2)
 }
 
