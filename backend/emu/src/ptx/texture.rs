@@ -144,8 +144,12 @@ impl Block<'_> {
             let place = match coordinate {
                 ScalarType::F32 if geometry.is_cube => TexturePoint::Direction(words.map(f32::from_bits)),
                 ScalarType::F32 => TexturePoint::Sample(words.map(f32::from_bits)),
-                // A separate sampler makes this a sampled read too.
-                _ if handles.len() > 1 => TexturePoint::Sample(integers.map(|word| word as f32)),
+                // As in the code of ptxas, derivatives go with the bits of the coordinates.
+                _ if op.has(Mod::Grad) => TexturePoint::Sample(words.map(f32::from_bits)),
+                // A separate sampler makes this a sampled read too, unless the level is given.
+                _ if handles.len() > 1 && !op.has(Mod::Level) => {
+                    TexturePoint::Sample(integers.map(|word| word as f32))
+                }
                 _ => TexturePoint::Element(integers),
             };
             let mut view = self.view(w, lane);
