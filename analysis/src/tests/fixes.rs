@@ -867,35 +867,55 @@ fn abbreviated_modifiers() {
     let at = |statement: &str| {
         kernel(&format!(".reg .b32 %r;\n.reg .b64 %d;\nld.param.u64 %d, [p];\n{statement}\nret;"))
     };
-    check("E0211", &at("ld.glob.u32 %r, [%d];"), expect![[r#"
+    check(
+        "E0211",
+        &at("ld.glob.u32 %r, [%d];"),
+        expect![[r#"
         !change to `.global`
           + ld.global.u32 %r, [%d];
           - ld.glob.u32 %r, [%d];
-    "#]]);
-    check("E0211", &at("ld.vol.global.u32 %r, [%d];"), expect![[r#"
+    "#]],
+    );
+    check(
+        "E0211",
+        &at("ld.vol.global.u32 %r, [%d];"),
+        expect![[r#"
         !change to `.volatile`
           + ld.volatile.global.u32 %r, [%d];
           - ld.vol.global.u32 %r, [%d];
-    "#]]);
-    check("E0211", &at("ld.glbl.u32 %r, [%d];"), expect![[r#"
+    "#]],
+    );
+    check(
+        "E0211",
+        &at("ld.glbl.u32 %r, [%d];"),
+        expect![[r#"
         change to `.global`
           + ld.global.u32 %r, [%d];
           - ld.glbl.u32 %r, [%d];
-    "#]]);
-    check("E0211", &at("ld.xyzzy.global.u32 %r, [%d];"), expect![[r#"
+    "#]],
+    );
+    check(
+        "E0211",
+        &at("ld.xyzzy.global.u32 %r, [%d];"),
+        expect![[r#"
         remove `.xyzzy`
           + ld.global.u32 %r, [%d];
           - ld.xyzzy.global.u32 %r, [%d];
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn misspelled_special_registers() {
-    check("E0202", &kernel(".reg .b32 %r;\nmov.u32 %r, %tidx;\nret;"), expect![[r#"
+    check(
+        "E0202",
+        &kernel(".reg .b32 %r;\nmov.u32 %r, %tidx;\nret;"),
+        expect![[r#"
         change to `%tid.x`
           + mov.u32 %r, %tid.x;
           - mov.u32 %r, %tidx;
         insert the declaration `.reg .b32 %tidx;`
           + .reg .b32 %tidx;
-    "#]]);
+    "#]],
+    );
 }
