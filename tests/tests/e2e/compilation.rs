@@ -66,7 +66,7 @@ async fn stages_of_the_compiler_are_shown() {
         assert_eq!(view["lines"][fma]["start"]["line"], place(KERNEL, "fma.rn").0);
     }
     let error = client.request("ptx/sassView", after("nonsense")).await.unwrap_err();
-    assert!(error.to_string().contains("GvnCse"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("GvnCse"), "{error}");
     client.stop().await;
 }
 
