@@ -233,6 +233,7 @@ impl<'a> Lowering<'a> {
         }
         let whole = from == ScalarType::S32 || base;
         let (level, given) = match (read, extras.level) {
+            (TexRead::Fetch, Some(level)) if known(level) == Some(0) => (TexLevel::First, None),
             (TexRead::Fetch | TexRead::Sample, Some(level)) => (TexLevel::Given, Some(level)),
             (TexRead::Fetch | TexRead::FetchSample, _) => (TexLevel::First, None),
             (TexRead::Sample, None) if !self.target.own_texture_levels => {
