@@ -20,13 +20,18 @@ const SETTINGS = {
     'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never',
 };
 
-/** Repeats a check until it succeeds or the time is over. */
+/** Repeats a check until it succeeds or the time is over. A check fails if VS Code replaces what it looks at meanwhile. */
 export async function until(what, ask, seconds = 30) {
     const end = Date.now() + 1000 * seconds;
     for (;;) {
-        const answer = await ask();
-        if (answer) return answer;
-        if (Date.now() > end) throw new Error(`no ${what} within ${seconds} s`);
+        let reason = '';
+        try {
+            const answer = await ask();
+            if (answer) return answer;
+        } catch (error) {
+            reason = `: ${error.message}`;
+        }
+        if (Date.now() > end) throw new Error(`no ${what} within ${seconds} s${reason}`);
         await new Promise(done => setTimeout(done, 100));
     }
 }
