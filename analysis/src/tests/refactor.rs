@@ -53,7 +53,7 @@ fn a_guard_is_inverted() {
         "Invert the guard: branch to `B` first",
         &format!("{head}C:\n@%p bra B;\nbra C;\n{rest}"),
     );
-    // Something is between them, the second has a guard, or there is no guard.
+    // Not offered: a statement or a label separates the two branches, the second one has a guard, or the first one has none.
     has_none(&format!("{head}@%p b$0ra A;\nadd.u32 %r, %r, 2;\nbra B;\n{rest}"));
     has_none(&format!("{head}@%p b$0ra A;\n@%p bra B;\n{rest}"));
     has_none(&format!("{head}@%p b$0ra A;\nD: bra B;\nbra D;\n{rest}"));

@@ -66,7 +66,7 @@ impl Divergence {
         }
         while let Some(v) = analysis.work.pop() {
             for i in analysis.uses.start[v.index()]..analysis.uses.start[v.index() + 1] {
-                analysis.visit(analysis.uses.users[i as usize]);
+                analysis.visit(analysis.uses.users[i as usize], false);
             }
         }
         analysis.result
@@ -243,37 +243,22 @@ impl Analysis<'_> {
         self.open_joins -= usize::from(was_open && self.result.values[v.index()] == ALL);
     }
 
-    /// Processes a reader of a value whose varying bits are known.
-    fn visit(&mut self, user: User) {
+    /// Processes a reader of a value. `apart`: threads read the values of different iterations, so all bits may differ.
+    fn visit(&mut self, user: User, apart: bool) {
         let func = self.func;
+        let values = &self.result.values;
         match user {
             User::Phi(b, i) => {
                 let phi = &func.block(b).phis[i as usize];
-                let values = &self.result.values;
                 let args = phi.args.iter().filter_map(|(_, src)| src.value());
-                let bits = args.fold(0, |bits, v| bits | values[v.index()]);
+                let bits = if apart { ALL } else { args.fold(0, |bits, v| bits | values[v.index()]) };
                 self.mark_phi(phi.dst, bits);
             }
             User::Inst(b, i) => {
                 let inst = &func.block(b).insts[i as usize];
                 if !reads_one_lane(inst) {
-                    let bits = varying::results(inst, &self.result.values);
+                    let bits = if apart { ALL } else { varying::results(inst, values) };
                     inst.defs().for_each(|v| self.mark(v, bits));
-                }
-            }
-            User::Term(b) => self.branch(b),
-        }
-    }
-
-    /// Processes a reader of a value that is another one for each thread.
-    fn visit_apart(&mut self, user: User) {
-        let func = self.func;
-        match user {
-            User::Phi(b, i) => self.mark_phi(func.block(b).phis[i as usize].dst, ALL),
-            User::Inst(b, i) => {
-                let inst = &func.block(b).insts[i as usize];
-                if !reads_one_lane(inst) {
-                    inst.defs().for_each(|v| self.mark(v, ALL));
                 }
             }
             User::Term(b) => self.branch(b),
@@ -396,7 +381,7 @@ impl Analysis<'_> {
             let user = self.uses.users[i as usize];
             let (User::Inst(b, _) | User::Phi(b, _) | User::Term(b)) = user;
             if !self.loops.contains(id, b) {
-                self.visit_apart(user);
+                self.visit(user, true);
             }
         }
     }

@@ -396,6 +396,15 @@ impl Src {
         Src::new(SrcKind::Part(value, part))
     }
 
+    /// The bits of a 32-bit operand without modifiers, if they are known.
+    pub fn known(&self) -> Option<u32> {
+        match (self.kind, self.mods) {
+            (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
+            (SrcKind::Zero, SrcMods::NONE) => Some(0),
+            _ => None,
+        }
+    }
+
     /// The value that is read, as a whole or in part.
     pub const fn value(&self) -> Option<Value> {
         match self.kind {

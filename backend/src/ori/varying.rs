@@ -5,7 +5,7 @@
 //!
 //! [`Facts::warps_along_x`]: crate::ori::ir::Facts::warps_along_x
 
-use crate::ori::ir::{Inst, Src, SrcKind, SrcMods};
+use crate::ori::ir::{Inst, Src, SrcMods};
 use crate::ori::op::{ICmp, Op, ShfType, Sign};
 
 /// All bits may differ. Predicates and values of several words have this mask or zero.
@@ -30,7 +30,7 @@ pub(super) fn results(inst: &Inst, varying: &[u32]) -> u32 {
         Op::Lop3 { lut } => logic(lut, srcs, &of),
         Op::Lop3P { lut } if logic(lut, srcs, &of) == 0 => 0,
         Op::Shf { right, hi, ty, .. } => shift(right, hi, ty, srcs, &of),
-        Op::Sgxt { sign: Sign::U32, .. } => match known(&srcs[1]) {
+        Op::Sgxt { sign: Sign::U32, .. } => match srcs[1].known() {
             Some(width @ 0..=31) => of(&srcs[0]) & ((1 << width) - 1),
             _ => ALL,
         },
@@ -41,7 +41,7 @@ pub(super) fn results(inst: &Inst, varying: &[u32]) -> u32 {
         }
         Op::Sel if of(&srcs[2]) == 0 => of(&srcs[0]) | of(&srcs[1]),
         Op::Isetp { cmp, ex: false, .. } if of(&srcs[1]) == 0 && srcs[2..].iter().all(|src| of(src) == 0) => {
-            known(&srcs[1]).map_or(ALL, |bound| comparison(cmp, of(&srcs[0]), bound))
+            srcs[1].known().map_or(ALL, |bound| comparison(cmp, of(&srcs[0]), bound))
         }
         _ => ALL,
     }
@@ -51,21 +51,12 @@ const fn is_logic(op: Op) -> bool {
     matches!(op, Op::Lop3 { .. } | Op::Lop3P { .. })
 }
 
-fn known(src: &Src) -> Option<u32> {
-    match src.kind {
-        _ if src.mods != SrcMods::NONE => None,
-        SrcKind::Imm(bits) => Some(bits),
-        SrcKind::Zero => Some(0),
-        _ => None,
-    }
-}
-
 /// A bit of the result depends on an operand if the table does for the known bits of the other operands.
 fn logic(lut: u8, srcs: &[Src], of: &impl Fn(&Src) -> u32) -> u32 {
     let depends = |bit: u32| {
         let varies = |k: usize| of(&srcs[k]) >> bit & 1 != 0;
         let possible = |index: u8| {
-            (0..3).all(|k| known(&srcs[k]).is_none_or(|word| (word >> bit & 1) as u8 == index >> (2 - k) & 1))
+            (0..3).all(|k| srcs[k].known().is_none_or(|word| (word >> bit & 1) as u8 == index >> (2 - k) & 1))
         };
         (0..3).filter(|k| varies(*k)).any(|k| {
             let other = 4u8 >> k;
@@ -76,12 +67,12 @@ fn logic(lut: u8, srcs: &[Src], of: &impl Fn(&Src) -> u32) -> u32 {
 }
 
 fn shift(right: bool, hi: bool, ty: ShfType, srcs: &[Src], of: &impl Fn(&Src) -> u32) -> u32 {
-    let Some(by @ 0..=31) = known(&srcs[1]) else { return ALL };
+    let Some(by @ 0..=31) = srcs[1].known() else { return ALL };
     let (low, high) = (&srcs[0], &srcs[2]);
     match (right, hi, ty) {
-        (false, false, ShfType::U32) if known(high) == Some(0) => of(low) << by,
-        (true, true, ShfType::U32) if known(low) == Some(0) => of(high) >> by,
-        (true, true, ShfType::S32) if known(low) == Some(0) && of(high) >> 31 == 0 => of(high) >> by,
+        (false, false, ShfType::U32) if high.known() == Some(0) => of(low) << by,
+        (true, true, ShfType::U32) if low.known() == Some(0) => of(high) >> by,
+        (true, true, ShfType::S32) if low.known() == Some(0) && of(high) >> 31 == 0 => of(high) >> by,
         _ => ALL,
     }
 }

@@ -119,11 +119,7 @@ pub fn part_of(kind: SrcKind, part: u8) -> SrcKind {
 
 /// The bits of a 32-bit operand, if they are known.
 pub fn known(src: &Src) -> Option<u32> {
-    match (src.kind, src.mods) {
-        (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
-        (SrcKind::Zero, SrcMods::NONE) => Some(0),
-        _ => None,
-    }
+    src.known()
 }
 
 /// Splits an operand into a value and a constant that is added to it.

@@ -71,7 +71,7 @@ pub enum ShownControls {
 pub type SassViewResult = Value;
 
 /// # Errors
-/// There is no stage of that name.
+/// No stage has that name.
 pub fn handle(s: &Snapshot, params: &SassViewParams) -> Result<Option<SassViewResult>, String> {
     if let Some(stage) = &params.stage {
         let view = match (&params.place.function, params.place.position) {

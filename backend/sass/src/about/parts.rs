@@ -91,7 +91,8 @@ fn constant(word: &str) -> Option<String> {
     Some(format!("the constant at offset {offset} of bank {bank}, {what}"))
 }
 
-/// The modifiers, the mnemonics to which the row applies (all if there are none; `*` stands for any end), and the words.
+/// The modifiers, the mnemonics to which the row applies, and the description. An empty list means every mnemonic; a `*` at the
+/// end of one matches any suffix.
 type Row = (&'static [&'static str], &'static [&'static str], &'static str);
 
 const ACCESSES: &[&str] =

@@ -5,7 +5,6 @@
 
 use super::integer::lut;
 use super::operand::known;
-use super::row::names_no_rounding;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
@@ -68,9 +67,7 @@ impl<'a> Lowering<'a> {
         if self.encodes(&both) {
             let srcs: Vec<Src> = srcs.iter().enumerate().map(|(i, src)| minus(i, *src)).collect();
             let result = self.wide(2, both, &srcs);
-            if names_no_rounding(instr) {
-                self.out.facts.unrounded.extend(result.value());
-            }
+            self.note_unrounded(instr, &[result]);
             return self.result(instr, result);
         }
         let halves = [0, 1].map(|half| {
@@ -78,9 +75,7 @@ impl<'a> Lowering<'a> {
                 srcs.iter().enumerate().map(|(i, src)| minus(i, self.part(*src, half))).collect();
             self.reg(one, &srcs)
         });
-        if names_no_rounding(instr) {
-            self.out.facts.unrounded.extend(halves.iter().filter_map(Src::value));
-        }
+        self.note_unrounded(instr, &halves);
         self.result_pair(instr, halves)
     }
 

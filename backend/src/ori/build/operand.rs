@@ -46,11 +46,7 @@ pub(super) fn halves(bits: u64) -> [Src; 2] {
 
 /// The 32 bits of a source, if they are known.
 pub(super) fn known(src: Src) -> Option<u32> {
-    match (src.kind, src.mods) {
-        (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
-        (SrcKind::Zero, SrcMods::NONE) => Some(0),
-        _ => None,
-    }
+    src.known()
 }
 
 impl<'a> Lowering<'a> {

@@ -61,9 +61,7 @@ impl<'a> Lowering<'a> {
         match signature(&op).dsts.first().map(|dst| dst.width) {
             Some(Width::Exactly(width)) => {
                 let result = self.wide(width, op, &srcs);
-                if names_no_rounding(instr) {
-                    self.out.facts.unrounded.extend(result.value());
-                }
+                self.note_unrounded(instr, &[result]);
                 self.result(instr, result)
             }
             Some(_) => self.malformed("an operation whose result can have any width"),
@@ -71,6 +69,13 @@ impl<'a> Lowering<'a> {
                 self.effect(op, &srcs);
                 Ok(())
             }
+        }
+    }
+
+    /// Records results that may be fused with a sum or product, if the statement names no rounding mode.
+    pub(super) fn note_unrounded(&mut self, instr: &Statement<'a>, results: &[Src]) {
+        if names_no_rounding(instr) {
+            self.out.facts.unrounded.extend(results.iter().filter_map(Src::value));
         }
     }
 
@@ -101,7 +106,7 @@ impl<'a> Lowering<'a> {
 
 /// Whether a sum or product of floats has no rounding modifier. It is then rounded to nearest even, unless sum and
 /// product are fused.
-pub(super) fn names_no_rounding(instr: &Statement<'_>) -> bool {
+fn names_no_rounding(instr: &Statement<'_>) -> bool {
     use FormId as F;
     let contractible = [
         F::AddF32,

@@ -28,7 +28,8 @@ impl<'a> Lines<'a> {
 
     /// The offset of a position, which is between two characters of a line.
     fn offset(&self, position: &Value) -> Result<usize, String> {
-        let number = |name: &str| position[name].as_u64().ok_or_else(|| format!("{position} is no position"));
+        let number =
+            |name: &str| position[name].as_u64().ok_or_else(|| format!("{position} is not a position"));
         let (line, column) = (number("line")? as usize, number("character")? as usize);
         let Some(&(start, line)) = self.lines.get(line) else {
             return Err(format!("{position} is after the last of {} lines", self.lines.len()));
