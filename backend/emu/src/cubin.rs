@@ -101,7 +101,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
             .max()
             .unwrap_or(0),
         shared_bytes: find(&format!(".nv.shared.{name}")).map_or(0, |i| sections[i].size as u32),
-        stack_bytes: 0,
+        stack_bytes: frames(&data(find(".nv.info")), &texts, &symbols),
         local_bytes: find(&format!(".nv.local.{name}")).map_or(0, |i| sections[i].size as u32),
         bank2,
         bank3: data(bank3),
@@ -224,6 +224,20 @@ fn registers(file: &[u8], info: usize, section: usize, symbols: &[Symbol<'_>]) -
         Some(number(value.get(4..8)?) as u32).filter(|_| is_own)
     };
     attributes(file).find_map(own).unwrap_or(info as u32 >> SHIFT)
+}
+
+/// The size of all frames of the functions in these sections, from the attributes of the file.
+fn frames(file: &[u8], texts: &[usize], symbols: &[Symbol<'_>]) -> u32 {
+    /// The attribute with a function's symbol and the size of its frame.
+    const FRAME: u8 = 0x11;
+    /// The size of a thread's local memory.
+    const MOST: u32 = 512 << 10;
+    let size = |(attribute, value): (u8, &[u8])| {
+        let symbol = symbols.get(number(value.get(..4)?) as usize)?;
+        let is_used = attribute == FRAME && texts.contains(&symbol.section);
+        Some(number(value.get(4..8)?) as u32).filter(|_| is_used)
+    };
+    attributes(file).filter_map(size).fold(0, u32::saturating_add).min(MOST)
 }
 
 /// The offsets of a kernel's parameters in their order, from its attributes.
