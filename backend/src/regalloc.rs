@@ -19,6 +19,7 @@ pub mod check;
 pub(crate) mod convention;
 pub(crate) mod counts;
 mod draft;
+mod late;
 pub(crate) mod live;
 mod moves;
 mod occupancy;
@@ -303,7 +304,8 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
 }
 
 fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switches) -> [Pool; 5] {
-    let pool = |file, count| Pool { file, count, reserved: None, saves: None, free: 0, unit: 1 };
+    let sm = target.generation();
+    let pool = |file, count| Pool { file, count, reserved: None, saves: None, free: 0, unit: 1, sm };
     // Callers keep values in higher registers. Their barriers can be saved.
     let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
@@ -326,6 +328,7 @@ fn pools(func: &Function, target: &Target, max_registers: u32, switches: Switche
             },
             // The registers that a function takes are not available to its callers.
             unit: if func.entry && switches.takes(Step::WholeUnits) { REGISTER_UNIT as u16 } else { 1 },
+            sm,
         },
     ]
 }

@@ -9,9 +9,11 @@ use crate::ori::ir::{File, Function, Reg};
 use crate::regalloc::banks::ReadTogether;
 use crate::regalloc::bundle::{Bundle, Bundles};
 use crate::regalloc::convention::Lost;
+use crate::regalloc::late::LateReads;
 use crate::regalloc::live::{Liveness, Point, Ranges};
 use crate::regalloc::occupancy::{Occupancy, Registers};
 use crate::target::HIDDEN_REGISTERS;
+use sass::Sm;
 use std::collections::BTreeMap;
 
 /// The registers that may be allocated.
@@ -28,6 +30,8 @@ pub(crate) struct Pool {
     pub(crate) free: u16,
     /// Registers are allocated to a thread in units of this size; one if fewer registers are better.
     pub(crate) unit: u16,
+    /// The machine, which determines which instructions read their operands late.
+    pub(crate) sm: Sm,
 }
 
 #[derive(Debug, Default)]
@@ -107,13 +111,16 @@ pub(crate) fn assign(
     let hidden = HIDDEN_REGISTERS as u16;
     let least = if pool.saves.is_some() { abi::FEWEST_REGISTERS as u16 } else { pool.free };
     let whole = |used: u16| ((used + hidden).next_multiple_of(pool.unit).max(least) - hidden).min(pool.count);
-    let read_together =
-        if pool.unit > 1 { ReadTogether::new(bundles, func) } else { ReadTogether::default() };
+    let readers = (pool.unit > 1).then(|| Readers {
+        func,
+        together: ReadTogether::new(bundles, func),
+        late: LateReads::new(func, live, pool.sm),
+    });
     let settled = |count: u16| {
         let mut order = all.clone();
         order.sort_by_cached_key(|&i| (at(i).pin.is_none(), start(i), wide_first(i), i));
         let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
-        run.read_together = Some(&read_together);
+        run.readers = readers.as_ref();
         let fits = order.iter().all(|&i| run.place(bundles, i, Fit::Settled));
         fits.then_some((run.assignment, run.occupancy))
     };
@@ -243,11 +250,15 @@ enum Fit {
     Settled,
 }
 
-/// The number of instructions after which a late read is complete.
-const SETTLING: u32 = 16;
-
 /// The widest alignment of a run.
 const WIDEST_ALIGNMENT: usize = 4;
+
+/// What [`Fit::Settled`] asks of the function.
+struct Readers<'a> {
+    func: &'a Function,
+    together: ReadTogether,
+    late: LateReads,
+}
 
 struct Run<'a> {
     live: &'a Liveness,
@@ -256,7 +267,7 @@ struct Run<'a> {
     assignment: Assignment,
     /// Where the last operand in a register may still be read.
     unsettled: Occupancy,
-    read_together: Option<&'a ReadTogether>,
+    readers: Option<&'a Readers<'a>>,
     /// Registers that have to be saved if they are allocated.
     preserved: Registers,
     lost: &'a [Lost],
@@ -284,8 +295,7 @@ impl<'a> Run<'a> {
         }
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
-        let read_together = None;
-        Run { live, pool, occupancy, assignment, unsettled, read_together, preserved, lost, holders: None }
+        Run { live, pool, occupancy, assignment, unsettled, readers: None, preserved, lost, holders: None }
     }
 
     /// The registers at which the bundle may begin.
@@ -346,8 +356,8 @@ impl<'a> Run<'a> {
                 let settled = starts.fold(bases, |bases, (i, start)| {
                     bases.without(self.unsettled.taken_at(start).lowered(i))
                 });
-                let crowded = self.read_together.map_or([0; 2], |together| {
-                    together.banks(index, |other| self.assignment.base[other as usize])
+                let crowded = self.readers.map_or([0; 2], |readers| {
+                    readers.together.banks(index, |other| self.assignment.base[other as usize])
                 });
                 let uncrowded = match crowded {
                     [even, odd] if even > odd => bases.intersection(Registers::every(2, 1, usize::MAX)),
@@ -365,10 +375,12 @@ impl<'a> Run<'a> {
         for alike in alike(bundle) {
             let registers = Registers::run(first, alike.len());
             self.occupancy.take_all(registers, &alike[0]);
-            if fit == Fit::Settled {
-                self.unsettled.take_all(registers, &self.live.late_reads(&alike[0], SETTLING));
-            }
             first += alike.len();
+        }
+        if let Some(readers) = self.readers.filter(|_| fit == Fit::Settled) {
+            for (offset, points) in readers.late.unsettled(bundle, readers.func, self.live) {
+                self.unsettled.take(base + offset, &points);
+            }
         }
         if let Some(holders) = &mut self.holders {
             hold(holders, bundle, index, base);

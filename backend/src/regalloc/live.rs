@@ -13,10 +13,7 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
-use crate::ori::memory::memory;
-use crate::ori::op::Op;
 use crate::ori::signature::facts;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
@@ -91,7 +88,7 @@ impl Ranges {
         Ranges::from_unsorted(self.0.iter().chain(&other.0).copied().collect())
     }
 
-    fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
+    pub(crate) fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
         if all.len() > 1 {
             all.sort_unstable();
             all.dedup_by(|next, last| {
@@ -168,9 +165,6 @@ pub(crate) struct Liveness {
     block_ends: Vec<Point>,
     /// The write points of instructions that wait, ascending.
     waits: Vec<Point>,
-    /// For each slot whose instruction may read its operands some time after issue: the slot in its block that first
-    /// reads a result, and so waits for it; `u32::MAX` if there is none. Zero for other instructions.
-    read_by: Vec<u32>,
     /// The first lane of each value; there is one entry more than values.
     lane_base: Vec<u32>,
     /// Per lane.
@@ -193,17 +187,6 @@ impl Liveness {
 
     pub(crate) fn live_at(&self, value: Value, point: Point) -> bool {
         self.of(value).iter().any(|r| r.contains(point))
-    }
-
-    /// The points after intervals whose last reader reads late, at most `instructions` instructions long. The write
-    /// point of that reader is not included, because it writes its result after it has read its operands.
-    pub(crate) fn late_reads(&self, ranges: &Ranges, instructions: u32) -> Ranges {
-        let after = |end: Point| {
-            let read_by = self.read_by[(end - 1) as usize / 2];
-            let most = (end + 2 * instructions).min(self.points);
-            Interval { start: end + 1, end: most.min(read_by.saturating_mul(2)) }
-        };
-        Ranges(ranges.0.iter().map(|i| after(i.end)).filter(|i| i.start < i.end).collect())
     }
 
     /// The ranges of the whole function.
@@ -279,32 +262,13 @@ impl Liveness {
         build.collect();
         let ranges = build.ranges(lanes as usize);
         let (mut block_ends, mut waits) = (Vec::new(), Vec::new());
-        let mut read_by = vec![0; points as usize / 2];
-        // For each value, the slot that defines it, if that instruction reads late and no instruction has waited for
-        // it.
-        let mut in_flight: FxHashMap<Value, u32> = FxHashMap::default();
         for &b in &func.layout {
             let span = spans[b.index()];
             let insts = func.block(b).insts.iter().enumerate();
             waits.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
             block_ends.push(span.end());
-            in_flight.clear();
-            for (i, inst) in func.block(b).insts.iter().enumerate() {
-                let slot = span.write(i) / 2;
-                if !in_flight.is_empty() {
-                    for v in inst.uses().filter_map(|src| src.value()) {
-                        if let Some(maker) = in_flight.remove(&v) {
-                            read_by[maker as usize] = slot.min(read_by[maker as usize]);
-                        }
-                    }
-                }
-                if memory(&inst.op).is_some() || matches!(inst.op, Op::Tex { .. }) {
-                    read_by[slot as usize] = u32::MAX;
-                    in_flight.extend(inst.defs().map(|v| (v, slot)));
-                }
-            }
         }
-        Liveness { spans, points, block_ends, waits, read_by, lane_base, ranges }
+        Liveness { spans, points, block_ends, waits, lane_base, ranges }
     }
 }
 
