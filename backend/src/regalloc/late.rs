@@ -6,7 +6,7 @@
 //! and for moves to uniform registers, whatever their latency.
 
 use crate::emit::any_form;
-use crate::ori::ir::{File, Function};
+use crate::ori::ir::{File, Function, SrcKind};
 use crate::ori::operations::families;
 use crate::regalloc::bundle::Bundle;
 use crate::regalloc::live::{Interval, Liveness, Point, Ranges};
@@ -34,10 +34,15 @@ impl LateReads {
                 if !is_late {
                     continue;
                 }
-                let values = inst.uses().filter_map(|src| src.value());
-                for v in values.filter(|v| func.value(*v).file == File::R) {
-                    let lanes = (0..func.value(v).width).map(|part| live.lane(v, part));
-                    reads.extend(lanes.map(|lane| (lane, span.write(i))));
+                for src in &inst.srcs {
+                    let (v, parts) = match src.kind {
+                        SrcKind::Value(v) => (v, 0..func.value(v).width),
+                        SrcKind::Part(v, part) => (v, part..part + 1),
+                        _ => continue,
+                    };
+                    if func.value(v).file == File::R {
+                        reads.extend(parts.map(|part| (live.lane(v, part), span.write(i))));
+                    }
                 }
             }
         }
