@@ -33,7 +33,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<Change, Codegen
     let constant_operands = exists("IADD3", "rcr");
     let hoists = context.switches.takes(Step::HoistConstants);
     let keeps_uniform = context.switches.takes(Step::UniformConstants);
-    let uniform = if keeps_uniform && !constant_operands && func.entry { UNIFORM_CONSTANTS } else { 0 };
+    let reads_uniform =
+        !constant_operands || Target::nearest(context.sm).is_some_and(Target::uniform_addresses);
+    let uniform = if keeps_uniform && reads_uniform && func.entry { UNIFORM_CONSTANTS } else { 0 };
     // Only constants in uniform registers are loaded before loops.
     let homes = if hoists && uniform > 0 {
         context.analyses.loops(func).homes(func, context.analyses.dominators(func))
@@ -371,10 +373,12 @@ impl Legalizer {
     /// operand.
     fn uniform_constant(&mut self, func: &mut Function, inst: &mut Inst, slots: &[SrcSlot]) -> Option<usize> {
         let constants = inst.srcs.iter().zip(slots).enumerate().filter_map(|(i, (src, slot))| {
-            let width = if slot.width == Width::Exactly(2) { 2 } else { 1 };
+            let is_address = slot.at == At::Address;
+            let width = if slot.width == Width::Exactly(2) || is_address { 2 } else { 1 };
             let takes = matches!(src.kind, SrcKind::Const(_))
                 && slot.accept.has(Accept::UR)
-                && matches!(slot.width, Width::Exactly(1 | 2))
+                && (matches!(slot.width, Width::Exactly(1 | 2)) || is_address)
+                && (is_address || !self.constant_operands)
                 && self.uniform >= u32::from(width)
                 && takes_uniform(self.sm, &inst.op, i, src.mods);
             takes.then_some((width, i))

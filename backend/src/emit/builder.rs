@@ -136,6 +136,11 @@ impl Builder {
                 let field = if self.has(Field::Rb) { Field::Rb } else { Field::Rc };
                 self.reg(field, File::R, source)
             }
+            At::Address if is_uniform(source) => {
+                self.reg(Field::Ra, File::R, &Src::ZERO);
+                self.reg(Field::UrBase, File::UR, source)
+            }
+            At::Address => self.reg(Field::Ra, File::R, source),
             // Compare-and-swap has no descriptor in any form.
             At::Descriptor if !self.has(Field::UrDesc) => self,
             At::Descriptor => self.reg(Field::UrDesc, File::UR, source),
@@ -357,6 +362,10 @@ pub(super) fn predicate(source: &Src) -> Option<(u8, bool)> {
     }
 }
 
+fn is_uniform(source: &Src) -> bool {
+    matches!(source.kind, SrcKind::Reg(Reg { file: File::UR, .. }))
+}
+
 pub(super) fn is_imm(source: &Src) -> bool {
     matches!(source.kind, SrcKind::Imm(_) | SrcKind::Zero)
 }
@@ -367,6 +376,7 @@ fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
         At::A | At::B | At::C if slot.file == File::UR && source.kind == SrcKind::Zero => Some(b'u'),
         At::A | At::B | At::C => Some(shape_letter(source)),
         At::Either(..) => Some(if is_imm(source) { b'i' } else { b'r' }),
+        At::Address => is_uniform(source).then_some(b'u'),
         At::Base => (source.kind != SrcKind::Zero).then_some(b'u'),
         At::Extra => (source.kind != SrcKind::Undef).then_some(b'm'),
         At::Policy => (source.kind != SrcKind::Zero).then_some(b'd'),

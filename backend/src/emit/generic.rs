@@ -10,7 +10,8 @@ use crate::ori::ir::{File, Inst, Reg, Src, SrcKind, SrcMods};
 use crate::ori::memory as ori;
 use crate::ori::op::Op;
 use crate::ori::operations::{facts, families, for_each_setting, signature};
-use crate::ori::signature::{Accept, SrcSlot};
+use crate::ori::signature::{Accept, At, SrcSlot};
+use crate::target::Target;
 use smallvec::SmallVec;
 
 impl Emitter<'_> {
@@ -115,9 +116,14 @@ pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
 /// from registers.
 pub(crate) fn takes_uniform(sm: sass::Sm, op: &Op, index: usize, mods: SrcMods) -> bool {
     let signature = signature(op);
+    let uniform_addresses = Target::of_generation(sm).is_some_and(Target::uniform_addresses);
+    if !uniform_addresses && signature.srcs.get(index).is_some_and(|slot| slot.at == At::Address) {
+        return false;
+    }
     let register = |(i, slot): (usize, &SrcSlot)| {
         let file = if i == index { File::UR } else { slot.file };
         let src = match slot.accept.has(Accept::REG) {
+            true if slot.at == At::Descriptor && uniform_addresses => Src::ZERO,
             true => Src::new(SrcKind::Reg(Reg { file, index: 0 })),
             false => Src::constant(0, 0),
         };

@@ -40,7 +40,7 @@ pub(super) fn accessed(inst: &Inst, memory: Memory) -> mach::MemoryAccess {
         Some(SrcKind::Reg(Reg { file: found, index })) if found == file => Some(index),
         _ => None,
     };
-    let uniform = if memory.space == Space::Shared { register(1, File::UR) } else { None };
+    let uniform = register(usize::from(memory.space == Space::Shared), File::UR);
     let slot = matches!(inst.op, Op::Spill { .. } | Op::Fill { .. });
     mach::MemoryAccess { memory, base: register(0, File::R), uniform, slot }
 }

@@ -86,6 +86,9 @@ pub enum At {
     Constant,
     /// The stored value, whose field depends on the form.
     Data,
+    /// An address in global or generic memory. A uniform register selects the form that adds one to a register, which
+    /// is then RZ; only targets without descriptors have such forms.
+    Address,
     /// The descriptor of the global window, in forms that have one.
     Descriptor,
     /// A uniform base of the address. A register selects the form that adds one.
@@ -309,7 +312,7 @@ pub const fn many_float_registers(ty: ManyFloat) -> u8 {
 }
 
 pub(super) fn address() -> SrcSlot {
-    r(At::In(Field::Ra)).one_or_two()
+    SrcSlot::new(File::R, Accept::REG.or(Accept::UR), At::Address).one_or_two()
 }
 
 /// A uniform register pair (the descriptor of global memory), or `Zero`.

@@ -106,6 +106,7 @@ impl Combiner<'_> {
             Op::Iadd3 { x: false } => self.sum(b, i),
             Op::Iadd3 { x: true } => {
                 if !self.carried_product(b, i) {
+                    self.constants_of_pairs(b, i);
                     self.sum_of_three(b, i);
                 }
             }

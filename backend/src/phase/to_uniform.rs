@@ -24,7 +24,7 @@ use crate::ori::ir::{BlockId, Const, Dst, File, Function, Inst, Src, SrcKind, Sr
 use crate::ori::loops::Loops;
 use crate::ori::op::{Bool, ICmp, MemSize, Op, Sign};
 use crate::ori::operations::signature;
-use crate::ori::signature::{Accept, SrcSlot, Width};
+use crate::ori::signature::{Accept, At, SrcSlot, Width};
 use crate::ori::together::Together;
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::dead_code;
@@ -137,19 +137,22 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     if candidates.is_empty() {
         return false;
     }
+    let sm = sass::Sm(context.sm.number as u8);
     let live = Liveness::compute(func, cfg);
+    let addresses = match Target::nearest(context.sm) {
+        Some(target) if target.uniform_addresses() => addresses(func, cfg, sm, could),
+        _ => FxHashSet::default(),
+    };
     let length = |v: Value| live.of(v).iter().map(|ranges| ranges.length()).max().unwrap_or(0);
-    candidates.retain(|(v, _)| length(*v) >= long);
     let crowded = crowded(&live, func, free);
     let before = |at: Point| crowded.partition_point(|point| *point < at);
-    candidates.retain(|(v, _)| {
-        live.of(*v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end))
-    });
+    let is_in_crowd =
+        |v: Value| live.of(v).iter().flat_map(|ranges| &ranges.0).any(|i| before(i.start) < before(i.end));
+    candidates.retain(|(v, _)| addresses.contains(v) || (length(*v) >= long && is_in_crowd(*v)));
     if candidates.is_empty() {
         return false;
     }
     let loops = context.analyses.loops(func);
-    let sm = sass::Sm(context.sm.number as u8);
     let mut choice = Choice {
         func,
         cfg,
@@ -180,6 +183,27 @@ fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> 
     order.iter().for_each(|b| rewriter.block(*b));
     order.iter().for_each(|b| rewriter.phis(*b));
     true
+}
+
+/// The values among those that `could` move that are addresses which accesses can read from uniform registers, and the
+/// values from which these are computed.
+fn addresses(func: &Function, cfg: &Cfg, sm: sass::Sm, could: impl Fn(&Value) -> bool) -> FxHashSet<Value> {
+    let mut found: FxHashSet<Value> = FxHashSet::default();
+    // Operands are defined before their users, except those of phis.
+    for inst in cfg.order.iter().rev().flat_map(|b| func.block(*b).insts.iter().rev()) {
+        let is_address = |v: Value| address(inst) == Some(v) && takes_as(func, sm, inst, v);
+        found.extend(address(inst).filter(|v| could(v) && is_address(*v)));
+        if inst.defs().any(|v| found.contains(&v)) {
+            found.extend(inst.srcs.iter().filter_map(Src::value).filter(&could));
+        }
+    }
+    found
+}
+
+/// The value that is the address of an access of global or generic memory.
+fn address(inst: &Inst) -> Option<Value> {
+    let slot = signature(&inst.op).srcs.first().copied()?;
+    inst.srcs.first().filter(|_| slot.at == At::Address)?.value()
 }
 
 /// The points where more general registers are live than are free of charge, ascending.
@@ -310,7 +334,7 @@ fn takes_as(func: &Function, sm: sass::Sm, inst: &Inst, v: Value) -> bool {
     let signature = signature(&moved.op);
     signature.srcs.get(i).is_some_and(|slot| {
         slot.file == File::R
-            && slot.width == Width::Exactly(width)
+            && (slot.width == Width::Exactly(width) || (slot.at == At::Address && width == 2))
             && slot.accept.has(Accept::UR)
             && takes_uniform(sm, &moved.op, i, moved.srcs[i].mods)
     })

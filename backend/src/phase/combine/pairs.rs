@@ -237,6 +237,41 @@ impl Combiner<'_> {
         true
     }
 
+    /// Two constants that are added to a pair one after the other, as the copies of an unrolled loop do: one sum adds both.
+    pub(super) fn constants_of_pairs(&mut self, b: BlockId, i: usize) {
+        let constant = |pair: &Pair| {
+            let [low, high] = [known(&pair[0])?, known(&pair[1])?];
+            Some(u64::from(high) << 32 | u64::from(low))
+        };
+        let split = |[x, y]: [Pair; 2]| match (constant(&x), constant(&y)) {
+            (None, Some(c)) => Some((x, c)),
+            (Some(c), None) => Some((y, c)),
+            _ => None,
+        };
+        let both = || {
+            let (low, outer) = self.sum_with_high(b, i)?;
+            let (sum, second) = split(outer)?;
+            let (inner_low, inner) = self.sum_with_high(b, self.place_in(b, &sum[1])?)?;
+            // The sum may also be an address, because the access will add the constant itself.
+            let packed = sum[0].value().and_then(|v| *self.packs.get(v.index())?);
+            let others = u32::from(packed.is_some());
+            let lone = sum.iter().all(|half| half.value().is_some_and(|v| self.uses(v) <= 1 + others));
+            let (base, first) = split(inner)?;
+            (lone && self.place_in(b, &sum[0]) == Some(inner_low)).then_some((
+                low,
+                base,
+                first.wrapping_add(second),
+            ))
+        };
+        let Some((low, base, sum)) = both() else { return };
+        let (first, last) = (self.inst(b, low).clone(), self.inst(b, i).clone());
+        let word = |bits: u64| if bits as u32 == 0 { Src::ZERO } else { Src::imm(bits as u32) };
+        let srcs = [base[0], word(sum), Src::ZERO];
+        self.rewrite(b, low, Inst::new(first.op, &first.dsts, &srcs, first.src));
+        let srcs = [base[1], word(sum >> 32), Src::ZERO, last.srcs[3], last.srcs[4]];
+        self.rewrite(b, i, Inst::new(last.op, &last.dsts, &srcs, last.src));
+    }
+
     /// A sum of two pairs that only another sum reads: one `IADD3` with two carries adds three low words, and one
     /// `IADD3.X` the high words.
     pub(super) fn sum_of_three(&mut self, b: BlockId, i: usize) {

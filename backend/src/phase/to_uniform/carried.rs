@@ -5,7 +5,7 @@
 //! the same for the whole block ([`Common`]), and other values of this kind. Phis form cycles of them; all values of a
 //! cycle move together or not at all. They move if all their users can read them from uniform registers.
 
-use super::{counterpart, is_only, takes_as};
+use super::{address, counterpart, is_only, takes_as};
 use crate::emit::encodes;
 use crate::ori::cfg::Cfg;
 use crate::ori::divergence::Common;
@@ -433,9 +433,7 @@ impl Search<'_> {
                     }
                     _ => false,
                 };
-                (reads_there(&inst.op)
-                    && is_only(inst, v, is_special)
-                    && takes_as(self.func, self.sm, inst, v))
+                (reads_there(inst) && is_only(inst, v, is_special) && takes_as(self.func, self.sm, inst, v))
                     || self.is_compare(state, (b, i as usize), inst)
             }
         }
@@ -502,18 +500,19 @@ impl Search<'_> {
 }
 
 /// Whether the code of ptxas contains this operation with an operand in a uniform register.
-fn reads_there(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Iadd3 { .. }
-            | Op::Imad { .. }
-            | Op::Isetp { .. }
-            | Op::Lop3 { .. }
-            | Op::Lea { .. }
-            | Op::Shf { .. }
-            | Op::Sel
-            | Op::R2ur
-    )
+fn reads_there(inst: &Inst) -> bool {
+    address(inst).is_some()
+        || matches!(
+            inst.op,
+            Op::Iadd3 { .. }
+                | Op::Imad { .. }
+                | Op::Isetp { .. }
+                | Op::Lop3 { .. }
+                | Op::Lea { .. }
+                | Op::Shf { .. }
+                | Op::Sel
+                | Op::R2ur
+        )
 }
 
 impl State {
