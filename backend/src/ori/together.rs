@@ -1,9 +1,14 @@
-//! Finds the points at which all threads of a warp that have not ended are together.
+//! Finds the points at which all threads of a warp that have not ended are together, or that only one group of them
+//! reaches.
 //!
 //! A warp starts together. Threads may separate at divergent branches, by masks, by calls and where they yield. They
 //! are together again after a barrier of the block, and at a convergence barrier that was set while they were together.
 //! Threads that a branch sends to their end do not count: the others continue together while those threads execute
 //! their last block.
+//!
+//! One side of a divergent branch is executed by one group of threads if the threads were together at the branch: the
+//! others are elsewhere until all of them meet, and no thread comes to the branch again before that. For the blocks that
+//! only this side reaches, the group counts as together.
 //!
 //! A uniform register belongs to the warp. A value that is written to it while threads are together is the same for all
 //! of them until it is written again, which also happens together. So a value in a uniform register may change from
@@ -15,6 +20,7 @@ use crate::ori::divergence::Divergence;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Term};
 use crate::ori::op::{Meeting, Op};
+use smallvec::SmallVec;
 
 pub struct Together {
     /// For each block, whether threads may be apart at its start.
@@ -46,7 +52,7 @@ impl Together {
         let mut parting = Vec::new();
         for &b in &cfg.order {
             let insts = &func.block(b).insts;
-            let mut parts = insts.iter().any(|inst| parts_threads(func, inst));
+            let parts = insts.iter().any(|inst| parts_threads(func, inst));
             result.apart[b.index()] |= parts;
             let bar =
                 insts.iter().rposition(|inst| matches!(inst.op, Op::Bar { .. }) && inst.guard.is_true());
@@ -60,14 +66,34 @@ impl Together {
                         ways.push(to);
                     }
                 });
-                parts |= ways.len() > 1;
+                if !parts && ways.len() > 1 {
+                    parting.push((b, true));
+                }
             }
             if parts {
-                parting.push(b);
+                parting.push((b, false));
             }
         }
-        result.walk(func, dom, &barriers, &parting);
-        result
+        // The number of block visits, limited to keep the walks almost linear.
+        let mut budget = 1_000_000 + 64 * func.blocks.len();
+        let mut walk =
+            Walk { func, cfg, dom, barriers: &barriers, walks: 0, seen: vec![0; count], budget: &mut budget };
+        for &(first, has_groups) in &parting {
+            result.walk(&mut walk, first, has_groups);
+        }
+        // Where threads come to the branch in several groups, so they do to its sides.
+        parting.retain(|(_, has_groups)| *has_groups);
+        loop {
+            let (apart, others) = parting.into_iter().partition(|(b, _)| !result.at_end(*b));
+            let apart: Vec<(BlockId, bool)> = apart;
+            parting = others;
+            if apart.is_empty() {
+                return result;
+            }
+            for (first, _) in apart {
+                result.walk(&mut walk, first, false);
+            }
+        }
     }
 
     /// The result as if threads never separated.
@@ -97,31 +123,50 @@ impl Together {
         self.last[b.index()]
     }
 
-    /// Marks the blocks that control reaches from each of these blocks before the threads meet again.
-    fn walk(&mut self, func: &Function, dom: &Tree, barriers: &Barriers, parting: &[BlockId]) {
-        let mut seen = vec![None; func.blocks.len()];
-        // The number of block visits, limited to keep the walks almost linear.
-        let mut budget = 1_000_000 + 64 * func.blocks.len();
-        for &first in parting {
-            let mut work = vec![first];
-            while let Some(at) = work.pop() {
-                if budget == 0 {
-                    self.apart.fill(true);
-                    return;
-                }
-                budget -= 1;
-                if at != first && self.united[at.index()].is_some() {
-                    continue;
-                }
-                for_each_successor(func, at, |to| {
-                    if !barriers.end(dom, first, to) && seen[to.index()].replace(first) != Some(first) {
-                        self.apart[to.index()] = true;
-                        work.push(to);
-                    }
-                });
+    /// Marks the blocks that control reaches from a block before the threads meet again; with `has_groups`, except those
+    /// that only one of the groups reaches which separate there.
+    fn walk(&mut self, walk: &mut Walk<'_>, first: BlockId, has_groups: bool) {
+        walk.walks += 1;
+        let number = walk.walks;
+        let mut sides: SmallVec<[BlockId; 2]> = SmallVec::new();
+        if has_groups {
+            for_each_successor(walk.func, first, |to| sides.push(to));
+            sides.retain(|side| walk.cfg.preds(*side).len() == 1);
+        }
+        let mut work = vec![first];
+        while let Some(at) = work.pop() {
+            let Some(left) = walk.budget.checked_sub(1) else {
+                self.apart.fill(true);
+                return;
+            };
+            *walk.budget = left;
+            if at != first && self.united[at.index()].is_some() {
+                continue;
             }
+            for_each_successor(walk.func, at, |to| {
+                let ends = walk.barriers.end(walk.dom, first, to);
+                if !ends && std::mem::replace(&mut walk.seen[to.index()], number) != number {
+                    let of_group = sides.iter().any(|side| walk.dom.dominates(*side, to));
+                    self.apart[to.index()] |= !of_group;
+                    work.push(to);
+                }
+            });
         }
     }
+}
+
+/// The state of walks over a function.
+struct Walk<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    dom: &'a Tree,
+    barriers: &'a Barriers,
+    /// The number of walks.
+    walks: u32,
+    /// For each block, the last walk that visited it.
+    seen: Vec<u32>,
+    /// The number of blocks that walks may still visit.
+    budget: &'a mut usize,
 }
 
 /// Whether threads that execute the instruction together may continue apart.
