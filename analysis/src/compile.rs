@@ -6,6 +6,7 @@
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -928,17 +929,21 @@ pub fn function_at(db: &Database, file: SourceFile, at: TextSize) -> Option<&str
     item.kind(db).is_function().then(|| item.name(db).as_str())
 }
 
-/// The ranges of instructions on values of 64-bit floating-point types.
+/// The offsets of instructions on values of 64-bit floating-point types. An instruction that ptxas expands to two appears
+/// twice.
 pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
     let mut all = Vec::new();
     for item in functions(db, file) {
         let (lowered, offset) = (lower(db, item), item.offset(db));
         let Some(function) = &lowered.function else { continue };
-        all.extend(function.body.iter().filter_map(|statement| {
+        let doubles = function.body.iter().filter_map(|statement| {
             let Stmt::Instr(instr) = statement else { return None };
             let double = instr.opcode.types().any(|ty| ty == ScalarType::F64);
-            Some(lowered.map.statement(instr.src).filter(|_| double)?.start() + offset)
-        }));
+            let at = lowered.map.statement(instr.src).filter(|_| double)?.start() + offset;
+            let is_expanded = matches!(instr.opcode.form, FormId::Cvt | FormId::Testp);
+            Some(iter::repeat_n(at, 1 + usize::from(is_expanded)))
+        });
+        all.extend(doubles.flatten());
     }
     all
 }

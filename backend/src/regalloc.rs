@@ -29,6 +29,8 @@ pub(crate) mod random;
 mod rewrite;
 mod spill;
 
+use std::fmt::Display;
+
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
@@ -87,10 +89,22 @@ impl Within {
     fn check_traffic(self, draft: &Draft<'_>) -> Result<(u32, u32), CodegenError> {
         let (stores, loads) = spill::traffic(draft);
         if stores + loads > self.traffic {
-            return Err(exceeded(format!("more bytes of spills than {}", self.traffic)));
+            return Err(exceeded(format!("spills move more than {} bytes", self.traffic)));
         }
         Ok((stores, loads))
     }
+}
+
+/// The error that a statement needs more registers at once than there are.
+fn too_few(file: File, count: impl Display) -> CodegenError {
+    let what = match file {
+        File::R => "registers",
+        File::P => "predicates",
+        File::UR => "uniform registers",
+        File::UP => "uniform predicates",
+        File::B => "convergence barriers",
+    };
+    exceeded(format!("more than {count} {what} are needed at once"))
 }
 
 fn exceeded(what: String) -> CodegenError {
@@ -148,7 +162,7 @@ fn run(
         if within.traffic == 0 {
             let most = live.pressure(draft.func, File::R).into_iter().max();
             if pools.iter().any(|pool| pool.file == File::R && most > Some(pool.count)) {
-                return Err(exceeded(format!("more general registers than {}", within.registers)));
+                return Err(too_few(File::R, within.registers));
             }
         }
         let frequency = frequency(draft.func, &cfg);
@@ -276,7 +290,7 @@ fn place(
             solution = assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost);
         }
         let Some((assignment, occupancy)) = solution.filter(|(a, _)| a.failed.is_empty() || can_spill) else {
-            return Err(exceeded(format!("more {:?} registers than {}", pool.file, pool.count)));
+            return Err(too_few(pool.file, pool.count));
         };
         if !assignment.failed.is_empty() {
             let members = assignment.failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);

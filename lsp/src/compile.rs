@@ -278,22 +278,13 @@ impl Task<'_> {
     /// Reports why code for tools that patch programs is not compiled. Returns the exit status.
     fn patch(&self, log: &mut Log) -> u8 {
         let db = self.db;
-        let functions = compile::functions(db, self.file).map(|item| (item, lower(db, item)));
-        let kernels = functions.filter(|(_, lowered)| lowered.function.as_ref().is_some_and(|f| f.entry));
-        let mut allowed = true;
-        for (item, lowered) in kernels {
-            let start =
-                item.offset(db) + lowered.map.name_range().map_or_else(Default::default, |name| name.start());
-            let (name, line) = self.text.place(start.into());
-            log.say_at(name, line, Kind::Error, "Entry function is not allowed when command line option '--compile-as-tools-patch' is specified");
-            allowed = false;
+        let mut functions = compile::functions(db, self.file).map(|item| lower(db, item));
+        let has_kernel = functions.any(|lowered| lowered.function.as_ref().is_some_and(|f| f.entry));
+        if has_kernel {
+            log.say(Kind::Error, "Entry function is not allowed when command line option '--compile-as-tools-patch' is specified");
+            return log.aborted();
         }
-        match allowed {
-            true => {
-                log.fatal("Option 'compile-as-tools-patch' is not supported yet: programs without kernels")
-            }
-            false => log.aborted(),
-        }
+        log.fatal("Option 'compile-as-tools-patch' is not supported yet: programs without kernels")
     }
 
     /// Reports which sections that debuggers need are missing. Returns true if this forbids output.

@@ -310,3 +310,61 @@ fn old_programs_are_no_objects() {
     let ignored = "ptxc warning : Command line option '--extensible-whole-program' not supported for 'compilation without ABI', will be ignored\n";
     assert_eq!(compile(&["-ewp", "b.ptx"]), (0, format!("{ignored}{no_convention}")));
 }
+
+/// nvlink deletes an alias that is in no pair, and then rejects the object.
+#[test]
+fn call_graphs_of_objects_name_the_aliases_that_code_names() {
+    let function = "(.param .b32 r) f(.param .b32 a) { st.param.b32 [r], 1; ret; }";
+    let text = format!(
+        "{HEADER}.visible .func {function}\n.visible .func (.param .b32 r) g(.param .b32 a);\n.alias g, f;\n\
+         .visible .entry k(.param .u64 out)\n{{\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [out];\nmov.u64 %rd2, g;\n\
+         st.global.b64 [%rd1], %rd2;\n{{ .param .b32 a, r; st.param.b32 [a], 2; call (r), g, (a); }}\nret;\n}}\n"
+    );
+    let folder = folder(&[("k.ptx", &text)]);
+    for arch in ["sm_75", "sm_90", "sm_120"] {
+        let said = run(COMPILE, folder.path(), &["-arch", arch, "-c", "-o", "k.o", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let object = fs::read(folder.path().join("k.o")).expect("the object");
+        let elf = gpu_files::elf::Elf::new(&object).expect("an ELF file");
+        let symbols = elf.symbols().expect("symbols");
+        let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
+        let [f, g, k] = ["f", "g", "k"].map(|name| find(name) as u32);
+        let graph = elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("a section");
+        let graph = elf.content(graph).expect("its bytes");
+        let words: Vec<u32> =
+            graph.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        let pairs = |list: u32| -> Vec<[u32; 2]> {
+            let pairs = words.chunks(2).skip_while(|pair| **pair != [0, list.wrapping_neg()]).skip(1);
+            pairs.take_while(|pair| pair[0] != 0).map(|pair| [pair[0], pair[1]]).collect()
+        };
+        let mut calls = pairs(1);
+        calls.sort_unstable();
+        let mut expected = [[k, f], [k, g], [g, f]];
+        expected.sort_unstable();
+        assert_eq!(calls, expected);
+        assert_eq!(pairs(2).iter().map(|pair| pair[0]).collect::<Vec<_>>(), [f, g]);
+        assert_eq!(pairs(4), [[k, g]]);
+    }
+}
+
+#[test]
+fn constant_banks_are_in_the_order_of_the_first_variables() {
+    let order = |variables: &str| {
+        let text = format!(
+            "{HEADER}{variables}\n.visible .entry k()\n{{\n.reg .b32 %r;\nld.const.b32 %r, [c];\n\
+             st.global.b32 [v], %r;\nret;\n}}\n"
+        );
+        let folder = folder(&[("k.ptx", &text)]);
+        let said = run(COMPILE, folder.path(), &["-arch=sm_80", "-o", "k.cubin", "k.ptx"]);
+        assert_eq!(said, (0, String::new()));
+        let cubin = fs::read(folder.path().join("k.cubin")).expect("the file");
+        let elf = gpu_files::elf::Elf::new(&cubin).expect("an ELF file");
+        let banks = elf.sections.iter().filter_map(|section| section.name.strip_prefix(".nv.constant"));
+        banks.filter(|bank| matches!(*bank, "3" | "4")).collect::<String>()
+    };
+    let (constant, global) = (".const .b32 c = 1;", ".global .b32 v;");
+    assert_eq!(order(&format!("{constant}{global}")), "34");
+    assert_eq!(order(&format!("{global}{constant}")), "43");
+    assert_eq!(order(&format!("{constant}.visible {global}")), "43");
+    assert_eq!(order(&format!("{global}.visible {constant}")), "34");
+}

@@ -40,7 +40,8 @@ fn patches_have_no_kernels() {
     let folder = folder(&[("a.ptx", &module(&[function, KERNEL])), ("b.ptx", &module(&[function]))]);
     let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "a.ptx"]);
     assert_eq!(status, 255);
-    assert!(text.contains("a.ptx, line 8; error   : Entry function is not allowed"), "{text}");
+    let message = "ptxc error   : Entry function is not allowed when command line option '--compile-as-tools-patch' is specified\n";
+    assert_eq!(text, format!("{message}ptxc fatal   : Ptx assembly aborted due to errors\n"));
     let (status, text) = run(COMPILE, folder.path(), &["-astoolspatch", "b.ptx"]);
     assert_eq!(status, 255);
     assert!(text.contains("not supported yet: programs without kernels"), "{text}");
@@ -582,7 +583,7 @@ fn tensor_memory_is_checked_on_request_and_for_debuggers() {
 
 #[test]
 fn warnings_and_statistics_are_those_of_ptxas() {
-    let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
+    let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\ncvt.rni.f64.f64 %d1, %d1;\nret;\n}\n";
     let folder =
         folder(&[("d.ptx", &module(&[double])), ("t.json", "{\"traceEvents\": []}"), ("u.json", "{}")]);
     let compile = |rest: &[&str]| {
@@ -591,7 +592,8 @@ fn warnings_and_statistics_are_those_of_ptxas() {
     let lines = |word: &str| {
         let line =
             |n| format!("ptxc d.ptx, line {n}; {word} : Program is doing double precision computations.\n");
-        [line(9), line(10)].concat()
+        // ptxas expands a conversion to two instructions.
+        [line(9), line(10), line(11), line(11)].concat()
     };
     assert_eq!(compile(&["-warn-double-usage"]), (0, lines("warning")));
     let aborted = "ptxc fatal   : Ptx assembly aborted due to errors\n";
@@ -962,4 +964,33 @@ fn unreadable_folder() {
     let (_, text) = run(CHECK, folder.path(), &["."]);
     permit(0o700);
     assert!(text.contains("ptx-check: ./closed: Permission denied (os error 13)\n"), "{text}");
+}
+
+#[test]
+fn frames_and_spills_of_functions_are_warned_of_with_each_kernel() {
+    let text = ".version 8.0\n.target sm_75\n.address_size 64\n.func (.param .b32 r) f(.param .b32 a)\n{\n\
+        .reg .b32 %r<6>;\n.reg .b64 %rd<4>;\n.reg .pred %p1;\n.local .align 8 .b8 l[64];\nld.param.b32 %r1, [a];\n\
+        and.b32 %r2, %r1, 7;\nmul.wide.u32 %rd1, %r2, 4;\nmov.u64 %rd2, l;\nadd.u64 %rd2, %rd2, %rd1;\n\
+        st.local.u32 [%rd2], %r1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra done;\nshr.u32 %r3, %r1, 1;\n\
+        { .param .b32 x, y; st.param.b32 [x], %r3; call (y), f, (x); ld.param.b32 %r4, [y]; }\n\
+        ld.local.u32 %r5, [%rd2];\nadd.u32 %r1, %r4, %r5;\ndone:\nst.param.b32 [r], %r1;\nret;\n}\n";
+    let kernel = |name: &str| {
+        format!(
+            ".visible .entry {name}(.param .b32 n)\n{{\n.reg .b32 %r1;\n.param .b32 x, y;\nld.param.b32 %r1, [n];\n\
+             st.param.b32 [x], %r1;\ncall (y), f, (x);\nret;\n}}\n"
+        )
+    };
+    let folder = folder(&[("k.ptx", &format!("{text}{}{}", kernel("k"), kernel("l")))]);
+    let compile = |options: &[&str]| {
+        run(COMPILE, folder.path(), &[&["-arch=sm_75", "-o", "x.cubin", "k.ptx"], options].concat())
+    };
+    let line = |word: &str| {
+        format!("ptxc {word} : Local memory used for function 'f', size of stack frame: 80 bytes\n")
+    };
+    assert_eq!(compile(&["-warn-lmem-usage"]), (0, line("warning").repeat(2)));
+    let (status, said) = compile(&["-warn-lmem-usage", "-Werror"]);
+    assert!(status == 255 && said.contains(&line("error  ")), "{said}");
+    let (_, said) = compile(&["-warn-spills"]);
+    let spilled = "ptxc warning : Registers are spilled to local memory in function 'f', ";
+    assert_eq!(said.matches(spilled).count(), 2, "{said}");
 }

@@ -39,7 +39,7 @@ class Row:
 
     def __init__(self, severity, template):
         self.severity, self.template, self.codes, self.target, self.arch, self.input = severity, template, "", "sm_90a", "", []
-        pattern = re.sub(r"(?<![A-Za-z])N(?![A-Za-z])|(?<=sm_)N", r"-?(?:0x[\\da-f]+|\\d[\\d.]*[af]?)", re.escape(template).replace(r"\*", ".*?"))
+        pattern = re.sub(r"(?<![A-Za-z])N(?![A-Za-z])|(?<=sm_)N|(?<=\(C)N", r"-?(?:0x[\\da-f]+|\\d[\\d.]*[af]?)", re.escape(template).replace(r"\*", ".*?"))
         self.pattern = re.compile(pattern)
 
     def lines(self):

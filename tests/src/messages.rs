@@ -32,7 +32,8 @@ const TAIL: &str = "
 
 - Unresolved extern variable '*' in whole program compilation, ignoring extern qualifier: a warning about what works
 - Memory allocation failure, Internal error, TIMEOUT: failures of the assembler
-- Advice of the code generator (stack sizes, register bounds): no counterpart
+- Advice of the code generator (stack sizes, register bounds, `wgmma` products that ptxas serializes, C7509 to C7511 and C7520):
+  no counterpart
 ";
 
 /// A message of ptxas.

@@ -59,6 +59,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                     access(ctx, target, *address, range).map(|d| respaced(ctx, statement, *address, d)),
                 );
                 out.extend(unified(ctx, statement, index, *address, range));
+                out.extend(guarded(ctx, statement, *address, range));
                 if let (AddressBase::Symbol(symbol), true) = (address.base, writes(statement)) {
                     out.extend(input_parameter(ctx, symbol, range));
                 }
@@ -348,13 +349,35 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
+/// Arguments and results of a call cannot be accessed by instructions with a guard.
+fn guarded(
+    ctx: &Context<'_>,
+    statement: &Statement<'_>,
+    address: Address,
+    range: TextRange,
+) -> Option<Diagnostic> {
+    let AddressBase::Symbol(symbol) = address.base else { return None };
+    let is_guarded = is_argument(ctx, symbol) && ctx.slice(statement.range).starts_with('@');
+    let message = || {
+        let name = ctx.slice(range);
+        format!("`{name}` is an argument or a result of a call; an instruction with a guard cannot access it")
+    };
+    is_guarded.then(|| {
+        let note = "branch around the call, or select the value before it with `selp`";
+        Diagnostic::new(&lints::ADDRESS, range, message()).note(note)
+    })
+}
+
+fn is_argument(ctx: &Context<'_>, symbol: Symbol) -> bool {
+    matches!(symbol, Symbol::Local(_))
+        && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param)
+}
+
 /// Arguments and results of a call have no address in the caller.
 fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
-    let is_argument = matches!(symbol, Symbol::Local(_))
-        && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param);
     let message =
         || format!("cannot take the address of `{}`: it is an argument of a call", ctx.slice(range));
-    is_argument.then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
+    is_argument(ctx, symbol).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
 /// Checks the name of a variable as a value: the type must be wide enough for its address, and be a type that addresses

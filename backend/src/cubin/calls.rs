@@ -9,18 +9,21 @@ use crate::driver::OVERWRITES;
 use crate::input::{Env, Linkage, Operand, Param, Stmt, Symbol as Name};
 use crate::ori::ir::{File, Reg};
 use ptx_isa::{FormId, ScalarType};
+use std::iter;
 
 impl Linker<'_> {
     /// The functions whose addresses are in code or in data, and unified functions, which may be called from anywhere.
     pub(super) fn taken_functions(&self, open: &[Vec<Open>], by_index: &ByIndex<'_>) -> Vec<Named> {
         let in_code = open.iter().flatten().filter(|reloc| reloc.takes_function(self.target));
+        let in_code = in_code.flat_map(|reloc| iter::once(reloc.named).chain(reloc.alias));
         let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
-            Name::Function(i) => by_index(self.env, i),
+            Name::Function(i) => Some((i, by_index(self.env, i)?)),
             _ => None,
         });
+        let in_data = in_data.flat_map(|(i, named)| iter::once(named).chain(self.alias(i, named)));
         let unified = (0..).zip(&self.env.functions).filter(|(_, f)| f.unified.is_some());
         let unified = unified.filter_map(|(i, _)| by_index(self.env, i));
-        let mut taken: Vec<Named> = in_code.map(|reloc| reloc.named).chain(in_data).chain(unified).collect();
+        let mut taken: Vec<Named> = in_code.chain(in_data).chain(unified).collect();
         taken.sort_unstable();
         taken.dedup();
         taken
@@ -78,7 +81,10 @@ impl Linker<'_> {
         let each =
             || open.iter().enumerate().flat_map(|(i, relocs)| relocs.iter().map(move |reloc| (i, reloc)));
         let call = self.target.cubin.call_relocation;
-        let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
+        let calls = each().filter(|(_, r)| r.kind == call).flat_map(|(i, r)| {
+            let callees = iter::once(r.named).chain(r.alias);
+            callees.map(move |callee| (Named::Own(i), callee))
+        });
         // As in files of ptxas, an alias counts as a caller of its function.
         let of_aliases = aliases.iter().map(|&(i, of)| (Named::Alias(i), Named::Own(of)));
         let stubs = self.unified_functions().into_iter().map(|i| (Named::Stub(i), Named::Own(i)));
@@ -95,11 +101,15 @@ impl Linker<'_> {
             }
         }
         words.push([0, 4u32.wrapping_neg()]);
-        let in_code = each().filter(|(_, r)| r.takes_function(self.target)).map(|(i, r)| (i, r.named));
-        let env = self.env;
+        let in_code = each().filter(|(_, r)| r.takes_function(self.target));
+        let in_code = in_code.map(|(i, r)| (i, r.alias.unwrap_or(r.named)));
+        let linker = &*self;
         let in_data = open.iter().enumerate().flat_map(|(i, relocs)| {
-            let reached = self.reached_through_data(i, relocs).into_iter();
-            reached.filter_map(move |function| Some((i, by_index(env, function)?)))
+            let reached = linker.reached_through_data(i, relocs).into_iter();
+            reached.filter_map(move |function| {
+                let named = by_index(linker.env, function)?;
+                Some((i, linker.alias(function, named).unwrap_or(named)))
+            })
         });
         let takes = in_code.chain(in_data).map(|(i, named)| (Named::Own(i), named));
         pairs(takes.collect(), &mut words);

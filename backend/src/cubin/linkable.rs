@@ -90,6 +90,9 @@ pub(super) struct Open {
     pub(super) kind: u32,
     pub(super) named: Named,
     pub(super) addend: i64,
+    /// The alias by which the code names a function of this object. The symbol is that of the function, but the call
+    /// graph contains the alias: nvlink deletes aliases that nothing reaches, and then rejects their pairs.
+    pub(super) alias: Option<Named>,
 }
 
 impl Open {
@@ -699,6 +702,13 @@ impl Linker<'_> {
         self.initial_symbols().filter_map(foreign).collect()
     }
 
+    /// The alias that a function of the module is, if it is one of a function with code.
+    pub(super) fn alias(&self, function: u32, named: Named) -> Option<Named> {
+        let Named::Own(of) = named else { return None };
+        let name = &self.env.functions.get(function as usize)?.name;
+        (self.functions[of].code.name != *name).then_some(Named::Alias(function))
+    }
+
     /// Fills in the fields of a function's code that depend only on the function, and returns the code with the
     /// relocations for the linker.
     fn resolve(
@@ -712,11 +722,13 @@ impl Linker<'_> {
         let half = |high| if high { R_CUDA_ABS32_HI_32 } else { R_CUDA_ABS32_LO_32 };
         for link in &f.code.links {
             let at = u64::from(link.at) * WORD;
+            let mut alias = None;
             let (kind, named, addend) = match link.to {
                 // Already filled in, because the function begins its section.
                 LinkTo::Start | LinkTo::Place(_) => continue,
                 LinkTo::Function(function) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    alias = self.alias(function, named);
                     (self.target.cubin.call_relocation, named, 0)
                 }
                 LinkTo::Driver(function) => (self.target.cubin.call_relocation, Named::Driver(function), 0),
@@ -731,6 +743,7 @@ impl Linker<'_> {
                 LinkTo::EntrySize(table) => (R_CUDA_ABS32_32, Named::EntrySize(table), 0),
                 LinkTo::Symbol(Link { symbol: Name::Function(function), offset, high }) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    alias = self.alias(function, named);
                     let kinds = self.function_address(function);
                     (if high { kinds.high } else { kinds.low }, named, i64::from(offset))
                 }
@@ -774,7 +787,7 @@ impl Linker<'_> {
                     (kind, named, i64::from(offset))
                 }
             };
-            open.push(Open { at, kind, named, addend });
+            open.push(Open { at, kind, named, addend, alias });
         }
         Ok((f.code.code.to_vec(), open))
     }

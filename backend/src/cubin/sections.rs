@@ -7,6 +7,7 @@ use super::numbers::{
     SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use super::{LinkFunction, Linker, info, lines, note};
+use crate::input::Linkage;
 use crate::layout::Slot;
 use crate::ori::ir::TensorUse;
 use ptx_isa::Space;
@@ -119,6 +120,19 @@ impl Linker<'_> {
         About { frame, lines, tool_note, cuda_note, module_info, kernel_info, callgraph, action }
     }
 
+    /// Whether bank 3 precedes bank 4: a `.const` variable precedes all `.global` ones, where variables of other modules and
+    /// visible ones count as the first, and bank 4 has no addresses of functions.
+    fn constants_first(&self) -> bool {
+        let mut slots = self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter());
+        let first = |space| {
+            let found = self.env.variables.iter().enumerate().filter(|(_, v)| v.space == space);
+            found.map(|(i, v)| (v.linkage == Linkage::Internal, i)).min()
+        };
+        let constant = first(Space::Const);
+        constant.is_some_and(|constant| first(Space::Global).is_none_or(|global| constant < global))
+            && slots.all(|slot| matches!(slot, Slot::Global(_)))
+    }
+
     /// Code and data, in the file order of the target.
     pub(super) fn loaded_sections(
         &mut self,
@@ -128,12 +142,18 @@ impl Linker<'_> {
     ) -> Loaded {
         let rela = self.target.cubin.rela;
         let constant_segment = if rela { Segment::Constants } else { Segment::Code };
-        let constant_align = self.constant_align();
+        let (constant_align, constants_first) = (self.constant_align(), self.constants_first());
         let mut constant = |name, align, data: Option<Data>| {
             data.map(|d| self.constant_section(name, align, d.bytes, constant_segment))
         };
-        let constant4 = constant(".nv.constant4", 8, slots);
-        let constant3 = constant(".nv.constant3", constant_align, constants);
+        let (constant4, constant3);
+        if constants_first {
+            constant3 = constant(".nv.constant3", constant_align, constants);
+            constant4 = constant(".nv.constant4", 8, slots);
+        } else {
+            constant4 = constant(".nv.constant4", 8, slots);
+            constant3 = constant(".nv.constant3", constant_align, constants);
+        }
         let mut function_banks = Vec::new();
         for (i, kernel) in self.kernels.iter().enumerate() {
             let bytes = kernel.joined.constants.clone();

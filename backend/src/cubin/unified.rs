@@ -4,13 +4,14 @@
 //! collects the stubs of all objects in `.nv.uft` and orders them as an index file states. Unified variables are in
 //! `.nv.udt` instead of `.nv.global`. The sections `.nv.uft.entry` and `.nv.udt.entry` state the numbers of both.
 
-use super::Linker;
 use super::elf::{Body, Image, SectionId, SymbolId};
 use super::info::{Attribute, Records};
 use super::linkable::Named;
 use super::numbers::{SHF_ALLOC, SHF_EXEC, SHT_CUDA_UDT_ENTRY, SHT_CUDA_UFT, SHT_CUDA_UFT_ENTRY};
+use super::{LinkFunction, Linker};
 use crate::assemble;
 use crate::input::{UnifiedId, Variable};
+use rustc_hash::FxHashMap;
 use sass::{Field, Inst};
 
 /// Symbols that the linker defines for the tables of unified functions and variables.
@@ -53,15 +54,18 @@ fn entry(symbol: SymbolId, offset: u64, id: UnifiedId) -> Vec<u8> {
 }
 
 impl Linker<'_> {
-    /// The numbers of a function with code, by its index among those linked.
-    pub(super) fn unified(&self, function: usize) -> Option<UnifiedId> {
-        let name = &self.functions[function].code.name;
-        self.env.functions.iter().find(|declared| declared.name == *name)?.unified
+    /// The functions with code that are unified, by their indices among those linked, with the numbers of the attribute. The
+    /// first declaration of a name states them.
+    fn unified(&self) -> Vec<(usize, UnifiedId)> {
+        let declared = self.env.functions.iter().rev();
+        let ids: FxHashMap<&str, _> = declared.map(|f| (f.name.as_str(), f.unified)).collect();
+        let id = |f: &LinkFunction<'_>| ids.get(f.code.name.as_str()).copied().flatten();
+        self.functions.iter().enumerate().filter_map(|(i, f)| Some((i, id(f)?))).collect()
     }
 
     /// The functions with code that are unified, by their indices among those linked.
     pub(super) fn unified_functions(&self) -> Vec<usize> {
-        (0..self.functions.len()).filter(|&i| self.unified(i).is_some()).collect()
+        self.unified().into_iter().map(|(i, _)| i).collect()
     }
 
     /// A section with the code of a stub. It jumps to the function with a call that keeps the return address; the linker
@@ -113,9 +117,8 @@ impl Linker<'_> {
 
     /// Writes the entries of functions and of variables.
     pub(super) fn fill_entries(&mut self, sections: [Option<SectionId>; 2], id: &dyn Fn(Named) -> SymbolId) {
-        let of_functions = self.unified_functions().into_iter();
-        let of_functions =
-            of_functions.filter_map(|i| Some(entry(id(Named::Own(i)), 0, self.unified(i)?))).collect();
+        let of_functions = self.unified().into_iter();
+        let of_functions = of_functions.map(|(i, numbers)| entry(id(Named::Own(i)), 0, numbers)).collect();
         let of_variables = self.unified_variables().filter_map(|(i, v)| {
             let (_, offset) = self.places[i as usize]?;
             Some(entry(id(Named::Variable(i)), offset, v.unified?))

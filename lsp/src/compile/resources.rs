@@ -164,19 +164,23 @@ fn warn((options, has_convention): (&Options, bool), linked: &Linked, log: &mut 
         log.say(kind, message);
     }
     for kernel in linked.kernels.iter().filter(|_| !options.quiet) {
-        let (name, frame) = (&kernel.name, kernel.frame);
-        if options.warn_on_local_memory && has_convention && frame.bytes > 0 {
-            let bytes = frame.bytes;
-            log.say(
-                kind,
-                format_args!("Local memory used for function '{name}', size of stack frame: {bytes} bytes"),
-            );
-            any = true;
-        }
-        if options.warn_on_spills && frame.spill_stores + frame.spill_loads > 0 {
-            let (stores, loads) = (frame.spill_stores, frame.spill_loads);
-            log.say(kind, format_args!("Registers are spilled to local memory in function '{name}', {stores} bytes spill stores, {loads} bytes spill loads"));
-            any = true;
+        let parts = kernel.parts.iter().map(|part| (&part.name, part.frame));
+        for (name, frame) in std::iter::once((&kernel.name, kernel.frame)).chain(parts) {
+            if options.warn_on_local_memory && has_convention && frame.bytes > 0 {
+                let bytes = frame.bytes;
+                log.say(
+                    kind,
+                    format_args!(
+                        "Local memory used for function '{name}', size of stack frame: {bytes} bytes"
+                    ),
+                );
+                any = true;
+            }
+            if options.warn_on_spills && frame.spill_stores + frame.spill_loads > 0 {
+                let (stores, loads) = (frame.spill_stores, frame.spill_loads);
+                log.say(kind, format_args!("Registers are spilled to local memory in function '{name}', {stores} bytes spill stores, {loads} bytes spill loads"));
+                any = true;
+            }
         }
     }
     any && kind == Kind::Error
