@@ -41,7 +41,7 @@ pub use calls::{CallNode, Calls, call_node, callees, callers};
 pub use completion::{completion_documentation, completions};
 pub use counts::{Referenced, referenced};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
-pub use folding::folding_ranges;
+pub use folding::{folding_ranges, folds_of_items};
 pub use format::{format, format_on_type, formatted};
 pub use hover::hover;
 pub use navigation::{
@@ -68,7 +68,9 @@ use std::sync::Arc;
 
 use text_size::{TextRange, TextSize};
 
-use crate::db::{Database, SourceFile};
+use crate::db::{Database, Db, SourceFile};
+use crate::items::Item;
+use crate::text::Text;
 
 /// The text index of a file: lines and columns.
 pub use crate::items::line_index;
@@ -81,6 +83,26 @@ pub fn clear_file(db: &mut Database, file: SourceFile) {
     // A result is freed when the next one replaces it, and the results of items when the file has none.
     diagnostics(db, file);
     line_index(db, file);
+}
+
+/// A part of an answer about all items of a file: values with ranges relative to their item.
+#[derive(Clone, Debug)]
+pub struct InItem<T> {
+    pub text: Text,
+    /// Where the item starts in the file.
+    pub start: TextSize,
+    pub values: Arc<[T]>,
+}
+
+impl<T: Eq> InItem<T> {
+    fn new<'db>(db: &'db dyn Db, item: Item<'db>, values: &Arc<[T]>) -> Self {
+        Self { text: item.contents(db).clone(), start: item.offset(db), values: values.clone() }
+    }
+
+    /// Whether texts and values are equal, at any position of the items.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.values == other.values && self.text == other.text
+    }
 }
 
 /// Markdown about the word at `range`.
@@ -225,6 +247,7 @@ pub enum ActionKind {
     QuickFix,
     Rewrite,
     Inline,
+    Extract,
     Source,
 }
 

@@ -103,14 +103,14 @@ impl Reader<'_> {
         let Some((&count, inner)) = shape.split_first() else {
             match (is_list, lanes) {
                 (false, 1) => self.element(node, at),
-                (false, _) => self.mismatch(node, "a single value"),
+                (false, _) => self.lacks_braces(node, "vector"),
                 (true, 1) => self.fields(node),
                 (true, _) => self.vector(node, at),
             }
             return at.saturating_add(lanes);
         };
         if !is_list {
-            self.mismatch(node, "a single value");
+            self.lacks_braces(node, "array");
             return at;
         }
         let stride = inner.iter().map(|d| d.unwrap_or(1)).fold(lanes, u64::saturating_mul);
@@ -233,6 +233,11 @@ impl Reader<'_> {
             Diagnostic::new(&INITIAL_VALUE, node.text_range(), format!("{what} cannot initialize a `.{ty}`"))
                 .rule(),
         );
+    }
+
+    fn lacks_braces(&mut self, node: Node<'_>, what: &str) {
+        let message = format!("expected the values of the {what} in braces, found a single value");
+        self.out.push(Diagnostic::new(&INITIAL_VALUE, node.text_range(), message).rule());
     }
 
     fn store(&mut self, offset: u64, bytes: &[u8]) {

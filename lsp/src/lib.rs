@@ -1,6 +1,7 @@
 //! The language server, the checker and the compiler driver. Only this package deals with the protocol, JSON,
 //! terminals, files and time.
 
+pub mod by_item;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -10,6 +11,7 @@ pub mod document;
 pub mod dump;
 pub mod embedded;
 pub mod frame;
+pub mod gap;
 pub mod handlers;
 pub mod host;
 pub mod images;

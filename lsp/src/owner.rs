@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::by_item::ByItem;
 use crate::config::Config;
 use crate::document::{Document, Encoding};
 use crate::handlers::{embedded, semantic_tokens};
@@ -146,6 +147,14 @@ pub struct ClientAbilities {
     pub shows_progress: bool,
 }
 
+/// The last answers about a whole document, kept in parts for the next ones.
+#[derive(Default)]
+pub struct Answers {
+    pub tokens: semantic_tokens::Sent,
+    pub symbols: ByItem<ide::DocumentSymbol>,
+    pub folds: ByItem<ide::Fold>,
+}
+
 /// A consistent state of one document, for a worker.
 pub struct Snapshot {
     pub db: Database,
@@ -157,7 +166,7 @@ pub struct Snapshot {
     pub config: Arc<Config>,
     /// The findings of the last compilation, if it compiled exactly this version.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
-    pub sent_tokens: Arc<semantic_tokens::Sent>,
+    pub answers: Arc<Answers>,
     pub last_hints: Arc<LastGood<String>>,
     pub last_lenses: Arc<LastGood<String>>,
     pub last_live: Arc<LastGood<LiveRegisters>>,
@@ -197,7 +206,7 @@ struct Open {
     compiling: Option<i32>,
     /// The version is in the queue of checks.
     check_queued: bool,
-    sent_tokens: Arc<semantic_tokens::Sent>,
+    answers: Arc<Answers>,
     last_hints: Arc<LastGood<String>>,
     last_lenses: Arc<LastGood<String>>,
     last_live: Arc<LastGood<LiveRegisters>>,
@@ -400,7 +409,7 @@ impl Owner {
             compile_at: None,
             compiling: None,
             check_queued: false,
-            sent_tokens: Arc::default(),
+            answers: Arc::default(),
             last_hints: Arc::default(),
             last_lenses: Arc::default(),
             last_live: Arc::default(),
@@ -544,7 +553,7 @@ impl Owner {
             document: open.document.clone(),
             config: self.config.clone(),
             compiled,
-            sent_tokens: open.sent_tokens.clone(),
+            answers: open.answers.clone(),
             last_hints: open.last_hints.clone(),
             last_lenses: open.last_lenses.clone(),
             last_live: open.last_live.clone(),

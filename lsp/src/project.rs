@@ -267,9 +267,9 @@ mod tests {
             assert!(error.starts_with("1: unknown target") && error.contains("sm_90a"), "{error}");
         }
         assert!(error("\narch = \"sm_999\"").starts_with("2: unknown target `sm_999`"));
-        let unknown = error("colour = 1");
+        let unknown = error("color = 1");
         assert!(
-            unknown.starts_with("1: unknown field `colour`") && unknown.contains("`compile-only`"),
+            unknown.starts_with("1: unknown field `color`") && unknown.contains("`compile-only`"),
             "{unknown}"
         );
         assert_eq!(error("target ="), "1: invalid TOML; expected `name = value`, with strings in quotes");

@@ -38,6 +38,14 @@ impl From<String> for Written {
     }
 }
 
+#[cfg(test)]
+impl Written {
+    pub(crate) fn text(self) -> String {
+        let bytes = self.0.iter().flat_map(|part| part.to_vec()).collect();
+        String::from_utf8(bytes).expect("JSON is UTF-8")
+    }
+}
+
 impl From<Vec<Part>> for Written {
     /// The parts must form one JSON value.
     fn from(parts: Vec<Part>) -> Self {
@@ -61,21 +69,6 @@ pub fn write(answer: &impl Serialize) -> Option<Written> {
         .map(|json| Written(vec![Part::Own(json)]))
         .inspect_err(|error| tracing::error!("answer is not JSON: {error}"))
         .ok()
-}
-
-/// Serializes an answer that is a list, one value after the other.
-pub fn write_all(values: impl Iterator<Item: Serialize>) -> Option<Written> {
-    let mut json = b"[".to_vec();
-    for value in values {
-        if json.len() > 1 {
-            json.push(b',');
-        }
-        serde_json::to_writer(&mut json, &value)
-            .inspect_err(|error| tracing::error!("answer is not JSON: {error}"))
-            .ok()?;
-    }
-    json.push(b']');
-    Some(Written(vec![Part::Own(json)]))
 }
 
 /// Leaves an answer in the current task for [`collect`].
@@ -102,10 +95,7 @@ mod tests {
             number
         };
         let (first, second) = tokio::join!(collect(handler(1)), collect(handler(2)));
-        let text = |written: Option<Written>| {
-            let parts: Vec<Part> = written.unwrap().into();
-            String::from_utf8(parts.iter().flat_map(|part| part.to_vec()).collect()).unwrap()
-        };
+        let text = |written: Option<Written>| written.unwrap().text();
         assert_eq!((first.0, text(first.1)), (1, "[1]".to_owned()));
         assert_eq!((second.0, text(second.1)), (2, "[2]".to_owned()));
         assert!(collect(async {}).await.1.is_none());

@@ -178,7 +178,7 @@ fn errors_keep_their_level() {
         ("w.ptx", &module(&[WRONG])),
         ("bad.toml", "[lints]\nE0303 = \"allow\"\n"),
         ("t.toml", "target = \"sm_999\"\n"),
-        ("k.toml", "colour = 1\n"),
+        ("k.toml", "color = 1\n"),
     ]);
     let check = |arguments: &[&str]| run(CHECK, folder.path(), &[arguments, &["w.ptx"]].concat());
     assert_eq!(check(&[]).0, 1);
@@ -187,7 +187,7 @@ fn errors_keep_their_level() {
         (["-W", "E9999=allow"], "unknown lint `E9999`"),
         (["--config", "bad.toml"], "bad.toml:2: `E0303` is an error"),
         (["--config", "t.toml"], "t.toml:1: unknown target `sm_999`; the targets are sm_10"),
-        (["--config", "k.toml"], "k.toml:1: unknown field `colour`, expected one of `target`"),
+        (["--config", "k.toml"], "k.toml:1: unknown field `color`, expected one of `target`"),
         (["--target", "sm_999"], "unknown target `sm_999`; the targets are sm_10"),
         (["--arch", "sm_999"], "unknown target `sm_999`; the targets are sm_10"),
     ] {

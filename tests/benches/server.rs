@@ -160,19 +160,24 @@ fn main() -> ExitCode {
     let mut previous = answer["resultId"].clone();
     drop(answer);
     table.times("semantic tokens, the first time", vec![first], None, 2000.0);
-    for (name, method, bar) in [
-        ("semantic tokens, later", tokens, 100.0),
-        ("document symbols", "textDocument/documentSymbol", 300.0),
-        ("folding ranges", "textDocument/foldingRange", 300.0),
+    let symbols = "textDocument/documentSymbol";
+    for (name, method) in [("document symbols", symbols), ("folding ranges", "textDocument/foldingRange")] {
+        let (first, _) = server.request(method, identifier.clone());
+        table.times(&format!("{name}, the first time"), vec![first], None, 1000.0);
+    }
+    for (name, method) in [
+        ("semantic tokens, later", tokens),
+        ("document symbols, later", symbols),
+        ("folding ranges, later", "textDocument/foldingRange"),
     ] {
         let before = server.processor_time();
         let times = (0..REQUESTS).map(|_| server.request(method, identifier.clone()).0).collect();
         let processor = server.processor_time().zip(before).map(|(after, before)| after - before);
-        table.times(name, times, processor, bar);
+        table.times(name, times, processor, 100.0);
     }
     // Typing and deleting a character in instructions all over the document.
     let places: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].starts_with("    add.")).collect();
-    let (mut edits, mut changed) = (Vec::new(), Vec::new());
+    let (mut edits, mut changed, mut outlines) = (Vec::new(), Vec::new(), Vec::new());
     for edit in 0..EDITS {
         let line = places[(edit / 2) * 37 % places.len()];
         let range = |end: u32| json!({ "start": { "line": line, "character": 4 }, "end": { "line": line, "character": end } });
@@ -190,9 +195,13 @@ fn main() -> ExitCode {
         let (time, answer) = server.request("textDocument/semanticTokens/full/delta", params);
         previous = answer["resultId"].clone();
         changed.push(time);
+        if edit % (EDITS / REQUESTS) == 0 {
+            outlines.push(server.request(symbols, identifier.clone()).0);
+        }
     }
     table.times("edit to diagnostics", edits, None, 100.0);
     table.times("changed semantic tokens after an edit", changed, None, 100.0);
+    table.times("document symbols after an edit", outlines, None, 100.0);
     if let Some(memory) = server.memory() {
         table.row("memory", memory as f64 / text.len() as f64, 40.0, "bytes per byte");
     }

@@ -27,7 +27,7 @@ local ok, failure = pcall(function()
   local column = line:find('add.u64', 1, true) - 1
   assert(ask(found.lnum, column).contents.value:find('add'), 'a hover in the string')
   assert(not ask(0, 0), 'none outside of it')
-  wait('colour', function()
+  wait('color', function()
     return (vim.lsp.semantic_tokens.get_at_pos(buffer, found.lnum, column) or {})[1]
   end)
   vim.api.nvim_buf_set_text(buffer, found.lnum, column, found.lnum, column + 17, { 'cvt.u32.u64 %0, %1' })

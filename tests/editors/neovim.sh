@@ -42,14 +42,14 @@ CUDA
 
 # The colors without a server are the same as with it.
 FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,switches,products}.ptx)" \
-  "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colours.lua"
+  "$nvim" --headless --clean -u init.lua -c "autocmd VimEnter * ++nested luafile $root/tests/editors/colors.lua"
 
 # Without a server, the user gets advice, and files are still colored.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
-  +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
+  +"lua io.stdout:write('color: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
   +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1) ||
   { printf 'FAIL without a server: status %s\n%s\n' $? "$missing"; exit 1; }
-for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
+for text in 'not on the PATH' 'color: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done
 # For colors, it is enough that the folder is on the runtime path.

@@ -10,8 +10,8 @@ WIDTH, HEIGHT, INK, PAPER = 8.4, 18, "#e0e2ea", "#14161b"
 BASE = ["#07080d", "#ffc0b9", "#b3f6c0", "#fce094", "#a6dbff", "#ffcaff", "#8cf8f7", "#eef1f8"]
 
 
-def colour(codes):
-    """Returns the colour that follows a code 38 or 48, and removes its codes from the list."""
+def color(codes):
+    """Returns the color that follows a code 38 or 48, and removes its codes from the list."""
     if codes.pop(0) == 2:
         return "#%02x%02x%02x" % (codes.pop(0), codes.pop(0), codes.pop(0))
     n = codes.pop(0)
@@ -39,8 +39,8 @@ def runs(line, style):
             elif c == 23: style.pop("italic", None)
             elif c == 24: style.pop("underline", None)
             elif c == 27: style.pop("reverse", None)
-            elif c in (38, 48): style["ink" if c == 38 else "paper"] = colour(codes)
-            elif c == 58: colour(codes)
+            elif c in (38, 48): style["ink" if c == 38 else "paper"] = color(codes)
+            elif c == 58: color(codes)
             elif c == 39: style.pop("ink", None)
             elif c == 49: style.pop("paper", None)
             elif 30 <= c <= 37: style["ink"] = BASE[c - 30]

@@ -25,7 +25,7 @@ INPUTS = ROOT / "tests/messages/inputs.txt"
 PTXAS = os.environ.get("PTXAS", "ptxas")
 PTX_CHECK = os.environ.get("PTX_CHECK", str(ROOT / "target/release/ptx-check"))
 TARGETS = ["sm_90a", "sm_100a", "sm_75"]
-# The parts of the module around a statement. tests/src/messages.rs has the same.
+# The parts of the module around a statement. tests/src/messages.rs reads the files in the same way.
 MODULE = (ROOT / "tests/messages/module.ptx").read_text()
 BEFORE_MODULE, BEFORE_BODY, AFTER = re.split(r"// MODULE\n|// BODY\n", MODULE)
 SAID = re.compile(r"^ptxas (?:\S+, line (\d+); )?(\w+)\s*: (.*)$")
@@ -67,7 +67,7 @@ def module(text, target):
     head = BEFORE_MODULE.replace("TARGET", target)
     if text.startswith((".version", "//")):
         return text
-    if text.startswith((".visible", ".entry", ".func", ".global", ".const", ".shared", ".extern", ".weak", ".common", ".alias", ".file", ".section", ".pragma", ".tex", ".local", ".reg", ".param")):
+    if text.startswith("."):
         return head + text
     return head + BEFORE_BODY + text + AFTER
 

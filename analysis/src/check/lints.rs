@@ -239,12 +239,16 @@ fn nearest(name: &str, candidates: impl Iterator<Item = String>) -> Option<Strin
         .map(|(_, candidate)| candidate)
 }
 
-/// The number of characters between the common start and the common end.
+/// The number of characters between the common start and the common end. Two letters in the wrong order count as one.
 fn difference(a: &str, b: &str) -> usize {
     let start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let rest = a.len().min(b.len()) - start;
     let end = a.bytes().rev().zip(b.bytes().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    a.len().max(b.len()) - start - end
+    let (a, b) = (&a.as_bytes()[start..a.len() - end], &b.as_bytes()[start..b.len() - end]);
+    match (a, b) {
+        (&[x, y], &[v, w]) if (x, y) == (w, v) && x.is_ascii_alphabetic() && y.is_ascii_alphabetic() => 1,
+        _ => a.len().max(b.len()),
+    }
 }
 
 #[cfg(test)]

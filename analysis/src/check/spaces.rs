@@ -402,7 +402,7 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
     let compiled = ctx.gates.is_compiled();
     let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size() == 64;
     if place.space == Space::Global && cut && compiled {
-        let message = format!("the address of `{name}` has 64 bits and does not fit in `.{}`", ty.text());
+        let message = format!("`{name}` has a 64-bit address, which does not fit in `.{}`", ty.text());
         let note = "move it to a 64-bit register with `mov.u64`";
         return Some(Diagnostic::new(&lints::ADDRESS, range, message).note(note));
     }

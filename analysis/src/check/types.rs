@@ -245,7 +245,12 @@ fn operand_type(
             if let Some(Operand::Vector(coordinates)) = parts.last()
                 && !are_coordinates(ctx, row.ty, coordinates)
             {
-                let message = format!("expected {}", describe(row.ty, false));
+                let message = match (row.ty, coordinates.first()) {
+                    (ExpectedType::Coordinates(_, true), Some(index)) if !is_index(ctx, index) => {
+                        "the array index, the first element, must be a 32-bit integer".to_owned()
+                    }
+                    _ => format!("expected {}", describe(row.ty, false)),
+                };
                 out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, false)));
             }
         }
@@ -539,21 +544,27 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     }
 }
 
-/// Whether the elements can be the coordinates of a texture or surface. In braces, integers are accepted for floats,
-/// but constants are not, and packed registers are accepted for integers.
-fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operand]) -> bool {
-    let is_integer = |ty: ScalarType| matches!(Nature::of(ty), None | Some(Nature::Integer));
-    let is_index = |element: &Operand| match element {
+fn is_integer(ty: ScalarType) -> bool {
+    matches!(Nature::of(ty), None | Some(Nature::Integer))
+}
+
+/// Whether an operand can be the index of a texture array, which is the first coordinate.
+fn is_index(ctx: &Context<'_>, element: &Operand) -> bool {
+    match element {
         Operand::Reg(register) => {
             let ty = ctx.register_type(*register);
             is_integer(ty) && ty.bits() == 32
         }
         Operand::Special(register) => register.ty().bits() == 32,
         element => matches!(element, Operand::Int(_)),
-    };
+    }
+}
+
+/// Whether the elements can be the coordinates of a texture or surface. In braces, integers are accepted for floats,
+/// but constants are not, and packed registers are accepted for integers.
+fn are_coordinates(ctx: &Context<'_>, expected: ExpectedType, elements: &[Operand]) -> bool {
     let (elements, ty) = match (expected, elements) {
-        // The first one is the array index.
-        (ExpectedType::Coordinates(_, true), [index, ..]) if !is_index(index) => return false,
+        (ExpectedType::Coordinates(_, true), [index, ..]) if !is_index(ctx, index) => return false,
         (ExpectedType::Coordinates(ty, true), [_, rest @ ..]) => (rest, Some(ty)),
         (ExpectedType::Coordinates(ty, false), all) => (all, Some(ty)),
         (_, all) => (all, None),

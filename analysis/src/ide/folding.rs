@@ -1,29 +1,35 @@
 //! Folding of blocks, parameters, initializers, sections, instructions and comments with more than one line.
 
+use std::sync::Arc;
+
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_item};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::{Fold, FoldKind};
+use crate::ide::{Fold, FoldKind, InItem};
 use crate::items::{Item, items};
 
 /// Folds in text order, outer ones first.
 pub fn folding_ranges(db: &Database, file: SourceFile) -> Vec<Fold> {
     let mut folds = Vec::new();
-    for &item in items(db, file) {
-        let offset = item.offset(db);
-        folds.extend(item_folds(db, item).iter().map(|fold| Fold { range: fold.range + offset, ..*fold }));
+    for item in folds_of_items(db, file) {
+        folds.extend(item.values.iter().map(|fold| Fold { range: fold.range + item.start, ..*fold }));
     }
-    folds.sort_by_key(|fold| (fold.range.start(), std::cmp::Reverse(fold.range.end())));
     folds
 }
 
+/// The same in the stored form, item by item.
+pub fn folds_of_items(db: &Database, file: SourceFile) -> Vec<InItem<Fold>> {
+    items(db, file).iter().map(|&item| InItem::new(db, item, item_folds(db, item))).collect()
+}
+
 /// The folds of an item, relative to it. They are stored, but the tree is not.
-#[salsa::tracked(returns(deref))]
-fn item_folds<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[Fold]> {
+#[salsa::tracked(returns(ref))]
+fn item_folds<'db>(db: &'db dyn Db, item: Item<'db>) -> Arc<[Fold]> {
     let (text, mut folds) = (item.text(db), Vec::new());
     if text.contains('\n') {
         node_folds(&parse_item(text).syntax(), text, &mut folds);
+        folds.sort_by_key(|fold| (fold.range.start(), std::cmp::Reverse(fold.range.end())));
     }
     folds.into()
 }

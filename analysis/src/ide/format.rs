@@ -2,10 +2,9 @@
 //!
 //! Only blanks change. A statement has its own line, indented by four columns for each block around it; a label is
 //! indented four columns less. Line breaks inside a statement, single blank lines and comments are kept. Text with
-//! syntax errors is not changed. The result does not depend on the original width of blanks, so formatting it again
-//! changes nothing.
+//! syntax errors is not changed. Formatting the result again changes nothing.
 
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken, lex};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken, lex, parse_item, split};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, SourceFile};
@@ -16,11 +15,15 @@ use crate::locate::{items_in, spot};
 /// The number of columns per level.
 const INDENT: usize = 4;
 
+/// How often a text with syntax errors is laid out until it does not change any more.
+const ROUNDS: usize = 8;
+
 /// The edits that format a file, or the lines of it that `range` touches, in text order.
 pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<TextEdit> {
     let text = file.text(db);
-    let lines = range.map(|range| lines_of(text, range));
-    let all: Vec<Item<'_>> = items_in(db, file, lines).collect();
+    let Some(range) = range else { return whole(text) };
+    let lines = lines_of(text, range);
+    let all: Vec<Item<'_>> = items_in(db, file, Some(lines)).collect();
     let from = all.first().map_or(TextSize::new(0), |item| item.offset(db));
     let mut formatter = Formatter::new(text);
     if from > TextSize::new(0) {
@@ -29,24 +32,64 @@ pub fn format(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<
             Some(Previous { end: from, kind: SyntaxKind::SEMICOLON, parent: SyntaxKind::VARIABLE });
     }
     for item in all {
-        formatter.start(0);
-        formatter.node(&parse(db, item).syntax(), item.offset(db), Context::default());
+        formatter.item(&parse(db, item).syntax(), item.offset(db));
     }
-    let to = match range {
-        None => {
-            formatter.end();
-            TextSize::of(&**text)
-        }
-        Some(_) => formatter.previous.map_or(from, |previous| previous.end),
-    };
+    let to = formatter.previous.map_or(from, |previous| previous.end);
     let edits = formatter.edits;
     if !keeps_tokens(text, TextRange::new(from, to), &edits) {
         return Vec::new();
     }
-    match lines {
-        None => edits,
-        Some(lines) => edits.into_iter().filter_map(|edit| within(text, lines, edit)).collect(),
+    edits.into_iter().filter_map(|edit| within(text, lines, edit)).collect()
+}
+
+/// The edits that format a whole text. In a text with syntax errors, a new line break can change where the parser
+/// continues after an error, and so what is laid out. Such a text is laid out until it does not change any more.
+fn whole(text: &str) -> Vec<TextEdit> {
+    let (edits, has_errors) = laid_out(text);
+    if edits.is_empty() || !has_errors {
+        return edits;
     }
+    let mut new = applied(text, everything(text), &edits);
+    for _ in 0..ROUNDS {
+        let (edits, _) = laid_out(&new);
+        if edits.is_empty() {
+            return between(text, &new);
+        }
+        new = applied(&new, everything(&new), &edits);
+    }
+    Vec::new()
+}
+
+/// The edits that lay a text out once, and whether it has syntax errors.
+fn laid_out(text: &str) -> (Vec<TextEdit>, bool) {
+    let mut formatter = Formatter::new(text);
+    let mut has_errors = false;
+    for raw in split(text) {
+        let parse = parse_item(&text[raw.range]);
+        has_errors |= !parse.errors.is_empty();
+        formatter.item(&parse.syntax(), raw.range.start());
+    }
+    formatter.end();
+    let edits = formatter.edits;
+    if keeps_tokens(text, everything(text), &edits) { (edits, has_errors) } else { (Vec::new(), has_errors) }
+}
+
+fn everything(text: &str) -> TextRange {
+    TextRange::up_to(TextSize::of(text))
+}
+
+/// The edits of blanks that turn a text into another one with the same tokens.
+fn between(old: &str, new: &str) -> Vec<TextEdit> {
+    let (mut edits, mut old_end, mut new_end) = (Vec::new(), TextSize::new(0), TextSize::new(0));
+    for (old_token, new_token) in places(old).zip(places(new)) {
+        let blanks = TextRange::new(old_end, old_token.start());
+        let wanted = &new[TextRange::new(new_end, new_token.start())];
+        if &old[blanks] != wanted {
+            edits.push(TextEdit::new(blanks, wanted));
+        }
+        (old_end, new_end) = (old_token.end(), new_token.end());
+    }
+    edits
 }
 
 /// The lines that a range touches, without the line break after them. If the range ends at the start of a line, that
@@ -124,6 +167,17 @@ fn tokens(text: &str) -> impl Iterator<Item = (SyntaxKind, &str)> {
     })
 }
 
+/// The ranges of the tokens of a text, without blanks, and the end of the text.
+fn places(text: &str) -> impl Iterator<Item = TextRange> {
+    let mut at = TextSize::new(0);
+    let tokens = lex(text).into_iter().filter_map(move |token| {
+        let range = TextRange::at(at, token.len.into());
+        at = range.end();
+        (token.kind != SyntaxKind::WHITESPACE).then_some(range)
+    });
+    tokens.chain([TextRange::empty(TextSize::of(text))])
+}
+
 /// Whether the edits of a part of the text do not change its tokens.
 fn keeps_tokens(text: &str, part: TextRange, edits: &[TextEdit]) -> bool {
     let after = applied(text, part, edits);
@@ -145,7 +199,7 @@ fn applied(text: &str, part: TextRange, edits: &[TextEdit]) -> String {
 /// The text laid out.
 pub fn formatted(db: &Database, file: SourceFile) -> String {
     let text = file.text(db);
-    applied(text, TextRange::up_to(TextSize::of(&**text)), &format(db, file, None))
+    applied(text, everything(text), &format(db, file, None))
 }
 
 /// The context of a token.
@@ -210,6 +264,12 @@ impl<'t> Formatter<'t> {
             open,
             comment_begins_line: false,
         }
+    }
+
+    /// Lays out an item.
+    fn item(&mut self, root: &SyntaxNode, offset: TextSize) {
+        self.start(0);
+        self.node(root, offset, Context::default());
     }
 
     /// Records that the next token begins a statement.

@@ -37,6 +37,7 @@ pub(super) fn actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<
             let found = [
                 branch::invert(&cursor, src, &statement),
                 constant::inline(&cursor, src, &statement),
+                constant::extract(&cursor, &statement),
                 notation::change(&cursor, &statement),
             ];
             found.into_iter().flatten().collect()

@@ -1,12 +1,14 @@
 //! The outline of a file.
 
+use std::sync::Arc;
+
 use ptx_backend::input::Symbol;
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::{DocumentSymbol, SymbolKind, Usage};
+use crate::ide::{DocumentSymbol, InItem, SymbolKind, Usage};
 use crate::items::{Item, items};
 use crate::locate::trimmed_text;
 use crate::lower::{Resolved, resolved};
@@ -17,16 +19,16 @@ use crate::text::counted;
 
 /// Functions with their parameters, shared and local variables and labels; variables; debug sections.
 pub fn document_symbols(db: &Database, file: SourceFile) -> Vec<DocumentSymbol> {
-    let shifted = |(offset, symbol): (_, &DocumentSymbol)| symbol.clone().shifted(offset);
-    outline(db, file).map(shifted).collect()
+    let mut symbols = Vec::new();
+    for item in outline(db, file) {
+        symbols.extend(item.values.iter().map(|symbol| symbol.clone().shifted(item.start)));
+    }
+    symbols
 }
 
-/// The same in the stored form: relative to the items, which start at the offsets.
-pub fn outline(db: &Database, file: SourceFile) -> impl Iterator<Item = (TextSize, &DocumentSymbol)> {
-    items(db, file).iter().flat_map(|&item| {
-        let offset = item.offset(db);
-        item_symbols(db, item).iter().map(move |symbol| (offset, symbol))
-    })
+/// The same in the stored form, item by item.
+pub fn outline(db: &Database, file: SourceFile) -> Vec<InItem<DocumentSymbol>> {
+    items(db, file).iter().map(|&item| InItem::new(db, item, item_symbols(db, item))).collect()
 }
 
 impl DocumentSymbol {
@@ -37,8 +39,8 @@ impl DocumentSymbol {
 }
 
 /// The symbols of an item, relative to it. They are stored, but the data they are computed from is not.
-#[salsa::tracked(returns(deref))]
-fn item_symbols<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[DocumentSymbol]> {
+#[salsa::tracked(returns(ref))]
+fn item_symbols<'db>(db: &'db dyn Db, item: Item<'db>) -> Arc<[DocumentSymbol]> {
     let full = trimmed_text(item.text(db));
     match item_decl(db, item) {
         ItemDecl::Function(decl) => {
@@ -54,7 +56,7 @@ fn item_symbols<'db>(db: &'db dyn Db, item: Item<'db>) -> Box<[DocumentSymbol]> 
             let (detail, children) = (".section".to_owned(), Vec::new());
             [DocumentSymbol { name, detail, kind: SymbolKind::Directive, full, focus: full, children }].into()
         }
-        _ => Box::default(),
+        _ => Arc::default(),
     }
 }
 
@@ -93,7 +95,7 @@ fn variable_symbols(
     variables: &[VariableDecl],
     full: TextRange,
     resolved: &Resolved<'_>,
-) -> Box<[DocumentSymbol]> {
+) -> Arc<[DocumentSymbol]> {
     let names = resolved.map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
     let symbols = variables.iter().zip(names).map(|(decl, name)| {
         let variable = &decl.variable;

@@ -7,10 +7,14 @@ use crate::ide::{self, ActionKind};
 
 /// The titles of the refactorings at the cursor, and the bodies after them. The text must not get errors.
 fn changes(body: &str) -> Vec<(String, String)> {
+    changes_of(body, |kind| matches!(kind, ActionKind::Rewrite | ActionKind::Inline))
+}
+
+fn changes_of(body: &str, is_wanted: fn(ActionKind) -> bool) -> Vec<(String, String)> {
     let (db, file, offset) = open(body);
     let text = file.text(&db).to_string();
     let found = ide::code_actions(&db, file, TextRange::empty(offset));
-    let changes = found.into_iter().filter(|a| matches!(a.kind, ActionKind::Rewrite | ActionKind::Inline));
+    let changes = found.into_iter().filter(|action| is_wanted(action.kind));
     changes
         .map(|change| {
             let new = ide::apply(&text, &change.edits).expect("the edits fit");
@@ -133,4 +137,35 @@ fn a_constant_is_inlined() {
     none("mo$0v.b32 %f1, 1065353216;\nadd.f32 %f2, %f2, %f1;");
     none("mo$0v.u32 %r1, 16;\nst.global.u8 [%rd1], %r1;");
     none("mo$0v.u32 %r1, 16;");
+}
+
+#[test]
+fn a_constant_is_extracted() {
+    let head = ".reg .b32 %r<4>; .reg .f32 %f<4>; .reg .pred %p;\n";
+    let becomes = |from: &str, title: &str, to: &str| {
+        let found = changes_of(&format!("{head}{from}\nret;"), |kind| kind == ActionKind::Extract);
+        let expected = (format!("Extract the constant `{title}`"), format!("{head}{to}\nret;"));
+        assert_eq!(found, [expected]);
+    };
+    becomes(
+        "    add.s32 %r1, %r2, 2$055;",
+        "255",
+        "    .reg .s32 %constant;\n    mov.s32 %constant, 255;\n    add.s32 %r1, %r2, %constant;",
+    );
+    becomes(
+        "mov.u32 %r1, 1; L: @%p mul.f32 %f1, %f2, 0f3F$0000000;",
+        "0f3F000000",
+        "mov.u32 %r1, 1; L: .reg .f32 %constant; mov.f32 %constant, 0f3F000000; @%p mul.f32 %f1, %f2, %constant;",
+    );
+    becomes(
+        ".reg .b32 %constant;\nshl.b32 %r1, %r2, -(1$0);",
+        "-(1)",
+        ".reg .b32 %constant;\n.reg .u32 %constant2;\nmov.u32 %constant2, -(1);\nshl.b32 %r1, %r2, %constant2;",
+    );
+    // The constant has a register, the operand takes only constants, or it is a part of an address.
+    for body in ["mov.u32 %r1, 2$055;", "lop3.b32 %r1, %r1, %r1, %r1, 2$0;", "ld.shared.u32 %r1, [%r2+1$02];"]
+    {
+        let found = changes_of(&format!("{head}{body}\nret;"), |kind| kind == ActionKind::Extract);
+        assert_eq!(found, []);
+    }
 }

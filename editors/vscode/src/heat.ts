@@ -7,7 +7,7 @@ const SPACE = '\u00a0';
 const BLANK = SPACE.repeat(8);
 
 /** The color for a share of the maximum: transparent at 0, red at 1. */
-function colour(share: number): string {
+function color(share: number): string {
     const hue = Math.round(55 - 55 * share);
     return `hsla(${hue}, 90%, 50%, ${(0.55 * share).toFixed(2)})`;
 }
@@ -16,7 +16,7 @@ function cell(text: string, share: number | undefined): vscode.ThemableDecoratio
     if (share === undefined) {
         return { contentText: text, color: new vscode.ThemeColor('disabledForeground') };
     }
-    return { contentText: text, backgroundColor: colour(share), color: new vscode.ThemeColor('editor.foreground') };
+    return { contentText: text, backgroundColor: color(share), color: new vscode.ThemeColor('editor.foreground') };
 }
 
 /** The cells of lines `first` to `end - 1`. Lines without figures get blanks; stale cells get no color. */

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_of_optimisation() {
+    fn levels_of_optimization() {
         let level = |line: &str| parsed(line).unwrap().opt_level;
         assert_eq!(["a", "-O a", "-O7 a", "-g a", "-Ofc max a", "-g -O0 a"].map(level), [3, 3, 3, 0, 0, 0]);
     }

@@ -78,12 +78,7 @@ fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
     let convert = |action: ide::CodeAction| {
         let edits: Vec<_> = action.edits.iter().map(|e| lines.edit(e)).collect();
         CodeActionOrCommand::CodeAction(CodeAction {
-            kind: Some(match action.kind {
-                ActionKind::QuickFix => CodeActionKind::QUICKFIX,
-                ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
-                ActionKind::Inline => CodeActionKind::REFACTOR_INLINE,
-                ActionKind::Source => CodeActionKind::SOURCE,
-            }),
+            kind: Some(kind(action.kind)),
             edit: (!edits.is_empty()).then(|| changes(s, edits)),
             command: action.command.as_ref().map(|c| protocol_command(&s.uri, action.title.clone(), c)),
             is_preferred: action.fixes.map(|_| action.preferred),
@@ -92,6 +87,16 @@ fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
         })
     };
     actions.into_iter().map(convert).collect()
+}
+
+pub(super) fn kind(kind: ActionKind) -> CodeActionKind {
+    match kind {
+        ActionKind::QuickFix => CodeActionKind::QUICKFIX,
+        ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
+        ActionKind::Inline => CodeActionKind::REFACTOR_INLINE,
+        ActionKind::Extract => CodeActionKind::REFACTOR_EXTRACT,
+        ActionKind::Source => CodeActionKind::SOURCE,
+    }
 }
 
 /// A command as clients know it. The client opens the text that the server returns.

@@ -9,8 +9,8 @@ use ptx_analysis::Database;
 use ptx_analysis::ide::{self, ActionKind};
 use text_size::TextRange;
 use tower_lsp::lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionResponse, Command, CompletionResponse,
-    Diagnostic, DocumentHighlight, GotoDefinitionResponse, Hover, Location, Position, Range, SemanticToken,
+    CodeAction, CodeActionOrCommand, CodeActionResponse, Command, CompletionResponse, Diagnostic,
+    DocumentHighlight, GotoDefinitionResponse, Hover, Location, Position, Range, SemanticToken,
     SemanticTokens, SignatureHelp, TextEdit, Url,
 };
 
@@ -97,8 +97,17 @@ pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionRes
     let end = inside(e, asked.end).filter(|end| end.start == start.start)?;
     let module_range = TextRange::new(start.offset.min(end.offset), start.offset.max(end.offset));
     let actions = ide::code_actions(&s.db, start.file, module_range).into_iter();
-    // Refactorings change whole lines, which here belong to the code around the snippet.
-    let actions = actions.filter(|action| matches!(action.kind, ActionKind::QuickFix | ActionKind::Source));
+    let text = start.module.text();
+    let is_wanted = |action: &ide::CodeAction| match action.kind {
+        ActionKind::QuickFix | ActionKind::Source => true,
+        // Lines belong to the code around the snippet.
+        ActionKind::Rewrite => {
+            action.edits.iter().all(|edit| !edit.text.contains('\n') && !text[edit.range].contains('\n'))
+        }
+        // A compiler may insert the assembly several times into a function, and names must not repeat.
+        ActionKind::Extract | ActionKind::Inline => false,
+    };
+    let actions = actions.filter(is_wanted);
     let actions = actions.filter_map(|action| {
         let edits: Option<Vec<TextEdit>> =
             action.edits.iter().map(|change| edit(e, &start, change)).collect();
@@ -113,7 +122,7 @@ pub fn actions(s: &Snapshot, e: &Embedded, asked: Range) -> Option<CodeActionRes
         };
         Some(CodeActionOrCommand::CodeAction(CodeAction {
             title: start.module.message(&action.title),
-            kind: Some(CodeActionKind::QUICKFIX),
+            kind: Some(super::code_action::kind(action.kind)),
             edit: (!edits.is_empty()).then(|| super::code_action::changes(s, edits)),
             command,
             is_preferred: action.fixes.map(|_| action.preferred),

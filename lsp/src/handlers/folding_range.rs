@@ -1,21 +1,26 @@
 //! `textDocument/foldingRange`.
 
+use crate::by_item::Writer;
 use crate::owner::Snapshot;
-use crate::written::{self, Written};
+use crate::written::Written;
 use ptx_analysis::ide::{self, FoldKind};
-use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind};
 
 pub fn handle(s: &Snapshot) -> Option<Written> {
-    let lines = s.lines();
-    let convert = |fold: ide::Fold| {
-        let range = lines.range(fold.range);
-        (range.start.line < range.end.line).then(|| FoldingRange {
-            start_line: range.start.line,
-            end_line: range.end.line,
-            kind: (fold.kind == FoldKind::Comment).then_some(FoldingRangeKind::Comment),
-            ..Default::default()
-        })
-    };
-    let folds: Vec<_> = ide::folding_ranges(&s.db, s.file).into_iter().filter_map(convert).collect();
-    written::write(&folds)
+    Some(s.answers.folds.answer(ide::folds_of_items(&s.db, s.file), s.encoding, fold))
+}
+
+/// Writes a `FoldingRange` of the protocol, if it has more than one line.
+fn fold(writer: &mut Writer<'_>, fold: &ide::Fold) {
+    let (start, end) = (writer.position(fold.range.start()), writer.position(fold.range.end()));
+    if start.line == end.line {
+        return;
+    }
+    writer.text("{\"startLine\":");
+    writer.line(start);
+    writer.text(",\"endLine\":");
+    writer.line(end);
+    if fold.kind == FoldKind::Comment {
+        writer.text(",\"kind\":\"comment\"");
+    }
+    writer.text("}");
 }

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::document::Encoding;
+use crate::gap::{Gap, width};
 use crate::handlers::embedded;
 use crate::owner::Snapshot;
 use crate::written::{self, Part, Written};
-use memchr::{memchr_iter, memchr2, memchr2_iter};
+use memchr::{memchr_iter, memchr2};
 use ptx_analysis::ide::{self, ItemTokens, TokenKind};
 use text_size::TextRange;
 use tower_lsp::lsp_types::{self as lsp, SemanticTokenModifier, SemanticTokenType, SemanticTokensLegend};
@@ -73,10 +74,10 @@ pub fn full(s: &Snapshot) -> Option<Written> {
     if let Some(embedded) = &s.embedded {
         return written::write(&embedded::tokens(s, embedded, None));
     }
-    let last = s.sent_tokens.last();
+    let last = s.answers.tokens.last();
     let old = last.as_ref().map_or(&[][..], |answer| &answer.items);
     let (items, _) = renewed(old, ide::item_tokens(&s.db, s.file, None), s.encoding);
-    let answer = s.sent_tokens.is(items);
+    let answer = s.answers.tokens.is(items);
     let mut parts = vec![Part::Own(format!(r#"{{"resultId":"{}","data":["#, answer.id).into())];
     let mut json = String::new();
     let mut join = Join::new(&mut json, Gap::default());
@@ -112,7 +113,7 @@ pub fn range(s: &Snapshot, range: lsp::Range) -> Option<Written> {
 
 /// The changes since the answer with the id `previous`. All tokens if this was not the last answer.
 pub fn delta(s: &Snapshot, previous: &str) -> Option<Written> {
-    let Some(previous) = s.sent_tokens.last().filter(|answer| answer.id == previous) else {
+    let Some(previous) = s.answers.tokens.last().filter(|answer| answer.id == previous) else {
         return full(s);
     };
     let (items, kept) = renewed(&previous.items, ide::item_tokens(&s.db, s.file, None), s.encoding);
@@ -120,7 +121,7 @@ pub fn delta(s: &Snapshot, previous: &str) -> Option<Written> {
     let edits = edit.map(|Edit { start, deleted, data }| {
         format!(r#"{{"start":{start},"deleteCount":{deleted},"data":[{data}]}}"#)
     });
-    let answer = s.sent_tokens.is(items);
+    let answer = s.answers.tokens.is(items);
     let (id, edits) = (&answer.id, edits.unwrap_or_default());
     Some(format!(r#"{{"resultId":"{id}","edits":[{edits}]}}"#).into())
 }
@@ -290,60 +291,6 @@ impl Encoded {
             before = after;
         }
         Self { before, after, count, numbers: numbers.into() }
-    }
-}
-
-/// The size of a piece of text.
-#[derive(Clone, Copy, Default, Debug)]
-struct Gap {
-    /// The number of line breaks.
-    lines: u32,
-    /// The columns since the last line break.
-    columns: u32,
-    /// The text starts with a line feed. It forms one line break together with a carriage return before it.
-    starts_with_feed: bool,
-    ends_with_return: bool,
-}
-
-impl Gap {
-    fn of(text: &str, encoding: Encoding) -> Self {
-        let bytes = text.as_bytes();
-        let (mut lines, mut line_start) = (0, 0);
-        for end in memchr2_iter(b'\n', b'\r', bytes) {
-            lines += u32::from(bytes[end] == b'\r' || !bytes[..end].ends_with(b"\r"));
-            line_start = end + 1;
-        }
-        Self {
-            lines,
-            columns: width(&text[line_start..], encoding),
-            starts_with_feed: bytes.starts_with(b"\n"),
-            ends_with_return: bytes.ends_with(b"\r"),
-        }
-    }
-
-    fn is_empty(self) -> bool {
-        self.lines == 0 && self.columns == 0
-    }
-
-    /// The size of both texts joined.
-    fn then(self, next: Self) -> Self {
-        if self.is_empty() || next.is_empty() {
-            return if next.is_empty() { self } else { next };
-        }
-        let is_one_break = self.ends_with_return && next.starts_with_feed;
-        Self {
-            lines: self.lines + next.lines - u32::from(is_one_break),
-            columns: next.columns + if next.lines == 0 { self.columns } else { 0 },
-            starts_with_feed: self.starts_with_feed,
-            ends_with_return: next.ends_with_return,
-        }
-    }
-}
-
-fn width(text: &str, encoding: Encoding) -> u32 {
-    match encoding {
-        Encoding::Utf16 if !text.is_ascii() => text.encode_utf16().count() as u32,
-        Encoding::Utf8 | Encoding::Utf16 => text.len() as u32,
     }
 }
 

@@ -55,7 +55,7 @@ fn note(fragment: &Fragment, twin: &Fragment, name: &str) -> Picture {
 }
 
 /// The color of a register. Neighbors have different colors.
-fn colour(register: usize) -> String {
+fn color(register: usize) -> String {
     let hue = (register * 137 + 205) % 360;
     format!("fill:hsl({hue} 70% 55% / .28);stroke:var(--grid)")
 }
@@ -132,8 +132,8 @@ fn cell(
 ) {
     let (x, width) = (LEFT + elements.start as f64 * unit, elements.len() as f64 * unit);
     let style = match lane == EXAMPLE {
-        true => colour(register).replace("stroke:var(--grid)", "stroke:var(--hot);stroke-width:2"),
-        false => colour(register),
+        true => color(register).replace("stroke:var(--grid)", "stroke:var(--hot);stroke-width:2"),
+        false => color(register),
     };
     let indices: Vec<String> =
         elements.clone().map(|column| fragment.place(row, column).index.to_string()).collect();

@@ -125,12 +125,12 @@ impl Layered {
                 let (fixed, moved) = if downwards { (i - 1, i) } else { (count - i, count - i - 1) };
                 let mut place = vec![0.0; self.up.len()];
                 self.layers[fixed].iter().enumerate().for_each(|(i, &node)| place[node] = i as f64);
-                let neighbours = if downwards { &self.up } else { &self.down };
+                let neighbors = if downwards { &self.up } else { &self.down };
                 let mut keyed: Vec<(f64, usize)> = self.layers[moved]
                     .iter()
                     .enumerate()
                     .map(|(own, &node)| {
-                        (mean(neighbours[node].iter().map(|&n| place[n])).unwrap_or(own as f64), node)
+                        (mean(neighbors[node].iter().map(|&n| place[n])).unwrap_or(own as f64), node)
                     })
                     .collect();
                 keyed.sort_by(|a, b| a.0.total_cmp(&b.0));

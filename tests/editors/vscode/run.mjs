@@ -56,15 +56,15 @@ const parts = {
             await until('lens and hint with registers', async () => (await w.page.locator('.codelens-decoration', { hasText: 'registers' }).count()) > 0
                 && /occupancy/.test(await w.text()));
             assert(!sprung(folder), 'a setting of the workspace chose the server');
-            const [mnemonic, modifier, type, register, label] = await until('colours', async () => {
-                const colours = [
-                    await w.colour('mad.lo.s32', 'mad'), await w.colour('mad.lo.s32', '.lo'), await w.colour('mad.lo.s32', '.s32'),
-                    await w.colour('mad.lo.s32', '%r5'), await w.colour('@%p1 bra', 'done'),
+            const [mnemonic, modifier, type, register, label] = await until('colors', async () => {
+                const colors = [
+                    await w.color('mad.lo.s32', 'mad'), await w.color('mad.lo.s32', '.lo'), await w.color('mad.lo.s32', '.s32'),
+                    await w.color('mad.lo.s32', '%r5'), await w.color('@%p1 bra', 'done'),
                 ];
-                return colours.every(Boolean) && colours;
+                return colors.every(Boolean) && colors;
             });
-            assert.strictEqual(new Set([mnemonic, modifier, type, register, label]).size, 5, 'kinds of words have colours of their own');
-            saw('lens, hint, five colours');
+            assert.strictEqual(new Set([mnemonic, modifier, type, register, label]).size, 5, 'kinds of words have colors of their own');
+            saw('lens, hint, five colors');
 
             const at = (await readFile(`${folder}/two.ptx`)).findIndex(line => line.includes('fma.rn.f32')) + 1;
             await w.go(at, 6);
@@ -76,7 +76,7 @@ const parts = {
             await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
             await w.line('FFMA', 1).first().waitFor({ timeout: 20000 });
             await until('mark in the machine code', async () => (await w.marked(1)).some(line => line.includes('FFMA')));
-            assert(await w.colour('FFMA', 'FFMA', 1), 'machine code is coloured');
+            assert(await w.color('FFMA', 'FFMA', 1), 'machine code is colored');
             const language = await w.page.locator('.statusbar-item#status\\.editor\\.mode').innerText();
             saw(`machine code, marked on opening (${language.trim()})`);
             await w.picture('vscode-sass');
@@ -570,16 +570,16 @@ pub fn f(x: u64) -> u32 {
             await w.press('Control+B');
             await w.open('kernel.cu', 'add.u64');
             await until('squiggle', () => w.page.locator('.monaco-editor .squiggly-error').count());
-            const [mnemonic, type, string] = await until('colours', async () => {
-                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64'), await w.colour('add.u64', '=r')];
-                return colours.every(Boolean) && colours;
+            const [mnemonic, type, string] = await until('colors', async () => {
+                const colors = [await w.color('add.u64', 'add'), await w.color('add.u64', '.u64'), await w.color('add.u64', '=r')];
+                return colors.every(Boolean) && colors;
             });
-            assert.strictEqual(new Set([mnemonic, type, string]).size, 3, `colours in the string: ${[mnemonic, type, string]}`);
+            assert.strictEqual(new Set([mnemonic, type, string]).size, 3, `colors in the string: ${[mnemonic, type, string]}`);
             await w.go(4, 11);
             await w.press('Control+K', 'Control+I');
             await w.page.waitForSelector('.monaco-hover:visible:has-text("add.u64 d, a, b")', { timeout: 20000 });
             await w.press('Escape');
-            saw('squiggle, colours and hover in inline assembly');
+            saw('squiggle, colors and hover in inline assembly');
             await w.picture('vscode-cuda');
             for (const [file, text, column] of [['kernel.py', 'add.u32', 6], ['kernel.rs', 'add.u64', 20]]) {
                 await w.open(file, text);
@@ -590,18 +590,18 @@ pub fn f(x: u64) -> u32 {
                 await w.press('Escape');
             }
             await w.open('kernel.py', 'add.u32');
-            await until('colours in Python', async () => {
-                const colours = [await w.colour('add.u32', 'add'), await w.colour('add.u32', '.u32'), await w.colour('PTX = ', '"""')];
-                return colours.every(Boolean) && new Set(colours).size === 3;
+            await until('colors in Python', async () => {
+                const colors = [await w.color('add.u32', 'add'), await w.color('add.u32', '.u32'), await w.color('PTX = ', '"""')];
+                return colors.every(Boolean) && new Set(colors).size === 3;
             });
-            saw('colours of a module in a string of Python');
+            saw('colors of a module in a string of Python');
             await w.open('kernel.rs', 'add.u64');
-            const [word, kind] = await until('colours', async () => {
-                const colours = [await w.colour('add.u64', 'add'), await w.colour('add.u64', '.u64')];
-                return colours.every(Boolean) && colours;
+            const [word, kind] = await until('colors', async () => {
+                const colors = [await w.color('add.u64', 'add'), await w.color('add.u64', '.u64')];
+                return colors.every(Boolean) && colors;
             });
-            assert.notStrictEqual(word, kind, 'colours in Rust');
-            saw('squiggles and hovers in Python and Rust, colours in Rust');
+            assert.notStrictEqual(word, kind, 'colors in Rust');
+            saw('squiggles and hovers in Python and Rust, colors in Rust');
             await w.quick('kernel.cubin', 'kernel.cubin');
             await w.page.waitForSelector('.monaco-editor .view-line:has-text("FFMA")', { timeout: 20000 });
             saw('a cubin as machine code');
@@ -654,10 +654,10 @@ pub fn f(x: u64) -> u32 {
             for (const name of ['Set Path', 'Download', 'Show Log']) {
                 assert.strictEqual(await message.getByRole('button', { name }).count(), 1, name);
             }
-            const colours = [await w.colour('mad.lo.s32', 'mad'), await w.colour('mad.lo.s32', '%r5'), await w.colour('mad.lo.s32', '.lo')];
-            assert(colours.every(Boolean) && new Set(colours).size === 3, `coloured by the grammar: ${colours}`);
+            const colors = [await w.color('mad.lo.s32', 'mad'), await w.color('mad.lo.s32', '%r5'), await w.color('mad.lo.s32', '.lo')];
+            assert(colors.every(Boolean) && new Set(colors).size === 3, `colored by the grammar: ${colors}`);
             await w.picture('vscode-missing');
-            saw('a message with three buttons, and colours');
+            saw('a message with three buttons, and colors');
             await message.getByRole('button', { name: 'Show Log' }).click();
 // Without its native modules, code-server shows no text there.
             await until('log', async () => /PTX/.test(await w.page.locator('.part.panel .monaco-select-box, .part.panel select').first().inputValue().catch(() => '')

@@ -1,6 +1,6 @@
 // Compares the TextMate grammar with the server's semantic tokens on all PTX files of the repository. The grammar must
-// colour each mnemonic, register or label as the server does. Also tokenizes a listing of machine code and reports text
-// without a colour.
+// color each mnemonic, register or label as the server does. Also tokenizes a listing of machine code and reports text
+// without a color.
 //
 //   SERVER=target/release/ptx-lsp node tests/editors/vscode/scopes.mjs
 
@@ -140,14 +140,14 @@ async function ptx() {
     await lsp.request('shutdown');
     lsp.notify('exit');
     const count = Object.values(seen).reduce((sum, n) => sum + n, 0);
-    console.log(`PTX: ${count} tokens of ${folders.flatMap(files).length} files, ${wrong.length} of them coloured otherwise than the server says`);
+    console.log(`PTX: ${count} tokens of ${folders.flatMap(files).length} files, ${wrong.length} of them colored otherwise than the server says`);
     for (const kind of Object.keys(MAY_BE)) {
         if (!seen[kind] && process.argv.length <= 2) wrong.push(`no file has a ${kind}`);
     }
     return wrong;
 }
 
-/** Checks that every letter of an instruction has a colour, and that the first word is a mnemonic. */
+/** Checks that every letter of an instruction has a color, and that the first word is a mnemonic. */
 async function machineCode() {
     const checker = path.join(path.dirname(server), 'ptx-check');
     const sass = await grammar('source.ptx-sass');
@@ -169,7 +169,7 @@ async function machineCode() {
                 count += 1;
                 for (const word of line.matchAll(/[\w.]+/g)) {
                     const scope = new Set(columns[i].slice(word.index, word.index + word[0].length));
-                    if (scope.has('source.ptx-sass')) wrong.push(`${path.basename(file)} for ${target}: '${word[0]}' has no colour in\n    ${line}`);
+                    if (scope.has('source.ptx-sass')) wrong.push(`${path.basename(file)} for ${target}: '${word[0]}' has no color in\n    ${line}`);
                 }
                 const mnemonic = /live +\d+ +(?:@!?\w+ +)?(\w+)/.exec(line);
                 if (mnemonic && !columns[i][line.indexOf(mnemonic[1], mnemonic.index + mnemonic[0].length - mnemonic[1].length)].startsWith('support.function')) {
@@ -178,7 +178,7 @@ async function machineCode() {
             });
         }
     }
-    console.log(`machine code: ${count} lines, ${wrong.length} words without a colour`);
+    console.log(`machine code: ${count} lines, ${wrong.length} words without a color`);
     if (count < 1000) wrong.push('too few lines of machine code');
     return wrong;
 }
@@ -237,6 +237,18 @@ async function others() {
     ];
     for (const [line, word, scope] of expected) {
         if (!scope.test(at(line, word))) wrong.push(`source.python: line ${line} of the module: '${word}' has ${at(line, word)}`);
+    }
+    // So is a string on one line that starts with the first directive.
+    const line = String.raw`S = ".version 8.0\n// a\n.entry k() { add.u32 %r1, %r2, 1; }"; T = "add.u64"`;
+    const columns = scopes(python, line)[0];
+    const inOneLine = [
+        ['.version', /^keyword.other.directive.ptx$/], ['\\n', /^constant.character.escape.python$/], ['// a', /^comment.*ptx$/],
+        ['.entry', /^keyword.other.directive.ptx$/], ['add.u32', /^support.function.mnemonic.ptx$/], ['"; T', /python$/],
+        ['T', /^source.python$/], ['add.u64', /^string.*python$/],
+    ];
+    for (const [word, scope] of inOneLine) {
+        const found = columns[line.indexOf(word)];
+        if (!scope.test(found)) wrong.push(`source.python: '${word}' of a module on one line has ${found}`);
     }
     console.log(`other languages: ${Object.keys(samples).length} lines, ${wrong.length} wrong scopes`);
     return wrong;

@@ -174,8 +174,8 @@ export class Workbench {
         });
     }
 
-    /** The colour of a word in the first line that contains a given text. */
-    async colour(text, word, tab = 0) {
+    /** The color of a word in the first line that contains a given text. */
+    async color(text, word, tab = 0) {
         return this.line(text, tab).first().evaluate((line, word) => {
             const spans = [...line.querySelectorAll('span span')].filter(span => span.textContent.replace(/\u00a0/g, ' ').trim() === word);
             return spans.length ? getComputedStyle(spans[0]).color : undefined;

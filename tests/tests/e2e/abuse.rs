@@ -244,29 +244,18 @@ impl Document {
         fresh.notify("textDocument/didClose", json!({ "textDocument": self.identifier() })).await;
     }
 
-    /// Checks edits of formatting: they change only blanks, and a formatted document is not formatted again. In a text
-    /// with errors, a line that begins with a declaration may become a declaration of its own, so formatting may take a
-    /// few rounds.
+    /// Checks edits of formatting: they change only blanks, and a formatted document is not formatted again.
     async fn format(&self, method: &str, edits: &Value, fresh: &mut Client) {
-        const ROUNDS: usize = 4;
-        let mut formatted = Lines::new(&self.uri, &self.text).formatted(edits);
-        if method != "textDocument/formatting" {
-            return;
-        }
-        for _ in 0..ROUNDS {
+        let formatted = Lines::new(&self.uri, &self.text).formatted(edits);
+        if method == "textDocument/formatting" && formatted != self.text {
             let document = Document { language: self.language, ..Document::new("formatted", &formatted) };
             document.open(fresh).await;
             let options = json!({ "tabSize": 4, "insertSpaces": true });
             let params = json!({ "textDocument": document.identifier(), "options": options });
             let again = fresh.request(method, params).await.expect("an answer");
             fresh.notify("textDocument/didClose", json!({ "textDocument": document.identifier() })).await;
-            let next = Lines::new(&document.uri, &formatted).formatted(&again);
-            if next == formatted {
-                return;
-            }
-            formatted = next;
+            assert_eq!(again, json!([]), "{formatted:?}, which is the format of {:?}", self.text);
         }
-        panic!("formatting of {:?} does not end: {formatted:?}", self.text);
     }
 
     /// The ranges of an answer that an edit overtook are in the text before the edit or in that after it, whichever the

@@ -1,9 +1,10 @@
-//! Replaces a register that holds a constant by the constant.
+//! Replaces a register that holds a constant by the constant, and a constant by a register that holds it.
 
 use ptx_backend::input::SrcId;
 use ptx_isa::{Class, ExpectedType, Role, ScalarType, TypeKind, Values};
-use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal;
+use ptx_syntax::{SyntaxKind, SyntaxNode};
+use text_size::TextRange;
 
 use super::{Change, Cursor, Statement};
 use crate::diagnostic::TextEdit;
@@ -58,6 +59,47 @@ pub(super) fn inline(cursor: &Cursor<'_>, src: SrcId, statement: &Statement) -> 
     let title =
         format!("Inline the constant `{}` ({})", &text[value.text_range()], counted(uses.len(), "use"));
     Some(Change { title, kind: ActionKind::Inline, edits })
+}
+
+/// Writes `%constant` in place of the constant at the cursor, after `mov.u32 %constant, 16;`.
+pub(super) fn extract(cursor: &Cursor<'_>, statement: &Statement) -> Option<Change> {
+    let text = cursor.text();
+    let is_here = |node: &SyntaxNode| {
+        matches!(node.kind(), SyntaxKind::LITERAL | SyntaxKind::PREFIX_EXPR | SyntaxKind::PAREN_EXPR)
+            && node.text_range().contains_inclusive(cursor.offset)
+    };
+    let place = statement.operands().find(is_here)?.text_range();
+    // In a `mov` the constant already has a register.
+    if statement.mnemonic(text) == "mov" {
+        return None;
+    }
+    let (_, row) = statement.row(text, place)?;
+    let ExpectedType::Typed(ty) = row.ty else { return None };
+    let is_plain = row.role == Role::Source
+        && row.documented().intersects(Class::REGISTER)
+        && row.values == Values::Any
+        && row.gated.is_none()
+        && matches!(ty.bits(), 16 | 32 | 64)
+        && matches!(ty, ScalarType::F32 | ScalarType::F64)
+            != matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+    if !is_plain {
+        return None;
+    }
+    let names = std::iter::once("%constant".to_owned()).chain((2..).map(|count| format!("%constant{count}")));
+    let module = cursor.file.text(cursor.db);
+    let name = names.take(MOST).find(|name| !module.contains(name.as_str()))?;
+    let (start, ty) = (statement.range.start(), ty.text());
+    let before = &text[..start.into()];
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    // After a label or another statement of the line, the new statements are on that line as well.
+    let end = match line.trim_matches([' ', '\t']).is_empty() {
+        true => format!("\n{line}"),
+        false => " ".to_owned(),
+    };
+    let value = &text[place];
+    let moved = format!(".reg .{ty} {name};{end}mov.{ty} {name}, {value};{end}");
+    let edits = vec![TextEdit::new(TextRange::empty(start), moved), TextEdit::new(place, name)];
+    Some(Change { title: format!("Extract the constant `{value}`"), kind: ActionKind::Extract, edits })
 }
 
 enum Constant<'t> {

@@ -7,7 +7,7 @@ local STEPS = 6
 local BLANK = (' '):rep(9)
 
 -- Defines the shades, from the background color to red.
-local function set_colours()
+local function set_colors()
   local normal = vim.api.nvim_get_hl(0, { name = 'Normal', link = false })
   local paper = normal.bg or (vim.o.background == 'dark' and 0x14161b or 0xffffff)
   local function part(shift)
@@ -18,13 +18,13 @@ local function set_colours()
     local function mix(shift, target)
       return math.floor(part(shift) * (1 - share) + target * share)
     end
-    local colour = ('#%02x%02x%02x'):format(mix(16, 0xe0), mix(8, 0x30), mix(0, 0x28))
-    vim.api.nvim_set_hl(0, 'PtxHeat' .. step, { bg = colour, ctermbg = 'DarkRed', default = true })
+    local color = ('#%02x%02x%02x'):format(mix(16, 0xe0), mix(8, 0x30), mix(0, 0x28))
+    vim.api.nvim_set_hl(0, 'PtxHeat' .. step, { bg = color, ctermbg = 'DarkRed', default = true })
   end
 end
 
-vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colours })
-set_colours()
+vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colors })
+set_colors()
 
 local function group(value, most)
   local step = math.floor(STEPS * value / most + 0.5)

@@ -25,7 +25,7 @@ local COLOURS = {
   predicate = 'Conditional', enumMember = 'Constant', method = 'Function', label = 'Label',
 }
 
-local function set_colours()
+local function set_colors()
   for kind, group in pairs(COLOURS) do
     vim.api.nvim_set_hl(0, ('@lsp.type.%s.ptx'):format(kind), { link = group, default = true })
   end
@@ -115,8 +115,8 @@ function M.setup(options)
   end, { desc = 'List the blocks of the control flow of this function' })
   vim.api.nvim_create_user_command('PtxRestart', server.restart, { desc = 'Restart the language server' })
   require('ptx.images').setup()
-  set_colours()
-  vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colours })
+  set_colors()
+  vim.api.nvim_create_autocmd('ColorScheme', { callback = set_colors })
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
     local client = vim.lsp.get_client_by_id(args.data.client_id)
     if client and client.name == 'ptx' then

@@ -39,7 +39,7 @@ local ok, failure = pcall(function()
     end
     vim.cmd('bwipeout!')
   end
-  io.stdout:write(('colours: %d tokens, %d otherwise than the server says\n'):format(count, #wrong))
+  io.stdout:write(('colors: %d tokens, %d otherwise than the server says\n'):format(count, #wrong))
   -- A Neovim that leaves while its server ends may die of SIGPIPE on a slow machine.
   for _, client in ipairs(vim.lsp.get_clients()) do
     client:stop()
