@@ -204,6 +204,9 @@ impl Options {
 mod tests {
     use super::spelling::words;
     use super::*;
+    use ptx_analysis::CacheModifier;
+    use ptx_isa::Mod;
+    use std::ffi::OsStr;
 
     fn parsed(line: &str) -> Result<Options, String> {
         parse(line.split_whitespace().map(OsString::from))
