@@ -158,9 +158,9 @@ fn a_constant_is_extracted() {
         "mov.u32 %r1, 1; L: .reg .f32 %constant; mov.f32 %constant, 0f3F000000; @%p mul.f32 %f1, %f2, %constant;",
     );
     becomes(
-        ".reg .b32 %constant;\nshl.b32 %r1, %r2, -(1$0);",
+        ".reg .b32 %constant;\nxor.b32 %r1, %r2, -(1$0);",
         "-(1)",
-        ".reg .b32 %constant;\n.reg .u32 %constant2;\nmov.u32 %constant2, -(1);\nshl.b32 %r1, %r2, %constant2;",
+        ".reg .b32 %constant;\n.reg .b32 %constant2;\nmov.b32 %constant2, -(1);\nxor.b32 %r1, %r2, %constant2;",
     );
     // The constant has a register, the operand takes only constants, or it is a part of an address.
     for body in ["mov.u32 %r1, 2$055;", "lop3.b32 %r1, %r1, %r1, %r1, 2$0;", "ld.shared.u32 %r1, [%r2+1$02];"]
