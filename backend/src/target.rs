@@ -565,13 +565,13 @@ impl Target {
         ParamBlock { first, offsets, bytes }
     }
 
-    /// The generation in the tables of machine instructions.
     /// Accesses of global and generic memory can read their address from uniform registers. The field is that of the
     /// window's descriptor on other targets.
     pub fn uniform_addresses(&self) -> bool {
         self.driver.descriptor.is_none()
     }
 
+    /// The generation in the tables of machine instructions.
     pub fn generation(&self) -> sass::Sm {
         sass::Sm(self.sm as u8)
     }
