@@ -83,7 +83,7 @@ pub(super) fn textmate() -> Value {
             },
             "heading": {
                 "name": "meta.function.ptx",
-                "begin": r"(?<![\w$%])\.(?:entry|func)(?![\w$:])",
+                "begin": r"(?:(?<![\w$%])|(?<=\\n))\.(?:entry|func)(?![\w$:])",
                 "beginCaptures": { "0": { "name": "keyword.other.directive.ptx" } },
                 "end": "(?=[{;])",
                 "patterns": [
