@@ -374,10 +374,13 @@ impl Legalizer {
     fn uniform_constant(&mut self, func: &mut Function, inst: &mut Inst, slots: &[SrcSlot]) -> Option<usize> {
         let constants = inst.srcs.iter().zip(slots).enumerate().filter_map(|(i, (src, slot))| {
             let is_address = slot.at == At::Address;
-            let width = if slot.width == Width::Exactly(2) || is_address { 2 } else { 1 };
+            let width = match slot.width {
+                Width::Exactly(width @ (1 | 2)) => width,
+                _ if is_address => 2,
+                _ => return None,
+            };
             let takes = matches!(src.kind, SrcKind::Const(_))
                 && slot.accept.has(Accept::UR)
-                && (matches!(slot.width, Width::Exactly(1 | 2)) || is_address)
                 && (is_address || !self.constant_operands)
                 && self.uniform >= u32::from(width)
                 && takes_uniform(self.sm, &inst.op, i, src.mods);

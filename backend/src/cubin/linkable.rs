@@ -702,7 +702,7 @@ impl Linker<'_> {
         self.initial_symbols().filter_map(foreign).collect()
     }
 
-    /// The alias that a function of the module is, if it is one of a function with code.
+    /// The alias by which the module names a function with code; `None` if it has that name itself.
     pub(super) fn alias(&self, function: u32, named: Named) -> Option<Named> {
         let Named::Own(of) = named else { return None };
         let name = &self.env.functions.get(function as usize)?.name;

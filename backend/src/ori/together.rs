@@ -49,7 +49,8 @@ impl Together {
             return result;
         }
         let barriers = Barriers::new(func, cfg, barriers_hold);
-        let mut parting = Vec::new();
+        // The blocks whose instructions part threads, and those where only the branch does.
+        let (mut parting, mut branching) = (Vec::new(), Vec::new());
         for &b in &cfg.order {
             let insts = &func.block(b).insts;
             let parts = insts.iter().any(|inst| parts_threads(func, inst));
@@ -67,30 +68,29 @@ impl Together {
                     }
                 });
                 if !parts && ways.len() > 1 {
-                    parting.push((b, true));
+                    branching.push(b);
                 }
             }
             if parts {
-                parting.push((b, false));
+                parting.push(b);
             }
         }
-        // The number of block visits, limited to keep the walks almost linear.
-        let mut budget = 1_000_000 + 64 * func.blocks.len();
-        let mut walk =
-            Walk { func, cfg, dom, barriers: &barriers, walks: 0, seen: vec![0; count], budget: &mut budget };
-        for &(first, has_groups) in &parting {
-            result.walk(&mut walk, first, has_groups);
+        let budget = 1_000_000 + 64 * func.blocks.len();
+        let mut walk = Walk { func, cfg, dom, barriers: &barriers, number: 0, seen: vec![0; count], budget };
+        for first in parting {
+            result.walk(&mut walk, first, false);
         }
-        // Where threads come to the branch in several groups, so they do to its sides.
-        parting.retain(|(_, has_groups)| *has_groups);
+        for &first in &branching {
+            result.walk(&mut walk, first, true);
+        }
+        // If threads reach a branch in several groups, they also reach its sides in several groups.
         loop {
-            let (apart, others) = parting.into_iter().partition(|(b, _)| !result.at_end(*b));
-            let apart: Vec<(BlockId, bool)> = apart;
-            parting = others;
+            let (together, apart): (Vec<_>, Vec<_>) = branching.into_iter().partition(|b| result.at_end(*b));
             if apart.is_empty() {
                 return result;
             }
-            for (first, _) in apart {
+            branching = together;
+            for first in apart {
                 result.walk(&mut walk, first, false);
             }
         }
@@ -123,11 +123,11 @@ impl Together {
         self.last[b.index()]
     }
 
-    /// Marks the blocks that control reaches from a block before the threads meet again; with `has_groups`, except those
-    /// that only one of the groups reaches which separate there.
+    /// Marks the blocks that control reaches from a block before the threads meet again. With `has_groups`, it leaves out
+    /// the blocks that only one of the groups that separate there reaches.
     fn walk(&mut self, walk: &mut Walk<'_>, first: BlockId, has_groups: bool) {
-        walk.walks += 1;
-        let number = walk.walks;
+        walk.number += 1;
+        let number = walk.number;
         let mut sides: SmallVec<[BlockId; 2]> = SmallVec::new();
         if has_groups {
             for_each_successor(walk.func, first, |to| sides.push(to));
@@ -139,7 +139,7 @@ impl Together {
                 self.apart.fill(true);
                 return;
             };
-            *walk.budget = left;
+            walk.budget = left;
             if at != first && self.united[at.index()].is_some() {
                 continue;
             }
@@ -161,12 +161,12 @@ struct Walk<'a> {
     cfg: &'a Cfg,
     dom: &'a Tree,
     barriers: &'a Barriers,
-    /// The number of walks.
-    walks: u32,
-    /// For each block, the last walk that visited it.
+    /// The number of the current walk.
+    number: u32,
+    /// For each block, the number of the last walk that visited it.
     seen: Vec<u32>,
-    /// The number of blocks that walks may still visit.
-    budget: &'a mut usize,
+    /// How many blocks may still be visited, so that the walks together are almost linear.
+    budget: usize,
 }
 
 /// Whether threads that execute the instruction together may continue apart.

@@ -7,7 +7,7 @@
 //! takes hardly more instructions, the uniform datapath computes the value; otherwise `R2UR` moves it there.
 //!
 //! Results of the uniform datapath have a longer latency, so values stay in general registers where these are not
-//! scarce. Phis stay too, because a uniform register belongs to the whole warp.
+//! scarce. Addresses move in any case if accesses can read them from uniform registers. Phis stay too, because a uniform register belongs to the whole warp.
 //!
 //! Before and after: SSA. Instructions whose results are no longer read are removed.
 
@@ -120,7 +120,8 @@ pub(crate) fn run_on_all(func: &mut Function, context: &Context<'_>) -> Result<C
     Ok(Change::of(convert(func, context, 0, 0)))
 }
 
-/// Returns whether any value is converted. Considers values that live for `long` points at which more than `free` general registers are live.
+/// Returns whether any value is converted. Considers values that live for `long` points at which more than `free` general
+/// registers are live, and addresses that accesses can read from uniform registers.
 fn convert(func: &mut Function, context: &Context<'_>, free: u32, long: u64) -> bool {
     // The callers of a function keep their values in uniform registers.
     if !func.entry {
@@ -191,8 +192,7 @@ fn addresses(func: &Function, cfg: &Cfg, sm: sass::Sm, could: impl Fn(&Value) ->
     let mut found: FxHashSet<Value> = FxHashSet::default();
     // Operands are defined before their users, except those of phis.
     for inst in cfg.order.iter().rev().flat_map(|b| func.block(*b).insts.iter().rev()) {
-        let is_address = |v: Value| address(inst) == Some(v) && takes_as(func, sm, inst, v);
-        found.extend(address(inst).filter(|v| could(v) && is_address(*v)));
+        found.extend(address(inst).filter(|v| could(v) && takes_as(func, sm, inst, *v)));
         if inst.defs().any(|v| found.contains(&v)) {
             found.extend(inst.srcs.iter().filter_map(Src::value).filter(&could));
         }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 /// For each bundle whose first register may be odd: the bundles that an instruction reads together with it. The flag
 /// tells whether their operands are in one bank if one bundle's first register is even and the other's is odd, rather
 /// than if both are even or both odd.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReadTogether(Vec<SmallVec<[(u32, bool); 3]>>);
 
 impl ReadTogether {

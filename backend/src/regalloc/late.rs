@@ -2,8 +2,8 @@
 //!
 //! Instructions without a fixed latency read their operands some time after issue. An instruction that overwrites such an
 //! operand waits for a scoreboard, unless another instruction has already waited for the result of the reader. ptxas does not
-//! rely on that, and keeps values out of these registers as long as others cost nothing. It does so less for 64-bit floats
-//! and for moves to uniform registers, whatever their latency.
+//! rely on that: it keeps values out of these registers as long as others cost nothing. It reuses the operands of 64-bit float
+//! operations and of moves to uniform registers at once, whatever their latency.
 
 use crate::emit::any_form;
 use crate::ori::ir::{File, Function, SrcKind};
@@ -17,7 +17,7 @@ use sass::{Class, FormId, Sm};
 const SETTLING: Point = 12;
 
 /// For each lane of general registers, the write points of instructions that read it late; sorted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LateReads(Vec<(usize, Point)>);
 
 impl LateReads {

@@ -251,17 +251,12 @@ impl Combiner<'_> {
         let both = || {
             let (low, outer) = self.sum_with_high(b, i)?;
             let (sum, second) = split(outer)?;
-            let (inner_low, inner) = self.sum_with_high(b, self.place_in(b, &sum[1])?)?;
+            let (base, first) = split(self.added(b, &sum)?)?;
             // The sum may also be an address, because the access will add the constant itself.
             let packed = sum[0].value().and_then(|v| *self.packs.get(v.index())?);
-            let others = u32::from(packed.is_some());
-            let lone = sum.iter().all(|half| half.value().is_some_and(|v| self.uses(v) <= 1 + others));
-            let (base, first) = split(inner)?;
-            (lone && self.place_in(b, &sum[0]) == Some(inner_low)).then_some((
-                low,
-                base,
-                first.wrapping_add(second),
-            ))
+            let most = 1 + u32::from(packed.is_some());
+            let lone = sum.iter().all(|half| half.value().is_some_and(|v| self.uses(v) <= most));
+            lone.then_some((low, base, first.wrapping_add(second)))
         };
         let Some((low, base, sum)) = both() else { return };
         let (first, last) = (self.inst(b, low).clone(), self.inst(b, i).clone());
@@ -295,9 +290,8 @@ impl Combiner<'_> {
         let (low, outer) = self.sum_with_high(b, i)?;
         let (inner, other) =
             [(outer[0], outer[1]), (outer[1], outer[0])].into_iter().find_map(|(x, other)| {
-                let (inner_low, inner) = self.sum_with_high(b, self.place_in(b, &x[1])?)?;
                 let lone = x.iter().all(|half| half.value().is_some_and(|v| self.uses(v) == 1));
-                (lone && self.place_in(b, &x[0]) == Some(inner_low)).then_some((inner, other))
+                Some((self.added(b, &x).filter(|_| lone)?, other))
             })?;
         let terms = [inner[0], inner[1], other];
         // One operand need not be in a register.
@@ -309,6 +303,12 @@ impl Combiner<'_> {
         let is_packed = self.packs.get(sum.index()).copied().flatten().is_some();
         let is_product = is_packed && self.scaled_extension(other).is_some();
         (fits && !is_product).then_some((low, terms))
+    }
+
+    /// If instructions of `b` compute the pair as a sum of two pairs: these.
+    fn added(&self, b: BlockId, sum: &Pair) -> Option<[Pair; 2]> {
+        let (low, pairs) = self.sum_with_high(b, self.place_in(b, &sum[1])?)?;
+        (self.place_in(b, &sum[0]) == Some(low)).then_some(pairs)
     }
 
     /// The index in `b` of the unguarded instruction that defines the whole operand.

@@ -501,18 +501,17 @@ impl Search<'_> {
 
 /// Whether the code of ptxas contains this operation with an operand in a uniform register.
 fn reads_there(inst: &Inst) -> bool {
-    address(inst).is_some()
-        || matches!(
-            inst.op,
-            Op::Iadd3 { .. }
-                | Op::Imad { .. }
-                | Op::Isetp { .. }
-                | Op::Lop3 { .. }
-                | Op::Lea { .. }
-                | Op::Shf { .. }
-                | Op::Sel
-                | Op::R2ur
-        )
+    matches!(
+        inst.op,
+        Op::Iadd3 { .. }
+            | Op::Imad { .. }
+            | Op::Isetp { .. }
+            | Op::Lop3 { .. }
+            | Op::Lea { .. }
+            | Op::Shf { .. }
+            | Op::Sel
+            | Op::R2ur
+    ) || address(inst).is_some()
 }
 
 impl State {
