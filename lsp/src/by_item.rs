@@ -37,15 +37,11 @@ impl<T: Eq> ByItem<T> {
         write: impl Fn(&mut Writer<'_>, &T),
     ) -> Written {
         let old = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_same = |(old, new): &(&Kept<T>, &InItem<T>)| old.item.is_same(new);
-        let before = old.iter().zip(&items).take_while(is_same).count();
-        let after = old[before..].iter().rev().zip(items[before..].iter().rev()).take_while(is_same).count();
-        let new_end = items.len() - after;
+        let unchanged = Unchanged::of(&old, &items, |old, new| old.item.is_same(new));
         let renewed = items.into_iter().enumerate().map(|(index, item)| {
-            let json = match index {
-                _ if index < before => old[index].json.clone(),
-                _ if index >= new_end => old[old.len() - after + index - new_end].json.clone(),
-                _ => Arc::new(Json::of(&item, encoding, &write)),
+            let json = match unchanged.old(index) {
+                Some(kept) => old[kept].json.clone(),
+                None => Arc::new(Json::of(&item, encoding, &write)),
             };
             Kept { item, json }
         });
@@ -65,6 +61,36 @@ impl<T: Eq> ByItem<T> {
         out.push(']');
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
         out.into()
+    }
+}
+
+/// The items at the start and at the end of a document that an edit left as they were.
+#[derive(Clone, Copy)]
+pub struct Unchanged {
+    /// The number of items at the start.
+    pub before: usize,
+    /// The number of items at the end.
+    pub after: usize,
+    /// The indices of the first items at the end.
+    old_end: usize,
+    new_end: usize,
+}
+
+impl Unchanged {
+    pub fn of<A, B>(old: &[A], new: &[B], is_same: impl Fn(&A, &B) -> bool) -> Self {
+        let is_same = |(old, new): &(&A, &B)| is_same(old, new);
+        let before = old.iter().zip(new).take_while(&is_same).count();
+        let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(&is_same).count();
+        Self { before, after, old_end: old.len() - after, new_end: new.len() - after }
+    }
+
+    /// The old index of the item with a new index, if it is unchanged.
+    pub fn old(self, new: usize) -> Option<usize> {
+        match new {
+            _ if new < self.before => Some(new),
+            _ if new >= self.new_end => Some(new - self.new_end + self.old_end),
+            _ => None,
+        }
     }
 }
 

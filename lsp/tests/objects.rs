@@ -14,6 +14,16 @@ fn module(parts: &[&str]) -> String {
     format!("{HEADER}{}", parts.concat())
 }
 
+/// The pairs of a list of the call graph: the words `0` and `-list` come before them, and a pair that begins with `0`
+/// ends them.
+fn call_graph_pairs(elf: &gpu_files::elf::Elf<'_>, list: u32) -> Vec<[u32; 2]> {
+    let section = elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("a call graph");
+    let bytes = elf.content(section).expect("its bytes").chunks(4);
+    let words: Vec<u32> = bytes.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    let pairs = words.chunks(2).skip_while(|pair| **pair != [0, list.wrapping_neg()]).skip(1);
+    pairs.take_while(|pair| pair[0] != 0).map(|pair| [pair[0], pair[1]]).collect()
+}
+
 #[test]
 fn functions_of_objects_are_described_in_the_order_of_ptxas() {
     let texts = [
@@ -91,13 +101,7 @@ fn objects_say_that_what_they_launch_are_kernels() {
         let [elsewhere, here, called] = ["elsewhere", "here", "called"].map(find);
         assert_eq!([elsewhere, here, called].map(|i| symbols[i].other), [0x10, 0x10, 0]);
         // The functions have no prototypes, which calls would need to reach them.
-        let graph =
-            elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("the call graph");
-        let graph = elf.content(graph).expect("its bytes");
-        let words: Vec<u32> =
-            graph.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-        let taken = words.chunks(2).skip_while(|pair| *pair != [0, 2u32.wrapping_neg()]).skip(1);
-        let taken: Vec<&[u32]> = taken.take_while(|pair| pair[0] != 0).collect();
+        let taken = call_graph_pairs(&elf, 2);
         assert_eq!(taken, [[here as u32, 0], [elsewhere as u32, 0]]);
     }
 }
@@ -329,14 +333,7 @@ fn call_graphs_of_objects_name_the_aliases_that_code_names() {
         let symbols = elf.symbols().expect("symbols");
         let find = |name: &str| symbols.iter().position(|symbol| symbol.name == name).expect("a symbol");
         let [f, g, k] = ["f", "g", "k"].map(|name| find(name) as u32);
-        let graph = elf.sections.iter().find(|section| section.name == ".nv.callgraph").expect("a section");
-        let graph = elf.content(graph).expect("its bytes");
-        let words: Vec<u32> =
-            graph.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-        let pairs = |list: u32| -> Vec<[u32; 2]> {
-            let pairs = words.chunks(2).skip_while(|pair| **pair != [0, list.wrapping_neg()]).skip(1);
-            pairs.take_while(|pair| pair[0] != 0).map(|pair| [pair[0], pair[1]]).collect()
-        };
+        let pairs = |list| call_graph_pairs(&elf, list);
         let mut calls = pairs(1);
         calls.sort_unstable();
         let mut expected = [[k, f], [k, g], [g, f]];

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::by_item::Unchanged;
 use crate::document::Encoding;
 use crate::gap::{Gap, width};
 use crate::handlers::embedded;
@@ -126,28 +127,17 @@ pub fn delta(s: &Snapshot, previous: &str) -> Option<Written> {
     Some(format!(r#"{{"resultId":"{id}","edits":[{edits}]}}"#).into())
 }
 
-/// The numbers of equal items at the start and at the end.
-#[derive(Clone, Copy)]
-struct Kept {
-    before: usize,
-    after: usize,
-}
-
 /// The new items. Items equal to old ones keep the numbers of the old ones.
-fn renewed(old: &[Item], new: Vec<ItemTokens>, encoding: Encoding) -> (Vec<Item>, Kept) {
-    let is_same = |(old, new): &(&Item, &ItemTokens)| old.tokens.is_same(new);
-    let before = old.iter().zip(&new).take_while(is_same).count();
-    let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(is_same).count();
-    let (old_end, new_end) = (old.len() - after, new.len() - after);
+fn renewed(old: &[Item], new: Vec<ItemTokens>, encoding: Encoding) -> (Vec<Item>, Unchanged) {
+    let unchanged = Unchanged::of(old, &new, |old, new| old.tokens.is_same(new));
     let items = new.into_iter().enumerate().map(|(index, tokens)| {
-        let encoded = match index {
-            _ if index < before => old[index].encoded.clone(),
-            _ if index >= new_end => old[index - new_end + old_end].encoded.clone(),
-            _ => Arc::new(Encoded::of(&tokens, encoding, |_| true)),
+        let encoded = match unchanged.old(index) {
+            Some(kept) => old[kept].encoded.clone(),
+            None => Arc::new(Encoded::of(&tokens, encoding, |_| true)),
         };
         Item { tokens, encoded }
     });
-    (items.collect(), Kept { before, after })
+    (items.collect(), unchanged)
 }
 
 /// An edit of the protocol: replaces tokens with others.
@@ -159,7 +149,7 @@ struct Edit {
 }
 
 /// The edit that turns the tokens of the old items into those of the new ones.
-fn changes(old: &[Item], new: &[Item], Kept { before, after }: Kept) -> Option<Edit> {
+fn changes(old: &[Item], new: &[Item], Unchanged { before, after, .. }: Unchanged) -> Option<Edit> {
     // The first token after the changed items is relative to the last one before it.
     let next = old[old.len() - after..].iter().position(|item| item.encoded.count > 0);
     let encode = |items: &[Item]| {

@@ -59,9 +59,17 @@ impl Writer {
         self.ended |= self.functions[function];
         self.line("{\n.param .b32 a1; .param .b64 a2; .param .b64 a3; .param .b64 a4; .param .b32 a5; .param .align 8 .b8 r[16];");
         self.line(&format!("st.param.b32 [a1], {x};\nst.param.b64 [a2], {y};\nst.param.b64 [a3], %in;\nst.param.b64 [a4], %out;\nst.param.b32 [a5], %shared;"));
+        // A load of a result cannot have a guard, so that a branch skips it with the call.
         let guard = self.guard();
+        if !guard.is_empty() {
+            let opposite = match guard.strip_prefix("@!") {
+                Some(predicate) => format!("@{predicate}"),
+                None => guard.replacen('@', "@!", 1),
+            };
+            self.line(&format!("{opposite}bra SKIP;"));
+        }
         self.line(&format!(
-            "{guard}call (r), f{function}, (a1, a2, a3, a4, a5);\n{guard}ld.param.b32 {d}, [r];\n{guard}ld.param.b64 {wide}, [r+8];\n}}"
+            "call (r), f{function}, (a1, a2, a3, a4, a5);\nld.param.b32 {d}, [r];\nld.param.b64 {wide}, [r+8];\nSKIP:\n}}"
         ));
     }
 }
